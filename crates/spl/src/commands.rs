@@ -470,8 +470,8 @@ pub(crate) const WITH_BRACKETS: &[&str] = &[
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &["snowevent"];
 
-/// Commands of Splunk's Machine Learning Toolkit, an app that Karst has no equivalent of, and what can be used
-/// in their place.
+/// Commands of Splunk's Machine Learning Toolkit, an app that Karst has no equivalent of, and what can be
+/// used in their place.
 pub(crate) const MACHINE_LEARNING: &[(&str, &str)] = &[
     ("apply", "predict, anomalydetection or kmeans, which need no model"),
     ("deletemodel", "none: there are no models"),

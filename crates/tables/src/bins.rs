@@ -225,8 +225,23 @@ impl NumberBins {
         while ((low + width) / step).floor() - (low / step).floor() + 1.0 > wanted && step < 1e300 {
             step *= 10.0;
         }
-        let step = if width == 0.0 { 1.0 } else { step };
-        Self::Linear { start: 0.0, step: step.max(least.unwrap_or(0.0)) }
+        let mut step = if width == 0.0 { 1.0 } else { step };
+        while least.is_some_and(|least| step < least) && step < 1e300 {
+            step *= 10.0;
+        }
+        Self::Linear { start: 0.0, step }
+    }
+
+    /// Decimals of the edges: those of the width.
+    #[must_use]
+    pub fn decimals(&self) -> usize {
+        match self {
+            Self::Linear { step, .. } => {
+                let text = clean(*step).to_string();
+                text.split_once('.').map_or(0, |(_, decimals)| decimals.len())
+            }
+            Self::Log { .. } => 0,
+        }
     }
 
     /// Start and end of the bin of a number; `None` where there is none.

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: flags `- + space # 0 '`, width and precision (also `*`), conversions
 //! `a c d e f g i o p s u x z %` and the upper-case forms of those that have one; a missing value
-//! prints as nothing or 0. A format that C does not know gives null. Widths are bounded.
+//! prints as `Null` or 0. A format that C does not know gives null. Widths are bounded.
 
 use super::{Function, number_format, plain, text};
 use crate::value::Value;
@@ -99,7 +99,7 @@ impl Conversion {
             's' | 'z' => {
                 let text = value.text();
                 let most = self.precision.unwrap_or(usize::MAX);
-                let text = text.as_deref().unwrap_or_default();
+                let text = text.as_deref().unwrap_or("Null");
                 self.pad(&text.chars().take(most).collect::<String>(), out);
             }
             'c' => self.pad(&character(value).map(String::from).unwrap_or_default(), out),

@@ -58,7 +58,10 @@ fn sign(number: f64) -> &'static str {
 fn tostring(call: &Call<'_>) -> Preparation {
     if call.len() == 1 {
         return Ok(text_of_each(|row, out| {
-            out.push_str(&row.text(0)?);
+            match row.text(0) {
+                Some(text) => out.push_str(&text),
+                None => out.push_str("Null"),
+            }
             Some(())
         }));
     }

@@ -233,13 +233,18 @@ fn time_number_bin(value: Typed, bins: NumberBins) -> Typed {
 
 /// The bin of a number as `start-end`; other values stay as they are.
 fn range_bin(value: Typed, bins: NumberBins) -> Typed {
+    let decimals = bins.decimals();
+    let edge = move |number: f64, out: &mut String| match decimals {
+        0 => out.push_str(&NumberText::float(number)),
+        _ => out.push_str(&format!("{number:.decimals$}")),
+    };
     let function = exprs::kernel::text("range_bin", move |row, out| {
         match row.number(0) {
             Some(number) => {
                 let (start, end) = bins.around(number)?;
-                out.push_str(&NumberText::float(start));
+                edge(start, out);
                 out.push('-');
-                out.push_str(&NumberText::float(end));
+                edge(end, out);
             }
             None => out.push_str(&row.text(0)?),
         }
