@@ -443,7 +443,7 @@ def test_a_password_has_any_name(service, user):
     listed.refresh().delete()
     assert service.storage_passwords.list() == []
     service.storage_passwords.create("s3cret", user)
-    service.storage_passwords.delete(user)
+    service.storage_passwords.delete(f":{escaped}")
     assert service.storage_passwords.list() == []
 
 
