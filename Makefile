@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-catalog bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,6 +83,11 @@ bench-ingest: build ## measure ingest in detail (BENCH_QUICK=1: check the harnes
 
 bench-peers: build ## compare searches with DuckDB, ClickHouse and tantivy
 	@ci/bench-peers.sh
+
+bench-catalog: ## commits a second into the catalog, over a directory and over S3
+	@ci/tools/minio.sh >/dev/null
+	@cargo build --locked -p karst-catalog -p karst-unify --example rates
+	@$(CARGO_TARGET_DIR)/debug/examples/rates
 
 bench-objects: build ## cost of a search beside the number of knowledge objects (Linux)
 	@ci/bench-objects.sh
