@@ -139,8 +139,13 @@ impl RunningInputs {
     }
 
     /// Starts what the configuration says, over the ports that are bound already. What is wrong is left
-    /// out, with a warning. Returns the addresses that are listened at.
-    pub async fn start(&self, base: Base, conf: &Effective, bound: Bound) -> Vec<String> {
+    /// out, with a warning. Returns the addresses that are listened at, and what for.
+    pub async fn start(
+        &self,
+        base: Base,
+        conf: &Effective,
+        bound: Bound,
+    ) -> Vec<(&'static str, String)> {
         let mut state = Arc::clone(&self.inner.state).lock_owned().await;
         let (inner, shutdown) = (Arc::clone(&self.inner), base.shutdown.clone());
         base.shutdown.spawn(async move {
@@ -168,8 +173,11 @@ impl RunningInputs {
         let mut change =
             Change { inner: Arc::clone(&self.inner), state, wanted: wants.units, sockets };
         change.bring_about().await;
-        let units = change.state.units.values();
-        units.filter_map(|unit| unit.socket.as_ref().map(Socket::address)).collect()
+        let listens = change.state.units.iter().filter_map(|(unit, running)| {
+            let what = if matches!(unit, Unit::Forwarders(_)) { "forwarders" } else { "input" };
+            Some((what, running.socket.as_ref()?.address()))
+        });
+        listens.collect()
     }
 
     /// Begins a change; others wait until it is over.

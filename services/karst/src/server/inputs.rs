@@ -116,8 +116,8 @@ pub(crate) async fn start(
     add_syslog(options, &mut always)?;
     add_files(options, &host, &mut always)?;
     let base = Base { always, forwarders, shutdown: shutdown.clone() };
-    for listener in karst.state.inputs.start(base, &conf, bound).await {
-        println!("  input       {listener}");
+    for (what, listener) in karst.state.inputs.start(base, &conf, bound).await {
+        println!("  {what:<11} {listener}");
     }
     Ok(())
 }
