@@ -239,6 +239,13 @@ def test_errors_of_the_connection_say_what_to_do(server, tmp_path):
     assert empty.returncode == 3 and "the search is empty" in empty.stderr
 
 
+def test_a_command_says_that_the_server_of_its_directory_is_stopped(own_server):
+    server = own_server().start()
+    assert server.stop() == 0
+    done = server.cli("search", "index=main | stats count")
+    assert done.returncode == 4 and "no server runs over" in done.stderr, done
+
+
 def test_login_keeps_a_session_for_a_named_server(server, tmp_path):
     uri = f"https://127.0.0.1:{server.management_port}"
     away = {"KARST_DATA_DIR": str(tmp_path), "HOME": str(tmp_path), "XDG_CONFIG_HOME": ""}

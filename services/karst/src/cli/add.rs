@@ -15,7 +15,7 @@ use bytes::Bytes;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use reqwest::Method;
 
-use self::report::Report;
+use self::report::{Report, counted};
 use super::client::Client;
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
 
@@ -148,9 +148,9 @@ fn report(files: usize, objects: usize, skipped: usize, sum: Sent, started: Inst
     let parts = [named(files, "file"), named(objects, "object"), skipped];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     println!(
-        "{}, {} events, {} in {seconds:.1} s ({rate}/s), index {index}",
+        "{}, {}, {} in {seconds:.1} s ({rate}/s), index {index}",
         parts.join(", "),
-        sum.events,
+        counted(sum.events, "event"),
         HumanBytes(sum.bytes),
     );
 }

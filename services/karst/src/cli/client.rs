@@ -304,6 +304,17 @@ fn auth(options: &ClientOptions, local: Option<&LocalSession>) -> Result<Auth> {
     }
     let session = local.map(|session| Auth::Session(session.session_key.clone()));
     session.ok_or_else(|| {
+        let data = &options.data.data_dir;
+        // A session that is there and cannot be read is that of a server of another user.
+        let stopped = data.join("server.lock").exists() && !LocalSession::path(data).exists();
+        if options.uri.is_none() && stopped {
+            let data = data.display();
+            let text = format!(
+                "no server runs over {data}: start it with karst server --data-dir {data}, or name another: \
+                 karst login --uri https://HOST:8089"
+            );
+            return Failure::Unreachable(text).into();
+        }
         let text = format!(
             "not logged in: karst login --uri https://HOST:8089, or give --auth user:password (or \
              KARST_AUTH), or --data-dir of a running server (now {})",

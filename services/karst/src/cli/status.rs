@@ -36,6 +36,7 @@ pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
         facts.push(("management", owner.management.as_str().into()));
         facts.push(("web", owner.web.as_str().into()));
         facts.push(("hec", owner.hec.as_str().into()));
+        let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
         facts.push(("data directory", data.display().to_string().into()));
     }
     let (ready, conditions) = readiness(&options.client).await?;
