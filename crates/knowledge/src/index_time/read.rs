@@ -97,12 +97,23 @@ impl IndexTimeRules {
                 });
                 continue;
             };
-            // Mistakes inside the stanza are found by `check_all`, or here if it has no destination.
-            let found = if is_index_time(stanza) { &mut Vec::new() } else { &mut *errors };
-            if !is_disabled(stanza)
-                && let Some(action) = action(stanza, found)
-            {
+            if is_disabled(stanza) {
+                continue;
+            }
+            let mut found = Vec::new();
+            if let Some(action) = action(stanza, &mut found) {
                 self.add(group, name, entry, action);
+            }
+            // Mistakes inside an index-time transform are found by `check_all`. If it is none, naming it is
+            // the mistake: the stanza may be another's, which uses it for something else.
+            if let (Some(error), false) = (found.first(), is_index_time(stanza)) {
+                errors.push(Error::Expression {
+                    place: entry.place.clone(),
+                    key: entry.key.clone(),
+                    reason: format!(
+                        "[{name}] of transforms.conf is no index-time transform: {error}"
+                    ),
+                });
             }
         }
     }
