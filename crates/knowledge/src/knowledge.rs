@@ -268,6 +268,12 @@ impl Knowledge {
         made
     }
 
+    /// `transforms.conf` as all layers make it: merged once, as each lookup of a search is found in it.
+    #[must_use]
+    pub fn transforms(&self) -> &Effective {
+        &self.inner.transforms
+    }
+
     /// The stanzas of `props.conf`, in the order of precedence.
     pub(crate) fn props_stanzas(&self) -> &[crate::props::PropsStanza] {
         &self.inner.props.stanzas

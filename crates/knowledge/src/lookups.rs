@@ -115,7 +115,7 @@ impl Knowledge {
     /// # Errors
     /// A message if the stanza is no lookup, or one that Karst cannot look up.
     pub fn lookup(&self, name: &str) -> Result<LookupDefinition, String> {
-        let conf = self.conf("transforms");
+        let conf = self.transforms();
         let Some(stanza) = conf.stanza(name) else {
             let is_file = [".csv", ".csv.gz"].iter().any(|end| name.ends_with(end));
             return match is_file {
@@ -215,7 +215,7 @@ impl Knowledge {
             let keys = [file, collection, transforms::EXTERNAL_CMD.name()];
             keys.iter().any(|key| stanza.get(key).is_some())
         };
-        self.conf("transforms")
+        self.transforms()
             .stanzas
             .iter()
             .filter(is_lookup)

@@ -9,7 +9,7 @@ use exprs::kernel::multi;
 use exprs::predicate;
 use exprs::required_fields::RequiredFields;
 use exprs::types::ValueType;
-use knowledge::{EventType, Knowledge};
+use knowledge::{EventType, Knowledge, TaggedValue};
 use spl::ast::{
     ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern, SearchValue,
     Span, Term,
@@ -26,14 +26,71 @@ pub(crate) const TAG: &str = "tag";
 /// Event types within each other, at most.
 const MAX_DEPTH: usize = 16;
 
+/// Event types and tags of a configuration, parsed once: there are thousands with many add-ons.
+#[derive(Debug)]
+struct Classes {
+    event_types: Vec<ParsedType>,
+    /// Places of event types by name, in lower case.
+    by_name: HashMap<String, Vec<usize>>,
+    tags: Vec<TaggedValue>,
+}
+
+/// An event type with its search, or what is wrong with that.
+#[derive(Debug)]
+struct ParsedType {
+    event_type: EventType,
+    search: Result<SearchExpr, String>,
+}
+
+impl Classes {
+    fn of(knowledge: &Knowledge) -> Self {
+        let macros = crate::macros::Macros::of(knowledge);
+        let parsed = |event_type: EventType| {
+            let search = parsed(&event_type.search, &macros);
+            ParsedType { event_type, search }
+        };
+        let event_types: Vec<_> = knowledge.event_types().into_iter().map(parsed).collect();
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, one) in event_types.iter().enumerate() {
+            by_name.entry(one.event_type.name.to_lowercase()).or_default().push(at);
+        }
+        Self { event_types, by_name, tags: knowledge.tagged_values() }
+    }
+
+    /// The event types whose names a pattern means, in their order; case does not count.
+    fn meant(&self, pattern: &SearchPattern) -> Vec<&ParsedType> {
+        let text = pattern.text().to_lowercase();
+        let mut places: Vec<usize> = match text.contains('*') {
+            false => self.by_name.get(&text).cloned().unwrap_or_default(),
+            true => {
+                let fits = |name: &str| exprs::required_fields::wildcard(&text, name);
+                let named = self.by_name.iter().filter(|(name, _)| fits(name));
+                named.flat_map(|(_, places)| places.iter().copied()).collect()
+            }
+        };
+        places.sort_unstable();
+        places.into_iter().map(|at| &self.event_types[at]).collect()
+    }
+}
+
+impl ParsedType {
+    fn search(&self, span: Span) -> Result<&SearchExpr, Error> {
+        self.search.as_ref().map_err(|reason| Error::at(reason.clone(), span))
+    }
+}
+
+fn classes(env: &PlanningContext<'_>) -> Arc<Classes> {
+    env.context.knowledge.compiled(Classes::of)
+}
+
 /// A filter with what event types and tags stand for in place of them.
 /// An event type whose search is invalid finds nothing, with a warning.
 pub(crate) fn expand(expr: &SearchExpr, env: &PlanningContext<'_>) -> Result<SearchExpr, Error> {
-    Expansion { knowledge: &env.context.knowledge, env }.expr(expr, 0)
+    Expansion { classes: &classes(env), env }.expr(expr, 0)
 }
 
 struct Expansion<'k> {
-    knowledge: &'k Knowledge,
+    classes: &'k Classes,
     env: &'k PlanningContext<'k>,
 }
 
@@ -101,12 +158,9 @@ impl Expansion<'_> {
         depth: usize,
     ) -> Result<SearchExpr, Error> {
         let mut any = Vec::new();
-        for event_type in self.knowledge.event_types() {
-            if matches(pattern, &event_type.name) {
-                let expr = parsed(&event_type.search, self.knowledge, span);
-                if let Some(expr) = unless_invalid(expr, &event_type, self.env)? {
-                    any.push(self.expr(&expr, depth + 1)?);
-                }
+        for found in self.classes.meant(pattern) {
+            if let Some(expr) = unless_invalid(found.search(span), &found.event_type, self.env)? {
+                any.push(self.expr(expr, depth + 1)?);
             }
         }
         Ok(any_of(any, span))
@@ -121,14 +175,14 @@ impl Expansion<'_> {
         depth: usize,
     ) -> Result<SearchExpr, Error> {
         let mut any = Vec::new();
-        for tagged in self.knowledge.tagged_values() {
+        for tagged in &self.classes.tags {
             let meant = field.is_none_or(|field| field == tagged.field);
             if meant && tagged.tags.iter().any(|tag| matches(pattern, tag)) {
                 let comparison = SearchComparison {
-                    field: spl::Spanned::new(tagged.field, span),
+                    field: spl::Spanned::new(tagged.field.clone(), span),
                     operator: ComparisonOperator::Equal,
                     value: SearchValue {
-                        pattern: SearchPattern::literal(tagged.value),
+                        pattern: SearchPattern::literal(tagged.value.clone()),
                         quoted: true,
                         span,
                     },
@@ -167,14 +221,15 @@ fn unless_invalid<T>(
     }
 }
 
-/// The search of an event type, at the place of its name.
-fn parsed(search: &str, knowledge: &Knowledge, span: Span) -> Result<SearchExpr, Error> {
-    let macros = crate::macros::Macros::of(knowledge);
-    let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
+/// The search of an event type, or what is wrong with it.
+fn parsed(search: &str, macros: &crate::macros::Macros<'_>) -> Result<SearchExpr, String> {
+    let options = spl::ParseOptions { macros: Some(macros), ..spl::ParseOptions::default() };
     let parsed = spl::parse_search_terms_with(search, &options);
-    let parsed =
-        parsed.map_err(|error| Error::at(format!("its search is invalid: {error}"), span))?;
-    Ok(parsed.expr.unwrap_or_else(|| everything(span)))
+    let parsed = parsed.map_err(|error| format!("its search is invalid: {error}"))?;
+    if parsed.expr.as_ref().is_some_and(|expr| expr.subsearch().is_some()) {
+        return Err("its search has a subsearch, which event types cannot have".to_owned());
+    }
+    Ok(parsed.expr.unwrap_or_else(|| everything(Span::default())))
 }
 
 fn everything(span: Span) -> SearchExpr {
@@ -204,26 +259,25 @@ impl Wanted {
         required: &mut RequiredFields,
         env: &PlanningContext<'_>,
     ) -> Result<Self, Error> {
-        let knowledge = &env.context.knowledge;
+        let classes = classes(env);
         let named =
             |required: &RequiredFields, name: &str| required.names.iter().any(|n| n == name);
         let tag_field = |name: &String| name.starts_with("tag::");
         // Where nothing is configured, these are fields like any other.
         let tags = (named(required, TAG) || required.names.iter().any(tag_field))
-            && !knowledge.tagged_values().is_empty();
-        let event_types =
-            (tags || named(required, EVENTTYPE)) && !knowledge.event_types().is_empty();
+            && !classes.tags.is_empty();
+        let event_types = (tags || named(required, EVENTTYPE)) && !classes.event_types.is_empty();
         if event_types {
-            for event_type in knowledge.event_types() {
-                let expr = parsed(&event_type.search, knowledge, Span::default())
-                    .and_then(|expr| expand(&expr, env));
-                if let Some(expr) = unless_invalid(expr, &event_type, env)? {
+            for found in &classes.event_types {
+                env.context.planning.check()?;
+                let expr = found.search(Span::default()).and_then(|expr| expand(expr, env));
+                if let Some(expr) = unless_invalid(expr, &found.event_type, env)? {
                     required.search(&expr);
                 }
             }
         }
         if tags {
-            for tagged in knowledge.tagged_values() {
+            for tagged in &classes.tags {
                 if tagged.field != EVENTTYPE {
                     required.name(&tagged.field);
                 }
@@ -234,12 +288,12 @@ impl Wanted {
 
     /// Computes the classes that are wanted.
     pub(crate) fn add(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
-        let knowledge = &env.context.knowledge;
+        let classes = classes(env);
         if self.event_types {
-            frame = event_type_field(frame, knowledge, env)?;
+            frame = event_type_field(frame, &classes, env)?;
         }
         if self.tags {
-            frame = tag_fields(frame, knowledge)?;
+            frame = tag_fields(frame, &classes)?;
         }
         Ok(frame)
     }
@@ -248,18 +302,20 @@ impl Wanted {
 /// The names of the event types of each event.
 fn event_type_field(
     frame: Frame,
-    knowledge: &Knowledge,
+    classes: &Classes,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let mut names = Vec::new();
     let mut conditions = Vec::new();
-    for event_type in knowledge.event_types() {
-        let condition = parsed(&event_type.search, knowledge, Span::default())
-            .and_then(|expr| expand(&expr, env))
+    for found in &classes.event_types {
+        env.context.planning.check()?;
+        let condition = found
+            .search(Span::default())
+            .and_then(|expr| expand(expr, env))
             .and_then(|expr| Ok(predicate::compile_search(&expr, &env.scope(&frame))?));
-        let Some(condition) = unless_invalid(condition, &event_type, env)? else { continue };
+        let Some(condition) = unless_invalid(condition, &found.event_type, env)? else { continue };
         conditions.push(Typed::new(condition, ValueType::Boolean));
-        names.push(event_type.name);
+        names.push(found.event_type.name.clone());
     }
     let parameters = names.join("\n");
     let own = names.len();
@@ -278,15 +334,17 @@ fn event_type_field(
 }
 
 /// The tags of the values of each event: all in `tag`, those of a field in `tag::field`.
-fn tag_fields(frame: Frame, knowledge: &Knowledge) -> Result<Frame, Error> {
+fn tag_fields(frame: Frame, classes: &Classes) -> Result<Frame, Error> {
     let mut fields: Vec<String> = Vec::new();
     let mut tags: HashMap<(usize, String), Vec<String>> = HashMap::new();
-    for tagged in knowledge.tagged_values() {
+    for tagged in &classes.tags {
         let at = fields.iter().position(|field| *field == tagged.field).unwrap_or_else(|| {
             fields.push(tagged.field.clone());
             fields.len() - 1
         });
-        tags.entry((at, tagged.value.to_lowercase())).or_default().extend(tagged.tags);
+        tags.entry((at, tagged.value.to_lowercase()))
+            .or_default()
+            .extend(tagged.tags.iter().cloned());
     }
     let tags = Arc::new(tags);
     let mut values = Vec::new();

@@ -83,6 +83,15 @@ impl SearchExpr {
         }
     }
 
+    /// The place of the first subsearch in it.
+    pub fn subsearch(&self) -> Option<Span> {
+        match self {
+            Self::Subsearch(found) => Some(found.span),
+            Self::Computed(computed) => Some(computed.subsearch.span),
+            other => other.children().iter().find_map(Self::subsearch),
+        }
+    }
+
     /// The members that it is made of. Subsearches are not entered.
     pub fn children(&self) -> &[Self] {
         match self {
