@@ -17,7 +17,7 @@ use knowledge::{LookupDefinition, LookupPlace, MatchType};
 use parking_lot::Mutex;
 pub(crate) use program::{Key, Program};
 use spl::Spanned;
-use spl::ast::Command;
+use spl::ast::{Command, Expr};
 
 use crate::rows::Rows;
 use crate::value::parse_number;
@@ -327,15 +327,23 @@ pub(crate) struct Lookups(Vec<(String, Vec<String>, Arc<Lookup>)>);
 impl Lookups {
     /// Reads what the expressions of `eval` and `where` ask.
     pub(crate) async fn read(command: &Command, context: &PlanContext) -> Result<Self, Error> {
-        let mut calls = Vec::new();
+        let mut read = Self::default();
         match command {
             Command::Eval(eval) => {
-                eval.assignments.iter().for_each(|one| lookup_calls(&one.expr, &mut calls));
+                for one in &eval.assignments {
+                    read.add(&one.expr, context).await?;
+                }
             }
-            Command::Where(command) => lookup_calls(&command.expr, &mut calls),
+            Command::Where(command) => read.add(&command.expr, context).await?,
             _ => {}
         }
-        let mut read = Self::default();
+        Ok(read)
+    }
+
+    /// Reads what an expression asks, too.
+    pub(crate) async fn add(&mut self, expr: &Expr, context: &PlanContext) -> Result<(), Error> {
+        let mut calls = Vec::new();
+        lookup_calls(expr, &mut calls);
         for call in calls {
             let asked = LookupCall::of(call)?;
             let inputs = asked.input_names();
@@ -348,9 +356,9 @@ impl Lookups {
                 }
                 other => other,
             })?;
-            read.0.push((asked.table.to_owned(), inputs, found));
+            self.0.push((asked.table.to_owned(), inputs, found));
         }
-        Ok(read)
+        Ok(())
     }
 
     /// The lookup that is asked by these of its fields.

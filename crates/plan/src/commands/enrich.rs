@@ -20,12 +20,15 @@ use self::lookups::Automatic;
 use self::parsed::{Meant, Parsed};
 use crate::context::PlanningContext;
 use crate::frame::Frame;
+use crate::lookup::Lookups;
 use crate::stanzas::Sourcetypes;
 use crate::{Error, event_types};
 
 /// What is added to the events of a search.
 pub(super) struct Enrichment {
     objects: Objects,
+    /// What the calculated fields ask with `lookup()`.
+    asked: Lookups,
     classes: event_types::Wanted,
     /// The source types that the stanzas were chosen for, if any was left out.
     sourcetypes: Option<Arc<HashSet<String>>>,
@@ -60,13 +63,15 @@ impl Enrichment {
         let classes = event_types::Wanted::of(required, env)?;
         let parsed = env.context.knowledge.compiled(Parsed::of);
         if !parsed.has_any(&Meant::of(required)) {
-            return Ok(Self { objects: Objects::default(), classes, sourcetypes: None });
+            let (objects, asked) = (Objects::default(), Lookups::default());
+            return Ok(Self { objects, asked, classes, sourcetypes: None });
         }
         let there = env.context.source.sourcetypes(events.indexes, events.range).await?;
         let there = there.map(Sourcetypes::new);
-        let (objects, chosen) = chosen(required, &parsed, there, events.filter, env).await?;
+        let (mut objects, chosen) = chosen(required, &parsed, there, events.filter, env).await?;
+        let asked = calculated::read_lookups(&mut objects.calculated, env).await?;
         let sourcetypes = chosen.map(|types| Arc::new(types.names().clone()));
-        Ok(Self { objects, classes, sourcetypes })
+        Ok(Self { objects, asked, classes, sourcetypes })
     }
 
     /// The source types that events may have: what others need was left out. `None` if nothing was.
@@ -85,7 +90,7 @@ impl Enrichment {
     pub(super) fn apply(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let Objects { calculated, lookups, .. } = self.objects;
         if !calculated.is_empty() {
-            frame = calculated::calculate(frame, calculated, env)?;
+            frame = calculated::calculate(frame, calculated, &env.asking(&self.asked))?;
         }
         frame = lookups::look_up(&lookups, frame, env)?;
         self.classes.add(frame, env)

@@ -13,6 +13,7 @@ use super::Objects;
 use super::parsed::{Meant, Parsed, ParsedField};
 use crate::context::PlanningContext;
 use crate::frame::Frame;
+use crate::lookup::Lookups;
 use crate::stanzas::{Sourcetypes, Stanzas, first};
 use crate::{Error, MessageKind};
 
@@ -50,6 +51,25 @@ pub(super) fn choose(
         found.set.insert(one.field.field.clone());
     }
     Ok(())
+}
+
+/// Reads the lookups that calculated fields ask. Fields whose lookup cannot be read are left out.
+pub(super) async fn read_lookups(
+    fields: &mut Vec<Calculated>,
+    env: &PlanningContext<'_>,
+) -> Result<Lookups, Error> {
+    let mut read = Lookups::default();
+    let mut kept = Vec::with_capacity(fields.len());
+    for Calculated(one) in fields.drain(..) {
+        let Ok(expr) = &one.expr else { continue };
+        match read.add(expr, env.context).await {
+            Ok(()) => kept.push(Calculated(one)),
+            Err(Error::Invalid { message, .. }) => leave_out(&one, &message, env),
+            Err(error) => return Err(error),
+        }
+    }
+    *fields = kept;
+    Ok(read)
 }
 
 /// Says that a calculated field is not computed: a mistake in an app must not end searches.
