@@ -341,8 +341,13 @@ fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
     let header = reader.byte_headers().map_err(damaged)?.clone();
+    // A blank before the quotes of a name is not part of it, nor are the quotes.
+    let unquoted = |name: &str| {
+        let inner = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+        inner.unwrap_or(name).to_owned()
+    };
     let names: Vec<String> =
-        header.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
+        header.iter().map(|name| unquoted(String::from_utf8_lossy(name).trim())).collect();
     let mut cells: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
     let mut record = csv::ByteRecord::new();
     let mut count = 0;

@@ -31,7 +31,12 @@ impl KvMode {
     /// The mode a value of the setting names.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Some(match text.trim().to_ascii_lowercase().as_str() {
+        let text = text.trim().to_ascii_lowercase();
+        // What follows names a stanza of multikv.conf, such as the separator, which the tables show themselves.
+        if text.starts_with("multi_") || text.starts_with("multi:") {
+            return Some(Self::Multi);
+        }
+        Some(match text.as_str() {
             "none" | "false" | "0" => Self::None,
             "auto" | "true" | "1" => Self::Auto,
             "auto_escaped" => Self::AutoEscaped,

@@ -267,6 +267,12 @@ fn tables_give_the_values_of_each_column() {
         "USER   PID  COMMAND\nroot     1  init\nwww     22  nginx\n",
         &["USER=root", "PID=1", "COMMAND=init", "USER=www", "PID=22", "COMMAND=nginx"],
     );
+    check(
+        "KV_MODE = multi_tsv",
+        "",
+        "cpu\tname\n1\tmain thread\n2\tother\n",
+        &["cpu=1", "name=main thread", "cpu=2", "name=other"],
+    );
 }
 
 #[test]
