@@ -31,6 +31,7 @@ pub(crate) struct Found {
     data_models: BTreeSet<String>,
     inputs: BTreeSet<String>,
     disabled_inputs: BTreeSet<String>,
+    modular_inputs: BTreeSet<String>,
     commands: BTreeSet<String>,
     indexes: BTreeSet<String>,
 }
@@ -84,6 +85,11 @@ impl Found {
         }
     }
 
+    /// Notes an input that does not run.
+    pub(crate) fn modular_input(&mut self, name: &str) {
+        self.modular_inputs.insert(name.to_owned());
+    }
+
     fn props(&mut self, stanza: &Stanza) {
         for entry in &stanza.entries {
             let setting = (stanza.name.clone(), entry.key.clone());
@@ -122,7 +128,8 @@ impl Found {
                 format!(", {count} of them with a schedule: schedules and alerts do not run yet")
             }
         };
-        let disabled = match self.disabled_inputs.len() {
+        let inputs = self.inputs.difference(&self.modular_inputs).count();
+        let disabled = match self.disabled_inputs.difference(&self.modular_inputs).count() {
             0 => String::new(),
             count => format!(", {count} of them disabled"),
         };
@@ -134,7 +141,7 @@ impl Found {
             plain("macros", self.macros.len()),
             counted("saved searches", self.saved_searches.len(), schedules),
             plain("data models", self.data_models.len()),
-            counted("inputs", self.inputs.len(), disabled),
+            counted("inputs", inputs, disabled),
             plain("search commands", self.commands.len()),
             plain("indexes", self.indexes.len()),
         ]

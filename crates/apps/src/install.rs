@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use conf::{ConfFile, Registry};
+use conf::{ConfFile, Registry, Stanza};
 use flate2::read::GzDecoder;
 
 use crate::Error;
@@ -78,6 +78,11 @@ const UNUSED: [(&str, &str); 10] = [
     ("default/authorize.conf", "roles of apps are not taken over"),
     ("static", "pictures of apps are not served"),
 ];
+
+/// The file with inputs.
+const INPUTS: &str = "inputs";
+/// Kinds of inputs that have no settings of their own.
+const PLAIN_INPUTS: [&str; 1] = ["fifo"];
 
 /// Installs an app; `settings` are those that the server knows.
 ///
@@ -270,6 +275,12 @@ fn examine(
         return;
     }
     for stanza in &file.stanzas {
+        if conf == INPUTS && is_modular(stanza, registry) {
+            let text = "modular inputs of apps are not run".to_owned();
+            report.remarks.push(Remark { place: stanza.place.to_string(), text });
+            found.modular_input(&stanza.name);
+            continue;
+        }
         for warning in registry.check(conf, stanza) {
             let place = warning.place.to_string();
             report.remarks.push(Remark { place, text: warning.text });
@@ -284,4 +295,12 @@ fn examine(
         Some((_, count)) => *count += file.stanzas.len(),
         None => report.used.push((conf.to_owned(), file.stanzas.len())),
     }
+}
+
+/// Whether a stanza of `inputs.conf` is an input of a kind that an app defines, such as `snow://cmdb`.
+fn is_modular(stanza: &Stanza, registry: &Registry) -> bool {
+    let Some((kind, _)) = stanza.name.split_once("://") else { return false };
+    let declared =
+        |setting: &&conf::Setting| !setting.stanza.is_empty() && setting.is_in(&stanza.name);
+    !PLAIN_INPUTS.contains(&kind) && !registry.settings(INPUTS).any(|setting| declared(&setting))
 }

@@ -223,20 +223,27 @@ fn a_packed_app_is_installed_with_a_report() {
     let bytes = packed(&[
         ("ta_web/default/props.conf", "[st]\nEXTRACT-a = (?<a>x)\nNOT_A_SETTING = 1\n"),
         ("ta_web/default/macros.conf", "[m]\ndefinition = x\n"),
+        ("ta_web/default/inputs.conf", "[snow://x]\ntable = y\ndisabled = 1\n[fifo:///x]\n"),
         ("ta_web/bin/run.py", "print()"),
         ("ta_web/lookups/a.csv", "a\n1\n"),
     ]);
     std::fs::write(&file, bytes).unwrap();
     let to = folder.path().join("etc");
     let request = Install { from: file, to: to.clone(), update: false };
-    let settings = Registry::new(&[knowledge::settings::DECLARED]);
+    const INPUTS: &[conf::Setting] = &conf::notes("inputs", ["index"]);
+    let settings = Registry::new(&[knowledge::settings::DECLARED, &[INPUTS]]);
     let report = install(&request, &settings).unwrap();
-    assert_eq!((report.app.as_str(), report.files), ("ta_web", 4));
-    assert_eq!(report.used, [("macros".to_owned(), 1), ("props".to_owned(), 1)]);
+    assert_eq!((report.app.as_str(), report.files), ("ta_web", 5));
+    let used = [("inputs", 2), ("macros", 1), ("props", 1)];
+    assert_eq!(report.used, used.map(|(name, count)| (name.to_owned(), count)));
+    let gains: Vec<String> =
+        report.gains.iter().map(|g| format!("{} {}", g.what, g.text)).collect();
+    assert_eq!(gains, ["fields 1 rules for 1 stanzas of props.conf", "macros 1", "inputs 1"]);
     let remarks: Vec<String> =
         report.remarks.iter().map(|r| format!("{}: {}", r.place, r.text)).collect();
     assert!(remarks[0].starts_with("bin/run.py: of the programs of apps"), "{remarks:?}");
-    assert!(remarks[1].contains("default/props.conf:3"), "{remarks:?}");
+    assert_eq!(remarks[1], "default/inputs.conf:1: modular inputs of apps are not run");
+    assert!(remarks[2].contains("default/props.conf:3"), "{remarks:?}");
     assert!(to.join("apps/ta_web/lookups/a.csv").exists());
     assert!(matches!(install(&request, &settings), Err(Error::Exists(_))));
     std::fs::create_dir_all(to.join("apps/ta_web/local")).unwrap();

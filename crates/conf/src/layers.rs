@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::file::{ConfFile, Entry, Place, Stanza, Warning};
@@ -359,7 +360,15 @@ impl Layers {
     /// The app that has the file, or the object, of a place.
     #[must_use]
     pub fn app_of(&self, place: &Place) -> Option<&str> {
-        self.files.iter().find(|file| file.file.file == place.file)?.layer.app()
+        // Places mostly share the name with their file: comparing pointers takes a fraction of the time.
+        let same = self.files.iter().find(|file| Arc::ptr_eq(&file.file.file, &place.file));
+        let found = same.or_else(|| self.files.iter().find(|file| file.file.file == place.file));
+        found?.layer.app()
+    }
+
+    /// The files of apps, each with its app.
+    pub fn files_of_apps(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|file| Some((&*file.file.file, file.layer.app()?)))
     }
 
     /// Only what the system says.

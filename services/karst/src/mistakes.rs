@@ -3,7 +3,7 @@
 //!
 //! Guarantees: every mistake has the kind that a start gives it, and its place is part of its text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use access::AuthenticationSettings;
@@ -54,8 +54,9 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
     let knowledge = Knowledge::new(layers);
     let mut found = ignored(&knowledge, &tolerated);
     let layers = knowledge.layers();
+    let apps: HashMap<&str, &str> = layers.files_of_apps().collect();
     let add = |found: &mut Vec<Mistake>, weight, place: Option<&Place>, text: String| {
-        let app = place.and_then(|place| layers.app_of(place)).map(str::to_owned);
+        let app = place.and_then(|place| apps.get(&*place.file)).map(|app| (*app).to_owned());
         found.push(Mistake { weight, app, text, missing: None });
     };
     let fatal: Vec<_> = knowledge.fatal_errors().collect();
@@ -72,9 +73,20 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
             }
         }
     }
-    if let Err(errors) = read_inputs(&knowledge) {
-        let error = |text| Mistake { weight: Weight::Error, app: None, text, missing: None };
-        found.extend(errors.into_iter().map(error));
+    match read_inputs(&knowledge) {
+        Ok(warnings) => {
+            let conf = knowledge.conf("inputs");
+            for text in warnings.into_iter().filter(|text| is_unknown_input(text)) {
+                let name = text.trim_start_matches('[').split("]: ").next().unwrap_or_default();
+                let place = conf.stanza(name).map(|stanza| &stanza.place);
+                let shown = place.map_or_else(|| text.clone(), |place| format!("{place}: {text}"));
+                add(&mut found, Weight::Note, place, shown);
+            }
+        }
+        Err(errors) => {
+            let error = |text| Mistake { weight: Weight::Error, app: None, text, missing: None };
+            found.extend(errors.into_iter().map(error));
+        }
     }
     found.extend(whole_files(layers));
     let unknown = registry.warnings(layers);
@@ -88,9 +100,11 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
 
 /// What is ignored of apps. `tolerated` are the settings that were left out before `knowledge` was made.
 pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mistake> {
-    let layers = knowledge.layers();
+    // There are thousands of places among thousands of files.
+    let apps: HashMap<&str, &str> = knowledge.layers().files_of_apps().collect();
+    let app_of = |place: &Place| apps.get(&*place.file).map(|app| (*app).to_owned());
     let mistake = |place: Option<&Place>, text: String| {
-        let app = place.and_then(|place| layers.app_of(place)).map(str::to_owned);
+        let app = place.and_then(app_of);
         Mistake { weight: Weight::Ignored, app, text, missing: None }
     };
     let tolerated = tolerated.iter().map(|one| mistake(Some(&one.place), one.to_string()));
@@ -102,21 +116,23 @@ pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mista
         };
         found.push(Mistake { missing, ..mistake(error.place(), error.to_string()) });
     }
-    for text in read_inputs(knowledge).unwrap_or_default() {
+    let wrong = read_inputs(knowledge).unwrap_or_default().into_iter();
+    for text in wrong.filter(|text| !is_unknown_input(text)) {
         found.push(Mistake { app: app_in(&text), ..mistake(None, text) });
     }
-    let of_app = |place: &Place| layers.is_of_app(place);
+    let of_app = |place: &Place| apps.contains_key(&*place.file);
     for field in knowledge.calculated_fields().iter().filter(|field| of_app(&field.place)) {
         if let Err(error) = spl::parse_expression(&field.expression) {
             let text = format!("{}: EVAL-{}: {error}", field.place, field.field);
             found.push(mistake(Some(&field.place), text));
         }
     }
+    let transforms = knowledge.transforms();
     for lookup in knowledge.automatic_lookups().iter().filter(|lookup| of_app(&lookup.place)) {
         let wrong = match spl::parse_lookup(&lookup.arguments) {
             Ok(command) => knowledge.lookup(&command.name.node).err().map(|text| {
                 let name = command.name.node;
-                let is_there = knowledge.conf(TRANSFORMS).stanza(&name).is_some();
+                let is_there = transforms.stanza(&name).is_some();
                 (text, (!is_there).then_some((TRANSFORMS, name)))
             }),
             Err(error) => Some((error.to_string(), None)),
@@ -148,8 +164,15 @@ fn event_types(knowledge: &Knowledge) -> Vec<Mistake> {
         let place = stanza.and_then(|stanza| stanza.get("search")).map(|entry| &entry.place);
         let Some(place) = place else { continue };
         let Some(app) = knowledge.layers().app_of(place) else { continue };
-        if let Err(error) = spl::parse_search_terms_with(&event_type.search, &options) {
-            let text = format!("{place}: [{}] search: {error}", event_type.name);
+        let wrong = match spl::parse_search_terms_with(&event_type.search, &options) {
+            Ok(parsed) if parsed.expr.as_ref().is_some_and(|expr| expr.subsearch().is_some()) => {
+                Some("event types cannot have subsearches".to_owned())
+            }
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(wrong) = wrong {
+            let text = format!("{place}: [{}] search: {wrong}", event_type.name);
             let app = Some(app.to_owned());
             found.push(Mistake { weight: Weight::Ignored, app, text, missing: None });
         }
@@ -165,6 +188,11 @@ fn read_inputs(knowledge: &Knowledge) -> Result<Vec<String>, Vec<String>> {
         Ok(configured) => Ok(configured.warnings),
         Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
     }
+}
+
+/// Whether a warning is about a kind of input that there is not: a modular input of an app, most often.
+fn is_unknown_input(warning: &str) -> bool {
+    warning.starts_with('[') && warning.contains("]: there is no input ")
 }
 
 /// Files that are read as a whole: without what apps say if only they are at fault.
@@ -227,6 +255,7 @@ mod tests {
         let shown: Vec<String> =
             found.iter().map(|one| format!("{} {}", one.weight, one.text)).collect();
         for (at, part) in [
+            ("note apps/ta/default/inputs.conf:1: ", "[snow://x]: there is no input \"snow\""),
             ("ignored apps/ta/default/eventtypes.conf:2: ", "[e] search"),
             ("ignored apps/ta/default/props.conf:2: ", "MAX_EVENTS"),
             ("ignored apps/ta/default/props.conf:3: ", "EVAL-x"),
@@ -237,7 +266,7 @@ mod tests {
             let fits = |text: &String| text.starts_with(at) && text.contains(part);
             assert!(shown.iter().any(fits), "{at}{part}: {shown:#?}");
         }
-        assert_eq!(found.len(), 6, "{shown:#?}");
+        assert_eq!(found.len(), 7, "{shown:#?}");
         assert_eq!(by_app(found)[0].0, "ta");
     }
 
