@@ -15,6 +15,7 @@ mod anomalydetection;
 mod append;
 mod appendcols;
 mod appendpipe;
+mod apply;
 mod arules;
 mod associate;
 mod autoregress;
@@ -44,6 +45,7 @@ mod fieldsummary;
 mod filldown;
 mod fillnull;
 mod findtypes;
+mod fit;
 mod folderize;
 mod foreach;
 mod format;
@@ -275,6 +277,7 @@ macro_rules! for_each_command {
             append Append(AppendCommand),
             appendcols Appendcols(AppendcolsCommand),
             appendpipe Appendpipe(AppendpipeCommand),
+            apply Apply(ApplyCommand),
             arules Arules(ArulesCommand),
             associate Associate(AssociateCommand),
             autoregress Autoregress(AutoregressCommand),
@@ -304,6 +307,7 @@ macro_rules! for_each_command {
             filldown Filldown(FilldownCommand),
             fillnull Fillnull(FillnullCommand),
             findtypes Findtypes(FindtypesCommand),
+            fit Fit(FitCommand),
             folderize Folderize(FolderizeCommand),
             foreach Foreach(ForeachCommand),
             format Format(FormatCommand),
@@ -470,16 +474,13 @@ pub(crate) const WITH_BRACKETS: &[&str] = &[
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &["snowevent"];
 
-/// Commands of Splunk's Machine Learning Toolkit, an app that Karst has no equivalent of, and what can be
-/// used in their place.
+/// Commands of Splunk's Machine Learning Toolkit that Karst does not have, and what can be used in their place.
 pub(crate) const MACHINE_LEARNING: &[(&str, &str)] = &[
-    ("apply", "predict, anomalydetection or kmeans, which need no model"),
-    ("deletemodel", "none: there are no models"),
-    ("fit", "predict for series, kmeans or cluster for groups, anomalydetection for outliers"),
-    ("listmodels", "none: there are no models"),
+    ("deletemodel", "deleting the lookup file `__mlspl_<model>.csv`"),
+    ("listmodels", "`| rest /services/data/lookup-table-files | search title=__mlspl_*`"),
     ("sample", "eval with random(), then where"),
     ("score", "stats with eval"),
-    ("summary", "none: there are no models"),
+    ("summary", "`| inputlookup __mlspl_<model>.csv`"),
 ];
 
 impl Command {

@@ -13,6 +13,7 @@
 pub mod analysis;
 pub mod bins;
 mod error;
+pub mod learning;
 mod operation;
 mod rows;
 pub mod series;

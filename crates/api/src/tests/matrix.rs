@@ -13,10 +13,12 @@ const USERS: [&str; 5] = ["admin", "power", "user", "can_delete", "nos"];
 
 /// A search with each guarded command, as short as its syntax allows.
 const SEARCHES: &[(&str, &str)] = &[
+    ("apply", "| makeresults | apply a"),
     ("collect", "| makeresults | collect index=open"),
     ("dbinspect", "| dbinspect index=open"),
     ("delete", "search index=open | delete"),
     ("eventcount", "| eventcount index=open"),
+    ("fit", "| makeresults | fit StandardScaler a"),
     ("inputcsv", "| inputcsv a.csv"),
     ("inputlookup", "| inputlookup a.csv"),
     ("mcatalog", "| mcatalog values(metric_name) where index=open"),

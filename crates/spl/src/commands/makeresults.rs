@@ -61,7 +61,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     }
     let (mut seen, mut ignored) = (Vec::new(), Vec::new());
     loop {
-        if let Some(unknown) = p.other_option(OPTIONS)? {
+        if let Some((unknown, _)) = p.other_option(OPTIONS)? {
             ignored.push(unknown);
             p.skip_separators();
             continue;

@@ -45,19 +45,19 @@ impl Parser<'_> {
         }))
     }
 
-    /// Takes an option of another name than these, if one is next; its name.
+    /// Takes an option of another name than these, if one is next; its name and its value.
     pub(crate) fn other_option(
         &mut self,
         known: &'static [&'static str],
-    ) -> Parsed<Option<Spanned<String>>> {
+    ) -> Parsed<Option<(Spanned<String>, Spanned<String>)>> {
         let name = self.attempt(|p| {
             let name = p.option_name()?;
             let lower = name.node.to_ascii_lowercase();
             (!known.contains(&lower.as_str())).then_some(name)
         });
         let Some(name) = name else { return Ok(None) };
-        self.option_text(&name.node)?;
-        Ok(Some(name))
+        let value = self.option_text(&name.node)?;
+        Ok(Some((name, value)))
     }
 
     /// Takes `name =` if it is next.

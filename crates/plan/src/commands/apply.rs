@@ -1,0 +1,59 @@
+//! `apply`: what a model of `fit` says of each row.
+//!
+//! Split: each row is looked at by itself.
+
+use async_trait::async_trait;
+use spl::ast::{ApplyCommand, Spanned};
+use tables::learning::{Model, Settings};
+
+use super::fit::{file_of, settings};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
+use crate::stage::{Breaker, Rows, TableOp};
+use crate::{Error, LookupSource};
+
+impl CommandPlan for ApplyCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    /// Which fields the model reads is known once it is read.
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let op = Apply {
+            model: self.model.clone(),
+            file: file_of(&self.model)?,
+            settings: settings(&self.parameters, input.env.log)?,
+            alias: self.alias.clone(),
+        };
+        Ok(Step::Materialize(input.frame, Breaker::table(op)))
+    }
+}
+
+#[derive(Debug)]
+struct Apply {
+    model: Spanned<String>,
+    file: LookupSource,
+    settings: Settings,
+    alias: Option<String>,
+}
+
+#[async_trait]
+impl TableOp for Apply {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        let Some(kept) = env.context.host.read_lookup(&self.file).await? else {
+            let name = &self.model.node;
+            let message = format!("there is no model \"{name}\"; make it with fit ... into {name}");
+            return Err(Error::at(message, self.model.span));
+        };
+        let model = Model::of_rows(&kept)?;
+        Ok(model.apply(rows, &self.settings, self.alias.as_deref())?)
+    }
+}

@@ -1,0 +1,321 @@
+//! Models of `fit` that `apply` reads: what they are fitted to, what they say of rows, and how they are kept.
+//!
+//! Guarantees: the same rows give the same model, and a model that is read from its rows says the same as
+//! the one that was fitted. It leaves where models are kept to `plan`.
+
+mod clusters;
+mod density;
+mod inputs;
+mod regression;
+mod solve;
+
+use spl::ast::FieldPattern;
+
+use crate::error::Error;
+use crate::rows::Rows;
+
+/// How a model is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Values that are rare in the distribution of a field.
+    DensityFunction,
+    /// Groups of rows around centres.
+    KMeans,
+    /// A number as the weighted sum of others.
+    LinearRegression,
+    /// The class of a row, by its likelihood.
+    LogisticRegression,
+    /// Numbers with the mean 0 and the standard deviation 1.
+    StandardScaler,
+}
+
+/// The algorithms by name.
+pub const ALGORITHMS: [(&str, Algorithm); 5] = [
+    ("DensityFunction", Algorithm::DensityFunction),
+    ("KMeans", Algorithm::KMeans),
+    ("LinearRegression", Algorithm::LinearRegression),
+    ("LogisticRegression", Algorithm::LogisticRegression),
+    ("StandardScaler", Algorithm::StandardScaler),
+];
+
+impl Algorithm {
+    /// The algorithm of a name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        let found = ALGORITHMS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, algorithm)| *algorithm)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ALGORITHMS.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether it has a field that is to be told from the others.
+    #[must_use]
+    pub fn has_target(self) -> bool {
+        matches!(self, Self::LinearRegression | Self::LogisticRegression)
+    }
+}
+
+/// Which distribution a [`Algorithm::DensityFunction`] looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distribution {
+    /// The likelier one.
+    Auto,
+    /// `norm`.
+    Normal,
+    /// `expon`.
+    Exponential,
+}
+
+/// Settings of an algorithm; each has those that are its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// `k=` of `KMeans`.
+    pub clusters: usize,
+    /// `dist=` of `DensityFunction`.
+    pub distribution: Distribution,
+    /// `lower_threshold=` and `upper_threshold=`, or the halves of `threshold=`, of `DensityFunction`.
+    pub thresholds: Option<(f64, f64)>,
+    /// `show_density=` of `DensityFunction`.
+    pub show_density: bool,
+    /// `fit_intercept=` of the regressions.
+    pub intercept: bool,
+    /// `with_mean=` of `StandardScaler`.
+    pub with_mean: bool,
+    /// `with_std=` of `StandardScaler`.
+    pub with_deviation: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            clusters: 8,
+            distribution: Distribution::Auto,
+            thresholds: None,
+            show_density: false,
+            intercept: true,
+            with_mean: true,
+            with_deviation: true,
+        }
+    }
+}
+
+/// A number that a model has learnt.
+#[derive(Debug, Clone, PartialEq)]
+struct Learnt {
+    /// The class, the cluster or the values of the `by` fields.
+    group: String,
+    /// The field, or what the number is.
+    name: String,
+    /// The value of the field that it is about.
+    category: Option<String>,
+    value: f64,
+}
+
+impl Learnt {
+    fn new(group: &str, name: &str, category: Option<&str>, value: f64) -> Self {
+        let (group, name) = (group.to_owned(), name.to_owned());
+        Self { group, name, category: category.map(str::to_owned), value }
+    }
+}
+
+/// What was learnt from rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    algorithm: Algorithm,
+    target: Option<String>,
+    features: Vec<String>,
+    /// The `by` fields.
+    groups: Vec<String>,
+    learnt: Vec<Learnt>,
+}
+
+impl Model {
+    /// Learns from rows.
+    ///
+    /// # Errors
+    /// If there is nothing to learn from in them.
+    pub fn fit(
+        algorithm: Algorithm,
+        target: Option<&str>,
+        features: &[FieldPattern],
+        groups: &[String],
+        settings: &Settings,
+        rows: &Rows,
+    ) -> Result<Self, Error> {
+        let mut names = rows.matching(features);
+        names.retain(|name| Some(name.as_str()) != target && !groups.contains(name));
+        if names.is_empty() {
+            let message = format!("fit {}: no row has a field to learn from", algorithm.name());
+            return Err(Error::invalid_anywhere(message));
+        }
+        let mut model = Self {
+            algorithm,
+            target: target.map(str::to_owned),
+            features: names,
+            groups: groups.to_vec(),
+            learnt: Vec::new(),
+        };
+        model.learnt = match algorithm {
+            Algorithm::DensityFunction => density::fit(&model, settings, rows)?,
+            Algorithm::KMeans => clusters::fit(&model, settings.clusters, rows)?,
+            Algorithm::LinearRegression => regression::linear(&model, settings.intercept, rows)?,
+            Algorithm::LogisticRegression => {
+                regression::logistic(&model, settings.intercept, rows)?
+            }
+            Algorithm::StandardScaler => scaled(&model, settings, rows)?,
+        };
+        Ok(model)
+    }
+
+    /// The rows with what the model says of them; its field is named by `output` if it has one.
+    ///
+    /// # Errors
+    /// If a column is of a type that SPL has no value of.
+    pub fn apply(
+        &self,
+        mut rows: Rows,
+        settings: &Settings,
+        output: Option<&str>,
+    ) -> Result<Rows, Error> {
+        match self.algorithm {
+            Algorithm::DensityFunction => density::apply(self, settings, output, &mut rows)?,
+            Algorithm::KMeans => clusters::apply(self, output, &mut rows)?,
+            Algorithm::LinearRegression => {
+                let predicted = regression::numbers(self, &rows)?;
+                rows.set_numbers(&self.output(output), predicted);
+            }
+            Algorithm::LogisticRegression => {
+                let classes = regression::classes(self, &rows)?;
+                rows.set_texts(&self.output(output), classes);
+            }
+            Algorithm::StandardScaler => self.scale(output, &mut rows)?,
+        }
+        Ok(rows)
+    }
+
+    fn output(&self, output: Option<&str>) -> String {
+        let target = self.target.as_deref().unwrap_or_default();
+        output.map_or_else(|| format!("predicted({target})"), str::to_owned)
+    }
+
+    /// The model as rows of a lookup.
+    #[must_use]
+    pub fn to_rows(&self) -> Rows {
+        let mut parts: Vec<[Option<String>; 5]> = Vec::new();
+        let mut part = |part: &str, name: &str| {
+            parts.push([Some(part.to_owned()), None, Some(name.to_owned()), None, None]);
+        };
+        part("algorithm", self.algorithm.name());
+        self.target.iter().for_each(|target| part("target", target));
+        self.features.iter().for_each(|feature| part("feature", feature));
+        self.groups.iter().for_each(|group| part("by", group));
+        for learnt in &self.learnt {
+            parts.push([
+                Some("learnt".to_owned()),
+                Some(learnt.group.clone()),
+                Some(learnt.name.clone()),
+                learnt.category.clone(),
+                Some(format!("{:?}", learnt.value)),
+            ]);
+        }
+        let mut rows = Rows::blank(parts.len());
+        for (at, name) in COLUMNS.iter().enumerate() {
+            rows.set_texts(name, parts.iter().map(|part| part[at].clone()));
+        }
+        rows
+    }
+
+    /// The model of rows of a lookup.
+    ///
+    /// # Errors
+    /// If they are not those of a model.
+    pub fn of_rows(rows: &Rows) -> Result<Self, Error> {
+        let texts: Vec<Vec<Option<String>>> =
+            COLUMNS.iter().map(|name| rows.texts(name)).collect::<Result<_, _>>()?;
+        let cell = |column: usize, row: usize| texts[column][row].clone().unwrap_or_default();
+        let invalid = || Error::invalid_anywhere("the file of the model is not one that fit wrote");
+        let mut model = Self {
+            algorithm: Algorithm::StandardScaler,
+            target: None,
+            features: Vec::new(),
+            groups: Vec::new(),
+            learnt: Vec::new(),
+        };
+        let mut known = false;
+        for row in 0..rows.count {
+            let name = cell(2, row);
+            match cell(0, row).as_str() {
+                "algorithm" => {
+                    model.algorithm = Algorithm::find(&name).ok_or_else(invalid)?;
+                    known = true;
+                }
+                "target" => model.target = Some(name),
+                "feature" => model.features.push(name),
+                "by" => model.groups.push(name),
+                "learnt" => {
+                    let value = cell(4, row).parse().map_err(|_| invalid())?;
+                    let (group, category) = (cell(1, row), texts[3][row].clone());
+                    let category = category.filter(|category| !category.is_empty());
+                    model.learnt.push(Learnt { group, name, category, value });
+                }
+                _ => return Err(invalid()),
+            }
+        }
+        if known { Ok(model) } else { Err(invalid()) }
+    }
+
+    fn scale(&self, output: Option<&str>, rows: &mut Rows) -> Result<(), Error> {
+        for feature in &self.features {
+            let of = |part: &str| {
+                let mut learnt = self.learnt.iter();
+                let is_it = |learnt: &&Learnt| learnt.name == *feature && learnt.group == part;
+                learnt.find(is_it).map(|learnt| learnt.value)
+            };
+            let (Some(mean), Some(deviation)) = (of("mean"), of("std")) else { continue };
+            let numbers = rows.numbers(feature)?.into_iter();
+            let scaled = numbers.map(|number| Some((number? - mean) / deviation));
+            let prefix = output.map_or("SS", |output| output);
+            rows.set_numbers(&format!("{prefix}_{feature}"), scaled.collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+}
+
+/// The columns of the lookup of a model.
+const COLUMNS: [&str; 5] = ["part", "group", "name", "category", "value"];
+
+fn scaled(model: &Model, settings: &Settings, rows: &Rows) -> Result<Vec<Learnt>, Error> {
+    let mut learnt = Vec::new();
+    for feature in &model.features {
+        let numbers: Vec<f64> = rows.numbers(feature)?.into_iter().flatten().collect();
+        if numbers.is_empty() {
+            continue;
+        }
+        let (mean, deviation) = moments(&numbers);
+        let mean = if settings.with_mean { mean } else { 0.0 };
+        let scales = settings.with_deviation && deviation > 0.0;
+        let deviation = if scales { deviation } else { 1.0 };
+        learnt.push(Learnt::new("mean", feature, None, mean));
+        learnt.push(Learnt::new("std", feature, None, deviation));
+    }
+    match learnt.is_empty() {
+        true => Err(Error::invalid_anywhere("fit StandardScaler: no field has a number")),
+        false => Ok(learnt),
+    }
+}
+
+/// Mean and standard deviation of a population.
+#[allow(clippy::cast_precision_loss)]
+fn moments(numbers: &[f64]) -> (f64, f64) {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let squares = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>();
+    (mean, (squares / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests;

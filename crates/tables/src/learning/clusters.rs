@@ -1,0 +1,95 @@
+//! Groups of rows around centres.
+
+use super::{Learnt, Model};
+use crate::error::Error;
+use crate::rows::Rows;
+
+/// Steps at most until the centres stay where they are.
+const STEPS: usize = 300;
+
+/// The numbers of each row; none where one is missing.
+fn points(model: &Model, rows: &Rows) -> Result<Vec<Option<Vec<f64>>>, Error> {
+    let columns: Vec<Vec<Option<f64>>> =
+        model.features.iter().map(|field| rows.numbers(field)).collect::<Result<_, _>>()?;
+    let point = |row: usize| columns.iter().map(|column| column[row]).collect();
+    Ok((0..rows.count).map(point).collect())
+}
+
+pub(super) fn fit(model: &Model, count: usize, rows: &Rows) -> Result<Vec<Learnt>, Error> {
+    let points: Vec<Vec<f64>> = points(model, rows)?.into_iter().flatten().collect();
+    if points.len() < count || count == 0 {
+        let message = format!(
+            "fit KMeans: {count} clusters (k=) need as many rows with numbers in all fields, {} have them",
+            points.len()
+        );
+        return Err(Error::invalid_anywhere(message));
+    }
+    let mut centres = starts(&points, count);
+    for _ in 0..STEPS {
+        let moved = means(&points, &centres);
+        if moved == centres {
+            break;
+        }
+        centres = moved;
+    }
+    let mut learnt = Vec::new();
+    for (at, centre) in centres.iter().enumerate() {
+        let numbers = model.features.iter().zip(centre);
+        learnt.extend(numbers.map(|(field, x)| Learnt::new(&at.to_string(), field, None, *x)));
+    }
+    Ok(learnt)
+}
+
+/// The first centres: the first point, then the point that is farthest from those chosen.
+fn starts(points: &[Vec<f64>], count: usize) -> Vec<Vec<f64>> {
+    let mut centres = vec![points[0].clone()];
+    while centres.len() < count {
+        let distance = |point: &Vec<f64>| nearest(point, &centres).1;
+        let farthest = points.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let farthest = farthest.expect("there are as many points as centres").clone();
+        centres.push(farthest);
+    }
+    centres
+}
+
+/// The centres of the points that are nearest to each centre; one without points stays.
+#[allow(clippy::cast_precision_loss)]
+fn means(points: &[Vec<f64>], centres: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let mut sums: Vec<(usize, Vec<f64>)> =
+        centres.iter().map(|centre| (0, vec![0.0; centre.len()])).collect();
+    for point in points {
+        let (count, sum) = &mut sums[nearest(point, centres).0];
+        *count += 1;
+        sum.iter_mut().zip(point).for_each(|(sum, number)| *sum += number);
+    }
+    let mean = |((count, sum), centre): ((usize, Vec<f64>), &Vec<f64>)| match count {
+        0 => centre.clone(),
+        count => sum.into_iter().map(|sum| sum / count as f64).collect(),
+    };
+    sums.into_iter().zip(centres).map(mean).collect()
+}
+
+/// The nearest centre and its distance.
+fn nearest(point: &[f64], centres: &[Vec<f64>]) -> (usize, f64) {
+    let distance = |centre: &Vec<f64>| {
+        point.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    };
+    let distances = centres.iter().map(distance).enumerate();
+    distances.min_by(|(_, a), (_, b)| a.total_cmp(b)).unwrap_or((0, 0.0))
+}
+
+pub(super) fn apply(model: &Model, output: Option<&str>, rows: &mut Rows) -> Result<(), Error> {
+    let count = model.learnt.len() / model.features.len().max(1);
+    let centre = |at: usize| {
+        let width = model.features.len();
+        model.learnt[at * width..(at + 1) * width].iter().map(|learnt| learnt.value).collect()
+    };
+    let centres: Vec<Vec<f64>> = (0..count).map(centre).collect();
+    let points = points(model, rows)?;
+    let found: Vec<_> =
+        points.into_iter().map(|point| point.map(|point| nearest(&point, &centres))).collect();
+    let cluster = found.iter().map(|found| i64::try_from(found.as_ref()?.0).ok());
+    rows.set_integers(output.unwrap_or("cluster"), cluster.collect::<Vec<_>>());
+    rows.set_numbers("cluster_distance", found.iter().map(|found| Some(found.as_ref()?.1)));
+    Ok(())
+}
