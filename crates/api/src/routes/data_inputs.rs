@@ -304,6 +304,11 @@ pub(super) fn cases() -> Vec<Case> {
         let path = format!("{PATH}/{}", kind.path);
         let one = format!("{path}/{encoded}");
         let unknown = "is not supported by this handler";
+        // The events of forwarders name their indexes.
+        let (invalid, told) = match kind.capability {
+            "edit_splunktcp" => ("restrictToHost=x", "cannot be changed"),
+            _ => ("index=no_such", "there is no index"),
+        };
         all.extend([
             case(&format!("POST {path}"), &format!("name={encoded}&{form}"), 201, name),
             case(&format!("POST {path}"), &format!("name={encoded}"), 409, "already exists"),
@@ -317,7 +322,7 @@ pub(super) fn cases() -> Vec<Case> {
             case(&format!("GET {one}/acl"), "", 200, "\"app\":\"search\""),
             case(&format!("GET {one}/size"), "", 404, none),
             case(&format!("POST {one}"), other, 200, other.split('=').next().unwrap_or("")),
-            case(&format!("POST {one}"), "index=no_such", 400, "there is no index"),
+            case(&format!("POST {one}"), invalid, 400, told),
             case(&format!("POST {path}/none"), other, 404, none),
             case(&format!("POST {one}/disable"), "", 200, "\"disabled\":true"),
             case(&format!("POST {one}/explode"), "", 404, none),
