@@ -172,6 +172,23 @@ def app_conf(tmp_path, text):
     return {"KARST_CONF_DIR": str(tmp_path / "conf")}, program
 
 
+def test_a_change_of_an_input_of_the_system_s_own_file_counts_after_a_restart(own_server, tmp_path):
+    port = free_port()
+    folder = tmp_path / "conf/system/local"
+    folder.mkdir(parents=True)
+    (folder / "inputs.conf").write_text(f"[tcp://127.0.0.1:{port}]\nsourcetype = filed\n")
+    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
+    name = f"127.0.0.1:{port}"
+    connect(server).inputs[name, "tcp"].update(sourcetype="changed")
+    for _ in range(2):
+        assert connect(server).inputs[name, "tcp"]["sourcetype"] == "changed"
+        before = count(server, "index=main sourcetype=changed")
+        send_tcp(port, f"{TIME} one\n")
+        wait_for(lambda: count(server, "index=main sourcetype=changed") > before, "the change counts", 60)
+        server.kill()
+        server.start()
+
+
 def test_inputs_survive_kills_and_those_of_files_are_switched_off_durably(own_server, tmp_path):
     of_file, made, other = free_port(), free_port(), free_port()
     environment, program = app_conf(
