@@ -179,8 +179,13 @@ fn finished(
             outputs.push((name.clone(), value));
         }
     }
+    outputs.retain(|(name, _)| name != ALL);
+    outputs.push((ALL.to_owned(), Typed::new(column(TOTAL), ValueType::Integer)));
     frame.project(outputs)
 }
+
+/// Of how many values the percentages are, as an internal field.
+const ALL: &str = "_tc";
 
 /// The arguments of `top` and `rare` for clients of the parser.
 pub(super) fn outlined(command: &TopCommand) -> Arguments {

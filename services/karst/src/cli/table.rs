@@ -22,6 +22,18 @@ impl Rows {
         Self { fields, rows }
     }
 
+    /// Without internal fields, such as the `_tc` of `top`.
+    fn shown(&self) -> Self {
+        let is_shown = |name: &str| !name.starts_with('_') || matches!(name, "_time" | "_raw");
+        let places: Vec<usize> =
+            (0..self.fields.len()).filter(|at| is_shown(&self.fields[*at])).collect();
+        let fields = places.iter().map(|at| self.fields[*at].clone()).collect();
+        let cells = |row: &Vec<Value>| {
+            places.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
+        };
+        Self { fields, rows: self.rows.iter().map(cells).collect() }
+    }
+
     fn column(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field == name)
     }
@@ -41,7 +53,7 @@ pub(crate) fn print_rows(
         Output::Csv => delimited(out, rows, first),
         Output::Raw => raw(out, rows),
         Output::Table if is_events => events(out, rows, highlight),
-        Output::Table => table(out, rows, Lines::here(), first),
+        Output::Table => table(out, &rows.shown(), Lines::here(), first),
     }
 }
 
