@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use async_trait::async_trait;
 use catalog::Snapshot;
@@ -15,7 +15,7 @@ use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 use crate::discovered::{Discovered, Fields};
 use crate::quarantine::quarantined;
 use crate::readers::rules_hold;
-use crate::scan::{EventsTable, ScanContext};
+use crate::scan::{EventsTable, ScanContext, sourcetypes_of};
 
 /// The events a job can reach.
 #[derive(Debug)]
@@ -155,12 +155,6 @@ fn named(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
     }
 }
 
-/// The source types of hot rows, perhaps with some that none of these has.
-pub(crate) fn sourcetypes_of(batch: &RecordBatch) -> Option<&StringArray> {
-    let column = batch.column_by_name(columns::SOURCETYPE)?;
-    column.as_dictionary_opt::<Int32Type>()?.values().as_string_opt::<i32>()
-}
-
 /// Buckets of the indexes that are not frozen.
 fn searchable<'a>(
     snapshot: &'a Snapshot,
@@ -172,11 +166,7 @@ fn searchable<'a>(
     all.into_iter().flatten().filter(|entry| entry.state.is_searchable())
 }
 
-fn count_hot(
-    kind: MetadataKind,
-    batch: &RecordBatch,
-    merged: &mut BTreeMap<String, ValueCount>,
-) {
+fn count_hot(kind: MetadataKind, batch: &RecordBatch, merged: &mut BTreeMap<String, ValueCount>) {
     let name = match kind {
         MetadataKind::Hosts => columns::HOST,
         MetadataKind::Sources => columns::SOURCE,

@@ -474,7 +474,7 @@ pub(crate) const WITH_BRACKETS: &[&str] = &[
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &["snowevent"];
 
-/// Commands of Splunk's Machine Learning Toolkit that Karst does not have, and what can be used in their place.
+/// Commands of Splunk's Machine Learning Toolkit that Karst does not have, and what can be used instead.
 pub(crate) const MACHINE_LEARNING: &[(&str, &str)] = &[
     ("deletemodel", "deleting the lookup file `__mlspl_<model>.csv`"),
     ("listmodels", "`| rest /services/data/lookup-table-files | search title=__mlspl_*`"),

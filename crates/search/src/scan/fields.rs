@@ -185,6 +185,12 @@ impl<'a> FieldBuilder<'a> {
     }
 }
 
+/// The source types of hot rows, perhaps with some that none of these has.
+pub(crate) fn sourcetypes_of(batch: &RecordBatch) -> Option<&StringArray> {
+    let column = batch.column_by_name(columns::SOURCETYPE)?;
+    column.as_dictionary_opt::<Int32Type>()?.values().as_string_opt::<i32>()
+}
+
 /// The field names that occur in rows, for wildcards over events that no catalogue describes yet.
 pub(crate) fn discover(
     rows: &RecordBatch,

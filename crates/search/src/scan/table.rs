@@ -21,6 +21,7 @@ use object_store::ObjectStore;
 use plan::{EventsRequest, ValueType};
 
 use super::exec::{BucketScanExec, Scan};
+use super::fields::sourcetypes_of;
 use super::prune::Pruning;
 use super::queue::Queue;
 use super::unit::Unit;
@@ -30,7 +31,6 @@ use crate::control::ScanControl;
 use crate::quarantine::{Quarantine, Quarantined, quarantined};
 use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
-use crate::source::sourcetypes_of;
 use crate::times::Phase;
 
 /// Rows below which more than one partition costs more than it gains.
