@@ -41,6 +41,7 @@ interval = often
 """
 EVENT_TYPES = "[bad]\nsearch = (\n[good]\nsearch = n=4\n"
 LIMITS = "[search]\nmax_mem_usage_mb = 0\n"
+AUTHENTICATION = "[authentication]\nauthType = LDAP\nauthSettings = nowhere\n"
 
 
 def write(folder, port):
@@ -51,6 +52,7 @@ def write(folder, port):
         "inputs": INPUTS.format(port=port),
         "eventtypes": EVENT_TYPES,
         "limits": LIMITS,
+        "authentication": AUTHENTICATION,
     }
     for name, text in files.items():
         (folder / f"{name}.conf").write_text(text)
@@ -94,6 +96,7 @@ def test_the_installation_names_what_is_ignored(started):
         "KV_MODE = perhaps",
         "max_mem_usage_mb = 0",
         "interval = often",
+        "authentication.conf is ignored",
     ]:
         assert any(part in line for line in ignored), (part, report)
 

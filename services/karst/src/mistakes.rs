@@ -88,7 +88,8 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
             found.extend(errors.into_iter().map(error));
         }
     }
-    found.extend(whole_files(layers));
+    let whole = whole_files(layers);
+    found.extend(whole.into_iter().filter(|mistake| mistake.weight == Weight::Error));
     let unknown = registry.warnings(layers);
     for warning in unknown.iter().chain(knowledge.warnings()) {
         add(&mut found, Weight::Note, Some(&warning.place), warning.to_string());
@@ -143,6 +144,8 @@ pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mista
         }
     }
     found.extend(event_types(knowledge));
+    let whole = whole_files(knowledge.layers());
+    found.extend(whole.into_iter().filter(|mistake| mistake.weight == Weight::Ignored));
     found.sort();
     found.dedup();
     found
@@ -204,12 +207,19 @@ fn whole_files(layers: &Layers) -> Vec<Mistake> {
     };
     let search =
         |layers: &Layers| search::Settings::of(layers).map(drop).map_err(|error| error.to_string());
-    let readers: [&dyn Fn(&Layers) -> Result<(), String>; 2] = [&authentication, &search];
-    let mistake = |read: &dyn Fn(&Layers) -> Result<(), String>| {
+    let readers: [(&str, &dyn Fn(&Layers) -> Result<(), String>); 2] =
+        [("authentication", &authentication), ("limits", &search)];
+    let mistake = |(conf, read): (&str, &dyn Fn(&Layers) -> Result<(), String>)| {
         let text = read(layers).err()?;
-        let is_of_app = read(&layers.without_apps()).is_ok();
-        let weight = if is_of_app { Weight::Ignored } else { Weight::Error };
-        Some(Mistake { weight, app: app_in(&text), text, missing: None })
+        if read(&layers.without_apps()).is_err() {
+            return Some(Mistake { weight: Weight::Error, app: None, text, missing: None });
+        }
+        // An error that names no place is of the app that has the file, most often the only one.
+        let has_it = || layers.stanzas(conf).find_map(|(layer, _)| layer.app().map(str::to_owned));
+        let app = app_in(&text).or_else(has_it);
+        let of = app.as_deref().unwrap_or_default();
+        let text = format!("{text} (app {of}); what apps say in {conf}.conf is ignored");
+        Some(Mistake { weight: Weight::Ignored, app, text, missing: None })
     };
     readers.into_iter().filter_map(mistake).collect()
 }
@@ -268,6 +278,24 @@ mod tests {
         }
         assert_eq!(found.len(), 7, "{shown:#?}");
         assert_eq!(by_app(found)[0].0, "ta");
+    }
+
+    #[test]
+    fn a_file_that_is_read_as_a_whole_is_read_without_apps() {
+        let text = "[authentication]\nauthType = LDAP\nauthSettings = nowhere\n";
+        let app = Layer::AppDefault("ta".to_owned());
+        let layers = Layers::builtin().with(app, "authentication", text);
+        let found = all(layers, &crate::settings::registry());
+        let [mistake] = found.as_slice() else { panic!("{found:#?}") };
+        assert_eq!((mistake.weight, mistake.app.as_deref()), (Weight::Ignored, Some("ta")));
+        let text = &mistake.text;
+        assert!(text.ends_with("what apps say in authentication.conf is ignored"), "{text}");
+        let own = Layers::builtin().with(
+            Layer::SystemLocal,
+            "authentication",
+            "[authentication]\nauthType = LDAP\n",
+        );
+        assert_eq!(all(own, &crate::settings::registry())[0].weight, Weight::Error);
     }
 
     #[test]
