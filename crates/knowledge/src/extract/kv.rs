@@ -32,7 +32,7 @@ impl KvMode {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
-        // What follows names a stanza of multikv.conf, such as the separator, which the tables show themselves.
+        // What follows names a stanza of multikv.conf, such as the separator, which the tables show.
         if text.starts_with("multi_") || text.starts_with("multi:") {
             return Some(Self::Multi);
         }

@@ -1,5 +1,5 @@
-//! `karst btool`: prints the effective configuration with the file of each value, and its errors; `check` prints
-//! what is wrong in all files.
+//! `karst btool`: prints the effective configuration with the file of each value, and its errors; `check`
+//! prints what is wrong in all files.
 
 use std::io::Write;
 use std::path::Path;
