@@ -226,11 +226,15 @@ impl Run<'_> {
         scratch: &mut String,
         meter: &mut Meter,
     ) -> Result<bool> {
-        let Value::Multi(several) = row.value(0) else { return Ok(false) };
         let mut values: Vec<Value<'_>> = row.values().collect();
+        let each: Vec<Value<'_>> = match row.value(0) {
+            Value::Multi(several) if several.len() > 0 => several.iter().map(Value::Text).collect(),
+            // No value is a value of some functions: `tostring` writes it as a text.
+            _ => vec![Value::Null],
+        };
         let mut some = false;
-        for text in several.iter() {
-            values[0] = Value::Text(text);
+        for value in each {
+            values[0] = value;
             scratch.clear();
             let made = kernel(Row::new(&values, self.environment), scratch).is_some();
             meter.add_text(self.name, VIEW + scratch.len())?;
@@ -309,8 +313,8 @@ impl EvalFunction {
         self.kernel.run(&Run { name: self.name, arguments, rows, config, environment })
     }
 
-    /// A function that may give something else each time: the engine evaluates it where it stands in the plan,
-    /// and not while it plans.
+    /// A function that may give something else each time: the engine evaluates it where it stands in the
+    /// plan, and not while it plans.
     pub fn volatile(mut self) -> Self {
         self.signature = any_arguments(Volatility::Volatile);
         self

@@ -51,7 +51,7 @@ fn check(text: &str, expected: &str) {
 #[test]
 fn operators_follow_the_search_language() {
     check("1 + 2 * 3", "7");
-    check("\"1\" + 2", "12");
+    check("\"1\" + \"2\"", "12");
     check("n + 1", "4.14159");
     check("s + n", "Hello World3.14159");
     check("n + n", "6.28318");
