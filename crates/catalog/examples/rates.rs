@@ -1,8 +1,9 @@
 //! Commits a second over a directory and over S3, written one by one and in groups:
-//! `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog takes:
-//! `... --example rates open <buckets> <hosts of each>`.
+//! `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog takes, in a process of
+//! its own: `... --example rates open <buckets> <hosts of each>`.
 #![allow(clippy::disallowed_methods)]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use model::{
     JournalPosition, Lane, StreamId, ValueCount,
 };
 use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
 use runtime::store::{DurableLocal, Options};
 use testkit::{Faults, S3Proxy, S3Server, TestDir};
 
@@ -30,6 +32,11 @@ async fn main() -> Result<(), Error> {
     {
         let number = |text: &str| text.parse().unwrap_or(1_000);
         return open_large(number(buckets), number(hosts)).await;
+    }
+    if let [command, directory] = &arguments[..]
+        && command == "reopen"
+    {
+        return reopen(directory.as_ref()).await;
     }
     let seconds = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(5);
     let time = Duration::from_secs(seconds);
@@ -159,33 +166,39 @@ fn bucket(number: u128, hosts: usize) -> BucketEntry {
     BucketEntry { id, path, index, size: 300_000, state: BucketState::Warm, summary }
 }
 
-/// Makes a catalog in a directory and opens it again.
+/// Makes a catalog in a directory and opens it in another process.
 async fn open_large(buckets: usize, hosts: usize) -> Result<(), Error> {
     let directory = TestDir::new();
-    let store: Arc<dyn ObjectStore> = Arc::new(
-        object_store::local::LocalFileSystem::new_with_prefix(directory.path()).expect("it exists"),
-    );
-    let clock = Arc::new(runtime::SystemClock);
-    let settings = Settings { fold_commits: 8, ..Settings::default() };
-    let catalog = Catalog::open(Arc::clone(&store), "c", settings.clone(), clock.clone()).await?;
+    // Without the syncs that make each commit durable: only opening is measured.
+    let catalog = open(directory.path()).await?;
     let numbers: Vec<u128> = (0..buckets as u128).collect();
     for some in numbers.chunks(1_000) {
         let add = some.iter().map(|number| bucket(*number, hosts)).collect();
         catalog.commit(Commit { add, ..Commit::default() }).await?;
     }
     catalog.close().await?;
-    drop(catalog);
+    print!("{buckets} buckets of {hosts} hosts: ");
+    let program = std::env::current_exe().expect("this program has a path");
+    let mut child = std::process::Command::new(program);
+    child.arg("reopen").arg(directory.path()).status().expect("it runs");
+    Ok(())
+}
+
+async fn reopen(directory: &Path) -> Result<(), Error> {
     let before = resident();
     let begun = Instant::now();
-    let catalog = Catalog::open(store, "c", settings, clock).await?;
-    println!(
-        "{buckets} buckets of {hosts} hosts: open in {:.2} s, {} MB resident before, {} MB after",
-        begun.elapsed().as_secs_f64(),
-        before,
-        resident(),
-    );
-    assert_eq!(catalog.snapshot().len(), buckets);
+    let catalog = open(directory).await?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let buckets = catalog.snapshot().len();
+    let megabytes = resident() - before;
+    println!("{buckets} open in {seconds:.2} s, {megabytes} MB");
     Ok(())
+}
+
+async fn open(directory: &Path) -> Result<Catalog, Error> {
+    let store = LocalFileSystem::new_with_prefix(directory).expect("it exists");
+    let settings = Settings { fold_commits: 8, ..Settings::default() };
+    Catalog::open(Arc::new(store), "c", settings, Arc::new(runtime::SystemClock)).await
 }
 
 /// Resident memory of this process in MB.
