@@ -349,6 +349,10 @@ impl Lookups {
             let inputs = asked.input_names();
             let names = asked.inputs.iter().map(|(name, _)| name).chain(&asked.outputs);
             let names: Vec<_> = names.collect();
+            if let Some(known) = self.get(asked.table, &inputs) {
+                known.check(&names)?;
+                continue;
+            }
             let found = open(asked.table, &inputs, &names, context).await;
             let found = found.map_err(|error| match error {
                 Error::Invalid { message, span: None } => {
