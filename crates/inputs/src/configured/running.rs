@@ -216,7 +216,7 @@ impl Change {
     pub async fn prepare(&mut self, conf: &Effective, stanza: &str) -> Result<(), Error> {
         let Some(base) = &self.state.base else { return Err(Error::Closed) };
         let wants = self.inner.wants(base, conf);
-        if let Some(mistake) = wants.errors.into_iter().find(|one| one.stanza == stanza) {
+        if let Some(mistake) = wants.errors.into_iter().find(|one| one.concerns(stanza)) {
             return Err(mistake.error);
         }
         let failed = bind_missing(&self.state, &wants.units, &mut self.sockets).await;

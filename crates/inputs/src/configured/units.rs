@@ -65,7 +65,15 @@ pub(super) struct Mistake {
     pub(super) stanza: String,
     /// Whether the input is switched off.
     pub(super) off: bool,
+    /// Other stanzas that it concerns as much: those with the same port.
+    pub(super) others: Vec<String>,
     pub(super) error: Error,
+}
+
+impl Mistake {
+    pub(super) fn concerns(&self, stanza: &str) -> bool {
+        self.stanza == stanza || self.others.iter().any(|other| other == stanza)
+    }
 }
 
 /// Says why an index cannot be written to.
@@ -99,7 +107,10 @@ impl Wants {
                 errors.extend(check_index(index).map_err(refused).err());
             }
             if !errors.is_empty() || off {
-                let mistake = |error| Mistake { stanza: stanza.name.clone(), off, error };
+                let mistake = |error| {
+                    let (stanza, others) = (stanza.name.clone(), Vec::new());
+                    Mistake { stanza, off, others, error }
+                };
                 wants.errors.extend(errors.into_iter().map(mistake));
                 continue;
             }
@@ -186,7 +197,8 @@ impl Wants {
             said.0
         );
         let error = Error::Refused { kind: ErrorKind::Invalid, reason: reason.into() };
-        self.errors.push(Mistake { stanza: said.0.clone(), off: false, error });
+        let others = known.said.iter().map(|(stanza, _)| stanza.clone()).collect();
+        self.errors.push(Mistake { stanza: said.0.clone(), off: false, others, error });
     }
 }
 

@@ -25,7 +25,7 @@ async fn port() -> u16 {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
 }
 
-async fn running(folder: &TestDir, recorder: &Recorder, shutdown: &Shutdown) -> RunningInputs {
+async fn running(folder: &TestDir, recorder: &Arc<Recorder>, shutdown: &Shutdown) -> RunningInputs {
     let running = RunningInputs::new(Surroundings {
         host: "me".into(),
         monitor: MonitorSettings::default(),
