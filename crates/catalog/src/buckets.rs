@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use model::{BucketEntry, BucketId, EventTime};
 
-/// Entries of a chunk after it has been split; it is split when it has twice as many. A commit copies one chunk
-/// and one pointer per chunk, so both stay small up to millions of buckets.
+/// Entries of a chunk after it has been split; it is split when it has twice as many. A commit copies
+/// one chunk and one pointer per chunk, so both stay small up to millions of buckets.
 const CHUNK: usize = 512;
 /// Number of hash tables; a commit copies one of them, and the list of them.
 const SHARDS: usize = 1024;

@@ -22,8 +22,9 @@ pub struct Commit {
     /// Journal records that the commit covers, by stream. Positions never decrease.
     ///
     /// If none of them ends above the known positions, the commit is a repetition. Buckets that it
-    /// would add and that do not exist have then been replaced by a merge, and are ignored. If one ends above
-    /// the known position and begins at or below it, some of its events are in another bucket: the commit fails.
+    /// would add and that do not exist have then been replaced by a merge, and are ignored. If one
+    /// ends above the known position and begins at or below it, some of its events are in another
+    /// bucket: the commit fails.
     pub ranges: Vec<JournalRange>,
     /// Buckets that must exist, so that a replacement does not restore deleted events. If one is
     /// missing, the commit fails without changes.
@@ -101,8 +102,8 @@ impl Writes {
     }
 }
 
-/// Applies changes to the state of the writer and collects what they write. A change that fails leaves both as
-/// they were.
+/// Applies changes to the state of the writer and collects what they write. A change that fails
+/// leaves both as they were.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     pub(crate) state: &'a mut Snapshot,

@@ -27,8 +27,9 @@ pub struct Settings {
     /// Minimum age of unused files before they are deleted. A process that was suspended longer
     /// than this and resumes could read deleted files; it is fenced by then.
     pub cleanup_age: Duration,
-    /// Number of writes, of one or more commits each, after which the write-ahead files are compacted into one sorted file
-    /// (three requests). Opening reads each later write-ahead file, one request each.
+    /// Number of writes, of one or more commits each, after which the write-ahead files are compacted
+    /// into one sorted file (three requests). Opening reads each later write-ahead file, one request
+    /// each.
     pub fold_commits: u32,
     /// Largest document (user, token, index definition) in bytes.
     pub document_bytes: usize,

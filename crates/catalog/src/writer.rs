@@ -1,9 +1,10 @@
 //! The single writer to the database. Changes that wait at the same time are one write.
 //!
-//! A change is queued. Whoever queues one while nobody leads starts a leader: a task that takes groups of waiting
-//! changes from the queue, applies them in order to the newest state, writes what they write as one batch, publishes
-//! the snapshot and answers them, until the queue is empty. A write costs one request to the store however many
-//! changes it has, so the rate of commits does not depend on the latency of the store.
+//! A change is queued. Whoever queues one while nobody leads starts a leader: a task that takes groups
+//! of waiting changes from the queue, applies them in order to the newest state, writes what they write
+//! as one batch, publishes the snapshot and answers them, until the queue is empty. A write costs one
+//! request to the store however many changes it has, so the rate of commits does not depend on the
+//! latency of the store.
 //!
 //! A change is applied even if its caller is cancelled: the snapshot must match the durable state.
 
@@ -126,8 +127,8 @@ impl Writer {
         }
     }
 
-    /// Applies a change to the newest state and makes it durable. A change that fails must leave the state as it
-    /// was. It is not applied at all if its caller is cancelled while the queue is full.
+    /// Applies a change to the newest state and makes it durable. A change that fails must leave the
+    /// state as it was. It is not applied if its caller is cancelled while the queue is full.
     pub(crate) async fn change<F>(self: &Arc<Self>, apply: F) -> Result<()>
     where
         F: FnOnce(&mut Change<'_>) -> Result<()> + Send + 'static,
@@ -193,7 +194,7 @@ impl Writer {
             }
         }
         for (answer, done, _place) in answers {
-            // What a change found was the state before the write, which has not come about if the write failed.
+            // A change was compared with a state that has not come about if the write failed.
             let done = failed.clone().map_or(done, Err);
             // A caller that was cancelled needs no answer.
             let _ = answer.send(done);
@@ -290,8 +291,8 @@ impl Leader {
 }
 
 impl Drop for Leader {
-    /// If the database panicked, what it has written is not known: nothing more is written, and who waits gets
-    /// an error instead of waiting for ever.
+    /// If the database panicked, what it has written is not known: nothing more is written, and who
+    /// waits gets an error instead of waiting for ever.
     fn drop(&mut self) {
         if self.is_done {
             return;

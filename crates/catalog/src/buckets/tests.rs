@@ -53,9 +53,14 @@ fn chunks_split_and_disappear() {
     assert!(buckets.is_empty() && buckets.chunks.is_empty());
 }
 
+/// Buckets to add or remove, by number and time of the last event.
+fn changes() -> impl Strategy<Value = Vec<(bool, u128, i64)>> {
+    prop::collection::vec((any::<bool>(), 0_u128..40, 0_i64..9), 0..200)
+}
+
 proptest! {
     #[test]
-    fn they_are_a_sorted_list(changes in prop::collection::vec((any::<bool>(), 0_u128..40, 0_i64..9), 0..200)) {
+    fn they_are_a_sorted_list(changes in changes()) {
         let (mut buckets, mut by_id) = (Buckets::default(), ById::default());
         let mut plain: Vec<Arc<BucketEntry>> = Vec::new();
         for (adds, number, last) in changes {

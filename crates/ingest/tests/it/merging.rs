@@ -48,7 +48,8 @@ async fn fields_that_were_sent_along_survive_a_merge() {
     }
     let fields = |setup: &Setup| {
         let snapshot = setup.catalog.snapshot();
-        let mut found: Vec<_> = snapshot.buckets(&main_index()).first().unwrap().summary.fields.clone();
+        let mut found: Vec<_> =
+            snapshot.buckets(&main_index()).first().unwrap().summary.fields.clone();
         found.iter_mut().for_each(|field| field.count = 0);
         found
     };
