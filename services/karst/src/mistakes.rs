@@ -251,11 +251,11 @@ mod tests {
 
     fn layers(layer: &Layer) -> Layers {
         let props = "[a]\nMAX_EVENTS = many\nEVAL-x = 1 +\nLOOKUP-l = nothing f\nREPORT-r = none\nOTHER = 1\n";
-        Layers::builtin().with(layer.clone(), "props", props).with(
-            layer.clone(),
-            "eventtypes",
-            "[e]\nsearch = ( a\n[f]\nsearch = a\n",
-        )
+        let event_types = "[e]\nsearch = ( a\n[f]\nsearch = a\n";
+        Layers::builtin()
+            .with(layer.clone(), "props", props)
+            .with(layer.clone(), "inputs", "[snow://x]\ninterval = 1\n")
+            .with(layer.clone(), "eventtypes", event_types)
     }
 
     #[test]
