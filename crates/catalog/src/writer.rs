@@ -36,7 +36,7 @@ struct Waiting {
     apply: Apply,
     answer: oneshot::Sender<Result<()>>,
     /// Its place in the queue.
-    _place: OwnedSemaphorePermit,
+    place: OwnedSemaphorePermit,
 }
 
 #[derive(Default)]
@@ -144,7 +144,7 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let leads = {
             let mut queue = self.queue.lock();
-            queue.waiting.push_back(Waiting { apply: Box::new(apply), answer, _place: place });
+            queue.waiting.push_back(Waiting { apply: Box::new(apply), answer, place });
             !std::mem::replace(&mut queue.is_led, true)
         };
         if leads {
@@ -174,7 +174,7 @@ impl Writer {
                     path: &self.path,
                 }),
             };
-            answers.push((waiting.answer, done, waiting._place));
+            answers.push((waiting.answer, done, waiting.place));
         }
         if answers.is_empty() {
             return false;
