@@ -102,6 +102,9 @@ impl Writes {
     }
 }
 
+/// Key and value of a bucket, and the bucket.
+type Encoded = (Vec<u8>, Vec<u8>, BucketEntry);
+
 /// Applies changes to the state of the writer and collects what they write. A change that fails
 /// leaves both as they were.
 #[derive(Debug)]
@@ -168,11 +171,7 @@ impl Change<'_> {
     }
 
     /// Key and value of a bucket that is new or has changed.
-    fn encoded(
-        &self,
-        entry: BucketEntry,
-        is_repeated: bool,
-    ) -> Result<Option<(Vec<u8>, Vec<u8>, BucketEntry)>> {
+    fn encoded(&self, entry: BucketEntry, is_repeated: bool) -> Result<Option<Encoded>> {
         match self.state.bucket(entry.id) {
             Some(old) if **old == entry => return Ok(None),
             Some(old) => {

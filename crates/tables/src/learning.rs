@@ -246,7 +246,7 @@ impl Model {
             learnt: Vec::new(),
         };
         let mut known = false;
-        for row in 0..rows.count {
+        for (row, category) in texts[3].iter().enumerate() {
             let name = cell(2, row);
             match cell(0, row).as_str() {
                 "algorithm" => {
@@ -258,8 +258,8 @@ impl Model {
                 "by" => model.groups.push(name),
                 "learnt" => {
                     let value = cell(4, row).parse().map_err(|_| invalid())?;
-                    let (group, category) = (cell(1, row), texts[3][row].clone());
-                    let category = category.filter(|category| !category.is_empty());
+                    let group = cell(1, row);
+                    let category = category.clone().filter(|category| !category.is_empty());
                     model.learnt.push(Learnt { group, name, category, value });
                 }
                 _ => return Err(invalid()),

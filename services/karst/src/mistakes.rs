@@ -198,6 +198,9 @@ fn is_unknown_input(warning: &str) -> bool {
     warning.starts_with('[') && warning.contains("]: there is no input ")
 }
 
+/// Reads a file of all layers, only to see whether that works.
+type Read<'a> = dyn Fn(&Layers) -> Result<(), String> + 'a;
+
 /// Files that are read as a whole: without what apps say if only they are at fault.
 fn whole_files(layers: &Layers) -> Vec<Mistake> {
     let console = access::Console { host: "localhost".to_owned(), port: 8000, tls: false };
@@ -207,9 +210,8 @@ fn whole_files(layers: &Layers) -> Vec<Mistake> {
     };
     let search =
         |layers: &Layers| search::Settings::of(layers).map(drop).map_err(|error| error.to_string());
-    let readers: [(&str, &dyn Fn(&Layers) -> Result<(), String>); 2] =
-        [("authentication", &authentication), ("limits", &search)];
-    let mistake = |(conf, read): (&str, &dyn Fn(&Layers) -> Result<(), String>)| {
+    let readers: [(&str, &Read); 2] = [("authentication", &authentication), ("limits", &search)];
+    let mistake = |(conf, read): (&str, &Read)| {
         let text = read(layers).err()?;
         if read(&layers.without_apps()).is_err() {
             return Some(Mistake { weight: Weight::Error, app: None, text, missing: None });

@@ -165,7 +165,8 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         listeners.open(options, &karst)?;
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
-        inputs::start(options, inputs, ports.inputs, &karst, forwarders, &intake).await?;
+        let starting = inputs::start(options, inputs, ports.inputs, &karst, forwarders, &intake);
+        Box::pin(starting).await?;
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
             let keep = Arc::clone(certificates).keep(health, hangups, shutdown.clone());

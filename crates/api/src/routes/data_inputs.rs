@@ -42,14 +42,8 @@ pub(super) fn routes() -> Routes {
     let kinds: [&'static Kind; 7] = [&MONITOR, &BATCH, &FIFO, &SCRIPT, &TCP, &FORWARDERS, &UDP];
     kinds.into_iter().fold(routes, |routes, kind| {
         let edit = Some(May(kind.capability));
-        let access = Access {
-            create: edit,
-            edit,
-            remove: edit,
-            act: edit,
-            acl: Some(see),
-            ..access.clone()
-        };
+        let access =
+            Access { create: edit, edit, remove: edit, act: edit, acl: Some(see), ..access };
         routes.resource(&format!("{PATH}/{}", kind.path), kind, &access)
     })
 }

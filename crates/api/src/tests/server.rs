@@ -98,8 +98,8 @@ impl Server {
     /// A server with the users `admin`, `power`, `user`, `can_delete` and `nos` (no capability), and the
     /// indexes `open` and `closed`, an event in each.
     pub(crate) async fn start() -> Self {
-        let server = Self::with_admin().await;
-        server.fill().await;
+        let server = Box::pin(Self::with_admin()).await;
+        Box::pin(server.fill()).await;
         server
     }
 

@@ -36,8 +36,8 @@ pub(super) fn linear(model: &Model, intercept: bool, rows: &Rows) -> Result<Vec<
     for (vector, target) in &known {
         add(&mut matrix, &mut right, vector, 1.0, *target);
     }
-    for at in 0..size {
-        matrix[at][at] += RIDGE * (1.0 + matrix[at][at]);
+    for (at, row) in matrix.iter_mut().enumerate() {
+        row[at] += RIDGE * (1.0 + row[at]);
     }
     let weights = solve(matrix, right).ok_or_else(|| nothing("LinearRegression"))?;
     Ok(learnt("", &inputs, &weights, intercept))
@@ -96,8 +96,8 @@ fn likelihood(known: &[(Vec<f64>, String)], class: &str, intercept: bool) -> Opt
             matrix[at][at] += 1.0;
             right[at] -= weights[at];
         }
-        for at in 0..size {
-            matrix[at][at] += RIDGE;
+        for (at, row) in matrix.iter_mut().enumerate() {
+            row[at] += RIDGE;
         }
         let step = solve(matrix, right)?;
         weights.iter_mut().zip(&step).for_each(|(weight, step)| *weight += step.clamp(-10.0, 10.0));
