@@ -14,8 +14,8 @@ async fn fails(file: &str, text: &str, protocol: Protocol, settings: &Settings) 
 async fn a_missing_program_is_named() {
     let command = command(Path::new("/nowhere/bin/x.py"), Protocol::Chunked);
     let error = run(command, info(&[]), &numbers(1), &Settings::default()).await.unwrap_err();
-    let expected = "the command \"x\" (/nowhere/bin/x.py) does not exist: check filename in the .conf file of \
-                    the app";
+    let expected = "the command \"x\" (/nowhere/bin/x.py) does not exist: check filename in commands.conf, or \
+                    external_cmd in transforms.conf, of the app";
     assert_eq!(error.to_string(), expected);
 }
 
