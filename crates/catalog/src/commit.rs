@@ -130,6 +130,10 @@ impl Change<'_> {
         // Nothing fails from here on.
         for range in ahead {
             let (stream, upto) = (range.stream.clone(), range.upto);
+            // A commit may name a stream twice.
+            if self.state.positions.get(&stream).is_some_and(|known| *known >= upto) {
+                continue;
+            }
             self.writes.put(codec::position_key(&stream), codec::position_value(upto));
             Arc::make_mut(&mut self.state.positions).insert(stream, upto);
         }

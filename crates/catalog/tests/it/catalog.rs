@@ -129,6 +129,9 @@ async fn positions_never_go_back() {
         catalog.commit(Commit { ranges: at(position), ..Commit::default() }).await.unwrap();
     }
     assert_eq!(catalog.positions(indexer()).await, [(stream(), JournalPosition(5))]);
+    let twice = [at(9), at(7)].concat();
+    catalog.commit(Commit { ranges: twice, ..Commit::default() }).await.unwrap();
+    assert_eq!(catalog.positions(indexer()).await, [(stream(), JournalPosition(9))]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
