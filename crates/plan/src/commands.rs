@@ -179,13 +179,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use exprs::required_fields::RequiredFields;
+use frames::Frame;
 use model::TimeRange;
 use spl::Span;
 use spl::ast::{Command, LookupCommand, SearchExpr, Spanned};
 
 use crate::arguments::Arguments;
 use crate::context::{Planning, PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::lookup::{Lookup, Lookups};
 use crate::place::{Origin, Place, TwoStep};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use exprs::types::ValueType;
 use exprs::{AskedLookup, Scope, Typed};
+use frames::Frame;
 use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
 use model::EventTime;
@@ -25,7 +26,6 @@ pub use stages::PlannedSearch;
 pub(crate) use stages::{Breaker, Remainder, SourceRows, StagePlan, TableOp};
 pub use watch::{Completed, OnBatch, Stage, Watch};
 
-use crate::frame::Frame;
 use crate::lookup::Lookups;
 use crate::{Error, MessageLog, PlanContext, Session};
 

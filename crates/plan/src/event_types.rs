@@ -9,6 +9,7 @@ use exprs::kernel::multi;
 use exprs::predicate;
 use exprs::required_fields::RequiredFields;
 use exprs::types::ValueType;
+use frames::Frame;
 use knowledge::{EventType, Knowledge, TaggedValue};
 use spl::ast::{
     ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern, SearchValue,
@@ -16,7 +17,6 @@ use spl::ast::{
 };
 
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::{Error, MessageKind};
 
 /// The field with the names of event types.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use frames::Presence;
 use futures::StreamExt;
 
 use crate::context::{Completed, OnBatch, PlanningContext, Stage, StagePlan, Watch};
 use crate::pipeline::{PIPELINES, plan_stage};
-use crate::presence::Presence;
 use crate::run::{prepare, rows_of};
 use crate::{Error, MessageKind, MessageLog, OutputColumn, PlannedSearch, Session};
 

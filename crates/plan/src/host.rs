@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use frames::Rows;
 use model::{EventTime, IndexName, TimeRange};
 
-use crate::rows::Rows;
 use crate::{Error, Message};
 
 /// A table that lookups read.

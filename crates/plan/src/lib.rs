@@ -4,7 +4,7 @@
 //! batches and partitions; every search has a defined row order; nothing is cut without a message.
 //! It leaves to others where events lie and how they are scanned ([`EventSource`], implemented by
 //! `search`), when stages run (the caller of [`execute`]), what commands make of all rows at once
-//! (`tables`), and the text of SPL (`spl`).
+//! (`tables`), how a plan is built and run by the engine (`frames`), and the text of SPL (`spl`).
 //!
 //! ```text
 //! text -> spl tree -> Frame over source columns -> LogicalPlan           (stage 1, streams)
@@ -22,24 +22,19 @@
 //! context                             what commands are planned against; stages
 //! lookup, rights, indexes, range      what a search asks of its context
 //! plan_context                        where events are, who asks
-//! host, restriction, session, rows    the outside, memory, rows
-//! stanzas                             which stanzas apply to events
-//! frame, stream, source               plans and their operators
-//! planned, error, place, sql          limits, messages, types
+//! host, stanzas                       the outside; which stanzas apply to events
+//! limits, macros, place, sql          what needs none of these
 //! ```
 //!
 //! Every field of a frame is one Arrow type, decided when planning: source fields are text or lists
 //! of text, computed ones may be numbers. Field names are case-sensitive and hold any character,
-//! so nothing here goes through SQL identifier parsing. Columns whose name starts with `__` are the
-//! plan's own and never shown.
+//! so nothing here goes through SQL identifier parsing.
 
 mod arguments;
 mod commands;
 mod context;
-mod error;
 mod event_types;
 mod execute;
-mod frame;
 mod host;
 mod indexes;
 mod limits;
@@ -48,30 +43,27 @@ mod macros;
 mod pipeline;
 mod place;
 mod plan_context;
-mod planned;
-mod presence;
 mod range;
 mod report;
-mod restriction;
 pub mod rights;
-mod rows;
 mod run;
-mod session;
-mod source;
 mod sql;
 mod stage;
 mod stanzas;
-mod stream;
 mod subsearch;
-mod type_erased;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::place_of;
 pub use context::{Completed, OnBatch, PlannedSearch, Stage, Subsearches, Watch};
-pub use error::Error;
 pub use eval::value;
 pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
+pub use frames::{
+    Column, EmptySource, Error, EventSource, EventsRequest, FieldFilter, FieldInfo, MemoryRoom,
+    Message, MessageKind, MessageLog, MetadataKind, OutputColumn, PlanningTime, Record,
+    Restriction, ResultKind, Rows, SearchMemory, Session, SessionSettings, SourceField, TypeErased,
+    Waiting, batch_bytes, collected,
+};
 pub use host::{
     Action, CollectedEvent, EventsOnly, Host, Location, LookupQuestion, LookupSource, LookupWrite,
     RestRequest, ScriptRequest,
@@ -81,13 +73,7 @@ pub use macros::Macros;
 pub use pipeline::plan_search;
 pub use place::{Origin, Place, TwoStep};
 pub use plan_context::PlanContext;
-pub use planned::{FieldFilter, Message, MessageKind, MessageLog, OutputColumn, ResultKind};
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
-pub use restriction::Restriction;
-pub use rows::{Column, Record, Rows, batch_bytes, collected};
-pub use session::{MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting};
-pub use source::{EmptySource, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{CommandKind, Suggestion, complete};
 pub use sql::{NoSql, SqlText};
-pub use type_erased::TypeErased;

@@ -11,6 +11,7 @@ use eval::Network;
 use exprs::AskedLookup;
 use exprs::column::Values;
 use exprs::compile::{LookupQuestion as LookupCall, lookup_calls};
+use frames::Rows;
 use hashbrown::HashMap;
 use knowledge::time::{LocalClock, TimeFormat};
 use knowledge::{LookupDefinition, LookupPlace, MatchType};
@@ -19,7 +20,6 @@ pub(crate) use program::{Key, Program};
 use spl::Spanned;
 use spl::ast::{Command, Expr};
 
-use crate::rows::Rows;
 use crate::value::parse_number;
 use crate::{Error, LookupQuestion, LookupSource, MessageLog, PlanContext};
 

@@ -5,6 +5,7 @@ mod depth;
 
 use std::borrow::Cow;
 
+use frames::Frame;
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
 use crate::commands::required::readers;
@@ -13,7 +14,6 @@ use crate::context::{
     Advanced, Breaker, Planner, Planning, PlanningContext, Remainder, SourceRows, StagePlan,
     Subsearches,
 };
-use crate::frame::Frame;
 use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind, subsearch};
 
 /// Plans the pipelines that commands have in them.

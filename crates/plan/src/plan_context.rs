@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use frames::PlanningTime;
 use model::{EventTime, IndexName, TimeRange};
 
-use crate::session::PlanningTime;
 use crate::{EventSource, Host, Limits, Restriction};
 
 /// Everything a search is planned against.

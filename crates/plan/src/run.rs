@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use frames::{Rows, batch_bytes, collected};
 use futures::StreamExt;
 
 use crate::context::{Planning, PlanningContext, Stage, StagePlan, Watch, plan_stage};
-use crate::rows::{Rows, batch_bytes, collected};
 use crate::{Error, OutputColumn, Session};
 
 /// Runs all stages of a search within another and collects its rows.

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use exprs::Typed;
 use exprs::kernel::integer;
 use exprs::predicate::FieldValue;
+use frames::Frame;
 use hashbrown::{Equivalent, HashMap};
 use knowledge::StanzaMatcher;
 use model::columns;
 use parking_lot::Mutex;
 use spl::ast::{ComparisonOperator, SearchExpr};
-
-use crate::frame::Frame;
 
 /// Combinations of source type, source and host whose stanzas are remembered.
 const REMEMBERED: usize = 100_000;

@@ -3,11 +3,11 @@
 //! Split: runs where the rows are.
 
 use exprs::kernel::text;
+use frames::Frame;
 use spl::ast::AbstractCommand;
 use tables::text::excerpt::shorten;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 
 impl CommandPlan for AbstractCommand {
     fn place(&self) -> Place {

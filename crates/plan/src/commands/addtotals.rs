@@ -3,12 +3,12 @@
 //! Split: row totals run where the rows are, column totals at the search head.
 
 use exprs::kernel::number;
+use frames::Frame;
 use spl::ast::AddtotalsCommand;
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::{Breaker, ColumnTotals};
 
 impl CommandPlan for AddtotalsCommand {

@@ -3,11 +3,11 @@
 //! Split: runs at the search head, over all rows. A number is anomalous if one so far from the mean
 //! is improbable in a normal distribution, any other value if it is rare.
 
+use frames::Frame;
 use spl::ast::{AnomalousvalueCommand, AnomalousvalueOptions, FieldPattern};
 use tables::analysis::anomalousvalue::Anomalousvalue;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::stage::Breaker;
 use crate::value::parse_number;
 

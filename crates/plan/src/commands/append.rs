@@ -2,10 +2,10 @@
 //!
 //! Split: the search head joins the results; the subsearch of `append` splits like any search.
 
+use frames::Frame;
 use spl::ast::{AppendCommand, AppendpipeCommand, Command, Spanned};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::stage::Breaker;
 use crate::stage::append::{Append, Appendpipe};
 use crate::stage::inner::{Bounds, Inner};

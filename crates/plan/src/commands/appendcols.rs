@@ -3,12 +3,12 @@
 //! Split: the search head puts the results together; the subsearch splits like any search.
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::AppendcolsCommand;
 use tables::places;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 

@@ -11,13 +11,13 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use exprs::Typed;
 use exprs::types::{ArrowType, ValueType};
+use frames::Frame;
+use frames::stream::{Output, StreamNode, StreamOp, StreamRun};
 use spl::ast::AutoregressCommand;
 
 use super::eval::{convert, is_time};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
-use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 
 impl CommandPlan for AutoregressCommand {
     fn place(&self) -> Place {

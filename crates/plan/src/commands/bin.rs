@@ -9,13 +9,13 @@ use datafusion::functions_aggregate::expr_fn::{max, min};
 use exprs::Typed;
 use exprs::kernel::{EvalFunction, Kernel, integer};
 use exprs::types::{ArrowType, ValueType};
+use frames::Frame;
 use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
 use tables::bins::{NumberBins, TimeBins, default_span};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::sql::layer::{Kind, Value};
 use crate::sql::{Layer, Reason, SqlText};
 use crate::stage::Breaker;

@@ -4,6 +4,7 @@
 
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::{BinOptions, ChartCommand, SplitBy};
 
 use super::split::{Series, pivot};
@@ -13,7 +14,6 @@ use super::{
     presence, stats, summary,
 };
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::pivot::PivotAxis;
 
 impl CommandPlan for ChartCommand {

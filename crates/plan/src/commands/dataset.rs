@@ -5,6 +5,7 @@
 //! There is no summary apart from the events, whose columns and index serve in its place: `summariesonly=`
 //! and the like change nothing.
 
+use frames::Frame;
 use knowledge::{Calculation, DataModel, Dataset};
 use model::TimeRange;
 use serde_json::Value;
@@ -18,7 +19,6 @@ use spl::ast::{
 
 use super::Expanded;
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::{Error, Rows, subsearch};
 
 type Commands = Vec<Spanned<Command>>;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field};
 use datafusion::logical_expr::when;
 use exprs::Typed;
+use frames::stream::{Dedup, StreamNode};
+use frames::{Frame, column};
 use spl::ast::{DedupCommand, SortCommand};
 
 use super::fields::expand;
@@ -15,10 +17,8 @@ use super::{
     sort,
 };
 use crate::context::PlanningContext;
-use crate::frame::{Frame, column};
 use crate::sql::layer::{Key, Kind, Value, names};
 use crate::sql::{Layer, Reason, SqlText, identifier};
-use crate::stream::{Dedup, StreamNode};
 
 /// The column that numbers rows of a group.
 const ROW: &str = "__row";

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use frames::{Frame, column};
 use spl::ast::{Command, Spanned};
 use tables::check_cells;
 pub(super) use tables::text::found::Existing;
@@ -15,7 +16,6 @@ use tables::text::found::FoundFields;
 use super::Step;
 use super::required::{choose_fields, required_by};
 use crate::context::PlanningContext;
-use crate::frame::{Frame, column};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, MessageLog};
 use exprs::Typed;

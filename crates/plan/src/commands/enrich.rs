@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use exprs::required_fields::RequiredFields;
+use frames::Frame;
 use model::{IndexName, TimeRange, columns};
 use spl::ast::SearchExpr;
 
@@ -19,7 +20,6 @@ use self::calculated::Calculated;
 use self::lookups::Automatic;
 use self::parsed::{Meant, Parsed};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::lookup::Lookups;
 use crate::stanzas::Sourcetypes;
 use crate::{Error, event_types};

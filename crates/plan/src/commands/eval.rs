@@ -8,12 +8,12 @@ use datafusion::logical_expr::cast;
 use exprs::kernel::{multi, number, text, truth};
 use exprs::types::{ArrowType, ValueType};
 use exprs::{Typed, compile};
+use frames::Frame;
 use spl::ast::{EvalCommand, Expr, ExprKind, WhereCommand};
 
 use super::eval_named::Piece;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::sql::layer::Kind;
 use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, sql};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use exprs::compile;
 use exprs::kernel::text;
+use frames::Frame;
 use spl::Span;
 use spl::ast::{Assignment, Command, EvalCommand, Spanned};
 
@@ -14,7 +15,6 @@ use super::discover::{Discovery, Existing, Finder};
 use super::eval::stored;
 use crate::Error;
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 
 /// Where the name and the value stand until rows have them; `Discovery` takes such columns away.
 const COLUMNS: [&str; 2] = ["__assigned_name", "__assigned_value"];

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use frames::Frame;
 use model::IndexName;
 use spl::ast::{DbinspectCommand, EventcountCommand, SearchPattern};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::indexes::covers;
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};

@@ -10,12 +10,12 @@ use datafusion::logical_expr::{
     Expr, ExprFunctionExt, LogicalPlan, Window, WindowFunctionDefinition, when,
 };
 use exprs::Typed;
+use frames::{Frame, column};
 use spl::ast::EventstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use crate::context::PlanningContext;
-use crate::frame::{Frame, column};
 
 impl CommandPlan for EventstatsCommand {
     fn place(&self) -> Place {

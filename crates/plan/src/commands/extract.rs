@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use frames::Frame;
 use knowledge::{Extractor, FieldRules};
 use spl::ast::{Command, ExtractCommand, Spanned};
 
@@ -13,7 +14,6 @@ use super::discover::{Discovery, Existing, Finder};
 use super::required::required_by;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 
 impl CommandPlan for ExtractCommand {
     fn place(&self) -> Place {

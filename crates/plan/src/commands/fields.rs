@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 
+use frames::Frame;
 use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::sql::layer::names;
 use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, FieldFilter};

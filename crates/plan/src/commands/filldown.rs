@@ -7,12 +7,12 @@ use std::sync::Arc;
 use arrow::datatypes::Field;
 use exprs::Typed;
 use exprs::types::ArrowType;
+use frames::stream::{FillDown, StreamNode};
+use frames::{Frame, column};
 use spl::ast::FilldownCommand;
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::{Frame, column};
-use crate::stream::{FillDown, StreamNode};
 
 impl CommandPlan for FilldownCommand {
     fn place(&self) -> Place {

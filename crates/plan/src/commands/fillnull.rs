@@ -5,13 +5,13 @@
 use datafusion::functions::core::expr_fn::coalesce;
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::FillnullCommand;
 
 use super::eval::convert;
 use super::fields::expand_or_all;
 use super::required::{choose_fields, required_by};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
-use crate::frame::Frame;
 use crate::sql::layer::{Kind, Value, names};
 use crate::sql::{Layer, Reason, SqlText, literal};
 use crate::value::parse_number;

@@ -3,11 +3,11 @@
 //! Split: run at the search head, over all rows. Events with the same source type and the same
 //! punctuation make a group; words that all events of a group have, and few others, tell it apart.
 
+use frames::Frame;
 use spl::ast::{FindtypesCommand, TypelearnerCommand};
 use tables::analysis::findtypes::Learner;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::stage::Breaker;
 
 impl CommandPlan for FindtypesCommand {

@@ -5,6 +5,7 @@
 mod items;
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::{
     Assignment, Call, Command, Expr, ExprKind, FieldRef, ForeachCommand, ForeachMode, Spanned,
 };
@@ -16,7 +17,6 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, of, presence,
 };
 use crate::context::{PlanningContext, plan_stage};
-use crate::frame::Frame;
 use crate::run::run_to_rows;
 use crate::stage::{Breaker, Rows, TableOp};
 use tables::text::template::{Replacement, named};

@@ -2,11 +2,11 @@
 //!
 //! Split: both run at the search head, over all rows.
 
+use frames::Frame;
 use spl::ast::{FormatCommand, ReturnCommand};
 use tables::text::filter::{Format, Formatted, ReturnedRows};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::stage::Breaker;
 
 impl CommandPlan for FormatCommand {

@@ -3,6 +3,7 @@
 //! Split: runs at the search head.
 
 use async_trait::async_trait;
+use frames::Frame;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span as Length, ToSpan, Zoned};
 use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
@@ -12,7 +13,6 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::stage::Rows;
 
 #[async_trait]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use exprs::kernel::text;
+use frames::Frame;
 use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
 use tables::text::geometry::Bounds;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource};
 

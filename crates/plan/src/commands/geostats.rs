@@ -7,13 +7,13 @@ use datafusion::logical_expr::lit;
 use exprs::Typed;
 use exprs::kernel::{multi, number};
 use exprs::types::ValueType;
+use frames::{Frame, column};
 use spl::ast::{GeostatsCommand, StatsKind};
 use tables::shape::geostats::{EVENTS, GEOBIN, Geostats, LATITUDE, LONGITUDE};
 
 use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_values};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::context::PlanningContext;
-use crate::frame::{Frame, column};
 use crate::stage::Breaker;
 
 impl CommandPlan for GeostatsCommand {

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
+use frames::Frame;
+use frames::stream::{HeadWhile, StreamNode};
 use spl::ast::{HeadCommand, TailCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::sql::{Layer, Reason, SqlText};
-use crate::stream::{HeadWhile, StreamNode};
 
 impl CommandPlan for HeadCommand {
     fn place(&self) -> Place {

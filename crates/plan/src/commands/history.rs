@@ -3,13 +3,13 @@
 //! Split: runs at the search head.
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::HistoryCommand;
 
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 
 #[async_trait]
 impl CommandPlan for HistoryCommand {

@@ -4,11 +4,11 @@
 
 use async_trait::async_trait;
 use exprs::predicate;
+use frames::Frame;
 use spl::ast::{InputlookupCommand, Span};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::run::collect;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, MessageKind, lookup};

@@ -10,11 +10,11 @@ use arrow::array::{ArrayRef, StringViewBuilder};
 use exprs::column::Argument;
 use exprs::kernel::{columns, text};
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::IplocationCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::{Error, Host, Location, MessageKind};
 
 impl CommandPlan for IplocationCommand {

@@ -3,11 +3,11 @@
 //! Split: runs at the search head.
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::{LoadedJob, LoadjobCommand};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::{Error, Message, MessageKind};
 
 #[async_trait]

@@ -6,6 +6,7 @@ mod group;
 
 use std::sync::Arc;
 
+use frames::Frame;
 use knowledge::StanzaMatcher;
 use spl::ast::{Field, LookupCommand, LookupField, LookupOutput};
 
@@ -13,7 +14,6 @@ pub(super) use group::{Applied, apply_all, time_field};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
 
 impl CommandPlan for LookupCommand {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicrosecondArray};
 use async_trait::async_trait;
 use exprs::types::{ArrowType, ValueType};
+use frames::Frame;
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
 use super::{
@@ -14,7 +15,6 @@ use super::{
 };
 use crate::MessageKind;
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::stage::Rows;
 
 #[async_trait]

@@ -4,13 +4,13 @@
 
 use async_trait::async_trait;
 use exprs::column::Values;
+use frames::Frame;
 use model::{EventTime, IndexName, columns};
 use spl::ast::{McollectCommand, MetricSplit, Span};
 
 use super::metrics::{METRIC, POINT, VALUE};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{CollectedEvent, Error, MessageKind};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use async_trait::async_trait;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::indexes::covers;
 use crate::stage::Rows;
 use crate::{Error, Message, MessageKind, MetadataKind};

@@ -12,6 +12,7 @@ use exprs::Typed;
 use exprs::aggregates::SERIES;
 use exprs::kernel::{multi, number, text, truth};
 use exprs::required_fields::{RequiredFields, wildcard};
+use frames::Frame;
 use model::columns;
 use spl::Span;
 use spl::ast::{
@@ -22,7 +23,6 @@ use spl::ast::{
 use super::search;
 use super::stats::{Valueless, explode};
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::range::bounds;
 use crate::value::parse_number;
 use crate::{Error, FieldInfo, indexes};

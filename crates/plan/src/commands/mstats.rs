@@ -12,6 +12,7 @@ use exprs::Typed;
 use exprs::aggregates::{EXACT_TIME, SERIES};
 use exprs::kernel::truth;
 use exprs::types::ValueType;
+use frames::Frame;
 use model::columns;
 use spl::ast::{
     BinCommand, BinOptions, BinSpan, ChartCommand, Command, FieldPattern, FillnullCommand,
@@ -29,7 +30,6 @@ use super::{
     bin, prestats,
 };
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, FieldInfo};
 

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union, cast, lit};
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::{Frame, FrameColumn, column, null};
 use model::{IndexName, TimeRange};
 use spl::CommandKind;
 use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
@@ -20,7 +21,6 @@ use super::{
     begin as begin_of, expand,
 };
 use crate::context::{PlanningContext, SourceRows, advance};
-use crate::frame::{Frame, FrameColumn, column, null};
 use crate::{Error, FieldFilter, Message};
 
 #[async_trait]

@@ -8,10 +8,10 @@ use datafusion::logical_expr::{LogicalPlanBuilder, lit, when};
 use exprs::Typed;
 use exprs::kernel::{EvalFunction, multi, text};
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::{MakemvCommand, MakemvSplit, MvexpandCommand, NomvCommand};
 
 use crate::Error;
-use crate::frame::Frame;
 
 pub(super) fn makemv(command: &MakemvCommand, frame: Frame) -> Result<Frame, Error> {
     let name = command.field.node.clone();

@@ -2,11 +2,11 @@
 //!
 //! Split: runs at the search head, over all rows.
 
+use frames::Frame;
 use spl::ast::{FieldPattern, OutlierCommand, OutlierOptions};
 use tables::analysis::outlier::Outlier;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::stage::Breaker;
 use crate::value::parse_number;
 

@@ -6,11 +6,11 @@
 use datafusion::functions_aggregate::expr_fn::count;
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsKind};
 
 use super::stats::expand_calls;
 use super::{Error, Step};
-use crate::frame::Frame;
 use crate::stage::Breaker;
 
 /// The step that counts the values of fields that no row may have.

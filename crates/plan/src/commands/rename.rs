@@ -3,10 +3,10 @@
 //! Split: runs where the rows are.
 
 use exprs::Typed;
+use frames::Frame;
 use spl::ast::{FieldPattern, RenameCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::sql::aggregate::plain;
 use crate::sql::{Layer, Reason, SqlText};
 

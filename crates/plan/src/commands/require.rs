@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use frames::stream::{Require, StreamNode};
 use spl::ast::RequireCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stream::{Require, StreamNode};
 
 impl CommandPlan for RequireCommand {
     fn place(&self) -> Place {

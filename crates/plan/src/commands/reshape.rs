@@ -2,10 +2,10 @@
 //!
 //! Split: all run at the search head, over all rows.
 
+use frames::Frame;
 use spl::ast::{TransposeCommand, UntableCommand, XyseriesCommand};
 
 use super::Step;
-use crate::frame::Frame;
 use crate::stage::{Breaker, Transpose, Untable, Xyseries};
 
 pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {

@@ -10,12 +10,12 @@ use exprs::Pattern;
 use exprs::Typed;
 use exprs::kernel::{Several, multi, text};
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::Spanned;
 use spl::ast::{RexCommand, RexMode};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 
 impl CommandPlan for RexCommand {
     fn place(&self) -> Place {

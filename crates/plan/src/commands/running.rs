@@ -7,12 +7,12 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field};
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::Frame;
+use frames::stream::{Delta, RunningTotal, StreamNode, StreamOp};
 use spl::ast::{AccumCommand, DeltaCommand};
 
 use crate::Error;
 use crate::context::PlanningContext;
-use crate::frame::Frame;
-use crate::stream::{Delta, RunningTotal, StreamNode, StreamOp};
 
 pub(super) fn accum(command: &AccumCommand, frame: Frame) -> Result<Frame, Error> {
     let name = &command.field.node;

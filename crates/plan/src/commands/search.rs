@@ -12,6 +12,9 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder, Operator, lit};
 use exprs::predicate;
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
+use frames::restriction::Stored;
+use frames::scan::{TABLE, conjuncts, filter_scan};
+use frames::{Frame, FrameColumn, column};
 use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 
@@ -23,10 +26,7 @@ use super::{
 };
 use crate::arguments::Arguments;
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::{Frame, FrameColumn, column};
 use crate::range::{Bounds, bounds};
-use crate::restriction::Stored;
-use crate::source::scan::{TABLE, conjuncts, filter_scan};
 use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};

@@ -3,11 +3,11 @@
 //! Split: runs at the search head, over all rows.
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::{SendalertCommand, SendemailCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Action, Error, MessageKind};
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
 use exprs::order::sort_key;
+use frames::Frame;
+use frames::stream::{NoticedLimit, StreamNode};
 use spl::ast::{SortCommand, SortKey, SortOrder};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::sql::layer::{Kind, Value};
 use crate::sql::{Layer, Reason, SqlText};
-use crate::stream::{NoticedLimit, StreamNode};
 
 impl CommandPlan for SortCommand {
     fn place(&self) -> Place {

@@ -10,12 +10,12 @@ use eval::json::{JsonPath, json_text};
 use exprs::Typed;
 use exprs::kernel::multi;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::SpathCommand;
 
 use super::eval::convert;
 use super::required::required_by;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 use crate::stage::{Breaker, SpathAll};
 
 impl CommandPlan for SpathCommand {

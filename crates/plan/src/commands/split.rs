@@ -4,6 +4,7 @@ use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::lit;
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::{
     SeriesLimit, SeriesOptions, SplitBy, SplitWhere, SplitWhereCondition, StatsCall, StatsKind,
 };
@@ -13,7 +14,6 @@ use super::eval::convert;
 use super::stats::{Rules, Valueless, aggregates_by, explode, sparkline_axis};
 use crate::Error;
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::Breaker;
 use crate::stage::pivot::{
     EVENTS, Merge, NameFormat, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice,
@@ -48,7 +48,7 @@ pub(super) fn pivot(
         frame = with_series(frame, split, env)?;
         keys.push(split.field.node.clone());
         if series.options.usenull == Some(false) {
-            frame = frame.filter(crate::frame::column(SERIES).is_not_null())?;
+            frame = frame.filter(frames::column(SERIES).is_not_null())?;
         }
     }
     let calls: Vec<StatsCall> = series.calls.iter().map(as_sum).collect();

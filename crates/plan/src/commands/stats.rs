@@ -10,6 +10,7 @@ use exprs::Typed;
 use exprs::aggregates::{AggregateOptions, Report, SparklineAxis};
 use exprs::order::group_key;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
 
 use super::eval::{convert, is_time};
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::arguments::{Arguments, aggregate_call};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::sql::aggregate::grouped as sql_grouped;
 use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, MessageKind};

@@ -4,10 +4,10 @@
 
 use exprs::Typed;
 use exprs::kernel::text;
+use frames::Frame;
 use spl::ast::{StrcatCommand, StrcatPart};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
 
 impl CommandPlan for StrcatCommand {
     fn place(&self) -> Place {

@@ -8,14 +8,14 @@ use arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::stream::{StreamNode, Streamstats, Window};
+use frames::{Frame, column};
 use spl::ast::StreamstatsCommand;
 use tables::bins::length_of;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use crate::context::PlanningContext;
-use crate::frame::{Frame, column};
-use crate::stream::{StreamNode, Streamstats, Window};
 
 impl CommandPlan for StreamstatsCommand {
     fn place(&self) -> Place {

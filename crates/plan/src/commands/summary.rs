@@ -27,6 +27,7 @@ use datafusion::logical_expr::lit;
 use exprs::Typed;
 use exprs::kernel::text;
 use exprs::types::ValueType;
+use frames::Frame;
 use model::columns::ORIGIN_AND_INDEX;
 use spl::Span;
 use spl::ast::{
@@ -39,7 +40,6 @@ use super::eval::convert;
 use super::required::required_by;
 use super::stats::{by_fields, expand_calls};
 use crate::Error;
-use crate::frame::Frame;
 use crate::subsearch::quoted;
 
 /// The field that every row of a summary has.

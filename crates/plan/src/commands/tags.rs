@@ -6,12 +6,12 @@ use std::collections::HashMap;
 
 use exprs::kernel::multi;
 use exprs::required_fields::wildcard;
+use frames::Frame;
 use spl::ast::TagsCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
 use crate::event_types::{self, TAG};
-use crate::frame::Frame;
 
 impl CommandPlan for TagsCommand {
     fn place(&self) -> Place {

@@ -5,6 +5,7 @@
 
 use exprs::aggregates::EXACT_TIME;
 use exprs::types::ValueType;
+use frames::Frame;
 use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
 use tables::bins::{TimeBins, default_span, length_of};
@@ -16,7 +17,6 @@ use super::{
 };
 use crate::arguments::{Arguments, aggregate_call};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::pivot::PivotAxis;
 
 impl CommandPlan for TimechartCommand {
@@ -85,7 +85,7 @@ pub(super) fn plan(
     let align = bin::alignment(command.bins.aligntime.as_deref(), env)?;
     let bins = TimeBins::new(width.clone(), env.context.timezone.clone(), align);
     let binned = bin::time_bin(frame.field(TIME), &bins);
-    let frame = frame.filter(crate::frame::column(TIME).is_not_null())?;
+    let frame = frame.filter(frames::column(TIME).is_not_null())?;
     let known = frame.kind(EXACT_TIME).map_or(TIME, |_| EXACT_TIME);
     let exact = (EXACT_TIME.to_owned(), frame.field(known));
     let frame = frame.with_columns(vec![exact, (TIME.to_owned(), binned)])?;

@@ -3,11 +3,11 @@
 //! Split: runs where the rows are.
 
 use exprs::kernel::text;
+use frames::Frame;
 use spl::ast::{JsonKind, TojsonCommand};
 use tables::text::json::{of_value, quoted};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step};
-use crate::frame::Frame;
 
 impl CommandPlan for TojsonCommand {
     fn place(&self) -> Place {

@@ -5,10 +5,10 @@
 
 use exprs::kernel::multi;
 use exprs::predicate::Breakers;
+use frames::Frame;
 use spl::ast::{FieldPattern, StatsArgument, StatsCall, TstatsCommand};
 
 use crate::Error;
-use crate::frame::Frame;
 
 /// The texts of a command's `PREFIX()`.
 fn texts(command: &TstatsCommand) -> Vec<String> {

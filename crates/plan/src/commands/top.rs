@@ -15,6 +15,7 @@ use exprs::Typed;
 use exprs::kernel::text;
 use exprs::order::group_key;
 use exprs::types::ValueType;
+use frames::{Frame, column};
 use spl::ast::TopCommand;
 
 use super::eval::convert;
@@ -23,7 +24,6 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, summary,
 };
 use crate::arguments::Arguments;
-use crate::frame::{Frame, column};
 use crate::sql::aggregate::ranked as sql_ranked;
 use crate::sql::{Layer, Reason, SqlText};
 

@@ -7,6 +7,7 @@ use datafusion::logical_expr::cast;
 use exprs::Typed;
 use exprs::predicate::compile_search;
 use exprs::types::{ArrowType, ValueType};
+use frames::Frame;
 use spl::ast::{
     Command, Field, TransactionCommand, TransactionLists, TransactionMark, TransactionSpan,
 };
@@ -16,7 +17,6 @@ use tables::shape::transaction::{ENDS, Rendering, Rules, STARTS, Transaction};
 use super::eval::condition;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::Breaker;
 
 impl CommandPlan for TransactionCommand {

@@ -11,12 +11,12 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use exprs::Typed;
 use exprs::column::read;
 use exprs::types::ValueType;
+use frames::Frame;
+use frames::stream::{Output, StreamNode, StreamOp, StreamRun};
 use spl::ast::{TrendKind, TrendlineCommand};
 use tables::series::trendline::Average;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::Frame;
-use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 
 impl CommandPlan for TrendlineCommand {
     fn place(&self) -> Place {

@@ -6,6 +6,7 @@
 use async_trait::async_trait;
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::Frame;
 use spl::ast::{BinOptions, SearchExpr, Span, TstatsCommand};
 
 use super::required::required_by;
@@ -15,7 +16,6 @@ use super::{
     bin, dataset, presence, prestats, search, tokens,
 };
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::range::bounds;
 use crate::sql::aggregate::grouped as sql_grouped;
 use crate::sql::events::events as sql_events;

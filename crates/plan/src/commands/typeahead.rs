@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::TypeaheadCommand;
 use tables::text::filter::comparison;
 
 use super::eventcount::meant;
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 

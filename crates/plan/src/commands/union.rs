@@ -4,6 +4,7 @@
 //! head puts the rows of others below.
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::{
     AppendCommand, Command, Dataset, MultisearchCommand, Pipeline, Spanned, Subsearch, UnionCommand,
 };
@@ -13,7 +14,6 @@ use super::{
     CommandPlan, Error, Expanded, First, Input, OutputFields, Place, RequiredFields, Step,
 };
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use frames::column;
+use frames::stream::{StreamNode, Uniq};
 use spl::ast::UniqCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::frame::column;
-use crate::stream::{StreamNode, Uniq};
 
 impl CommandPlan for UniqCommand {
     fn place(&self) -> Place {

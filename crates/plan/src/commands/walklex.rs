@@ -12,6 +12,7 @@ use exprs::kernel::multi;
 use exprs::predicate::Breakers;
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
+use frames::Frame;
 use model::{IndexName, columns};
 use spl::ast::{LexiconKind, SearchCommand, WalklexCommand};
 
@@ -21,7 +22,6 @@ use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step, search,
 };
 use crate::context::{PlanningContext, SourceRows};
-use crate::frame::Frame;
 use crate::range::bounds;
 use crate::stage::{Record, Rows};
 use crate::{Error, MetadataKind};

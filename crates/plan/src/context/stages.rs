@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::logical_expr::LogicalPlan;
+use frames::{Formats, Frame, Rows, TypeErased};
 use model::{IndexName, TimeRange};
 use spl::ast::{Command, Spanned};
 use tables::{Note, Operation};
 
 use super::PlanningContext;
-use crate::frame::Formats;
-use crate::frame::Frame;
-use crate::rows::Rows;
-use crate::type_erased::TypeErased;
 use crate::{
     Error, FieldFilter, Message, MessageKind, MessageLog, OutputColumn, PlanContext, ResultKind,
 };

@@ -8,14 +8,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use frames::{PlanningTime, Rows};
 use hashbrown::{HashMap, HashSet};
 use knowledge::LookupDefinition;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 
 use super::{Asking, Lookup};
-use crate::rows::Rows;
-use crate::session::PlanningTime;
 use crate::{Error, Host, LookupQuestion, MessageKind, MessageLog};
 
 /// How often a search that waits for a program looks whether it was cancelled.

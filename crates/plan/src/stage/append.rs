@@ -1,13 +1,13 @@
 //! `append` and `appendpipe`: rows of another pipeline below the rows so far.
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::Pipeline;
 
 use super::inner::Inner;
 use super::{Rows, TableOp};
 use crate::Error;
 use crate::context::{PlanningContext, plan_stage};
-use crate::frame::Frame;
 use crate::run::run_to_rows;
 
 /// The rows of a search of its own follow.

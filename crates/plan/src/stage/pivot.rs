@@ -19,6 +19,7 @@ use exprs::Typed;
 use exprs::column::Values;
 use exprs::order::sort_key;
 use exprs::types::{ArrowType, ValueType};
+use frames::{Frame, column};
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 use tables::bins::TimeBins;
 use tables::check_cells;
@@ -26,7 +27,6 @@ use tables::check_cells;
 use super::{Rows, TableOp};
 use crate::Error;
 use crate::context::PlanningContext;
-use crate::frame::{Frame, column};
 use crate::run::collect;
 
 /// The hidden column of long rows that names the series.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use datafusion::logical_expr::{Case, Expr, lit};
 use exprs::Typed;
 use exprs::types::ValueType;
+use frames::Frame;
 use knowledge::StanzaMatcher;
 
 use super::super::eval::convert;
 use super::Objects;
 use super::parsed::{Meant, Parsed, ParsedField};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::lookup::Lookups;
 use crate::stanzas::{Sourcetypes, Stanzas, first};
 use crate::{Error, MessageKind};

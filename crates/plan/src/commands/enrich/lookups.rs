@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use frames::Frame;
 use knowledge::StanzaMatcher;
 use spl::ast::LookupCommand;
 
@@ -10,7 +11,6 @@ use super::Objects;
 use super::parsed::{Meant, Parsed, ParsedLookup};
 use crate::commands::lookup::{self, Applied, apply_all, time_field};
 use crate::context::PlanningContext;
-use crate::frame::Frame;
 use crate::lookup::Lookup;
 use crate::stanzas::Sourcetypes;
 use crate::{Error, MessageKind};

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use frames::Frame;
 use spl::ast::{Command, ForeachCommand, ForeachMode, Spanned};
 use tables::text::template::{Kind, Scan};
 
 use super::parse;
 use crate::Error;
 use crate::context::{PlanningContext, plan_stage};
-use crate::frame::Frame;
 use crate::run::run_to_rows;
 use crate::stage::{Rows, TableOp};
 

@@ -14,6 +14,7 @@ use exprs::Typed;
 use exprs::column::{Argument, Value, Values};
 use exprs::kernel::{EvalFunction, columns, multi, text};
 use exprs::types::ValueType;
+use frames::Frame;
 use hashbrown::HashMap;
 use knowledge::StanzaMatcher;
 use model::columns::TIME;
@@ -22,7 +23,6 @@ use spl::ast::LookupCommand;
 use super::super::eval::convert;
 use super::outputs;
 use crate::Error;
-use crate::frame::Frame;
 use crate::lookup::{Key, Lookup};
 use crate::stanzas::Stanzas;
 

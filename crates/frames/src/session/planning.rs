@@ -77,7 +77,7 @@ impl PlanningTime {
     }
 
     /// Work within planning that does not count: running what was planned.
-    pub(crate) fn paused<'f, T: 'f>(&self, work: BoxFuture<'f, T>) -> BoxFuture<'f, T> {
+    pub fn paused<'f, T: 'f>(&self, work: BoxFuture<'f, T>) -> BoxFuture<'f, T> {
         Box::pin(Counted { time: self.clone(), work, step: -1 })
     }
 
@@ -85,7 +85,7 @@ impl PlanningTime {
     ///
     /// # Errors
     /// [`Error::Cancelled`], or [`Error::Exhausted`] with the name of the limit.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         if self.is_cancelled() {
             return Err(Error::Cancelled);
         }

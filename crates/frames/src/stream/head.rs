@@ -11,10 +11,13 @@ use crate::{MessageKind, MessageLog};
 
 /// Rows while a condition (argument 0) is true, at most `limit`.
 #[derive(Debug, Clone)]
-pub(crate) struct HeadWhile {
-    pub(crate) limit: u64,
-    pub(crate) keep_last: bool,
-    pub(crate) null: bool,
+pub struct HeadWhile {
+    /// Most rows that stay.
+    pub limit: u64,
+    /// Whether the first row for which the condition is not true stays too.
+    pub keep_last: bool,
+    /// Whether rows stay for which the condition is null.
+    pub null: bool,
 }
 
 impl StreamOp for HeadWhile {
@@ -55,15 +58,15 @@ impl StreamRun for HeadRun {
 
 /// The first `limit` rows; a message if there are more.
 #[derive(Debug, Clone)]
-pub(crate) struct NoticedLimit {
-    pub(crate) limit: u64,
-    pub(crate) message: String,
-    pub(crate) log: Log,
+pub struct NoticedLimit {
+    limit: u64,
+    message: String,
+    log: Log,
 }
 
 /// A message log that does not take part in the identity of an operator.
 #[derive(Clone)]
-pub(crate) struct Log(pub(crate) MessageLog);
+struct Log(MessageLog);
 
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -72,7 +75,8 @@ impl std::fmt::Debug for Log {
 }
 
 impl NoticedLimit {
-    pub(crate) fn new(limit: u64, message: String, log: &MessageLog) -> Self {
+    /// At most `limit` rows; `message` goes to `log` if there are more.
+    pub fn new(limit: u64, message: String, log: &MessageLog) -> Self {
         Self { limit, message, log: Log(log.clone()) }
     }
 }

@@ -11,7 +11,7 @@ use crate::Error;
 
 /// Lets all rows pass, and fails if there are none.
 #[derive(Debug, Clone)]
-pub(crate) struct Require;
+pub struct Require;
 
 impl StreamOp for Require {
     fn name(&self) -> &'static str {

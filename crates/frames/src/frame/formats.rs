@@ -10,7 +10,7 @@ use crate::Error;
 
 /// The formats of fields, in the order they were given.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Formats(Vec<Format>);
+pub struct Formats(Vec<Format>);
 
 #[derive(Debug, Clone, PartialEq)]
 struct Format {
@@ -19,18 +19,19 @@ struct Format {
 }
 
 impl Formats {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether all fields are shown as they are.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Sets what is shown for a field.
-    pub(crate) fn set(&mut self, field: &str, expr: Expr) {
+    pub fn set(&mut self, field: &str, expr: Expr) {
         self.0.retain(|format| format.field != field);
         self.0.push(Format { field: field.to_owned(), expr });
     }
 
     /// Follows fields to their new names, all at once: pairs of the old name and the new one.
-    pub(crate) fn rename(&mut self, renames: &[(String, String)]) {
+    pub fn rename(&mut self, renames: &[(String, String)]) {
         let new =
             |name: &str| renames.iter().find(|(old, _)| old == name).map(|(_, new)| new.clone());
         // A field that gets the name of another one has its own format or none.
@@ -47,7 +48,7 @@ impl Formats {
 
     /// What is shown in the place of what fields hold. Fields that are not there, or no longer, have
     /// nothing to show.
-    pub(crate) fn values(&self, scope: &dyn Scope) -> Result<Vec<(String, Typed)>, Error> {
+    pub fn values(&self, scope: &dyn Scope) -> Result<Vec<(String, Typed)>, Error> {
         let mut values = Vec::with_capacity(self.0.len());
         for Format { field, expr } in &self.0 {
             if scope.field(field).is_some() {

@@ -13,13 +13,17 @@ use crate::Error;
 
 /// Keeps the first `count` rows of each combination of the arguments.
 #[derive(Debug, Clone)]
-pub(crate) struct Dedup {
-    pub(crate) count: u64,
-    pub(crate) keep_empty: bool,
-    pub(crate) consecutive: bool,
+pub struct Dedup {
+    /// Rows of each combination that stay.
+    pub count: u64,
+    /// Whether rows without one of the values stay.
+    pub keep_empty: bool,
+    /// Whether only rows that follow each other are duplicates.
+    pub consecutive: bool,
     /// Tell duplicates by a column instead of dropping them.
-    pub(crate) keep_events: bool,
-    pub(crate) limit: usize,
+    pub keep_events: bool,
+    /// Most combinations remembered.
+    pub limit: usize,
 }
 
 impl StreamOp for Dedup {

@@ -14,7 +14,7 @@ use super::{Output, StreamOp, StreamRun};
 
 /// The sum of the argument's numbers so far; null where the row has none.
 #[derive(Debug, Clone)]
-pub(crate) struct RunningTotal;
+pub struct RunningTotal;
 
 impl StreamOp for RunningTotal {
     fn name(&self) -> &'static str {
@@ -45,8 +45,9 @@ impl StreamRun for TotalRun {
 
 /// The argument's number less that of `back` rows before.
 #[derive(Debug, Clone)]
-pub(crate) struct Delta {
-    pub(crate) back: usize,
+pub struct Delta {
+    /// The distance of the earlier row, in rows.
+    pub back: usize,
 }
 
 impl StreamOp for Delta {
@@ -80,7 +81,7 @@ impl StreamRun for DeltaRun {
 
 /// For each argument its last value that was not null.
 #[derive(Debug, Clone)]
-pub(crate) struct FillDown;
+pub struct FillDown;
 
 impl StreamOp for FillDown {
     fn name(&self) -> &'static str {

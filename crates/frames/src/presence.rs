@@ -11,7 +11,7 @@ use crate::{OutputColumn, ResultKind};
 
 /// What is known of the values of a result while its rows come.
 #[derive(Debug)]
-pub(crate) struct Presence {
+pub struct Presence {
     /// For each column, whether some row has a value.
     seen: Vec<bool>,
     /// The first rows of a report that may have no field at all, as long as they have none.
@@ -21,14 +21,14 @@ pub(crate) struct Presence {
 
 impl Presence {
     /// Of the rows of a result, of which none is there yet.
-    pub(crate) fn new(columns: &[OutputColumn], kind: ResultKind) -> Self {
+    pub fn new(columns: &[OutputColumn], kind: ResultKind) -> Self {
         let unknown = columns.iter().all(|column| column.possible);
         let holds = kind == ResultKind::Report && unknown;
         Self { seen: vec![false; columns.len()], held: Vec::new(), holds }
     }
 
     /// Looks at rows, and tells which can be handed over.
-    pub(crate) fn pass(&mut self, batch: RecordBatch) -> Vec<RecordBatch> {
+    pub fn pass(&mut self, batch: RecordBatch) -> Vec<RecordBatch> {
         for (seen, array) in self.seen.iter_mut().zip(batch.columns()) {
             *seen = *seen || array.logical_null_count() < array.len();
         }
@@ -43,12 +43,12 @@ impl Presence {
     }
 
     /// Whether there were rows that are no result.
-    pub(crate) fn has_dropped(&self) -> bool {
+    pub fn has_dropped(&self) -> bool {
         !self.held.is_empty()
     }
 
     /// Marks the columns that are not part of the result.
-    pub(crate) fn settle(&self, columns: &mut [OutputColumn]) {
+    pub fn settle(&self, columns: &mut [OutputColumn]) {
         for (column, seen) in columns.iter_mut().zip(&self.seen) {
             column.absent = column.possible && !column.named && !seen;
         }
@@ -63,7 +63,7 @@ mod tests {
     use arrow::array::{ArrayRef, StringViewArray};
 
     use super::*;
-    use crate::ValueType;
+    use exprs::types::ValueType;
 
     fn column(name: &str, possible: bool, named: bool) -> OutputColumn {
         let (name, value_type) = (name.to_owned(), ValueType::Text);

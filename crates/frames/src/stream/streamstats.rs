@@ -18,7 +18,7 @@ use crate::Error;
 
 /// Which rows before a row count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Window {
+pub enum Window {
     /// All of them.
     All,
     /// The last so many rows, the row itself included.
@@ -31,19 +31,25 @@ pub(crate) enum Window {
 /// Aggregates over what came before. Arguments: the group keys, the time if the window needs it,
 /// `reset_before` and `reset_after` if there are any, then the arguments of the aggregates.
 #[derive(Debug, Clone)]
-pub(crate) struct Streamstats {
-    pub(crate) keys: usize,
-    pub(crate) window: Window,
-    pub(crate) current: bool,
+pub struct Streamstats {
+    /// How many of the arguments are group keys.
+    pub keys: usize,
+    /// Which rows before a row count.
+    pub window: Window,
+    /// Whether the row itself counts.
+    pub current: bool,
     /// One window over the rows of all groups, rather than one for each.
-    pub(crate) global: bool,
-    pub(crate) reset_on_change: bool,
-    pub(crate) reset_before: bool,
-    pub(crate) reset_after: bool,
+    pub global: bool,
+    /// Whether all starts anew where the group changes.
+    pub reset_on_change: bool,
+    /// Whether an argument says that all starts anew before a row.
+    pub reset_before: bool,
+    /// Whether an argument says that all starts anew after a row.
+    pub reset_after: bool,
     /// Most groups remembered.
-    pub(crate) groups: usize,
+    pub groups: usize,
     /// Most rows a window may hold.
-    pub(crate) window_rows: usize,
+    pub window_rows: usize,
 }
 
 impl StreamOp for Streamstats {

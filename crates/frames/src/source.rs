@@ -4,7 +4,6 @@
 //! a table holds every event of the request exactly once, in any order and any partitioning.
 
 mod empty;
-pub(crate) mod scan;
 
 use std::collections::HashSet;
 use std::fmt::Debug;

@@ -39,7 +39,7 @@ pub fn batch_bytes(batch: &RecordBatch) -> usize {
 
 impl Frame {
     /// A frame over rows that keeps their order.
-    pub(crate) fn of_rows(rows: Rows) -> Result<Self, Error> {
+    pub fn of_rows(rows: Rows) -> Result<Self, Error> {
         let mut fields = Vec::with_capacity(rows.columns.len() + 1);
         let mut arrays = Vec::with_capacity(rows.columns.len() + 1);
         let mut columns = Vec::with_capacity(rows.columns.len());

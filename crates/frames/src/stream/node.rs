@@ -14,7 +14,7 @@ use super::StreamOp;
 
 /// A stream operator with its input, arguments and the order it needs.
 #[derive(Debug, Clone)]
-pub(crate) struct StreamNode {
+pub struct StreamNode {
     input: LogicalPlan,
     pub(crate) op: Arc<dyn StreamOp>,
     pub(crate) arguments: Vec<Expr>,
@@ -26,7 +26,7 @@ pub(crate) struct StreamNode {
 
 impl StreamNode {
     /// An operator over `input`, which adds the columns `added`.
-    pub(crate) fn try_new(
+    pub fn try_new(
         input: LogicalPlan,
         op: Arc<dyn StreamOp>,
         arguments: Vec<Expr>,
@@ -45,7 +45,7 @@ impl StreamNode {
     }
 
     /// With aggregate calls whose arguments come behind the other arguments.
-    pub(crate) fn with_aggregates(mut self, aggregates: Vec<Expr>) -> Self {
+    pub fn with_aggregates(mut self, aggregates: Vec<Expr>) -> Self {
         self.aggregates = aggregates;
         self
     }

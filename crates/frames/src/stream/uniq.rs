@@ -11,7 +11,7 @@ use super::{Output, StreamOp, StreamRun};
 
 /// Keeps a row unless its arguments are those of the row before; two nulls are the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Uniq;
+pub struct Uniq;
 
 impl StreamOp for Uniq {
     fn name(&self) -> &'static str {

@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// Takes nothing yet of what its computed values may take.
-    pub(crate) fn charge(&self) -> Charge {
+    pub fn charge(&self) -> Charge {
         Charge::of(self.config.options())
     }
 
@@ -165,7 +165,7 @@ impl Session {
     }
 
     /// The plan as it will run.
-    pub(crate) fn physical_plan<'p>(
+    pub fn physical_plan<'p>(
         &'p self,
         plan: &'p LogicalPlan,
     ) -> BoxFuture<'p, Result<Arc<dyn ExecutionPlan>>> {
@@ -173,7 +173,7 @@ impl Session {
     }
 
     /// What operators run in. Functions are part of the plan: nobody looks for them here.
-    pub(crate) fn task(&self) -> Arc<TaskContext> {
+    pub fn task(&self) -> Arc<TaskContext> {
         Arc::new(TaskContext::new(
             None,
             self.state.session_id().to_owned(),

@@ -19,16 +19,18 @@ use datafusion::logical_expr::{
 use exprs::Typed;
 use exprs::types::{ArrowType, ValueType};
 
-pub(crate) use formats::Formats;
+pub use formats::Formats;
 
 use crate::stream::StreamNode;
 use crate::{Error, FieldFilter, OutputColumn, ResultKind};
 
 /// A visible column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FrameColumn {
-    pub(crate) name: String,
-    pub(crate) kind: ValueType,
+pub struct FrameColumn {
+    /// The name of the field, exact.
+    pub name: String,
+    /// What its values are.
+    pub kind: ValueType,
 }
 
 /// A hidden column that rows are ordered by.
@@ -55,7 +57,7 @@ impl OrderKey {
 
 /// Rows with their columns and order.
 #[derive(Debug, Clone)]
-pub(crate) struct Frame {
+pub struct Frame {
     plan: LogicalPlan,
     columns: Vec<FrameColumn>,
     order: Vec<OrderKey>,
@@ -65,32 +67,32 @@ pub(crate) struct Frame {
     /// Those among them that are columns also where no row has a value.
     named: HashSet<String>,
     /// Whether rows are still events of the source.
-    pub(crate) open: bool,
+    pub open: bool,
     /// Which further fields are shown with events.
-    pub(crate) filter: FieldFilter,
+    pub filter: FieldFilter,
     /// Least and greatest value of the field that the next command asked for; the inner `None`
     /// is a field without values.
-    pub(crate) extent: Option<Option<(f64, f64)>>,
+    pub extent: Option<Option<(f64, f64)>>,
     /// How fields are shown at the end.
-    pub(crate) formats: Formats,
+    pub formats: Formats,
     /// Words and phrases that the search looks for.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
     next: usize,
 }
 
 /// A column by its exact name.
-pub(crate) fn column(name: &str) -> Expr {
+pub fn column(name: &str) -> Expr {
     Expr::Column(Column::new_unqualified(name))
 }
 
 /// The null of a type.
-pub(crate) fn null(kind: ValueType) -> Result<Expr, Error> {
+pub fn null(kind: ValueType) -> Result<Expr, Error> {
     Ok(lit(datafusion::common::ScalarValue::try_from(&kind.data_type())?))
 }
 
 impl Frame {
     /// A frame over a plan whose columns are all visible and in no order.
-    pub(crate) fn new(plan: LogicalPlan, columns: Vec<FrameColumn>) -> Self {
+    pub fn new(plan: LogicalPlan, columns: Vec<FrameColumn>) -> Self {
         Self {
             plan,
             columns,
@@ -109,7 +111,7 @@ impl Frame {
 
     /// A frame over a scan of the table `table`, whose columns become the frame's, ordered by
     /// columns of the table (name, descending).
-    pub(crate) fn of_table(
+    pub fn of_table(
         scan: LogicalPlan,
         table: &str,
         columns: Vec<FrameColumn>,
@@ -140,25 +142,28 @@ impl Frame {
         Ok(frame)
     }
 
-    pub(crate) fn plan(&self) -> &LogicalPlan {
+    /// The plan so far, with hidden columns and without the order.
+    pub fn plan(&self) -> &LogicalPlan {
         &self.plan
     }
 
-    pub(crate) fn columns(&self) -> &[FrameColumn] {
+    /// The visible columns.
+    pub fn columns(&self) -> &[FrameColumn] {
         &self.columns
     }
 
-    pub(crate) fn names(&self) -> Vec<String> {
+    /// The names of the visible columns.
+    pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
     /// The type of a visible column.
-    pub(crate) fn kind(&self, name: &str) -> Option<ValueType> {
+    pub fn kind(&self, name: &str) -> Option<ValueType> {
         self.columns.iter().find(|column| column.name == name).map(|column| column.kind)
     }
 
     /// A visible column, or nulls where there is none.
-    pub(crate) fn field(&self, name: &str) -> Typed {
+    pub fn field(&self, name: &str) -> Typed {
         match self.kind(name) {
             Some(kind) => Typed { expr: column(name), kind },
             None => {
@@ -167,17 +172,18 @@ impl Frame {
         }
     }
 
-    pub(crate) fn schema(&self) -> &DFSchema {
+    /// All columns of the plan, hidden ones too.
+    pub fn schema(&self) -> &DFSchema {
         self.plan.schema()
     }
 
     /// The order of the rows, as sort expressions.
-    pub(crate) fn sort_exprs(&self) -> Vec<SortExpr> {
+    pub fn sort_exprs(&self) -> Vec<SortExpr> {
         self.order.iter().map(OrderKey::expr).collect()
     }
 
     /// A name no other column has.
-    pub(crate) fn fresh(&mut self, stem: &str) -> String {
+    pub fn fresh(&mut self, stem: &str) -> String {
         self.next += 1;
         format!("__{stem}{}", self.next)
     }
@@ -194,7 +200,7 @@ impl Frame {
     }
 
     /// Makes these the visible columns, computed from the ones there are.
-    pub(crate) fn project(mut self, outputs: Vec<(String, Typed)>) -> Result<Self, Error> {
+    pub fn project(mut self, outputs: Vec<(String, Typed)>) -> Result<Self, Error> {
         let mut exprs = Vec::with_capacity(outputs.len() + self.hidden.len());
         let mut columns = Vec::with_capacity(outputs.len());
         let mut seen = HashSet::new();
@@ -226,24 +232,24 @@ impl Frame {
     }
 
     /// Whether a column is left out of a result where no row has a value.
-    pub(crate) fn is_possible(&self, name: &str) -> bool {
+    pub fn is_possible(&self, name: &str) -> bool {
         self.possible.contains(name) && !self.named.contains(name)
     }
 
     /// The visible columns that are left out of a result where no row has a value, in order.
-    pub(crate) fn possible(&self) -> impl Iterator<Item = &FrameColumn> {
+    pub fn possible(&self) -> impl Iterator<Item = &FrameColumn> {
         self.columns.iter().filter(|column| self.is_possible(&column.name))
     }
 
     /// Leaves these columns out where no row has a value.
-    pub(crate) fn if_present(mut self, names: impl IntoIterator<Item = String>) -> Self {
+    pub fn if_present(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.possible.extend(names);
         self
     }
 
     /// Keeps these columns, with values or without. Rows that have nothing else than such columns, and no
     /// value in any, are no result.
-    pub(crate) fn select_named(self, names: &[String], named: &[&str]) -> Result<Self, Error> {
+    pub fn select_named(self, names: &[String], named: &[&str]) -> Result<Self, Error> {
         let known: HashSet<String> = self.names().into_iter().collect();
         let mut frame = self.select(names)?;
         let unknown = named.iter().filter(|name| !known.contains(**name));
@@ -253,14 +259,14 @@ impl Frame {
     }
 
     /// Keeps these columns, which are known to have values.
-    pub(crate) fn present(self, names: &[String]) -> Result<Self, Error> {
+    pub fn present(self, names: &[String]) -> Result<Self, Error> {
         let mut frame = self.select(names)?;
         frame.possible.retain(|name| frame.named.contains(name));
         Ok(frame)
     }
 
     /// Sets columns: those that exist keep their place, new ones come last.
-    pub(crate) fn with_columns(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
+    pub fn with_columns(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
         let same = |c: &FrameColumn| (c.name.clone(), Typed::column(&c.name, c.kind));
         let mut outputs: Vec<(String, Typed)> = self.columns.iter().map(same).collect();
         let mut places: HashMap<String, usize> =
@@ -278,23 +284,20 @@ impl Frame {
     }
 
     /// Sets columns to values that are null where the old ones are: those that may be missing still may.
-    pub(crate) fn with_changed(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
+    pub fn with_changed(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
         let changed = values.iter().map(|(name, _)| name.clone());
         let possible: Vec<String> = changed.filter(|name| self.is_possible(name)).collect();
         Ok(self.with_columns(values)?.if_present(possible))
     }
 
     /// Keeps the visible columns named, in this order; unknown names become null columns.
-    pub(crate) fn select(self, names: &[String]) -> Result<Self, Error> {
+    pub fn select(self, names: &[String]) -> Result<Self, Error> {
         let outputs = names.iter().map(|name| (name.clone(), self.field(name))).collect();
         self.project(outputs)
     }
 
     /// Adds hidden columns and tells their names.
-    pub(crate) fn with_hidden(
-        mut self,
-        values: Vec<(&str, Expr)>,
-    ) -> Result<(Self, Vec<String>), Error> {
+    pub fn with_hidden(mut self, values: Vec<(&str, Expr)>) -> Result<(Self, Vec<String>), Error> {
         let mut exprs: Vec<Expr> = self.columns.iter().map(|c| column(&c.name)).collect();
         exprs.extend(self.carried());
         let mut names = Vec::with_capacity(values.len());
@@ -309,24 +312,20 @@ impl Frame {
     }
 
     /// Forgets hidden columns that a command made for itself.
-    pub(crate) fn without_hidden(mut self, names: &[String]) -> Self {
+    pub fn without_hidden(mut self, names: &[String]) -> Self {
         self.hidden.retain(|name| !names.contains(name));
         self
     }
 
     /// Keeps the rows for which a condition is true.
-    pub(crate) fn filter(mut self, condition: Expr) -> Result<Self, Error> {
+    pub fn filter(mut self, condition: Expr) -> Result<Self, Error> {
         let input = Arc::new(self.plan.clone());
         self.plan = LogicalPlan::Filter(Filter::try_new(condition, input)?);
         Ok(self)
     }
 
     /// Orders the rows by values computed from them; `before` keys of equal rows decide next.
-    pub(crate) fn order_by(
-        self,
-        keys: Vec<(Expr, bool, bool)>,
-        keep_ties: bool,
-    ) -> Result<Self, Error> {
+    pub fn order_by(self, keys: Vec<(Expr, bool, bool)>, keep_ties: bool) -> Result<Self, Error> {
         let values = keys.iter().map(|(expr, _, _)| ("order", expr.clone())).collect();
         let (mut frame, names) = self.with_hidden(values)?;
         let new = names.into_iter().zip(keys).map(|(column, (_, descending, nulls_first))| {
@@ -344,7 +343,7 @@ impl Frame {
     }
 
     /// Lets a hidden column decide between rows that are equal in the order so far.
-    pub(crate) fn order_after(mut self, column: &str) -> Result<Self, Error> {
+    pub fn order_after(mut self, column: &str) -> Result<Self, Error> {
         if !self.hidden.iter().any(|hidden| hidden == column) {
             return Err(Error::internal(format!("no hidden column {column}")));
         }
@@ -354,13 +353,13 @@ impl Frame {
     }
 
     /// Turns the order around.
-    pub(crate) fn reverse(mut self) -> Self {
+    pub fn reverse(mut self) -> Self {
         self.order = self.order.iter().map(OrderKey::reversed).collect();
         self
     }
 
     /// The first rows in the frame's order.
-    pub(crate) fn limit(mut self, rows: usize) -> Self {
+    pub fn limit(mut self, rows: usize) -> Self {
         if !self.order.is_empty() {
             self.plan = self.sorted_plan(Some(rows));
         }
@@ -381,20 +380,20 @@ impl Frame {
     }
 
     /// Puts a stream operator above the rows, which then arrive there in order.
-    pub(crate) fn stream(mut self, node: StreamNode) -> Self {
+    pub fn stream(mut self, node: StreamNode) -> Self {
         self.plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         self
     }
 
     /// Carries on hidden columns that the plan below has added.
-    pub(crate) fn adopt_hidden(mut self, added: &[String]) -> Self {
+    pub fn adopt_hidden(mut self, added: &[String]) -> Self {
         self.hidden.extend(added.iter().cloned());
         self
     }
 
     /// Groups rows; the columns of the result are the keys and then the values, visible ones
     /// under their names. Aggregates in `values` may stand anywhere in the expression.
-    pub(crate) fn aggregate(
+    pub fn aggregate(
         mut self,
         keys: Vec<(String, Typed)>,
         values: Vec<(String, Typed)>,
@@ -438,11 +437,7 @@ impl Frame {
     }
 
     /// Replaces the aggregate calls in an expression by columns and collects them.
-    pub(crate) fn lift_aggregates(
-        &mut self,
-        expr: Expr,
-        inner: &mut Vec<Expr>,
-    ) -> Result<Expr, Error> {
+    pub fn lift_aggregates(&mut self, expr: Expr, inner: &mut Vec<Expr>) -> Result<Expr, Error> {
         use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
         let lifted = expr.transform_down(|node| {
             if matches!(node, Expr::AggregateFunction(_)) {
@@ -456,7 +451,7 @@ impl Frame {
     }
 
     /// Replaces the plan by one that has the same columns and more; the caller adopts those.
-    pub(crate) fn map_plan(
+    pub fn map_plan(
         mut self,
         change: impl FnOnce(LogicalPlan) -> Result<LogicalPlan, Error>,
     ) -> Result<Self, Error> {
@@ -465,14 +460,14 @@ impl Frame {
     }
 
     /// Declares the type of a visible column after the plan below has changed it.
-    pub(crate) fn set_kind(&mut self, name: &str, kind: ValueType) {
+    pub fn set_kind(&mut self, name: &str, kind: ValueType) {
         if let Some(found) = self.columns.iter_mut().find(|column| column.name == name) {
             found.kind = kind;
         }
     }
 
     /// The finished plan: visible columns only, rows in order.
-    pub(crate) fn finish(&self) -> Result<(LogicalPlan, Vec<OutputColumn>), Error> {
+    pub fn finish(&self) -> Result<(LogicalPlan, Vec<OutputColumn>), Error> {
         let sorted = self.sorted_plan(None);
         let exprs = self.columns.iter().map(|c| column(&c.name)).collect::<Vec<_>>();
         let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(sorted))?);
@@ -488,7 +483,7 @@ impl Frame {
     }
 
     /// What the rows are.
-    pub(crate) fn result_kind(&self) -> ResultKind {
+    pub fn result_kind(&self) -> ResultKind {
         if self.open && self.kind("_raw").is_some() {
             ResultKind::Events
         } else {

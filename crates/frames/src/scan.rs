@@ -10,10 +10,10 @@ use spl::ast::SearchExpr;
 use crate::Error;
 
 /// The name events are scanned under.
-pub(crate) const TABLE: &str = "events";
+pub const TABLE: &str = "events";
 
 /// What must all hold.
-pub(crate) fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
+pub fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
     match expr {
         None => Vec::new(),
         Some(SearchExpr::And(members)) => members.iter().collect(),
@@ -22,7 +22,7 @@ pub(crate) fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
 }
 
 /// A filter of rows as they are scanned.
-pub(crate) fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error> {
+pub fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error> {
     let table = TableReference::bare(TABLE);
     let qualified = condition.transform_up(|expr| match expr {
         Expr::Column(found) if found.relation.is_none() => {

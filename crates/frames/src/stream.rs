@@ -21,28 +21,28 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use exprs::ledger::Charge;
 
-pub(crate) use dedup::Dedup;
+pub use dedup::Dedup;
 pub(crate) use exec::StreamPlanner;
-pub(crate) use head::{HeadWhile, NoticedLimit};
-pub(crate) use node::StreamNode;
-pub(crate) use require::Require;
-pub(crate) use running::{Delta, FillDown, RunningTotal};
-pub(crate) use streamstats::{Streamstats, Window};
-pub(crate) use uniq::Uniq;
+pub use head::{HeadWhile, NoticedLimit};
+pub use node::StreamNode;
+pub use require::Require;
+pub use running::{Delta, FillDown, RunningTotal};
+pub use streamstats::{Streamstats, Window};
+pub use uniq::Uniq;
 
 /// What an operator says about a batch.
 #[derive(Debug, Default)]
-pub(crate) struct Output {
+pub struct Output {
     /// Which rows stay; all if absent.
-    pub(crate) keep: Option<BooleanArray>,
+    pub keep: Option<BooleanArray>,
     /// The columns the operator adds, one value for each row of the batch.
-    pub(crate) added: Vec<ArrayRef>,
+    pub added: Vec<ArrayRef>,
     /// Whether no later row can stay.
-    pub(crate) done: bool,
+    pub done: bool,
 }
 
 /// An operator, as planned. Two with the same `Debug` text are the same operator.
-pub(crate) trait StreamOp: Debug + Send + Sync {
+pub trait StreamOp: Debug + Send + Sync {
     /// Names it in plans.
     fn name(&self) -> &'static str;
 
@@ -51,7 +51,7 @@ pub(crate) trait StreamOp: Debug + Send + Sync {
 }
 
 /// An operator at work on one stream.
-pub(crate) trait StreamRun: Send {
+pub trait StreamRun: Send {
     /// Takes the next batch: the values of the arguments, and how many rows there are.
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output>;
 

@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 use model::{EventTime, TimeRange, columns};
 use spl::ast::{Command, SearchExpr};
 
-use crate::source::scan::{TABLE, conjuncts, filter_scan};
+use crate::scan::{TABLE, conjuncts, filter_scan};
 use crate::{Error, MessageKind, MessageLog};
 
 /// What a user's searches are held to.
@@ -70,7 +70,7 @@ impl Restriction {
     }
 
     /// As [`Self::within`]; a range that is cut is told of.
-    pub(crate) fn hold(&self, range: TimeRange, now: EventTime, log: &MessageLog) -> TimeRange {
+    pub fn hold(&self, range: TimeRange, now: EventTime, log: &MessageLog) -> TimeRange {
         let allowed = self.within(range, now);
         if allowed != range {
             let text = "the time range is wider than your roles allow (srchTimeWin, \
@@ -97,7 +97,7 @@ impl Restriction {
 
 /// The columns of every event, as they are stored.
 #[derive(Debug)]
-pub(crate) struct Stored(TimeZone);
+pub struct Stored(TimeZone);
 
 impl Default for Stored {
     fn default() -> Self {

@@ -1,0 +1,39 @@
+//! Frames: the rows of a pipeline as a DataFusion plan with named, typed columns, and the sessions that run it.
+//!
+//! Guarantees: the rows of a frame have an order, which its operators keep; names are exact; a session stays
+//! within its memory and its time of planning. It leaves expressions to `exprs`, rows in memory to `tables`, and
+//! commands, pipelines, lookups and the outside to `plan`: nothing here knows a command.
+//!
+//! ```text
+//! restriction, presence     what may be read of a source; which columns of a result have a value
+//! session                   the engine: rules, operators, memory, time of planning
+//! rows                      rows in memory as a frame, batches as rows
+//! frame                     a plan with visible columns and an order
+//! stream                    operators over rows in order
+//! scan, source              where events are, for planning
+//! planned, error            messages and columns of a result; why there is none
+//! ```
+//!
+//! Columns whose name starts with `__` are the plan's own and never shown.
+
+mod error;
+mod frame;
+mod planned;
+mod presence;
+pub mod restriction;
+mod rows;
+pub mod scan;
+mod session;
+mod source;
+pub mod stream;
+mod type_erased;
+
+pub use error::Error;
+pub use frame::{Formats, Frame, FrameColumn, column, null};
+pub use planned::{FieldFilter, Message, MessageKind, MessageLog, OutputColumn, ResultKind};
+pub use presence::Presence;
+pub use restriction::Restriction;
+pub use rows::{Column, Record, Rows, batch_bytes, collected};
+pub use session::{MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting};
+pub use source::{EmptySource, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
+pub use type_erased::TypeErased;
