@@ -60,8 +60,11 @@ test-clients: build ## real clients against a real server: SDK, pyarrow, curl, b
 
 lint: lint-format lint-rust lint-docs lint-console ## format and lint checks
 
+# Their modules are made by a macro (for_each_command! in crates/spl), which rustfmt does not look into.
+COMMANDS := crates/*/src/commands/*.rs
+
 lint-format: ## rustfmt, as a check
-	cargo fmt --all --check
+	cargo fmt --all --check -- $(COMMANDS)
 
 lint-rust: ## clippy
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -73,7 +76,7 @@ lint-console: $(CONSOLE)/node_modules/.package-lock.json ## lint of the console
 	cd $(CONSOLE) && npm run --silent lint
 
 format: ## format everything
-	cargo fmt --all
+	cargo fmt --all -- $(COMMANDS)
 
 bench: build ## measure ingest and search, compare with targets
 	@ci/bench.sh

@@ -1,179 +1,26 @@
 //! The commands: each turns a frame into the next, or ends a stage.
 //!
 //! One file per command, found by its name, with its [`CommandPlan`]: where it may run, the fields it reads
-//! and leaves, how it plans, its SQL text. What a command makes of all rows at once is in `tables`; code that
-//! several commands share is in further files beside them.
+//! and leaves, how it plans, its SQL text. Their modules come from the list of `spl`, so that a command without
+//! a file does not compile. What a command makes of all rows at once is in `tables`; code that several commands
+//! share is in further files beside them, listed here.
 //! The doc of each file says how the command splits: the part that the indexers can run on their events, and
 //! the part that is left to the search head.
 
-#[path = "commands/abstract.rs"]
-mod abstract_;
-mod accum;
-mod addcoltotals;
-mod addinfo;
-mod addtotals;
-mod analyzefields;
-mod anomalies;
-mod anomalousvalue;
-mod anomalydetection;
-mod append;
-mod appendcols;
-mod appendpipe;
-mod apply;
-mod arules;
-mod associate;
-mod autoregress;
-mod bin;
-mod chart;
-mod cluster;
-mod cofilter;
-mod collect;
-mod concurrency;
-mod contingency;
-mod convert;
-mod correlate;
-mod datamodel;
 mod dataset;
-mod dbinspect;
-mod dedup;
-mod delete;
-mod delta;
-mod diff;
 mod discover;
 mod enrich;
-mod erex;
-mod eval;
 pub(crate) mod eval_named;
-mod eventcount;
-mod eventstats;
-mod extract;
-mod fieldformat;
-mod fields;
-mod fieldsummary;
-mod filldown;
-mod fillnull;
-mod findtypes;
-mod fit;
-mod folderize;
-pub(crate) mod foreach;
-mod format;
-mod from;
-mod fromjson;
-mod gauge;
-mod gentimes;
-mod geom;
-mod geomfilter;
-mod geostats;
-mod head;
-mod highlight;
-mod history;
-mod iconify;
-mod inputcsv;
-mod inputlookup;
-mod iplocation;
-mod join;
-mod kmeans;
-mod kvform;
-mod loadjob;
-mod localize;
-mod localop;
-mod lookup;
-mod makecontinuous;
-mod makejson;
-mod makemv;
-mod makeresults;
-pub(crate) mod map;
-mod mcatalog;
-mod mcollect;
-mod metadata;
-mod metasearch;
 mod metrics;
-mod meventcollect;
-mod mpreview;
-mod mstats;
-mod multikv;
-mod multisearch;
 mod multivalue;
-mod mvcombine;
-mod mvexpand;
-mod nomv;
-mod noop;
-mod outlier;
-mod outputcsv;
-mod outputlookup;
-mod outputtext;
-mod overlap;
-mod pivot;
-mod predict;
 mod presence;
 pub(crate) mod prestats;
-mod rangemap;
-mod rare;
-mod redistribute;
-mod regex;
-mod relevancy;
-mod reltime;
-mod rename;
-mod replace;
-mod require;
 pub(crate) mod required;
 mod reshape;
-mod rest;
-#[path = "commands/return.rs"]
-mod return_;
-mod reverse;
-mod rex;
-mod rtorder;
 mod running;
-mod savedsearch;
-mod script;
-mod scrub;
-pub(crate) mod search;
-mod searchtxn;
-mod selfjoin;
-mod sendalert;
-mod sendemail;
-mod set;
-mod setfields;
-mod sichart;
-mod sirare;
-mod sistats;
-mod sitimechart;
-mod sitop;
-mod sort;
-mod spath;
 mod split;
-mod stats;
-mod strcat;
-mod streamstats;
 pub(crate) mod summary;
-mod table;
-mod tags;
-mod tail;
-mod timechart;
-mod timewrap;
-mod tojson;
 mod tokens;
-mod top;
-mod transaction;
-mod transpose;
-mod trendline;
-mod tscollect;
-mod tstats;
-mod typeahead;
-mod typelearner;
-mod typer;
-mod union;
-mod uniq;
-mod untable;
-mod walklex;
-#[path = "commands/where.rs"]
-mod where_;
-mod x11;
-mod xmlkv;
-mod xmlunescape;
-mod xpath;
-mod xyseries;
 
 use std::sync::Arc;
 
@@ -281,11 +128,7 @@ pub(crate) trait CommandPlan: Sync {
 
 macro_rules! registry {
     ($($module:ident $variant:ident($arguments:ident),)*) => {
-        /// Every command has a module of its name.
-        #[allow(unused_imports, reason = "they are there")]
-        mod named {
-            $(use super::$module;)*
-        }
+        $(pub(crate) mod $module;)*
 
         /// The plan of a command.
         pub(crate) fn of(command: &Command) -> &dyn CommandPlan {

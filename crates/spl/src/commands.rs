@@ -1,161 +1,6 @@
-//! The registry of commands: one file each, one slice for parser, completion and docs.
+//! The registry of commands: one file each, one list of which modules, parser, completion and docs are made.
 //!
 //! Guarantees: sorted by name. Leaves to others: what commands compute.
-
-#[path = "commands/abstract.rs"]
-mod abstract_;
-mod accum;
-mod addcoltotals;
-mod addinfo;
-mod addtotals;
-mod analyzefields;
-mod anomalies;
-mod anomalousvalue;
-mod anomalydetection;
-mod append;
-mod appendcols;
-mod appendpipe;
-mod apply;
-mod arules;
-mod associate;
-mod autoregress;
-mod bin;
-mod chart;
-mod cluster;
-mod cofilter;
-mod collect;
-mod concurrency;
-mod contingency;
-mod convert;
-mod correlate;
-mod datamodel;
-mod dbinspect;
-mod dedup;
-mod delete;
-mod delta;
-mod diff;
-mod erex;
-mod eval;
-mod eventcount;
-mod eventstats;
-mod extract;
-mod fieldformat;
-mod fields;
-mod fieldsummary;
-mod filldown;
-mod fillnull;
-mod findtypes;
-mod fit;
-mod folderize;
-mod foreach;
-mod format;
-mod from;
-mod fromjson;
-mod gauge;
-mod gentimes;
-mod geom;
-mod geomfilter;
-mod geostats;
-mod head;
-mod highlight;
-mod history;
-mod iconify;
-mod inputcsv;
-mod inputlookup;
-mod iplocation;
-mod join;
-mod kmeans;
-mod kvform;
-mod loadjob;
-mod localize;
-mod localop;
-pub(crate) mod lookup;
-mod makecontinuous;
-mod makejson;
-mod makemv;
-mod makeresults;
-mod map;
-mod mcatalog;
-mod mcollect;
-mod metadata;
-mod metasearch;
-mod meventcollect;
-mod mpreview;
-mod mstats;
-mod multikv;
-mod multisearch;
-mod mvcombine;
-mod mvexpand;
-mod nomv;
-mod noop;
-mod outlier;
-mod outputcsv;
-mod outputlookup;
-mod outputtext;
-mod overlap;
-mod pivot;
-mod predict;
-mod rangemap;
-mod rare;
-mod redistribute;
-mod regex;
-mod relevancy;
-mod reltime;
-mod rename;
-mod replace;
-mod require;
-mod rest;
-#[path = "commands/return.rs"]
-mod return_;
-mod reverse;
-mod rex;
-mod rtorder;
-mod savedsearch;
-pub(crate) mod script;
-mod scrub;
-pub(crate) mod search;
-mod searchtxn;
-mod selfjoin;
-mod sendalert;
-mod sendemail;
-mod set;
-mod setfields;
-mod sichart;
-mod sirare;
-mod sistats;
-mod sitimechart;
-mod sitop;
-mod sort;
-mod spath;
-mod stats;
-mod strcat;
-mod streamstats;
-mod table;
-mod tags;
-mod tail;
-mod timechart;
-mod timewrap;
-mod tojson;
-mod top;
-mod transaction;
-mod transpose;
-mod trendline;
-mod tscollect;
-mod tstats;
-mod typeahead;
-mod typelearner;
-mod typer;
-mod union;
-mod uniq;
-mod untable;
-mod walklex;
-#[path = "commands/where.rs"]
-mod where_;
-mod x11;
-mod xmlkv;
-mod xmlunescape;
-mod xpath;
-mod xyseries;
 
 use crate::parser::{Parsed, Parser};
 
@@ -260,12 +105,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Hands every command to a macro, in the order of names: its module, its variant and its arguments. A crate
-/// that has to know something of each command makes a `match` of them, which does not compile without it.
+/// that has to know something of each command makes modules and a `match` of them, which do not compile
+/// without it.
 #[macro_export]
 macro_rules! for_each_command {
     ($callback:ident) => {
         $callback! {
-            abstract_ Abstract(AbstractCommand),
+            r#abstract Abstract(AbstractCommand),
             accum Accum(AccumCommand),
             addcoltotals Addcoltotals(AddcoltotalsCommand),
             addinfo Addinfo(AddinfoCommand),
@@ -367,7 +213,7 @@ macro_rules! for_each_command {
             replace Replace(ReplaceCommand),
             require Require(RequireCommand),
             rest Rest(RestCommand),
-            return_ Return(ReturnCommand),
+            r#return Return(ReturnCommand),
             reverse Reverse(ReverseCommand),
             rex Rex(RexCommand),
             rtorder Rtorder(RtorderCommand),
@@ -410,7 +256,7 @@ macro_rules! for_each_command {
             uniq Uniq(UniqCommand),
             untable Untable(UntableCommand),
             walklex Walklex(WalklexCommand),
-            where_ Where(WhereCommand),
+            r#where Where(WhereCommand),
             x11 X11(X11Command),
             xmlkv Xmlkv(XmlkvCommand),
             xmlunescape Xmlunescape(XmlunescapeCommand),
@@ -422,6 +268,8 @@ macro_rules! for_each_command {
 
 macro_rules! registry {
     ($($module:ident $variant:ident($arguments:ident),)*) => {
+        $(pub(crate) mod $module;)*
+
         /// One command with its arguments.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "each variant is named after its command; see its struct")]
