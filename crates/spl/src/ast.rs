@@ -13,6 +13,8 @@ mod stats;
 
 pub use crate::commands::Command;
 pub use crate::commands::arguments::*;
+pub use crate::span::{Span, Spanned};
+pub use crate::stats_functions::StatsKind;
 pub use chart::{
     BinOptions, BinSpan, SeriesLimit, SeriesOptions, SplitBy, SplitWhere, SplitWhereCondition,
     TimeSpan, TimeUnit,
@@ -24,55 +26,7 @@ pub use search::{
     SearchExpr, SearchIn, SearchPattern, SearchValue, Subsearch, Term, TimeModifier,
     TimeModifierKind,
 };
-pub use stats::{StatsArgument, StatsBy, StatsCall, StatsFunction, StatsKind, aggregation_name};
-
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// A range of byte offsets into the text that was parsed; `end` is exclusive.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Span {
-    /// Offset of the first byte.
-    pub start: usize,
-    /// Offset behind the last byte.
-    pub end: usize,
-}
-
-impl Span {
-    /// The range `start..end`.
-    pub fn new(start: usize, end: usize) -> Self {
-        Self { start, end }
-    }
-
-    /// The smallest range that holds both.
-    #[must_use]
-    pub fn to(self, other: Self) -> Self {
-        Self::new(self.start.min(other.start), self.end.max(other.end))
-    }
-}
-
-/// `5..9`, short because trees hold many.
-impl fmt::Debug for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{}", self.start, self.end)
-    }
-}
-
-/// A value and where it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spanned<T> {
-    /// The value.
-    pub node: T,
-    /// Its place in the text.
-    pub span: Span,
-}
-
-impl<T> Spanned<T> {
-    /// `node`, written at `span`.
-    pub fn new(node: T, span: Span) -> Self {
-        Self { node, span }
-    }
-}
+pub use stats::{StatsArgument, StatsBy, StatsCall, StatsFunction, aggregation_name};
 
 /// The exact name of one field, without quotes. Case matters.
 pub type Field = Spanned<String>;

@@ -3,9 +3,11 @@
 //! Guarantees: a message names the command, what was expected and what was found; rendering
 //! works for any text and span. Leaves to others: how a client shows them.
 
-use crate::ast::Span;
-use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::span::Span;
 
 /// How many characters of the user's text a message repeats.
 const QUOTED_CHARACTERS: usize = 60;

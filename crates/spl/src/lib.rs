@@ -25,6 +25,7 @@ pub mod functions;
 mod lenient;
 mod macros;
 mod parser;
+mod span;
 pub mod stats_functions;
 mod suggest;
 #[cfg(test)]
@@ -33,7 +34,7 @@ mod testing;
 mod tests;
 mod wildcard;
 
-pub use ast::{Pipeline, Span, Spanned};
+pub use ast::Pipeline;
 pub use commands::{COMMANDS, CommandDefinition, CommandKind, CommandRight};
 pub use complete::{Suggestion, SuggestionKind, complete};
 pub use custom::CustomCommands;
@@ -41,6 +42,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use functions::{FUNCTIONS, FunctionDefinition};
 pub use lenient::{Lenient, parse_lenient};
 pub use macros::MacroResolver;
+pub use span::{Span, Spanned};
 pub use stats_functions::{STATS_FUNCTIONS, StatsFunctionDefinition};
 
 use ast::{Expr, SearchCommand};

@@ -3,8 +3,8 @@
 //! Guarantees: places in the prepared text map back to the user's text (all of an expansion to
 //! its call); expansion ends. Leaves to others: what macros exist, through [`MacroResolver`].
 
-use crate::ast::Span;
 use crate::diagnostic::{Diagnostic, shorten};
+use crate::span::Span;
 use std::borrow::Cow;
 use std::ops::Range;
 

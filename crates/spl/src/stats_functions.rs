@@ -3,7 +3,64 @@
 //! Guarantees: one entry per function; parser, completion and docs read it. Leaves to others:
 //! what functions compute.
 
-use crate::ast::StatsKind;
+/// The aggregation functions, aliases folded together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "named after the functions; `STATS_FUNCTIONS` describes them")]
+pub enum StatsKind {
+    /// `eval(...)`: an expression over aggregations.
+    Eval,
+    /// `count`, `c`.
+    Count,
+    /// `dc`, `distinct_count`.
+    DistinctCount,
+    /// `estdc`.
+    EstimatedDistinctCount,
+    /// `estdc_error`.
+    EstimatedDistinctCountError,
+    Sum,
+    /// `sumsq`.
+    SumOfSquares,
+    /// `avg`, `mean`.
+    Average,
+    Min,
+    Max,
+    Range,
+    /// `stdev`: of a sample.
+    StandardDeviation,
+    /// `stdevp`: of a population.
+    StandardDeviationPopulation,
+    /// `var`: of a sample.
+    Variance,
+    /// `varp`: of a population.
+    VariancePopulation,
+    Median,
+    Mode,
+    /// `perc<N>`, `p<N>`.
+    Percentile,
+    /// `upperperc<N>`.
+    UpperPercentile,
+    /// `exactperc<N>`.
+    ExactPercentile,
+    Values,
+    List,
+    First,
+    Last,
+    Earliest,
+    Latest,
+    EarliestTime,
+    LatestTime,
+    Rate,
+    /// `rate_avg`, of `mstats` only.
+    RateAverage,
+    /// `rate_sum`, of `mstats` only.
+    RateSum,
+    Sparkline,
+    /// `per_second`, of `timechart` only.
+    PerSecond,
+    PerMinute,
+    PerHour,
+    PerDay,
+}
 
 /// One aggregation function.
 #[derive(Debug, Clone, Copy)]

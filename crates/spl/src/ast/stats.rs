@@ -3,7 +3,7 @@
 //! Guarantees: functions are known and their parameters in range; a call keeps its own text,
 //! because results are named after it. Leaves to others: aggregation, and wildcard expansion.
 
-use super::{BinSpan, Expr, FieldPattern, Span, Spanned, TimeSpan};
+use super::{BinSpan, Expr, FieldPattern, Span, Spanned, StatsKind, TimeSpan};
 
 /// One aggregation: `sum(bytes) AS total`.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,65 +80,6 @@ impl StatsFunction {
     pub fn percent(&self) -> Option<f64> {
         self.parameter.as_deref()?.parse().ok()
     }
-}
-
-/// The aggregation functions, aliases folded together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "named after the functions; `STATS_FUNCTIONS` describes them")]
-pub enum StatsKind {
-    /// `eval(...)`: an expression over aggregations.
-    Eval,
-    /// `count`, `c`.
-    Count,
-    /// `dc`, `distinct_count`.
-    DistinctCount,
-    /// `estdc`.
-    EstimatedDistinctCount,
-    /// `estdc_error`.
-    EstimatedDistinctCountError,
-    Sum,
-    /// `sumsq`.
-    SumOfSquares,
-    /// `avg`, `mean`.
-    Average,
-    Min,
-    Max,
-    Range,
-    /// `stdev`: of a sample.
-    StandardDeviation,
-    /// `stdevp`: of a population.
-    StandardDeviationPopulation,
-    /// `var`: of a sample.
-    Variance,
-    /// `varp`: of a population.
-    VariancePopulation,
-    Median,
-    Mode,
-    /// `perc<N>`, `p<N>`.
-    Percentile,
-    /// `upperperc<N>`.
-    UpperPercentile,
-    /// `exactperc<N>`.
-    ExactPercentile,
-    Values,
-    List,
-    First,
-    Last,
-    Earliest,
-    Latest,
-    EarliestTime,
-    LatestTime,
-    Rate,
-    /// `rate_avg`, of `mstats` only.
-    RateAverage,
-    /// `rate_sum`, of `mstats` only.
-    RateSum,
-    Sparkline,
-    /// `per_second`, of `timechart` only.
-    PerSecond,
-    PerMinute,
-    PerHour,
-    PerDay,
 }
 
 /// The fields after `BY`.
