@@ -323,13 +323,13 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_errors_with_their_place_and_leave_the_default() {
-        let text = "[a]\nTRUNCATE = x\nLINE_BREAKER = (\nTIME_FORMAT = %q\nTZ = Moon\nCHARSET = x\nEXTRACT-a = (?<a\nREPORT-b = none";
+        let text = "[a]\nTRUNCATE = x\nLINE_BREAKER = (\nTIME_FORMAT = %i\nTZ = Moon\nCHARSET = x\nEXTRACT-a = (?<a\nREPORT-b = none";
         let knowledge = knowledge(text);
         let shown: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
         for (line, part) in [
             (2, "TRUNCATE = x"),
             (3, "LINE_BREAKER"),
-            (4, "%q"),
+            (4, "%i"),
             (5, "Moon"),
             (6, "CHARSET = x"),
             (7, "EXTRACT-a"),

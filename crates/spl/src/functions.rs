@@ -128,7 +128,9 @@ pub const FUNCTIONS: &[FunctionDefinition] = &[
         "cidrmatch(\"10.0.0.0/8\", ip)",
         "whether an address is in a network",
     ),
-    function("coalesce", 1, 0, "coalesce(x, y, ...)", "the first value that is not null").endless(),
+    function("coalesce", 1, 0, "coalesce(x, y, ...)", "the first value that is not null")
+        .endless()
+        .or(&["ifnull"]),
     function("commands", 1, 1, "commands(search)", "the names of the commands in a search"),
     function("cos", 1, 1, "cos(x)", "cosine of radians"),
     function("cosh", 1, 1, "cosh(x)", "hyperbolic cosine"),

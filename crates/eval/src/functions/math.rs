@@ -61,7 +61,8 @@ fn log(row: Row<'_>) -> Option<f64> {
     defined(if base == 10.0 { number.log10() } else { number.ln() / base.ln() })
 }
 
-/// The smallest or largest value: numbers are smaller than texts. Nulls do not count.
+/// The smallest or largest value: numbers are smaller than texts, and a text in quotes is a text also where
+/// it has digits only. Nulls do not count.
 fn extreme(call: &Call<'_>, largest: bool) -> Preparation {
     if call.arguments.iter().all(|argument| argument.kind.is_number()) {
         return Ok(number(move |row| {
@@ -69,30 +70,43 @@ fn extreme(call: &Call<'_>, largest: bool) -> Preparation {
             numbers.reduce(if largest { f64::max } else { f64::min })
         }));
     }
+    let quoted: Vec<bool> = (0..call.len()).map(|at| call.text(at).is_some()).collect();
     Ok(text(move |row, out| {
-        out.push_str(&extreme_value(row, largest)?.text()?);
+        out.push_str(&extreme_value(row, &quoted, largest)?.text()?);
         Some(())
     }))
 }
 
-fn extreme_value(row: Row<'_>, largest: bool) -> Option<Value<'_>> {
-    let present = each_value(row).filter(|value| !value.is_null());
-    present.reduce(|best, next| {
-        let ranked = next.number().is_none().cmp(&best.number().is_none());
-        let ordering = ranked.then_with(|| order(next, best).unwrap_or(ranked));
-        if (largest && ordering.is_gt()) || (!largest && ordering.is_lt()) { next } else { best }
-    })
+fn extreme_value<'r>(row: Row<'r>, quoted: &[bool], largest: bool) -> Option<Value<'r>> {
+    let arguments = row.values().zip(quoted);
+    let each = arguments.flat_map(|(value, quoted)| each_of(value).map(move |one| (one, *quoted)));
+    let present = each.filter(|(value, _)| !value.is_null());
+    // Texts compare as texts: `order` compares those that read as numbers as numbers.
+    let known = present.map(|(value, quoted)| (value, value.number().filter(|_| !quoted)));
+    let best = known.reduce(|best, next| {
+        let ordering = match (next.1, best.1) {
+            (Some(_), Some(_)) => order(next.0, best.0),
+            (None, None) => next.0.text().zip(best.0.text()).map(|(next, best)| next.cmp(&best)),
+            (next, best) => Some(next.is_none().cmp(&best.is_none())),
+        };
+        let is_better = ordering.is_some_and(|o| if largest { o.is_gt() } else { o.is_lt() });
+        if is_better { next } else { best }
+    });
+    best.map(|(value, _)| value)
 }
 
 /// All values of all arguments.
 fn each_value(row: Row<'_>) -> impl Iterator<Item = Value<'_>> {
-    row.values().flat_map(|value| {
-        let (single, several) = match value {
-            Value::Multi(several) => (None, Some(several)),
-            single => (Some(single), None),
-        };
-        single.into_iter().chain(several.into_iter().flat_map(|s| s.iter().map(Value::Text)))
-    })
+    row.values().flat_map(each_of)
+}
+
+/// The values of an argument.
+fn each_of(value: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    let (single, several) = match value {
+        Value::Multi(several) => (None, Some(several)),
+        single => (Some(single), None),
+    };
+    single.into_iter().chain(several.into_iter().flat_map(|s| s.iter().map(Value::Text)))
 }
 
 fn numbers(row: Row<'_>) -> impl Iterator<Item = f64> {

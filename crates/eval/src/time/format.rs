@@ -52,7 +52,7 @@ pub(super) enum Item {
 ///
 /// Date: `%Y %y %C %G %m %b %B %h %d %e %j %F %D %x %v`; weekday and week: `%a %A %w %u %U %V %W`;
 /// time: `%H %k %I %l %M %S %p %P %T %R %r %X`; both: `%c %+ %s`; zone: `%Z %z %:z %::z %Ez`; fraction
-/// of a second: `%N %Q %f` with a number of digits as in `%3N`, `%6Q`; and `%n %t %%`.
+/// of a second: `%N %Q %q %L %f` with a number of digits as in `%3N`, `%6Q`; and `%n %t %%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeFormat {
     pub(super) items: Vec<Item>,
@@ -169,7 +169,7 @@ fn single(flag: &str, letter: char) -> Option<Item> {
         ("::", 'z') => Item::OffsetSeconds,
         ("E", 'z') => Item::OffsetMinutes,
         (_, 'N') => digits(9),
-        (_, 'Q') => digits(3),
+        (_, 'Q' | 'q' | 'L') => digits(3),
         (_, 'f') => digits(6),
         (_, 'Y') => Item::Year4,
         (_, 'y') => Item::Year2,

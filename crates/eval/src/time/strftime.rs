@@ -197,7 +197,7 @@ mod tests {
             "UTC",
             "05/17/2015 10:05:03 05/17/15 Sun May 17 10:05:03 UTC 2015 17-May-2015",
         );
-        check("%V %U %W %G %n%t%% %q", t, "UTC", "20 20 19 2015 \n\t% %q");
+        check("%V %U %W %G %n%t%% %i", t, "UTC", "20 20 19 2015 \n\t% %i");
     }
 
     #[test]

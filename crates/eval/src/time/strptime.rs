@@ -296,6 +296,8 @@ mod tests {
             Some(1_521_911_721.608_646),
         );
         check("%Y-%m-%d %H:%M:%S,%3N", "2015-10-18 18:01:47,978", Some(1_445_191_307.978));
+        check("%Y-%m-%d %H:%M:%S.%q", "2015-10-18 18:01:47.978123", Some(1_445_191_307.978_123));
+        check("%Y-%m-%dT%H:%M:%S.%LZ", "2015-10-18T18:01:47.978Z", Some(1_445_191_307.978));
     }
 
     #[test]
@@ -331,14 +333,14 @@ mod tests {
         check("%Y-%m-%d", "2020-13-01", None);
         check("%Y-%m-%d", "2020/01/01", None);
         check("%Y-%m", "2020-01", None);
-        check("%q", "1", None);
+        check("%i", "1", None);
         check("", "x", None);
     }
 
     #[test]
     fn an_undefined_specifier_is_an_error_for_input() {
-        let error = TimeFormat::for_input("%Y %q").unwrap_err().to_string();
-        assert_eq!(error, "bad time format \"%Y %q\" at position 3: %q cannot be parsed");
+        let error = TimeFormat::for_input("%Y %i").unwrap_err().to_string();
+        assert_eq!(error, "bad time format \"%Y %i\" at position 3: %i cannot be parsed");
     }
 
     proptest! {

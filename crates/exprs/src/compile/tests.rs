@@ -110,7 +110,7 @@ fn types_are_told_apart() {
 fn unknown_functions_and_wrong_arguments_point_at_their_place() {
     for (text, expected) in [
         ("1 + match(n, \"(\")", "regular expression of match()"),
-        ("strptime(s, \"%L\")", "%L"),
+        ("strptime(s, \"%i\")", "%i"),
         ("relative_time(1, \"@x\")", "@x"),
         ("tostring(n, \"roman\")", "roman"),
         ("tonumber(n, 99)", "between 2 and 36"),
