@@ -175,6 +175,15 @@ def test_an_executable_is_run_by_its_first_line(server):
     assert found == [{"word": 'a,"b'}]
 
 
+def test_names_of_machines_are_looked_up_without_a_program(server):
+    search = '| makeresults | eval clienthost="localhost" | lookup dnslookup clienthost | table clientip'
+    (found,) = rows(server, search)
+    assert "127.0.0.1" in found["clientip"], "alone, or first among several"
+    search = '| makeresults | eval ip="no address" | lookup dnslookup clientip AS ip | table ip clienthost'
+    assert rows(server, search) == [{"ip": "no address"}]
+    assert "has no rows of its own" in error(server, "| inputlookup strict=true dnslookup")
+
+
 def test_the_rows_of_a_program_cannot_be_listed(server):
     assert "has no rows of its own" in error(server, "| inputlookup strict=true dns")
     assert "has no rows of its own" in error(server, "| makeresults | outputlookup dns")

@@ -21,10 +21,13 @@ pub enum LookupPlace {
     Program(LookupProgram),
 }
 
+/// What stands for the app of programs that are built in.
+const SYSTEM: &str = "system";
+
 /// The program of an external lookup (`external_cmd`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LookupProgram {
-    /// The app that has it.
+    /// The app that has it, `system` of one that is built in.
     pub app: String,
     /// The program, in `bin` of the app.
     pub file: String,
@@ -109,6 +112,14 @@ impl LookupDefinition {
     }
 }
 
+impl LookupProgram {
+    /// The name of a program that is built in.
+    #[must_use]
+    pub fn built_in(&self) -> Option<&str> {
+        (self.app == SYSTEM).then_some(self.file.as_str())
+    }
+}
+
 impl Knowledge {
     /// The lookup of a name: a stanza of `transforms.conf`, or a file that is named like one.
     ///
@@ -189,11 +200,15 @@ impl Knowledge {
         let layer = stanzas.find_map(|(layer, stanza)| {
             (stanza.name == name && stanza.get(key).is_some()).then_some(layer)
         });
-        let Some(Layer::AppLocal(app) | Layer::AppDefault(app)) = layer else {
-            return Err(format!(
-                "the lookup \"{name}\" runs a program (external_cmd), which only the transforms.conf of an app, in \
-                 default or local, can define: the program is in the directory bin of that app"
-            ));
+        let app = match layer {
+            Some(Layer::AppLocal(app) | Layer::AppDefault(app)) => app.as_str(),
+            Some(Layer::SystemDefault) => SYSTEM,
+            _ => {
+                return Err(format!(
+                    "the lookup \"{name}\" runs a program (external_cmd), which only the transforms.conf of an app, \
+                     in default or local, can define: the program is in the directory bin of that app"
+                ));
+            }
         };
         let mut words = words(command).into_iter();
         let file = words.next().unwrap_or_default();
@@ -204,7 +219,7 @@ impl Knowledge {
                  bin of the app {app}, then its arguments"
             ));
         }
-        Ok(LookupProgram { app: app.clone(), file, arguments: words.collect() })
+        Ok(LookupProgram { app: app.to_owned(), file, arguments: words.collect() })
     }
 
     /// The names of all lookups of `transforms.conf`.
@@ -304,7 +319,7 @@ mod tests {
         assert_eq!(lookup.match_types["net"], MatchType::Cidr);
         assert_eq!((lookup.min_matches, lookup.max_matches), (1, 100));
         assert!(!lookup.case_sensitive);
-        assert_eq!(found.lookup_names(), ["hosts"]);
+        assert_eq!(found.lookup_names(), ["dnslookup", "hosts"]);
     }
 
     #[test]

@@ -87,6 +87,12 @@ pub enum Error {
         /// What is wrong, with the line.
         reason: String,
     },
+    /// Nobody answers questions for names.
+    #[error("the lookup \"dnslookup\": no name server answers ({reason}): check /etc/resolv.conf")]
+    Names {
+        /// What is wrong.
+        reason: String,
+    },
     /// It says itself what is wrong.
     #[error("{program}: {message}")]
     Refused {

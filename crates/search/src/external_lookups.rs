@@ -17,6 +17,10 @@ pub(crate) async fn ask(
     keys: Rows,
 ) -> Result<Rows, Error> {
     let LookupQuestion { name, program, fields } = question;
+    if program.built_in() == Some(scripts::DNS_LOOKUP) {
+        let found = scripts::look_up_names(&table(&keys)?, settings).await.map_err(failed)?;
+        return Ok(of_table(found));
+    }
     let label = format!("the program of the lookup [{name}] of the app {}", program.app);
     let script = script(label, directory, &program.app, &program.file, &program.arguments)?;
     let lookup = ExternalLookup { script, fields: fields.clone() };

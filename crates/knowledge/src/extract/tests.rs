@@ -294,3 +294,20 @@ fn windows_events_as_text_have_fields_without_configuration_of_ones_own() {
         ],
     );
 }
+
+#[test]
+fn extractions_that_apps_name_without_bringing_them_are_built_in() {
+    let named = |name: &str| format!("KV_MODE = none\nREPORT-a = {name}");
+    let event = "dn=CN=a\r\nmemberOf=one\r\nmemberOf=two";
+    check(&named("ad-kv"), "", event, &["dn=CN=a", "memberOf=one", "memberOf=two"]);
+    let event = "collection=cpu\r\nobject=Processor\r\nValue=1.5";
+    check(&named("perfmon-kv"), "", event, &["collection=cpu", "object=Processor", "Value=1.5"]);
+    check(&named("colon-line"), "", "Name: a b\nId : 7", &["Name=a b", "Id=7"]);
+    check(&named("colon-kv"), "", "x Count: 12 Flags: 0xFF", &["Count=12", "Flags=0xFF"]);
+    check(&named("bracket-space"), "", "[user ann] [id 7]", &["user=ann", "id=7"]);
+    let event = "10:00 10.0.0.1:80 -> 10.0.0.2:443";
+    let found = ["src_ip=10.0.0.1", "src_port=80", "dest_ip=10.0.0.2", "dest_port=443"];
+    check(&named("tcpdump-endpoints"), "", event, &found);
+    check(&named("loglevel"), "", "12:00 WARN x", &["loglevel=WARN"]);
+    check(&named("stash_extract"), "", "a=1, b c=2", &["a=1", "b c=2"]);
+}

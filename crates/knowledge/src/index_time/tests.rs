@@ -266,3 +266,20 @@ fn an_app_that_names_a_stanza_for_something_else_does_not_prevent_the_start() {
                     index-time transform";
     assert!(errors[0].starts_with(expected), "{errors:?}");
 }
+
+#[test]
+fn transforms_that_apps_name_without_bringing_them_are_built_in() {
+    let hosts = "TRANSFORMS-host = syslog-host";
+    let event = "Nov 20 10:00:00 db-7.example.com sshd[12]: x";
+    check(hosts, "", event, &format!("{event} | host=db-7.example.com"));
+    let event = "<13>Nov 20 10:00:00 local0.info [10.1.2.3] sshd: x";
+    check(hosts, "", event, &format!("{event} | host=10.1.2.3"));
+    check(hosts, "", "no time in it", "no time in it");
+    check("TRANSFORMS-a = syslog-header-stripper-ts-host", "", "Nov 20 10:00:00 db x", "x");
+    let event = "a\nb---splunk-wevt-end-of-event---\n";
+    check("TRANSFORMS-a = strip-winevt-linebreaker", "", event, "a\nb");
+    check("TRANSFORMS-a = set_sourcetype_to_stash", "", "x", "x | sourcetype=stash");
+    check("TRANSFORMS-a = send_to_nullqueue", "", "x", "x | dropped");
+    let event = "a\nwmi_hostname=PC-1";
+    check("TRANSFORMS-a = wmi-override-host", "", event, &format!("{event} | host=PC-1"));
+}
