@@ -66,6 +66,8 @@ pub struct Frame {
     possible: HashSet<String>,
     /// Those among them that are columns also where no row has a value.
     named: HashSet<String>,
+    /// Whether a command has given the columns their order; else they are listed by name.
+    ordered: bool,
     /// Whether rows are still events of the source.
     pub open: bool,
     /// Which further fields are shown with events.
@@ -100,6 +102,7 @@ impl Frame {
             hidden: Vec::new(),
             possible: HashSet::new(),
             named: HashSet::new(),
+            ordered: true,
             open: false,
             filter: FieldFilter::default(),
             extent: None,
@@ -150,6 +153,27 @@ impl Frame {
     /// The visible columns.
     pub fn columns(&self) -> &[FrameColumn] {
         &self.columns
+    }
+
+    /// The visible columns as they are listed: in the order that a command gave them, else by name.
+    pub fn listed(&self) -> Vec<&FrameColumn> {
+        let mut columns: Vec<&FrameColumn> = self.columns.iter().collect();
+        if !self.ordered {
+            columns.sort_by_key(|column| (!column.name.starts_with('_'), &column.name));
+        }
+        columns
+    }
+
+    /// Lists the columns by name until a command gives them an order.
+    pub fn unordered(mut self) -> Self {
+        self.ordered = false;
+        self
+    }
+
+    /// Lists the columns in the order in which they are.
+    pub fn in_order(mut self) -> Self {
+        self.ordered = true;
+        self
     }
 
     /// The names of the visible columns.
@@ -255,7 +279,7 @@ impl Frame {
         let unknown = named.iter().filter(|name| !known.contains(**name));
         frame.possible.extend(unknown.map(|name| (*name).to_owned()));
         frame.named.extend(named.iter().map(|name| (*name).to_owned()));
-        Ok(frame)
+        Ok(frame.in_order())
     }
 
     /// Keeps these columns, which are known to have values.
@@ -425,7 +449,7 @@ impl Frame {
             self.open = false;
             self.filter = FieldFilter::default();
             self.formats = Formats::default();
-            return Ok(self);
+            return Ok(self.in_order());
         }
         self.plan = LogicalPlan::Aggregate(Aggregate::try_new(input, group, inner)?);
         self.order.clear();
@@ -433,7 +457,7 @@ impl Frame {
         self.open = false;
         self.filter = FieldFilter::default();
         self.formats = Formats::default();
-        self.project(outputs)
+        self.in_order().project(outputs)
     }
 
     /// Replaces the aggregate calls in an expression by columns and collects them.
@@ -469,9 +493,10 @@ impl Frame {
     /// The finished plan: visible columns only, rows in order.
     pub fn finish(&self) -> Result<(LogicalPlan, Vec<OutputColumn>), Error> {
         let sorted = self.sorted_plan(None);
-        let exprs = self.columns.iter().map(|c| column(&c.name)).collect::<Vec<_>>();
+        let listed = if self.open { self.columns.iter().collect() } else { self.listed() };
+        let exprs = listed.iter().map(|c| column(&c.name)).collect::<Vec<_>>();
         let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(sorted))?);
-        let columns = self.columns.iter().map(|column| OutputColumn {
+        let columns = listed.into_iter().map(|column| OutputColumn {
             name: column.name.clone(),
             value_type: column.kind,
             shown: !column.name.starts_with('_') || matches!(&*column.name, "_time" | "_raw"),

@@ -82,7 +82,7 @@ pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame,
     kept.splice(0..0, internals);
     let patterns = command.fields.iter().map(|pattern| pattern.text.clone()).collect();
     frame.filter = narrowed(&frame.filter, patterns);
-    frame.select(&kept)
+    Ok(frame.select(&kept)?.in_order())
 }
 
 /// The filter that also keeps only these patterns.
@@ -118,7 +118,7 @@ pub(super) fn expand(patterns: &[FieldPattern], frame: &Frame, unknown: bool) ->
     for pattern in patterns {
         if pattern.has_wildcard() {
             let reaches_internal = pattern.text.starts_with('_');
-            for column in frame.columns() {
+            for column in frame.listed() {
                 let hidden = column.name.starts_with('_') && !reaches_internal;
                 if !hidden && pattern.matches(&column.name) {
                     add(&column.name);
@@ -134,7 +134,8 @@ pub(super) fn expand(patterns: &[FieldPattern], frame: &Frame, unknown: bool) ->
 /// As [`expand`], or all fields that are not internal if there are no patterns.
 pub(super) fn expand_or_all(patterns: &[FieldPattern], frame: &Frame) -> Vec<String> {
     if patterns.is_empty() {
-        return frame.names().into_iter().filter(|name| !name.starts_with('_')).collect();
+        let names = frame.listed().into_iter().map(|column| column.name.clone());
+        return names.filter(|name| !name.starts_with('_')).collect();
     }
     expand(patterns, frame, true)
 }

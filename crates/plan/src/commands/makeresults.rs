@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicrosecondArray};
 use async_trait::async_trait;
-use exprs::types::{ArrowType, ValueType};
+use exprs::types::ValueType;
 use frames::Frame;
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
@@ -51,7 +51,7 @@ pub(super) fn start(
         None => blank(command, env)?,
     };
     Ok(SourceRows {
-        frame: Frame::of_rows(rows)?,
+        frame: Frame::of_rows(rows)?.unordered(),
         range: env.context.range,
         indexes: Vec::new(),
         messages: Vec::new(),
@@ -79,10 +79,11 @@ fn blank(command: &MakeresultsCommand, env: &PlanningContext<'_>) -> Result<Rows
     let mut rows = Rows { columns: Vec::new(), count };
     rows.push("_time", ValueType::Time, times(count, env));
     if command.annotate {
-        for name in ["_raw", "host", "source", "sourcetype", "splunk_server", "splunk_server_group"]
-        {
-            let nulls = arrow::array::new_null_array(&ValueType::Text.data_type(), count);
-            rows.push(name, ValueType::Text, nulls);
+        let server = env.context.host.server_name();
+        for name in ["host", "source", "sourcetype", "splunk_server", "splunk_server_group"] {
+            let value = (name == "splunk_server").then_some(server.as_str());
+            let cells: StringViewArray = std::iter::repeat_n(value, count).collect();
+            rows.push(name, ValueType::Text, Arc::new(cells));
         }
     }
     Ok(rows)

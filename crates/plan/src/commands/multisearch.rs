@@ -124,7 +124,7 @@ fn merged(parts: Vec<SourceRows>) -> Result<SourceRows, Error> {
     indexes.sort();
     indexes.dedup();
     let plan = LogicalPlan::Union(Union::try_new(plans)?);
-    let mut frame = Frame::new(plan, columns).adopt_hidden(&ORDER.map(str::to_owned));
+    let mut frame = Frame::new(plan, columns).unordered().adopt_hidden(&ORDER.map(str::to_owned));
     let keys = ORDER.iter().map(|name| (column(name), true, false)).collect();
     frame = frame.order_by(keys, false)?.without_hidden(&ORDER.map(str::to_owned));
     frame = frame.if_present(possible);

@@ -154,7 +154,7 @@ pub(super) async fn events(
     if let Some(condition) = all_of(early, &shape, env)? {
         plan = filter_scan(plan, condition)?;
     }
-    let mut frame = Frame::of_table(plan, TABLE, columns, order)?;
+    let mut frame = Frame::of_table(plan, TABLE, columns, order)?.unordered();
     frame.open = true;
     frame = enrichment.apply(frame, env)?;
     let fixed = |name: &String| FIXED.iter().any(|(known, _)| known == name);

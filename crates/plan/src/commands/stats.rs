@@ -282,7 +282,7 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
                 continue;
             }
         };
-        for column in frame.columns() {
+        for column in frame.listed() {
             let meant = !column.name.starts_with('_') && !keys.contains(&column.name);
             if let Some(captures) = pattern.captures(&column.name).filter(|_| meant) {
                 let call = specific(call, &column.name, &captures);
