@@ -1,0 +1,55 @@
+//! `multireport`: the rows of several pipelines over the rows so far, one below the other.
+//!
+//! Split: the search head runs the pipelines over the rows that it has collected.
+
+use async_trait::async_trait;
+use frames::Frame;
+use spl::ast::{MultireportCommand, Pipeline};
+
+use super::required::add_commands;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::{PlanningContext, plan_stage};
+use crate::run::run_to_rows;
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for MultireportCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        for report in &self.reports {
+            add_commands(fields, &report.pipeline.commands);
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let pipelines = self.reports.iter().map(|report| (*report.pipeline).clone()).collect();
+        Ok(Step::Materialize(input.frame, Breaker::table(Reports(pipelines))))
+    }
+}
+
+/// The rows of each pipeline over these rows, in the order of the pipelines.
+#[derive(Debug)]
+struct Reports(Vec<Pipeline>);
+
+#[async_trait]
+impl TableOp for Reports {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        let mut all: Option<Rows> = None;
+        for pipeline in &self.0 {
+            let frame = Frame::of_rows(rows.clone())?;
+            let report =
+                run_to_rows(plan_stage(frame, &pipeline.commands, env).await?, env).await?;
+            all = Some(match all {
+                Some(before) => before.append(report)?,
+                None => report,
+            });
+        }
+        Ok(all.unwrap_or_default())
+    }
+}
