@@ -171,7 +171,8 @@ impl Percentile {
             if wanted <= first_place {
                 return Some(match previous {
                     Some((low, low_place)) if first_place > low_place => {
-                        low + (value - low) * (wanted - low_place) / (first_place - low_place)
+                        let part = (wanted - low_place) / (first_place - low_place);
+                        without_noise(low + (value - low) * part)
                     }
                     _ => *value,
                 });
@@ -184,6 +185,12 @@ impl Percentile {
         }
         Some(last.0)
     }
+}
+
+/// A number that was computed between two others, without the digits that doubles do not have: the median of
+/// 1.2 and 1.4 is 1.3.
+fn without_noise(number: f64) -> f64 {
+    format!("{number:.14e}").parse().unwrap_or(number)
 }
 
 impl Summary for Percentile {
@@ -268,6 +275,7 @@ mod tests {
         };
         assert_eq!(median(&[1.0, 2.0, 4.0, 3.0]), Some(2.5));
         assert_eq!(median(&[9.0, 1.0, 5.0]), Some(5.0));
+        assert_eq!(median(&[1.2, 1.4]), Some(1.3));
         assert_eq!(median(&[7.0]), Some(7.0));
         assert_eq!(median(&[]), None);
     }
