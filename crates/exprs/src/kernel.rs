@@ -29,7 +29,7 @@ use model::EventTime;
 
 use crate::Typed;
 use crate::column::{Argument, Values};
-use crate::ledger::Meter;
+use crate::ledger::{Charge, Meter};
 use crate::types::{ArrowType, ValueType};
 
 pub use eval::{Row, Several};
@@ -40,6 +40,9 @@ pub type Texts = ListBuilder<StringViewBuilder>;
 type ColumnKernel = dyn Fn(&[Argument], usize) -> Result<ArrayRef> + Send + Sync;
 type InnerKernel =
     dyn Fn(&[Argument], usize, &Arc<ConfigOptions>) -> Result<ArrayRef> + Send + Sync;
+
+/// Texts from this length on are counted while they are parsed as JSON.
+const LONG_JSON: usize = 64 << 10;
 
 /// What of a text of a list is not in its buffer.
 const VIEW: usize = 16;
@@ -142,9 +145,28 @@ impl Run<'_> {
                     *value = argument.values.get(row);
                 }
             }
+            let _held = self.parses(&values)?;
             visit(Row::new(&values, self.environment))?;
         }
         Ok(())
+    }
+
+    /// What a function of JSON takes while it looks at a row: the text as values.
+    fn parses(&self, values: &[Value<'_>]) -> Result<Option<Charge>> {
+        if !(self.name.starts_with("json") || self.name == "spath") {
+            return Ok(None);
+        }
+        let bytes = |value: &Value<'_>| match value {
+            Value::Text(text) if text.len() >= LONG_JSON => eval::json::parsed_bytes(text),
+            _ => 0,
+        };
+        let bytes: usize = values.iter().map(bytes).sum();
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let mut held = Charge::of(self.config);
+        held.grow(bytes)?;
+        Ok(Some(held))
     }
 
     fn each_row(&self, kernel: &RowKernel, meter: &mut Meter) -> Result<ArrayRef> {

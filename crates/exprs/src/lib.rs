@@ -30,6 +30,7 @@ mod parts;
 pub mod pass_through;
 mod pattern;
 pub mod predicate;
+pub mod repeated;
 pub mod required_fields;
 mod scope;
 mod typed;

@@ -127,6 +127,20 @@ pub fn json_text(json: &Json) -> Option<std::borrow::Cow<'_, str>> {
     }
 }
 
+/// What a text takes at most as parsed JSON: far more than as a text if it has many small parts.
+#[must_use]
+pub fn parsed_bytes(text: &str) -> usize {
+    // The least room of a list and of an object; an item, with what lists keep for growing.
+    const OPENED: usize = 4 * size_of::<Json>() + 64;
+    const ITEM: usize = 2 * (size_of::<Json>() + 32);
+    let parts = text.bytes().fold((0, 0), |(opened, items), byte| match byte {
+        b'[' | b'{' => (opened + 1, items),
+        b',' => (opened, items + 1),
+        _ => (opened, items),
+    });
+    text.len() + parts.0 * OPENED + parts.1 * ITEM
+}
+
 /// The JSON that a value is.
 pub(super) fn parse(value: Value<'_>) -> Option<Json> {
     serde_json::from_str(&value.text()?).ok()

@@ -3,8 +3,10 @@
 
 mod compact;
 mod filters;
+mod pieces;
 mod projections;
 mod slices;
+mod texts;
 
 use std::sync::Arc;
 
@@ -20,8 +22,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::planning::PlanningTime;
 use compact::CompactSorted;
 use filters::{PushFilters, PushLearned};
+use pieces::CutLists;
 use projections::Projections;
 use slices::SliceWide;
+use texts::ShareTexts;
 
 type Logical = Arc<dyn OptimizerRule + Send + Sync>;
 type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -37,6 +41,8 @@ pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     let mut rules = PushLearned::instead(&PhysicalOptimizer::new().rules);
     rules.push(Arc::new(CompactSorted));
     rules.push(Arc::new(SliceWide));
+    rules.push(Arc::new(CutLists));
+    rules.push(Arc::new(ShareTexts));
     rules.extend(more);
     rules.into_iter().map(|rule| Arc::new(WatchedPhysical(rule)) as Physical).collect()
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::{
-    Expr, ExprFunctionExt, LogicalPlan, Window, WindowFunctionDefinition, when,
+    Expr, ExprFunctionExt, ExprSchemable, LogicalPlan, Window, WindowFunctionDefinition, when,
 };
-use exprs::Typed;
+use exprs::{Typed, repeated};
 use frames::{Frame, column};
 use spl::ast::EventstatsCommand;
 
@@ -93,13 +93,19 @@ fn over(
         let Expr::AggregateFunction(AggregateFunction { func, params }) = node else {
             return Ok(Transformed::no(node));
         };
+        let types = params.args.iter().map(|arg| arg.get_type(frame.schema()));
+        let types = types.collect::<datafusion::error::Result<Vec<_>>>()?;
+        let is_large = repeated::is_large(&func.return_type(&types)?);
+        let func = if is_large { repeated::once(func).into() } else { func };
         let definition = WindowFunctionDefinition::AggregateUDF(func);
         let name = frame.fresh("window");
         let window = Expr::from(WindowFunction::new(definition, params.args))
             .partition_by(partition.to_vec())
             .build()?;
         windows.push(window.alias(&name));
-        Ok(Transformed::new(column(&name), true, TreeNodeRecursion::Jump))
+        let value = column(&name);
+        let value = if is_large { repeated::written_out(value) } else { value };
+        Ok(Transformed::new(value, true, TreeNodeRecursion::Jump))
     })?;
     Ok(lifted.data)
 }
