@@ -184,6 +184,7 @@ impl From<tables::Error> for Error {
             tables::Error::Exhausted { message } => Self::Exhausted { message },
             tables::Error::Arrow(error) => error.into(),
             tables::Error::Internal { message } => Self::Internal { message },
+            tables::Error::Cancelled => Self::Cancelled,
             other @ tables::Error::NotAValue { .. } => {
                 datafusion::common::exec_datafusion_err!("{other}").into()
             }

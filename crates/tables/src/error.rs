@@ -23,6 +23,9 @@ pub enum Error {
         /// Which limit, its value and its setting.
         message: String,
     },
+    /// Nobody waits for the rows any more.
+    #[error("the search was cancelled")]
+    Cancelled,
     /// SPL has no values of a type of Arrow.
     #[error("a column of type {data_type} is not an SPL value")]
     NotAValue {

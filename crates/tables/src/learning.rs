@@ -12,6 +12,7 @@ mod solve;
 use spl::ast::FieldPattern;
 
 use crate::error::Error;
+use crate::operation::Stop;
 use crate::rows::Rows;
 
 /// How a model is made.
@@ -122,6 +123,15 @@ impl Learnt {
     }
 }
 
+/// How a model is learnt.
+#[derive(Debug, Clone, Copy)]
+pub struct Learning<'a> {
+    /// The parameters.
+    pub settings: &'a Settings,
+    /// Whether anybody still waits for it.
+    pub stop: &'a Stop,
+}
+
 /// What was learnt from rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
@@ -143,9 +153,10 @@ impl Model {
         target: Option<&str>,
         features: &[FieldPattern],
         groups: &[String],
-        settings: &Settings,
+        learning: Learning<'_>,
         rows: &Rows,
     ) -> Result<Self, Error> {
+        let Learning { settings, stop } = learning;
         let mut names = rows.matching(features);
         names.retain(|name| Some(name.as_str()) != target && !groups.contains(name));
         if names.is_empty() {
@@ -161,10 +172,12 @@ impl Model {
         };
         model.learnt = match algorithm {
             Algorithm::DensityFunction => density::fit(&model, settings, rows)?,
-            Algorithm::KMeans => clusters::fit(&model, settings.clusters, rows)?,
-            Algorithm::LinearRegression => regression::linear(&model, settings.intercept, rows)?,
+            Algorithm::KMeans => clusters::fit(&model, settings.clusters, rows, stop)?,
+            Algorithm::LinearRegression => {
+                regression::linear(&model, settings.intercept, rows, stop)?
+            }
             Algorithm::LogisticRegression => {
-                regression::logistic(&model, settings.intercept, rows)?
+                regression::logistic(&model, settings.intercept, rows, stop)?
             }
             Algorithm::StandardScaler => scaled(&model, settings, rows)?,
         };

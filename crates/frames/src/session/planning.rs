@@ -9,7 +9,6 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, Ex
 use datafusion::common::config_err;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::Error;
 
@@ -29,7 +29,7 @@ pub struct PlanningTime(Arc<Shared>);
 struct Shared {
     /// None is as long as it takes.
     limit: Option<Duration>,
-    is_cancelled: AtomicBool,
+    is_cancelled: watch::Sender<bool>,
     clock: Mutex<Clock>,
 }
 
@@ -56,13 +56,26 @@ impl PlanningTime {
 
     /// Nobody waits for the search any more.
     pub fn cancel(&self) {
-        self.0.is_cancelled.store(true, Ordering::Relaxed);
+        self.0.is_cancelled.send_replace(true);
     }
 
     /// Whether nobody waits for the search any more.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled.load(Ordering::Relaxed)
+        *self.0.is_cancelled.borrow()
+    }
+
+    /// Ends once nobody waits for the search any more.
+    pub async fn cancelled(&self) {
+        // Only fails without a sender, which is here.
+        let _ = self.0.is_cancelled.subscribe().wait_for(|cancelled| *cancelled).await;
+    }
+
+    /// Ends work over tables once nobody waits for the search any more.
+    #[must_use]
+    pub fn stop(&self) -> tables::Stop {
+        let time = self.clone();
+        tables::Stop::when(move || time.is_cancelled())
     }
 
     /// Cancels unless it is told that all is well: for who waits and may be dropped meanwhile.

@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 use spl::ast::{Field, FitCommand, Spanned};
-use tables::learning::{ALGORITHMS, Algorithm, Distribution, Model, Settings};
+use tables::learning::{ALGORITHMS, Algorithm, Distribution, Learning, Model, Settings};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
@@ -68,7 +68,8 @@ impl TableOp for Fit {
         let target = self.command.target.as_ref().map(|field| field.node.as_str());
         let by: Vec<String> = self.command.by.iter().map(|field| field.node.clone()).collect();
         let fields = &self.command.fields;
-        let model = Model::fit(self.algorithm, target, fields, &by, &self.settings, &rows)?;
+        let learning = Learning { settings: &self.settings, stop: &env.context.planning.stop() };
+        let model = Model::fit(self.algorithm, target, fields, &by, learning, &rows)?;
         if let Some(file) = self.file.as_ref().filter(|_| !env.is_dry_run()) {
             let write = LookupWrite::Replace;
             env.context.host.write_lookup(file, model.to_rows(), write).await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
 use frames::{Formats, Frame, Rows, TypeErased};
 use model::{IndexName, TimeRange};
 use spl::ast::{Command, Spanned};
@@ -13,6 +14,7 @@ use tables::{Note, Operation};
 use super::PlanningContext;
 use crate::{
     Error, FieldFilter, Message, MessageKind, MessageLog, OutputColumn, PlanContext, ResultKind,
+    Session,
 };
 
 /// What a command does with all rows of a stage at once.
@@ -31,7 +33,8 @@ impl<T: Operation> TableOp for T {
             columns: limits.columns,
             bins: limits.bins,
             bytes: limits.memory_bytes,
-        });
+        })
+        .until(env.context.planning.stop());
         let rows = Operation::apply(self, rows, &mut context);
         for note in context.notes {
             match note {
@@ -184,6 +187,14 @@ pub struct PlannedSearch {
 }
 
 impl PlannedSearch {
+    /// The plan of the first stage as it runs in a session.
+    ///
+    /// # Errors
+    /// If the engine refuses the plan, or planning takes too long.
+    pub async fn physical_plan(&self, session: &Session) -> Result<Arc<dyn ExecutionPlan>, Error> {
+        Ok(session.physical_plan(&self.plan).await?)
+    }
+
     /// The first stage.
     pub(crate) fn stage(&self) -> StagePlan {
         StagePlan {

@@ -6,7 +6,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use frames::{PlanningTime, Rows};
 use hashbrown::{HashMap, HashSet};
@@ -16,9 +15,6 @@ use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 
 use super::{Asking, Lookup};
 use crate::{Error, Host, LookupQuestion, MessageKind, MessageLog};
-
-/// How often a search that waits for a program looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Values of the inputs, in the order of the inputs.
 pub(crate) type Key = Vec<String>;
@@ -202,15 +198,10 @@ fn wait<T: Send>(
     work: impl Future<Output = Result<T, Error>> + Send,
     planning: &PlanningTime,
 ) -> Result<T, Error> {
-    let cancelled = async {
-        while !planning.is_cancelled() {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
     let work = async {
         tokio::select! {
             done = work => done,
-            () = cancelled => Err(Error::Cancelled),
+            () = planning.cancelled() => Err(Error::Cancelled),
         }
     };
     match Handle::try_current() {

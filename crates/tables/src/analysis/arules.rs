@@ -13,6 +13,9 @@ use crate::rows::{Record, Rows};
 /// Values in a set at most.
 const LARGEST: usize = 4;
 
+/// What a set of values takes in memory.
+const SET: usize = 120;
+
 /// A row for each rule, the strongest first.
 #[derive(Debug)]
 pub struct Arules {
@@ -28,9 +31,9 @@ pub struct Arules {
 type Items = Vec<u32>;
 
 impl Operation for Arules {
-    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let (names, events) = self.items(&rows)?;
-        let frequent = self.frequent(&events);
+        let frequent = self.frequent(&events, context)?;
         let mut rules: Vec<(Items, u32, f64)> = Vec::new();
         for (set, together) in frequent.iter().filter(|(set, _)| set.len() > 1) {
             for implied in set {
@@ -89,12 +92,21 @@ impl Arules {
     }
 
     /// The sets of values that occur together often enough, and how often.
-    fn frequent(&self, events: &[Items]) -> HashMap<Items, usize> {
+    fn frequent(
+        &self,
+        events: &[Items],
+        context: &Context,
+    ) -> Result<HashMap<Items, usize>, Error> {
+        let most = context.limits.bytes / SET;
         let mut all: HashMap<Items, usize> = HashMap::new();
         let mut before: HashSet<Items> = HashSet::new();
         for size in 1..=LARGEST.min(self.fields.len().max(2)) {
             let mut counts: HashMap<Items, usize> = HashMap::new();
             for event in events {
+                context.stop.check()?;
+                if all.len() + counts.len() > most {
+                    return Err(Error::Exhausted { message: self.too_many(context) });
+                }
                 // A set can only be frequent if all that it holds is.
                 let single = |item: &u32| all.contains_key(&vec![*item]);
                 let items: Items =
@@ -115,7 +127,15 @@ impl Arules {
                 break;
             }
         }
-        all
+        Ok(all)
+    }
+
+    fn too_many(&self, context: &Context) -> String {
+        format!(
+            "arules: the sets of values that occur together take more than {} MB, which is what a search may hold: \
+             raise sup=, name fewer fields, or raise max_mem_usage_mb in limits.conf [search]",
+            context.limits.bytes >> 20
+        )
     }
 }
 

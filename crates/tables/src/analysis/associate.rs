@@ -87,7 +87,7 @@ impl Distribution {
 }
 
 impl Operation for Associate {
-    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let names = rows.matching(&self.fields);
         let fields = names.into_iter().map(|name| Coded::of(&rows, name));
         let fields: Vec<Coded> = fields.collect::<Result<_, _>>()?;
@@ -96,6 +96,7 @@ impl Operation for Associate {
         let mut records = Vec::new();
         for (key, distribution) in fields.iter().zip(&all) {
             for value in self.supported(distribution, rows.count) {
+                context.stop.check()?;
                 let with: Vec<usize> =
                     (0..rows.count).filter(|row| key.codes[*row] == Some(value)).collect();
                 for (target, before) in fields.iter().zip(&all) {

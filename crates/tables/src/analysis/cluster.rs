@@ -34,7 +34,7 @@ pub struct Cluster {
 }
 
 impl Operation for Cluster {
-    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let texts = rows.texts(&self.field)?;
         let mut terms = Terms::new(self.matching, self.delimiters.as_deref());
         let ordered = self.matching == ClusterMatch::TermList;
@@ -43,6 +43,7 @@ impl Operation for Cluster {
         let mut firsts = Vec::new();
         let mut counts: Vec<i64> = Vec::new();
         for (row, text) in texts.iter().enumerate() {
+            context.stop.check()?;
             let label = text.as_ref().map(|text| clusters.label(terms.of(text)));
             if let Some(label) = label {
                 if label == counts.len() {

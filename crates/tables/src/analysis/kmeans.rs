@@ -6,8 +6,11 @@ use spl::ast::{FieldPattern, KmeansDistance};
 
 use super::statistics;
 use crate::error::Error;
-use crate::operation::{Context, Operation};
+use crate::operation::{Context, Operation, Stop};
 use crate::rows::{Record, Rows};
+
+/// Points between two questions whether anybody waits.
+const CHUNK: usize = 1024;
 
 /// The rows by cluster, or a row for each number of clusters.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ pub struct Kmeans {
 }
 
 impl Operation for Kmeans {
-    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let (names, columns) = self.columns(&rows)?;
         let complete = |row: &usize| columns.iter().all(|column| column[*row].is_some());
         let places: Vec<usize> = (0..rows.count).filter(complete).collect();
@@ -43,10 +46,11 @@ impl Operation for Kmeans {
             points.iter_mut().for_each(|point| normalise(point));
         }
         if self.least < self.greatest {
-            let records = (self.least..=self.greatest).map(|count| self.record(&points, count));
-            return Ok(Rows::of_records(records.collect()));
+            let counts = self.least..=self.greatest;
+            let records = counts.map(|count| self.record(&points, count, &context.stop));
+            return Ok(Rows::of_records(records.collect::<Result<_, _>>()?));
         }
-        let found = self.best(&points, self.least);
+        let found = self.best(&points, self.least, &context.stop)?;
         self.labelled(rows, &names, &places, &found)
     }
 }
@@ -79,8 +83,8 @@ impl Kmeans {
         Ok((names, columns))
     }
 
-    fn record(&self, points: &[Vec<f64>], count: usize) -> Record {
-        let found = self.best(points, count);
+    fn record(&self, points: &[Vec<f64>], count: usize, stop: &Stop) -> Result<Record, Error> {
+        let found = self.best(points, count, stop)?;
         let mut sizes = vec![0; found.centers.len()];
         found.labels.iter().for_each(|label| sizes[*label] += 1);
         let mut record = vec![
@@ -90,7 +94,7 @@ impl Kmeans {
         for (at, size) in sizes.into_iter().enumerate() {
             record.push((format!("size_{}", at + 1), vec![i32::to_string(&size)]));
         }
-        record
+        Ok(record)
     }
 
     /// The rows by cluster, those without numbers last.
@@ -121,11 +125,15 @@ impl Kmeans {
     }
 
     /// The best clusters of several tries, numbered by the first row of each.
-    fn best(&self, points: &[Vec<f64>], count: usize) -> Clusters {
+    fn best(&self, points: &[Vec<f64>], count: usize, stop: &Stop) -> Result<Clusters, Error> {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
-        let tries = (0..self.tries).map(|_| self.clusters(points, count, &mut random));
-        let best = tries.reduce(|a, b| if b.distortion < a.distortion { b } else { a });
-        let mut best = best.unwrap_or_else(|| self.clusters(points, count, &mut random));
+        let mut best = self.clusters(points, count, &mut random, stop)?;
+        for _ in 1..self.tries {
+            let other = self.clusters(points, count, &mut random, stop)?;
+            if other.distortion < best.distortion {
+                best = other;
+            }
+        }
         let mut number = vec![None; best.centers.len()];
         let mut next = 0;
         for label in &mut best.labels {
@@ -138,17 +146,26 @@ impl Kmeans {
         let mut order: Vec<usize> = (0..best.centers.len()).collect();
         order.sort_by_key(|old| number[*old].unwrap_or(usize::MAX));
         best.centers = order.into_iter().map(|old| best.centers[old].clone()).collect();
-        best
+        Ok(best)
     }
 
     /// One try.
-    fn clusters(&self, points: &[Vec<f64>], count: usize, random: &mut Random) -> Clusters {
-        let mut centers = self.seeds(points, count.min(points.len()), random);
+    fn clusters(
+        &self,
+        points: &[Vec<f64>],
+        count: usize,
+        random: &mut Random,
+        stop: &Stop,
+    ) -> Result<Clusters, Error> {
+        let mut centers = self.seeds(points, count.min(points.len()), random, stop)?;
         let mut labels = vec![0; points.len()];
         let mut distortion = f64::INFINITY;
         for _ in 0..self.steps {
             let mut sum = 0.0;
-            for (label, point) in labels.iter_mut().zip(points) {
+            for (at, (label, point)) in labels.iter_mut().zip(points).enumerate() {
+                if at % CHUNK == 0 {
+                    stop.check()?;
+                }
                 let (nearest, distance) = self.nearest(point, &centers);
                 *label = nearest;
                 sum += distance;
@@ -160,14 +177,22 @@ impl Kmeans {
             }
             move_centers(&mut centers, points, &labels);
         }
-        Clusters { labels, centers, distortion: if points.is_empty() { 0.0 } else { distortion } }
+        let distortion = if points.is_empty() { 0.0 } else { distortion };
+        Ok(Clusters { labels, centers, distortion })
     }
 
     /// Points far from each other: each is chosen by its distance from those before.
-    fn seeds(&self, points: &[Vec<f64>], count: usize, random: &mut Random) -> Vec<Vec<f64>> {
+    fn seeds(
+        &self,
+        points: &[Vec<f64>],
+        count: usize,
+        random: &mut Random,
+        stop: &Stop,
+    ) -> Result<Vec<Vec<f64>>, Error> {
         let mut centers: Vec<Vec<f64>> = Vec::with_capacity(count);
         let mut distances = vec![f64::INFINITY; points.len()];
         while centers.len() < count {
+            stop.check()?;
             let total: f64 = distances.iter().sum();
             let chosen = if total.is_finite() && total > 0.0 {
                 let mut left = random.next() * total;
@@ -185,7 +210,7 @@ impl Kmeans {
             }
             centers.push(center);
         }
-        centers
+        Ok(centers)
     }
 
     fn nearest(&self, point: &[f64], centers: &[Vec<f64>]) -> (usize, f64) {

@@ -2,8 +2,11 @@
 
 use super::{Learnt, Model};
 use crate::error::Error;
+use crate::operation::Stop;
 use crate::rows::Rows;
 
+/// Points between two questions whether anybody waits.
+const CHUNK: usize = 1024;
 /// Steps at most until the centres stay where they are.
 const STEPS: usize = 300;
 
@@ -15,7 +18,12 @@ fn points(model: &Model, rows: &Rows) -> Result<Vec<Option<Vec<f64>>>, Error> {
     Ok((0..rows.count).map(point).collect())
 }
 
-pub(super) fn fit(model: &Model, count: usize, rows: &Rows) -> Result<Vec<Learnt>, Error> {
+pub(super) fn fit(
+    model: &Model,
+    count: usize,
+    rows: &Rows,
+    stop: &Stop,
+) -> Result<Vec<Learnt>, Error> {
     let points: Vec<Vec<f64>> = points(model, rows)?.into_iter().flatten().collect();
     if points.len() < count || count == 0 {
         let message = format!(
@@ -24,9 +32,9 @@ pub(super) fn fit(model: &Model, count: usize, rows: &Rows) -> Result<Vec<Learnt
         );
         return Err(Error::invalid_anywhere(message));
     }
-    let mut centres = starts(&points, count);
+    let mut centres = starts(&points, count, stop)?;
     for _ in 0..STEPS {
-        let moved = means(&points, &centres);
+        let moved = means(&points, &centres, stop)?;
         if moved == centres {
             break;
         }
@@ -41,23 +49,32 @@ pub(super) fn fit(model: &Model, count: usize, rows: &Rows) -> Result<Vec<Learnt
 }
 
 /// The first centres: the first point, then the point that is farthest from those chosen.
-fn starts(points: &[Vec<f64>], count: usize) -> Vec<Vec<f64>> {
+fn starts(points: &[Vec<f64>], count: usize, stop: &Stop) -> Result<Vec<Vec<f64>>, Error> {
     let mut centres = vec![points[0].clone()];
+    // The distance of each point from the nearest centre so far.
+    let mut distances = vec![f64::INFINITY; points.len()];
     while centres.len() < count {
-        let distance = |point: &Vec<f64>| nearest(point, &centres).1;
-        let farthest = points.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)));
-        let farthest = farthest.expect("there are as many points as centres").clone();
+        stop.check()?;
+        let last = &centres[centres.len() - 1..];
+        for (distance, point) in distances.iter_mut().zip(points) {
+            *distance = distance.min(nearest(point, last).1);
+        }
+        let farthest = points.iter().zip(&distances).max_by(|a, b| a.1.total_cmp(b.1));
+        let farthest = farthest.expect("there are as many points as centres").0.clone();
         centres.push(farthest);
     }
-    centres
+    Ok(centres)
 }
 
 /// The centres of the points that are nearest to each centre; one without points stays.
 #[allow(clippy::cast_precision_loss)]
-fn means(points: &[Vec<f64>], centres: &[Vec<f64>]) -> Vec<Vec<f64>> {
+fn means(points: &[Vec<f64>], centres: &[Vec<f64>], stop: &Stop) -> Result<Vec<Vec<f64>>, Error> {
     let mut sums: Vec<(usize, Vec<f64>)> =
         centres.iter().map(|centre| (0, vec![0.0; centre.len()])).collect();
-    for point in points {
+    for (at, point) in points.iter().enumerate() {
+        if at % CHUNK == 0 {
+            stop.check()?;
+        }
         let (count, sum) = &mut sums[nearest(point, centres).0];
         *count += 1;
         sum.iter_mut().zip(point).for_each(|(sum, number)| *sum += number);
@@ -66,7 +83,7 @@ fn means(points: &[Vec<f64>], centres: &[Vec<f64>]) -> Vec<Vec<f64>> {
         0 => centre.clone(),
         count => sum.into_iter().map(|sum| sum / count as f64).collect(),
     };
-    sums.into_iter().zip(centres).map(mean).collect()
+    Ok(sums.into_iter().zip(centres).map(mean).collect())
 }
 
 /// The nearest centre and its distance.

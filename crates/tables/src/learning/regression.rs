@@ -6,10 +6,14 @@ use super::inputs::{self, Input};
 use super::solve::solve;
 use super::{Learnt, Model};
 use crate::error::Error;
+use crate::operation::Stop;
 use crate::rows::Rows;
 
 /// Keeps equations solvable where inputs follow from others.
 const RIDGE: f64 = 1e-9;
+
+/// Rows between two questions whether anybody waits.
+const CHUNK: usize = 64;
 
 /// Steps of the search for the weights of a logistic regression.
 const STEPS: usize = 50;
@@ -20,7 +24,12 @@ fn nothing(algorithm: &str) -> Error {
 }
 
 /// The weights with which the sum of the inputs comes closest to the target.
-pub(super) fn linear(model: &Model, intercept: bool, rows: &Rows) -> Result<Vec<Learnt>, Error> {
+pub(super) fn linear(
+    model: &Model,
+    intercept: bool,
+    rows: &Rows,
+    stop: &Stop,
+) -> Result<Vec<Learnt>, Error> {
     let inputs = inputs::of(model, rows)?;
     let targets = rows.numbers(model.target.as_deref().unwrap_or_default())?;
     let vectors = inputs::vectors(&inputs, &model.features, rows)?;
@@ -33,7 +42,10 @@ pub(super) fn linear(model: &Model, intercept: bool, rows: &Rows) -> Result<Vec<
         return Err(nothing("LinearRegression"));
     };
     let (mut matrix, mut right) = (vec![vec![0.0; size]; size], vec![0.0; size]);
-    for (vector, target) in &known {
+    for (at, (vector, target)) in known.iter().enumerate() {
+        if at % CHUNK == 0 {
+            stop.check()?;
+        }
         add(&mut matrix, &mut right, vector, 1.0, *target);
     }
     for (at, row) in matrix.iter_mut().enumerate() {
@@ -44,7 +56,12 @@ pub(super) fn linear(model: &Model, intercept: bool, rows: &Rows) -> Result<Vec<
 }
 
 /// For each class, the weights of its likelihood; of two classes, those of the second one.
-pub(super) fn logistic(model: &Model, intercept: bool, rows: &Rows) -> Result<Vec<Learnt>, Error> {
+pub(super) fn logistic(
+    model: &Model,
+    intercept: bool,
+    rows: &Rows,
+    stop: &Stop,
+) -> Result<Vec<Learnt>, Error> {
     let inputs = inputs::of(model, rows)?;
     let targets = rows.texts(model.target.as_deref().unwrap_or_default())?;
     let vectors = inputs::vectors(&inputs, &model.features, rows)?;
@@ -67,8 +84,8 @@ pub(super) fn logistic(model: &Model, intercept: bool, rows: &Rows) -> Result<Ve
     }
     let mut found = Vec::new();
     for class in classes {
-        let weights =
-            likelihood(&known, class, intercept).ok_or_else(|| nothing("LogisticRegression"))?;
+        let weights = likelihood(&known, class, intercept, stop)?;
+        let weights = weights.ok_or_else(|| nothing("LogisticRegression"))?;
         found.extend(learnt(class, &inputs, &weights, intercept));
     }
     Ok(found)
@@ -78,12 +95,20 @@ pub(super) fn logistic(model: &Model, intercept: bool, rows: &Rows) -> Result<Ve
 const MOST_CLASSES: usize = 100;
 
 /// The weights of the likelihood of a class: the steps of Newton, with the penalty of weights that is usual.
-fn likelihood(known: &[(Vec<f64>, String)], class: &str, intercept: bool) -> Option<Vec<f64>> {
-    let size = known.first()?.0.len();
+fn likelihood(
+    known: &[(Vec<f64>, String)],
+    class: &str,
+    intercept: bool,
+    stop: &Stop,
+) -> Result<Option<Vec<f64>>, Error> {
+    let Some(size) = known.first().map(|first| first.0.len()) else { return Ok(None) };
     let mut weights = vec![0.0; size];
     for _ in 0..STEPS {
         let (mut matrix, mut right) = (vec![vec![0.0; size]; size], vec![0.0; size]);
-        for (vector, of) in known {
+        for (at, (vector, of)) in known.iter().enumerate() {
+            if at % CHUNK == 0 {
+                stop.check()?;
+            }
             let likely = sigmoid(product(vector, &weights));
             let wanted = f64::from(u8::from(of == class));
             let curve = (likely * (1.0 - likely)).max(1e-10);
@@ -99,13 +124,13 @@ fn likelihood(known: &[(Vec<f64>, String)], class: &str, intercept: bool) -> Opt
         for (at, row) in matrix.iter_mut().enumerate() {
             row[at] += RIDGE;
         }
-        let step = solve(matrix, right)?;
+        let Some(step) = solve(matrix, right) else { return Ok(None) };
         weights.iter_mut().zip(&step).for_each(|(weight, step)| *weight += step.clamp(-10.0, 10.0));
         if step.iter().all(|step| step.abs() < 1e-8) {
             break;
         }
     }
-    Some(weights)
+    Ok(Some(weights))
 }
 
 /// Adds an observation to the equations of least squares.

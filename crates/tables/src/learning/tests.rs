@@ -28,7 +28,8 @@ fn fitted_with(
 ) -> Model {
     let fields: Vec<FieldPattern> =
         fields.iter().map(|name| FieldPattern::new(*name, Span::default())).collect();
-    let model = Model::fit(algorithm, target, &fields, &[], settings, rows).unwrap();
+    let learning = Learning { settings, stop: &Stop::default() };
+    let model = Model::fit(algorithm, target, &fields, &[], learning, rows).unwrap();
     assert_eq!(Model::of_rows(&model.to_rows()).unwrap(), model);
     model
 }
