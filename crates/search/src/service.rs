@@ -1,7 +1,7 @@
 //! The search head's heart: takes searches on, runs them within the limits, keeps what they found.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use access::Rights;
 use apps::{Apps, Namespace};
@@ -35,6 +35,9 @@ use crate::surroundings::{Around, Tables};
 use crate::threads::{Assigned, SearchThreads};
 use crate::times::Phase;
 use crate::{Error, Settings};
+
+/// How often the end of the last search is looked for.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Where the objects of buckets are.
 pub trait Objects: Send + Sync + std::fmt::Debug {
@@ -222,6 +225,23 @@ impl SearchService {
             entry.task.abort();
         }
         entry.is_some()
+    }
+
+    /// Cancels all jobs that run, and waits until none does any more, but not longer than this: what they
+    /// have started (programs of apps) ends with them.
+    pub async fn close(&self, most: Duration) {
+        for job in self.jobs().iter().filter(|job| !job.status().state.is_final()) {
+            self.cancel(job.sid());
+        }
+        let threads = &self.inner.deps.threads;
+        let ended = async {
+            while threads.are_used() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        if tokio::time::timeout(most, ended).await.is_err() {
+            tracing::warn!("some searches did not end in time");
+        }
     }
 
     /// The events as a planner sees them, for plans that are not jobs.
@@ -464,7 +484,7 @@ pub(crate) fn restriction(rights: &Rights, now: EventTime) -> Result<plan::Restr
     let limits = rights.limits();
     let filter = limits.filter.as_deref().map(plan::Restriction::parse_filter).transpose();
     let filter = filter.map_err(|error| Error::Request(error.to_string()))?;
-    let back = |span: std::time::Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+    let back = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
     let earliest = limits.earliest.map(|span| EventTime(now.0.saturating_sub(back(span))));
     Ok(plan::Restriction { filter, earliest, window: limits.window })
 }

@@ -11,6 +11,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -72,11 +73,19 @@ impl SearchThreads {
         Self { shared: Arc::new(Shared { start: None, pools }) }
     }
 
-    /// Ends all threads without waiting for what they do.
-    pub fn shut_down(&self) {
+    /// Ends all threads. What was cancelled has this long to end in order, then nothing waits for it.
+    pub fn shut_down(&self, most: Duration) {
+        let until = Instant::now() + most;
         let runtimes: Vec<_> =
             self.shared.lock().iter_mut().filter_map(|pool| pool.runtime.take()).collect();
-        runtimes.into_iter().for_each(Runtime::shutdown_background);
+        for runtime in runtimes {
+            runtime.shutdown_timeout(until.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    /// Whether any search runs.
+    pub(crate) fn are_used(&self) -> bool {
+        self.shared.lock().iter().any(|pool| pool.searches > 0)
     }
 
     /// Threads for one search: an unused pool if there is or can be one, else the least used.

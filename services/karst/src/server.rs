@@ -74,6 +74,8 @@ pub(crate) use store_conf::store as store_options;
 const DRAIN: Duration = Duration::from_secs(30);
 /// How much of it unfinished requests may take.
 const REQUESTS: Duration = Duration::from_secs(8);
+/// How long searches may take to end that are cancelled then.
+const SEARCHES: Duration = Duration::from_secs(2);
 /// How much of it is kept for what comes last: commits under way, catalog, cache and lease.
 const LAST_STEPS: Duration = Duration::from_secs(12);
 
@@ -113,7 +115,7 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
     let threads = SearchThreads::new(cores.max(2), SEARCH_STACK);
     let threads = threads.context("cannot start the threads of searches")?;
     let result = runtime.block_on(serve(&options, threads.clone()));
-    threads.shut_down();
+    threads.shut_down(SEARCHES);
     runtime.shutdown_background();
     match result? {
         Ended::Stopped => Ok(ExitCode::SUCCESS),
@@ -232,6 +234,7 @@ async fn stop(karst: Karst, intake: &Shutdown, shutdown: &Shutdown, lock: &DataL
     for error in [ended.0, ended.1].into_iter().filter_map(Result::err) {
         tracing::warn!(%error, "some requests did not end in time");
     }
+    karst.state.search.close(SEARCHES).await;
     credentials::remove_local_session(lock.directory());
     karst.close(until.saturating_duration_since(tokio::time::Instant::now())).await;
 }
