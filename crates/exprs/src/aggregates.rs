@@ -7,6 +7,7 @@
 
 mod distinct;
 mod extreme;
+mod groups;
 mod mode;
 mod moments;
 mod over;

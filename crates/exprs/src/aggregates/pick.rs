@@ -61,6 +61,7 @@ fn scalar(kind: ValueType, value: Value<'_>) -> ScalarValue {
 
 impl Summary for Pick {
     const WHOLE_EVENTS: bool = true;
+    const NEEDS_VALUE: bool = true;
 
     fn add(&mut self, row: Row<'_>, key: &[u8]) {
         let value = row.value(0);
@@ -155,6 +156,7 @@ impl Rate {
 
 impl Summary for Rate {
     const WHOLE_EVENTS: bool = true;
+    const NEEDS_VALUE: bool = true;
 
     fn add(&mut self, row: Row<'_>, _: &[u8]) {
         if let (Some(value), Some(time)) = (row.number(0), row.number(1)) {

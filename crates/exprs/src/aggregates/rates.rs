@@ -39,6 +39,7 @@ impl Rates {
 
 impl Summary for Rates {
     const WHOLE_EVENTS: bool = true;
+    const NEEDS_VALUE: bool = true;
 
     /// The value, the time, the name of the series.
     fn add(&mut self, row: Row<'_>, _: &[u8]) {

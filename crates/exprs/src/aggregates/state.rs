@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, StringViewArray,
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, ListBuilder, StringViewArray,
+    StringViewBuilder,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
@@ -29,6 +30,23 @@ pub(crate) fn multivalue(values: Vec<String>) -> ScalarValue {
         return ScalarValue::try_from(&ValueType::Multi.data_type()).unwrap_or(ScalarValue::Null);
     }
     texts(values)
+}
+
+/// Lists of texts, null where there are none.
+pub(crate) fn lists_of_texts<I>(groups: impl Iterator<Item = Option<I>>) -> ArrayRef
+where
+    I: IntoIterator<Item: AsRef<str>>,
+{
+    let mut lists = ListBuilder::new(StringViewBuilder::new());
+    for group in groups {
+        let mut is_there = false;
+        for text in group.into_iter().flatten() {
+            is_there = true;
+            lists.values().append_value(text);
+        }
+        lists.append(is_there);
+    }
+    Arc::new(lists.finish())
 }
 
 /// Calls `visit` with each text of a list.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow::array::{Array, ArrayRef};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::row::{RowConverter, Rows, SortField};
@@ -19,11 +19,12 @@ use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, Expr, GroupsAccumulator,
-    Signature, SortExpr, Volatility,
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Expr, GroupsAccumulator, Signature,
+    SortExpr, Volatility,
 };
 
 use crate::Typed;
+use crate::aggregates::groups::{Groups, results_of, states_of};
 use crate::column::{Argument, Row, Value, Values};
 use crate::kernel::any_arguments;
 use crate::types::{ArrowType, ValueType};
@@ -33,6 +34,8 @@ pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
     /// Whether an event is more than its values one by one: then [`Self::add`] takes it in, else
     /// [`Self::add_value`] each of its values, in any order.
     const WHOLE_EVENTS: bool = false;
+    /// Whether a whole event without a value of the first argument makes no difference.
+    const NEEDS_VALUE: bool = false;
 
     /// Takes in a value; null is none.
     fn add_value(&mut self, _: Value<'_>) {}
@@ -51,8 +54,23 @@ pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
     /// Takes in a state, which is a row of `state`'s columns.
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()>;
 
+    /// Whether a row of `state`'s columns says more than that of no values.
+    fn has_state(_: &[ArrayRef], _: usize) -> bool {
+        true
+    }
+
     /// The result.
     fn result(&mut self) -> Result<ScalarValue>;
+
+    /// The states of groups, of which some have none; of a state without values.
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        states_of(self, groups)
+    }
+
+    /// The results of groups, likewise.
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        results_of(self, groups)
+    }
 
     /// Bytes held outside of the value itself.
     fn heap_size(&self) -> usize;
@@ -78,7 +96,7 @@ impl<S: Summary> Factory for Make<S> {
 
     fn groups(&self, order: &Order) -> Box<dyn GroupsAccumulator> {
         let empty = self.0.clone();
-        Box::new(Groups { empty, order: order.clone(), groups: Vec::new(), heap: 0 })
+        Box::new(Groups::of(empty, order.clone()))
     }
 
     fn state_types(&self) -> Vec<DataType> {
@@ -88,20 +106,20 @@ impl<S: Summary> Factory for Make<S> {
 
 /// How many arguments are values, and the directions of those behind them, which are sort keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Order {
-    values: usize,
-    directions: Vec<SortOptions>,
+pub(super) struct Order {
+    pub(super) values: usize,
+    pub(super) directions: Vec<SortOptions>,
 }
 
 /// Arguments and keys of a batch.
-struct Batch {
+pub(super) struct Batch {
     arguments: Vec<Argument>,
     keys: Option<Rows>,
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Order {
-    fn read(&self, arrays: &[ArrayRef]) -> Result<Batch> {
+    pub(super) fn read(&self, arrays: &[ArrayRef]) -> Result<Batch> {
         let rows = arrays.first().map_or(0, |array| array.len());
         let (values, keys) = arrays.split_at(self.values.min(arrays.len()));
         let read = |array: &ArrayRef| Argument::new(&ColumnarValue::Array(Arc::clone(array)));
@@ -120,12 +138,23 @@ impl Order {
 
 impl Batch {
     /// Takes in all events.
-    fn add_all<S: Summary>(&self, place: &mut impl Place<S>) {
+    pub(super) fn add_all<S: Summary>(&self, place: &mut impl Place<S>) {
         if S::WHOLE_EVENTS || self.keys.is_some() {
-            (0..self.rows).for_each(|row| place.change(row, |summary| self.add_to(row, summary)));
+            for row in (0..self.rows).filter(|row| self.may_matter::<S>(*row)) {
+                place.change(row, |summary| self.add_to(row, summary));
+            }
             return;
         }
         self.arguments.iter().for_each(|argument| add_column(&argument.values, self.rows, place));
+    }
+
+    fn may_matter<S: Summary>(&self, row: usize) -> bool {
+        let mut values = self.arguments.iter().map(|argument| argument.get(row));
+        match (S::WHOLE_EVENTS, S::NEEDS_VALUE) {
+            (true, false) => true,
+            (true, true) => values.next().is_some_and(|value| !value.is_null()),
+            (false, _) => values.any(|value| !value.is_null()),
+        }
     }
 
     fn add_to<S: Summary>(&self, row: usize, summary: &mut S) {
@@ -138,7 +167,7 @@ impl Batch {
 }
 
 /// Where the event of a row goes.
-trait Place<S> {
+pub(super) trait Place<S> {
     fn change(&mut self, row: usize, change: impl FnOnce(&mut S));
 }
 
@@ -148,39 +177,6 @@ struct ToOne<'a, S>(&'a mut S);
 impl<S> Place<S> for ToOne<'_, S> {
     fn change(&mut self, _: usize, change: impl FnOnce(&mut S)) {
         change(self.0);
-    }
-}
-
-/// Each to the summary of its group, if the filter admits it.
-struct ToGroups<'a, S> {
-    groups: &'a mut [S],
-    of_row: &'a [usize],
-    filter: Option<&'a BooleanArray>,
-}
-
-impl<S: Summary> Place<S> for ToGroups<'_, S> {
-    #[inline]
-    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
-        if self.filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row)) {
-            change(&mut self.groups[self.of_row[row]]);
-        }
-    }
-}
-
-/// The same, keeping account of the bytes that all groups hold.
-struct Weighed<'a, S> {
-    to: ToGroups<'a, S>,
-    heap: &'a mut usize,
-}
-
-impl<S: Summary> Place<S> for Weighed<'_, S> {
-    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
-        let heap = &mut *self.heap;
-        self.to.change(row, |summary| {
-            let before = summary.heap_size();
-            change(summary);
-            *heap = (*heap + summary.heap_size()).saturating_sub(before);
-        });
     }
 }
 
@@ -203,7 +199,12 @@ fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S
         Values::Text(array) => each!(array, Value::Text),
         Values::Integer(array) => each!(array, Value::Integer),
         Values::Float(array) => each!(array, Value::Float),
-        other => (0..rows).for_each(|row| place.change(row, |to| to.add_value(other.get(row)))),
+        other => {
+            let values = (0..rows).map(|row| (row, other.get(row)));
+            for (row, value) in values.filter(|(_, value)| !value.is_null()) {
+                place.change(row, |to| to.add_value(value));
+            }
+        }
     }
 }
 
@@ -285,119 +286,6 @@ impl<S: Summary> Accumulator for Sliding<S> {
 
     fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
         exec_err!("sliding windows cannot be merged")
-    }
-}
-
-/// All groups of an aggregation.
-struct Groups<S> {
-    empty: S,
-    order: Order,
-    groups: Vec<S>,
-    heap: usize,
-}
-
-impl<S: Summary> Groups<S> {
-    fn grow(&mut self, total: usize) {
-        self.groups.resize_with(total.max(self.groups.len()), || self.empty.clone());
-    }
-
-    fn change(&mut self, group: usize, change: impl FnOnce(&mut S) -> Result<()>) -> Result<()> {
-        let summary = &mut self.groups[group];
-        let before = summary.heap_size();
-        change(summary)?;
-        self.heap = (self.heap + summary.heap_size()).saturating_sub(before);
-        Ok(())
-    }
-
-    fn take(&mut self, emit_to: EmitTo) -> Vec<S> {
-        let taken = emit_to.take_needed(&mut self.groups);
-        let heap: usize = taken.iter().map(Summary::heap_size).sum();
-        self.heap = self.heap.saturating_sub(heap);
-        taken
-    }
-}
-
-fn states_of<S: Summary>(empty: &S, mut groups: Vec<S>) -> Result<Vec<ArrayRef>> {
-    let types = empty.state_types();
-    if groups.is_empty() {
-        return Ok(types.iter().map(|data_type| new_null_array(data_type, 0)).collect());
-    }
-    let mut columns: Vec<Vec<ScalarValue>> = vec![Vec::with_capacity(groups.len()); types.len()];
-    for summary in &mut groups {
-        for (column, value) in columns.iter_mut().zip(summary.state()?) {
-            column.push(value);
-        }
-    }
-    columns.into_iter().map(ScalarValue::iter_to_array).collect()
-}
-
-impl<S: Summary> GroupsAccumulator for Groups<S> {
-    fn update_batch(
-        &mut self,
-        values: &[ArrayRef],
-        group_indices: &[usize],
-        opt_filter: Option<&BooleanArray>,
-        total_num_groups: usize,
-    ) -> Result<()> {
-        self.grow(total_num_groups);
-        let batch = self.order.read(values)?;
-        let groups = self.groups.as_mut_slice();
-        let mut to = ToGroups { groups, of_row: group_indices, filter: opt_filter };
-        // Few groups are weighed once a batch, many when they change.
-        if to.groups.len() < batch.rows / 4 {
-            batch.add_all(&mut to);
-            self.heap = self.groups.iter().map(Summary::heap_size).sum();
-        } else {
-            batch.add_all(&mut Weighed { to, heap: &mut self.heap });
-        }
-        Ok(())
-    }
-
-    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let mut taken = self.take(emit_to);
-        let results = taken.iter_mut().map(Summary::result).collect::<Result<Vec<_>>>()?;
-        if results.is_empty() {
-            let data_type = self.empty.clone().result()?.data_type();
-            return Ok(new_null_array(&data_type, 0));
-        }
-        ScalarValue::iter_to_array(results)
-    }
-
-    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        let taken = self.take(emit_to);
-        states_of(&self.empty, taken)
-    }
-
-    fn merge_batch(
-        &mut self,
-        values: &[ArrayRef],
-        group_indices: &[usize],
-        total_num_groups: usize,
-    ) -> Result<()> {
-        self.grow(total_num_groups);
-        for (row, group) in group_indices.iter().enumerate() {
-            self.change(*group, |summary| summary.merge(values, row))?;
-        }
-        Ok(())
-    }
-
-    fn convert_to_state(
-        &self,
-        values: &[ArrayRef],
-        opt_filter: Option<&BooleanArray>,
-    ) -> Result<Vec<ArrayRef>> {
-        let batch = self.order.read(values)?;
-        let mut groups = vec![self.empty.clone(); batch.rows];
-        for (row, summary) in groups.iter_mut().enumerate() {
-            if opt_filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row)) {
-                batch.add_to(row, summary);
-            }
-        }
-        states_of(&self.empty, groups)
-    }
-
-    fn size(&self) -> usize {
-        self.groups.capacity() * size_of::<S>() + self.heap
     }
 }
 

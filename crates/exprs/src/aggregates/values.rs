@@ -27,6 +27,17 @@ impl Values {
         Self { texts: BTreeSet::new(), bytes: 0, limit, report }
     }
 
+    /// How many values are in the result. Says so if some are not.
+    fn most(&self) -> usize {
+        let most = if self.limit == 0 { usize::MAX } else { self.limit };
+        if self.texts.len() > most {
+            self.report.say(&format!(
+                "values() kept the first {most} different values of a group; raise maxvalues to keep more"
+            ));
+        }
+        most
+    }
+
     fn add_text(&mut self, text: &str) {
         if !self.texts.contains(text) {
             self.bytes += text.len();
@@ -54,13 +65,27 @@ impl Summary for Values {
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        let most = if self.limit == 0 { usize::MAX } else { self.limit };
-        if self.texts.len() > most {
-            self.report.say(&format!(
-                "values() kept the first {most} different values of a group; raise maxvalues to keep more"
-            ));
-        }
+        let most = self.most();
         Ok(state::multivalue(self.texts.iter().take(most).cloned().collect()))
+    }
+
+    fn has_state(states: &[ArrayRef], row: usize) -> bool {
+        let texts = states[0].as_list::<i32>();
+        texts.is_valid(row) && texts.value_length(row) > 0
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let texts = groups.into_iter().map(|group| group.map(|group| group.texts));
+        Ok(vec![state::lists_of_texts(texts)])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let texts = groups.into_iter().map(|group| {
+            let group = group?;
+            let most = group.most();
+            Some(group.texts.into_iter().take(most))
+        });
+        Ok(state::lists_of_texts(texts))
     }
 
     fn heap_size(&self) -> usize {
@@ -107,6 +132,7 @@ impl Listing {
 
 impl Summary for Listing {
     const WHOLE_EVENTS: bool = true;
+    const NEEDS_VALUE: bool = true;
 
     fn add(&mut self, row: Row<'_>, key: &[u8]) {
         row.value(0).each_text(|text| self.add_text(key, text));

@@ -1,0 +1,315 @@
+//! The states of all groups of an aggregation.
+//!
+//! A group that has no value yet may have no state either: of `stats values(*) by sourcetype` over thousands
+//! of fields nearly every group of nearly every aggregate has none, and a state of each took more than the
+//! memory of a search.
+
+use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
+
+use crate::aggregates::summary::{Order, Place, Summary};
+
+/// The states of groups, by the numbers of the groups.
+#[derive(Debug)]
+struct States<S> {
+    empty: S,
+    /// Where the state of each group is, counted from 1; 0 is no state. None while every group has one, in
+    /// the order of the groups.
+    places: Option<Vec<u32>>,
+    states: Vec<S>,
+}
+
+impl<S: Summary> States<S> {
+    fn of(empty: S) -> Self {
+        Self { empty, places: None, states: Vec::new() }
+    }
+
+    /// Makes room for groups. If few of the rows that come have a value, most of the new groups may stay
+    /// without a state.
+    fn grow(&mut self, total: usize, is_sparse: bool) {
+        let states = self.states.len();
+        if is_sparse && total > states && self.places.is_none() {
+            self.places = Some((1..=number(states)).collect());
+        }
+        match &mut self.places {
+            Some(places) => places.resize(total.max(places.len()), 0),
+            None => self.states.resize_with(total.max(states), || self.empty.clone()),
+        }
+    }
+
+    /// The state of a group, made if there is none.
+    #[inline]
+    fn of_group(&mut self, group: usize) -> &mut S {
+        let Some(places) = &mut self.places else { return &mut self.states[group] };
+        let place = &mut places[group];
+        if *place == 0 {
+            self.states.push(self.empty.clone());
+            *place = number(self.states.len());
+        }
+        &mut self.states[*place as usize - 1]
+    }
+
+    /// Takes out the states of the first groups, or of all.
+    fn take(&mut self, emit_to: EmitTo) -> Vec<Option<S>> {
+        let Some(mut taken) = self.places.take() else {
+            let taken = emit_to.take_needed(&mut self.states);
+            return taken.into_iter().map(Some).collect();
+        };
+        let left = match emit_to {
+            EmitTo::All => None,
+            EmitTo::First(count) => Some(taken.split_off(count)),
+        };
+        let mut states: Vec<Option<S>> =
+            std::mem::take(&mut self.states).into_iter().map(Some).collect();
+        let mut state = |place: &u32| states[(*place).checked_sub(1)? as usize].take();
+        let taken = taken.iter().map(&mut state).collect();
+        if let Some(mut left) = left {
+            for place in &mut left {
+                if let Some(state) = state(place) {
+                    self.states.push(state);
+                    *place = number(self.states.len());
+                }
+            }
+            self.places = Some(left);
+        }
+        taken
+    }
+
+    fn heap_size(&self) -> usize {
+        self.states.iter().map(Summary::heap_size).sum()
+    }
+
+    fn size(&self) -> usize {
+        let places = self.places.as_ref().map_or(0, |places| places.capacity() * size_of::<u32>());
+        places + self.states.capacity() * size_of::<S>()
+    }
+}
+
+fn number(states: usize) -> u32 {
+    u32::try_from(states).expect("so many groups do not fit into memory")
+}
+
+/// All groups of an aggregation.
+pub(super) struct Groups<S> {
+    states: States<S>,
+    order: Order,
+    heap: usize,
+}
+
+impl<S: Summary> Groups<S> {
+    pub(super) fn of(empty: S, order: Order) -> Self {
+        Self { states: States::of(empty), order, heap: 0 }
+    }
+
+    fn take(&mut self, emit_to: EmitTo) -> Vec<Option<S>> {
+        let taken = self.states.take(emit_to);
+        let heap: usize = taken.iter().flatten().map(Summary::heap_size).sum();
+        self.heap = self.heap.saturating_sub(heap);
+        taken
+    }
+}
+
+/// Each row to the summary of its group, if the filter admits it.
+struct ToGroups<'a, S> {
+    states: &'a mut States<S>,
+    of_row: &'a [usize],
+    filter: Option<&'a BooleanArray>,
+}
+
+impl<S: Summary> Place<S> for ToGroups<'_, S> {
+    #[inline]
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
+        if self.filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row)) {
+            change(self.states.of_group(self.of_row[row]));
+        }
+    }
+}
+
+/// The same, keeping account of the bytes that all groups hold.
+struct Weighed<'a, S> {
+    to: ToGroups<'a, S>,
+    heap: &'a mut usize,
+}
+
+impl<S: Summary> Place<S> for Weighed<'_, S> {
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
+        let heap = &mut *self.heap;
+        self.to.change(row, |summary| {
+            let before = summary.heap_size();
+            change(summary);
+            *heap = (*heap + summary.heap_size()).saturating_sub(before);
+        });
+    }
+}
+
+/// Whether so few values are there that a state of each group would be wasted.
+fn is_sparse(values: &[ArrayRef]) -> bool {
+    values.first().is_some_and(|values| values.null_count() > values.len() / 2)
+}
+
+/// The results of groups, one after the other.
+pub(super) fn results_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Result<ArrayRef> {
+    let none = empty.clone().result()?;
+    if groups.is_empty() {
+        return Ok(new_null_array(&none.data_type(), 0));
+    }
+    let result = |group: Option<S>| group.map_or_else(|| Ok(none.clone()), |mut one| one.result());
+    ScalarValue::iter_to_array(groups.into_iter().map(result).collect::<Result<Vec<_>>>()?)
+}
+
+/// The states of groups, one after the other.
+pub(super) fn states_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Result<Vec<ArrayRef>> {
+    let types = empty.state_types();
+    if groups.is_empty() {
+        return Ok(types.iter().map(|data_type| new_null_array(data_type, 0)).collect());
+    }
+    let none = empty.clone().state()?;
+    let mut columns: Vec<Vec<ScalarValue>> = vec![Vec::with_capacity(groups.len()); types.len()];
+    for group in groups {
+        let state = group.map_or_else(|| Ok(none.clone()), |mut group| group.state())?;
+        columns.iter_mut().zip(state).for_each(|(column, value)| column.push(value));
+    }
+    columns.into_iter().map(ScalarValue::iter_to_array).collect()
+}
+
+impl<S: Summary> GroupsAccumulator for Groups<S> {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        opt_filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.states.grow(total_num_groups, is_sparse(values));
+        let batch = self.order.read(values)?;
+        let states = &mut self.states;
+        // Few groups are weighed once a batch, many when they change.
+        let are_few = states.states.len() < batch.rows / 4;
+        let mut to = ToGroups { states, of_row: group_indices, filter: opt_filter };
+        if are_few {
+            batch.add_all(&mut to);
+            self.heap = self.states.heap_size();
+        } else {
+            batch.add_all(&mut Weighed { to, heap: &mut self.heap });
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let taken = self.take(emit_to);
+        self.states.empty.results(taken)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let taken = self.take(emit_to);
+        self.states.empty.states(taken)
+    }
+
+    fn merge_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        total_num_groups: usize,
+    ) -> Result<()> {
+        let has_state = |row: &usize| S::has_state(values, *row);
+        let rows = group_indices.len();
+        let states = (0..rows).filter(has_state).count();
+        self.states.grow(total_num_groups, states < rows / 2);
+        for row in (0..rows).filter(has_state) {
+            let summary = self.states.of_group(group_indices[row]);
+            let before = summary.heap_size();
+            summary.merge(values, row)?;
+            self.heap = (self.heap + summary.heap_size()).saturating_sub(before);
+        }
+        Ok(())
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        opt_filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let batch = self.order.read(values)?;
+        let mut states = States::of(self.states.empty.clone());
+        states.grow(batch.rows, is_sparse(values));
+        let of_row: Vec<usize> = (0..batch.rows).collect();
+        let mut to = ToGroups { states: &mut states, of_row: &of_row, filter: opt_filter };
+        batch.add_all(&mut to);
+        self.states.empty.states(states.take(EmitTo::All))
+    }
+
+    fn size(&self) -> usize {
+        self.states.size() + self.heap
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, StringViewArray};
+
+    use super::*;
+    use crate::aggregates::Report;
+    use crate::aggregates::values::Values;
+
+    fn groups() -> Groups<Values> {
+        let order = Order { values: 1, directions: Vec::new() };
+        Groups::of(Values::new(0, Report::new(|_| ())), order)
+    }
+
+    fn texts(values: &[Option<&str>]) -> Vec<ArrayRef> {
+        vec![Arc::new(StringViewArray::from(values.to_vec()))]
+    }
+
+    /// The values of each group; none if it has none.
+    fn read(lists: &ArrayRef) -> Vec<Option<Vec<String>>> {
+        let list = |list: Option<ArrayRef>| {
+            let list = list?;
+            Some(list.as_string_view().iter().flatten().map(str::to_owned).collect())
+        };
+        lists.as_list::<i32>().iter().map(list).collect()
+    }
+
+    fn of(values: &[&str]) -> Option<Vec<String>> {
+        Some(values.iter().map(|value| (*value).to_owned()).collect())
+    }
+
+    #[test]
+    fn groups_without_values_have_no_state() {
+        let mut many = groups();
+        let mut values = vec![None; 1_000];
+        values[7] = Some("b");
+        values[998] = Some("a");
+        let all: Vec<usize> = (0..1_000).collect();
+        many.update_batch(&texts(&values), &all, None, 1_000).unwrap();
+        assert_eq!(many.states.states.len(), 2);
+        assert!(many.size() < 10_000, "{}", many.size());
+        // Groups that have states already get more, and so do those that come later.
+        many.update_batch(&texts(&[Some("c"), Some("d")]), &[7, 1_000], None, 1_001).unwrap();
+        let first = read(&many.evaluate(EmitTo::First(8)).unwrap());
+        assert_eq!((first.len(), &first[7], &first[6]), (8, &of(&["b", "c"]), &None));
+        many.update_batch(&texts(&[Some("e"), None, None]), &[990, 1, 2], None, 993).unwrap();
+        let rest = read(&many.evaluate(EmitTo::All).unwrap());
+        assert_eq!((rest.len(), &rest[990], &rest[992]), (993, &of(&["a", "e"]), &of(&["d"])));
+        assert_eq!(rest.iter().flatten().count(), 2);
+        assert_eq!(many.heap, 0);
+    }
+
+    #[test]
+    fn states_of_groups_without_values_merge_to_none() {
+        let (mut one, mut both) = (groups(), groups());
+        let values = texts(&[None, Some("x"), None, None]);
+        one.update_batch(&values, &[0, 1, 2, 3], None, 4).unwrap();
+        let converted = one.convert_to_state(&values, None).unwrap();
+        let states = one.state(EmitTo::All).unwrap();
+        assert_eq!(read(&converted[0]), read(&states[0]));
+        both.merge_batch(&states, &[0, 1, 2, 3], 4).unwrap();
+        both.merge_batch(&states, &[3, 4, 1, 0], 5).unwrap();
+        assert_eq!(both.states.states.len(), 2);
+        let merged = read(&both.evaluate(EmitTo::All).unwrap());
+        assert_eq!(merged, [None, of(&["x"]), None, None, of(&["x"])]);
+    }
+}
