@@ -87,10 +87,8 @@ bench-ingest: build ## measure ingest in detail (BENCH_QUICK=1: check the harnes
 bench-peers: build ## compare searches with DuckDB, ClickHouse and tantivy
 	@ci/bench-peers.sh
 
-bench-catalog: ## commits a second into the catalog, over a directory and over S3
-	@ci/tools/minio.sh >/dev/null
-	@cargo build --locked -p karst-catalog -p karst-unify --example rates
-	@$(CARGO_TARGET_DIR)/debug/examples/rates
+bench-catalog: ## commits a second into the catalog; opening a large one, and planning over it
+	@ci/bench-catalog.sh
 
 bench-objects: build ## cost of a search beside the number of knowledge objects (Linux)
 	@ci/bench-objects.sh

@@ -1,6 +1,7 @@
 //! Commits a second over a directory and over S3, written one by one and in groups:
 //! `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog takes, in a process of
-//! its own: `... --example rates open <buckets> <hosts of each>`.
+//! its own, and finding buckets and their summaries in it: `... --example rates open <buckets> <hosts of
+//! each>`; `fill <directory> <buckets> <hosts>` and `reopen <directory>` do the same in two steps.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use karst_catalog::{Catalog, Commit, Error, JournalRange, Settings};
 use model::{
-    BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, IndexerId,
-    JournalPosition, Lane, StreamId, ValueCount,
+    BucketEntry, BucketHeader, BucketId, BucketState, BucketSummary, EventTime, IndexName,
+    IndexerId, JournalPosition, Lane, StreamId, TimeRange, ValueCount,
 };
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
@@ -21,6 +22,9 @@ use testkit::{Faults, S3Proxy, S3Server, TestDir};
 const COMMITTERS: u16 = 64;
 /// Commits a second that the catalog has to take from them over S3, and their slowest hundredth in ms.
 const BAR: (f64, f64) = (500.0, 60.0);
+/// The earliest event of large catalogs, and the time between two buckets, in microseconds.
+const START: i64 = 1_700_000_000_000_000;
+const BUCKET_TIME: i64 = 31_536_000;
 /// A request to S3 as it is in a cloud.
 const SLOW: Duration = Duration::from_millis(16);
 
@@ -32,6 +36,12 @@ async fn main() -> Result<(), Error> {
     {
         let number = |text: &str| text.parse().unwrap_or(1_000);
         return open_large(number(buckets), number(hosts)).await;
+    }
+    if let [command, directory, buckets, hosts] = &arguments[..]
+        && command == "fill"
+    {
+        let number = |text: &str| text.parse().unwrap_or(1_000);
+        return fill(directory.as_ref(), number(buckets), number(hosts)).await;
     }
     if let [command, directory] = &arguments[..]
         && command == "reopen"
@@ -132,7 +142,8 @@ fn commit(number: u128, set: u16, position: u64) -> Commit {
 fn bucket(number: u128, hosts: usize) -> BucketEntry {
     let index = IndexName::new("main").expect("it is a name");
     let id = BucketId(uuid::Uuid::from_u128(number));
-    let time = EventTime(1_700_000_000_000_000 + (number as i64) * 1_000);
+    // A million buckets are a year.
+    let time = EventTime(START + (number as i64) * BUCKET_TIME);
     let value = |value: String| ValueCount {
         value,
         count: 50,
@@ -152,7 +163,7 @@ fn bucket(number: u128, hosts: usize) -> BucketEntry {
         rows: 10_000,
         raw_bytes: 2_000_000,
         first_time: time,
-        last_time: time,
+        last_time: EventTime(time.0 + 60_000_000),
         first_index_time: time,
         last_index_time: time,
         hosts: (0..hosts).map(|at| value(format!("host-{at:04}.example.com"))).collect(),
@@ -162,21 +173,30 @@ fn bucket(number: u128, hosts: usize) -> BucketEntry {
         fields_complete: true,
         rules: vec![("syslog".to_owned(), 77)],
     };
-    let path = id.object_path(&index, "20261120");
-    BucketEntry { id, path, index, size: 300_000, state: BucketState::Warm, summary }
+    let (path, summary) = (String::new(), Arc::new(summary));
+    let mut entry =
+        BucketEntry { id, path, index, size: 300_000, state: BucketState::Warm, summary };
+    // Where objects usually are.
+    entry.path = BucketHeader { other_path: None, ..BucketHeader::of(&entry) }.path();
+    entry
 }
 
-/// Makes a catalog in a directory and opens it in another process.
-async fn open_large(buckets: usize, hosts: usize) -> Result<(), Error> {
-    let directory = TestDir::new();
+/// Makes a catalog in a directory.
+async fn fill(directory: &Path, buckets: usize, hosts: usize) -> Result<(), Error> {
     // Without the syncs that make each commit durable: only opening is measured.
-    let catalog = open(directory.path()).await?;
+    let catalog = open(directory).await?;
     let numbers: Vec<u128> = (0..buckets as u128).collect();
     for some in numbers.chunks(1_000) {
         let add = some.iter().map(|number| bucket(*number, hosts)).collect();
         catalog.commit(Commit { add, ..Commit::default() }).await?;
     }
-    catalog.close().await?;
+    catalog.close().await
+}
+
+/// Makes a catalog in a directory and opens it in another process.
+async fn open_large(buckets: usize, hosts: usize) -> Result<(), Error> {
+    let directory = TestDir::new();
+    fill(directory.path(), buckets, hosts).await?;
     print!("{buckets} buckets of {hosts} hosts: ");
     let program = std::env::current_exe().expect("this program has a path");
     let mut child = std::process::Command::new(program);
@@ -191,7 +211,36 @@ async fn reopen(directory: &Path) -> Result<(), Error> {
     let seconds = begun.elapsed().as_secs_f64();
     let buckets = catalog.snapshot().len();
     let megabytes = resident() - before;
-    println!("{buckets} open in {seconds:.2} s, {megabytes} MB");
+    let peak = memory("VmHWM:");
+    println!("{buckets} open in {seconds:.2} s, {megabytes} MB, {peak} MB at most");
+    let all = buckets as i64 * BUCKET_TIME;
+    let hour = 3_600_000_000;
+    for (name, length) in [("an hour", hour), ("a day", hour * 24)] {
+        for (place, from) in [("the newest", all - length), ("in the middle", all / 2)] {
+            let earliest = EventTime(START + from);
+            let range = TimeRange { earliest, latest: EventTime(earliest.0 + length) };
+            prune(&catalog, &format!("{name}, {place}"), range).await?;
+        }
+    }
+    prune(&catalog, "all headers, without summaries", TimeRange::ALL).await
+}
+
+/// What planning does with a time range: it looks for the headers, and reads the summaries of those.
+async fn prune(catalog: &Catalog, name: &str, range: TimeRange) -> Result<(), Error> {
+    let mut times = Vec::new();
+    let mut found = 0;
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let snapshot = catalog.snapshot();
+        let ids: Vec<BucketId> =
+            snapshot.overlapping(&[], &range).map(|bucket| bucket.id).collect();
+        if range != TimeRange::ALL {
+            catalog.summaries(&ids).await?;
+        }
+        times.push(format!("{:.2}", begun.elapsed().as_secs_f64() * 1e3));
+        found = ids.len();
+    }
+    println!("  {name}: {found} buckets, {} ms (first, second, third time)", times.join(", "));
     Ok(())
 }
 
@@ -203,8 +252,12 @@ async fn open(directory: &Path) -> Result<Catalog, Error> {
 
 /// Resident memory of this process in MB.
 fn resident() -> u64 {
+    memory("VmRSS:")
+}
+
+fn memory(line: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|found| found.strip_prefix(line));
     let kilobytes = line.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.unwrap_or(0) / 1024
 }

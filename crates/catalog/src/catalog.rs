@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use model::{IndexerId, JournalPosition, StreamId};
+use model::{BucketId, BucketSummary, IndexerId, JournalPosition, StreamId};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
 use runtime::Clock;
 use serde_json::Value;
 use slatedb::Db;
-use slatedb::config::ScanOptions;
+use slatedb::config::{ScanOptions, SstBlockSize};
 use tokio::sync::watch;
 
 use crate::adapter::{Adapter, LastFailure};
-use crate::codec::{self, Entry};
+use crate::codec::{self, Entry, Shared};
 use crate::commit::Change;
 use crate::error::{Result, chain, opened};
 use crate::writer::{Writer, patiently};
-use crate::{Commit, Document, Error, Settings, Snapshot};
+use crate::{Commit, Document, Error, Settings, Snapshot, migration};
 
 /// The catalog, open for writing. Clones share it.
 #[derive(Clone)]
@@ -58,6 +58,7 @@ impl Catalog {
         let building = Db::builder(path.to_owned(), adapter)
             .with_settings(database)
             .with_db_cache_disabled()
+            .with_sst_block_size(SstBlockSize::Block16Kib)
             .build();
         let database = patiently(
             (settings.slow_commit, &failure),
@@ -65,11 +66,16 @@ impl Catalog {
             Box::pin(opened(path, building)),
         )
         .await?;
-        let loading = Box::pin(load(&database, path));
-        let mut snapshot =
+        let loading = Box::pin(async {
+            migration::split_buckets(&database, path).await?;
+            load(&database, path).await
+        });
+        let (mut snapshot, shared) =
             patiently((settings.slow_commit, &failure), "reading the catalog", loading).await?;
         snapshot.changed = clock.now();
-        let writer = Writer::new(path.to_owned(), settings, clock, database, failure, snapshot);
+        let path = path.to_owned();
+        let content = (snapshot, shared);
+        let writer = Writer::new(path, settings, clock, database, failure, content);
         Ok(Self { writer: Arc::new(writer) })
     }
 
@@ -98,6 +104,17 @@ impl Catalog {
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.writer.view.subscribe()
+    }
+
+    /// The summaries of buckets, in their order; `None` for a bucket that has left the catalog. Those that
+    /// are not in memory are read in one pass: it is better to ask for many at a time than for one after the
+    /// other.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`] or [`Error::Version`] if a summary cannot be read.
+    pub async fn summaries(&self, ids: &[BucketId]) -> Result<Vec<Option<Arc<BucketSummary>>>> {
+        let Writer { summaries, database, path, .. } = &*self.writer;
+        summaries.of(ids, (database, path.as_str())).await
     }
 
     /// Waits until this catalog is fenced by another process.
@@ -206,21 +223,23 @@ async fn has_conditions(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool
 /// Read-ahead while opening a catalog, in bytes.
 const READ_AHEAD: usize = 4 << 20;
 
-async fn load(database: &Db, path: &str) -> Result<Snapshot> {
+async fn load(database: &Db, path: &str) -> Result<(Snapshot, Shared)> {
     let failed = |error: slatedb::Error| Error::from_database(path, "read", &error);
-    // Reads everything, perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at
-    // 50 ms per block.
+    // Reads perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at 50 ms per block.
     let ahead = ScanOptions::default().with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(8);
-    let mut entries = database.scan_with_options(.., &ahead).await.map_err(failed)?;
+    let range = codec::IN_MEMORY.start.to_vec()..codec::IN_MEMORY.end.to_vec();
+    let mut entries = database.scan_with_options(range, &ahead).await.map_err(failed)?;
+    let mut shared = Shared::default();
     let mut buckets = Vec::new();
     let mut positions = BTreeMap::new();
     let mut documents = BTreeMap::new();
     let mut discarded = BTreeMap::new();
+    let decoded = |key: &[u8], value: &[u8], shared: &mut Shared| {
+        codec::decode(key, value, shared).map_err(|damage| damage.at(path, key))
+    };
     while let Some(pair) = entries.next().await.map_err(failed)? {
-        let entry =
-            codec::decode(&pair.key, &pair.value).map_err(|damage| damage.at(path, &pair.key))?;
-        match entry {
-            Entry::Bucket(entry) => buckets.push(Arc::new(*entry)),
+        match decoded(&pair.key, &pair.value, &mut shared)? {
+            Entry::Header(header) => buckets.push(Arc::new(*header)),
             Entry::Document { kind, name, json } => {
                 documents.insert((kind, name), Arc::new(json));
             }
@@ -230,14 +249,24 @@ async fn load(database: &Db, path: &str) -> Result<Snapshot> {
             Entry::Position(stream, position) => {
                 positions.insert(stream, position);
             }
+            // Neither is in the range.
+            Entry::Bucket(_) | Entry::Summary(..) | Entry::Number(_) => {}
         }
     }
+    let number = match database.get(codec::NUMBER).await.map_err(failed)? {
+        Some(value) => match decoded(codec::NUMBER, &value, &mut shared)? {
+            Entry::Number(number) => number,
+            _ => 0,
+        },
+        None => 0,
+    };
     let mut snapshot = Snapshot {
         positions: Arc::new(positions),
         documents: Arc::new(documents),
         discarded: Arc::new(discarded),
+        number,
         ..Snapshot::default()
     };
     snapshot.fill(buckets);
-    Ok(snapshot)
+    Ok((snapshot, shared))
 }

@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use model::{BucketEntry, BucketId, EventTime, JournalPosition, StreamId};
+use model::{
+    BucketEntry, BucketHeader, BucketId, BucketSummary, EventTime, JournalPosition, StreamId,
+};
 use serde_json::Value;
 
+use crate::codec::Shared;
 use crate::error::Result;
+use crate::summaries::Summaries;
 use crate::{Error, Snapshot, codec};
 
 /// Maximum length of the path of a garbage object.
@@ -91,7 +95,7 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+    pub(crate) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
         self.bytes += key.len() + value.len();
         self.entries.insert(key, Some(value));
     }
@@ -102,8 +106,12 @@ impl Writes {
     }
 }
 
-/// Key and value of a bucket, and the bucket.
-type Encoded = (Vec<u8>, Vec<u8>, BucketEntry);
+/// A bucket to write.
+struct Encoded {
+    header: BucketHeader,
+    /// The summary and its value, if the catalog does not have it.
+    summary: Option<(Arc<BucketSummary>, Vec<u8>)>,
+}
 
 /// Applies changes to the state of the writer and collects what they write. A change that fails
 /// leaves both as they were.
@@ -111,6 +119,8 @@ type Encoded = (Vec<u8>, Vec<u8>, BucketEntry);
 pub(crate) struct Change<'a> {
     pub(crate) state: &'a mut Snapshot,
     pub(crate) writes: &'a mut Writes,
+    pub(crate) shared: &'a mut Shared,
+    pub(crate) summaries: &'a Summaries,
     /// Where the catalog is, for errors.
     pub(crate) path: &'a str,
 }
@@ -137,13 +147,21 @@ impl Change<'_> {
             self.writes.put(codec::position_key(&stream), codec::position_value(upto));
             Arc::make_mut(&mut self.state.positions).insert(stream, upto);
         }
-        for (key, value, entry) in added {
-            self.writes.put(key, value);
-            self.state.insert(Arc::new(entry));
+        for Encoded { header, summary } in added {
+            let id = header.id;
+            let key = codec::header_key(&header.index, id);
+            self.writes.put(key, codec::header_value(&header));
+            if let Some((summary, value)) = summary {
+                self.writes.put(codec::summary_key(id), value);
+                self.summaries.insert(id, summary);
+            }
+            self.state.insert(Arc::new(header));
         }
         for id in commit.remove {
-            if self.state.remove(id) {
-                self.writes.delete(codec::bucket_key(id));
+            if let Some(header) = self.state.remove(id) {
+                self.writes.delete(codec::header_key(&header.index, id));
+                self.writes.delete(codec::summary_key(id));
+                self.summaries.forget(id);
             }
         }
         self.discard(commit.discard);
@@ -174,25 +192,31 @@ impl Change<'_> {
         Ok(ahead)
     }
 
-    /// Key and value of a bucket that is new or has changed.
-    fn encoded(&self, entry: BucketEntry, is_repeated: bool) -> Result<Option<Encoded>> {
+    /// A bucket that is new or has changed; `None` if the catalog has it as it is.
+    fn encoded(&mut self, entry: BucketEntry, is_repeated: bool) -> Result<Option<Encoded>> {
+        let failed = |damage: codec::Damage| {
+            damage.at(self.path, &codec::header_key(&entry.index, entry.id))
+        };
+        let (value, fingerprint) = codec::summary_value(&entry.summary).map_err(failed)?;
+        let version = self.state.number + 1;
+        let header = BucketHeader { version, fingerprint, ..BucketHeader::of(&entry) };
+        let header = self.shared.share(header).map_err(failed)?;
         match self.state.bucket(entry.id) {
-            Some(old) if **old == entry => return Ok(None),
             Some(old) => {
-                let renewed = BucketEntry { state: entry.state, ..(**old).clone() };
-                if renewed != entry {
+                let unchanged =
+                    BucketHeader { version: old.version, state: old.state, ..header.clone() };
+                if unchanged != **old {
                     return Err(Error::Conflict { path: self.path.to_owned(), id: entry.id });
                 }
+                let is_changed = header.state != old.state;
+                Ok(is_changed.then_some(Encoded { header, summary: None }))
             }
             None if is_repeated => {
                 tracing::info!(bucket = %entry.id, "a repeated commit adds a bucket that has gone");
-                return Ok(None);
+                Ok(None)
             }
-            None => {}
+            None => Ok(Some(Encoded { header, summary: Some((entry.summary, value)) })),
         }
-        let key = codec::bucket_key(entry.id);
-        let value = codec::json_value(&entry).map_err(|damage| damage.at(self.path, &key))?;
-        Ok(Some((key, value, entry)))
     }
 
     fn discard(&mut self, objects: Vec<Discarded>) {

@@ -2,7 +2,9 @@
 //!
 //! The crate does not read or write bucket objects, does not decide what is merged or frozen, and
 //! knows nothing about other servers. The catalog is a small key-value database (SlateDB) below one
-//! prefix of the store. All of it is also in memory, so reading costs no request.
+//! prefix of the store. All of it is also in memory, so reading costs no request, except the summaries of
+//! buckets: they are most of it, and are read when they are needed ([`Catalog::summaries`];
+//! docs/decisions/0028).
 //!
 //! ```text
 //! ingest: roll -> put the bucket's object -> Catalog::commit(add, ranges) -> release the journal
@@ -51,9 +53,11 @@ pub mod fuzzing;
 mod holder;
 mod indexes;
 mod lease;
+mod migration;
 pub mod salvage;
 mod settings;
 mod snapshot;
+mod summaries;
 mod writer;
 
 pub use buckets::Buckets;

@@ -5,12 +5,12 @@
 //! no writer is fenced. The newest readable manifest is used, then every readable write-ahead file,
 //! in order. Unreadable parts are listed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
-use model::{BucketEntry, EventTime, JournalPosition, StreamId};
+use model::{BucketEntry, BucketHeader, EventTime, JournalPosition, StreamId};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use object_store_slatedb as theirs;
@@ -21,7 +21,7 @@ use theirs::ObjectStoreExt as _;
 use theirs::memory::InMemory;
 
 use crate::Error;
-use crate::codec::{self, Entry};
+use crate::codec::{self, Entry, Shared};
 use crate::error::{Result, chain, opened};
 
 /// Maximum number of manifests to try, the newest first.
@@ -56,9 +56,16 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
     }
     let mut pairs = compacted(&objects, path, &mut salvaged.damage).await;
     apply_write_ahead(&objects, path, &mut pairs, &mut salvaged.damage).await;
+    let mut shared = Shared::default();
+    let (mut headers, mut summaries) = (Vec::new(), HashMap::new());
     for (key, value) in pairs {
-        match codec::decode(&key, &value) {
+        match codec::decode(&key, &value, &mut shared) {
             Ok(Entry::Bucket(entry)) => salvaged.buckets.push(*entry),
+            Ok(Entry::Header(header)) => headers.push(*header),
+            Ok(Entry::Summary(id, summary)) => {
+                summaries.insert(id, summary);
+            }
+            Ok(Entry::Number(_)) => {}
             Ok(Entry::Document { kind, name, json }) => {
                 salvaged.documents.push((kind, name, json));
             }
@@ -67,7 +74,24 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
             Err(damage) => salvaged.damage.push(damage.at(path, &key).to_string()),
         }
     }
+    for header in headers {
+        match summaries.remove(&header.id) {
+            Some(summary) => salvaged.buckets.push(header.with_summary(summary)),
+            None => salvaged.damage.push(without_summary(path, &header)),
+        }
+    }
+    salvaged.damage.extend(
+        summaries.into_keys().map(|id| {
+            format!("catalog \"{path}\" has the summary of bucket {id} and not its header")
+        }),
+    );
     Ok(salvaged)
+}
+
+/// What is missing of a bucket that has a header only.
+fn without_summary(path: &str, header: &BucketHeader) -> String {
+    let BucketHeader { id, index, .. } = header;
+    format!("catalog \"{path}\" has bucket {id} of index {index} without its summary")
 }
 
 type Objects = BTreeMap<String, Bytes>;

@@ -10,54 +10,48 @@
 
 use std::time::Duration;
 
+use conf::Type;
+
 use crate::Error;
 
-/// Settings of the catalog.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// How often an idle writer checks whether it was fenced or compaction made progress. Commits
-    /// detect fencing at once. Each check is 2 GETs: 24 an hour at the default of 5 minutes.
-    pub poll_interval: Duration,
-    /// How often compaction is considered. About 6 GETs each: 36 an hour at the default of 10
-    /// minutes. With a longer interval small files accumulate, which slows opening.
-    pub compaction_interval: Duration,
-    /// How often unused files are collected. 4 LISTs and about 15 GETs each, at the default of 1
-    /// hour. A longer interval keeps more garbage.
-    pub cleanup_interval: Duration,
-    /// Minimum age of unused files before they are deleted. A process that was suspended longer
-    /// than this and resumes could read deleted files; it is fenced by then.
-    pub cleanup_age: Duration,
-    /// Number of writes, of one or more commits each, after which the write-ahead files are compacted
-    /// into one sorted file (three requests). Opening reads each later write-ahead file, one request
-    /// each.
-    pub fold_commits: u32,
-    /// Largest document (user, token, index definition) in bytes.
-    pub document_bytes: usize,
-    /// Deadline of a document change: after it, the caller gets an error that the change is still
-    /// pending.
-    pub document_deadline: Duration,
-    /// Maximum number of changes that are written together.
-    pub group_commits: usize,
-    /// Maximum number of changes that wait to be written; further callers wait for a place.
-    pub waiting_commits: usize,
-    /// Interval at which a commit that the store does not accept is reported in the log. The commit
-    /// is retried until the store is available.
-    pub slow_commit: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            poll_interval: Duration::from_secs(300),
-            compaction_interval: Duration::from_secs(600),
-            cleanup_interval: Duration::from_secs(3600),
-            cleanup_age: Duration::from_secs(86_400),
-            fold_commits: 256,
-            document_bytes: 1 << 20,
-            document_deadline: Duration::from_secs(20),
-            group_commits: 1_000,
-            waiting_commits: 10_000,
-            slow_commit: Duration::from_secs(10),
+conf::settings! {
+    /// Settings of the catalog.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Settings {
+        "server"["general"] {
+            /// Summaries of buckets that are kept in memory: hosts, sources, source types and fields with
+            /// their counts. Searches over more buckets read them from object storage again and again.
+            "catalogSummaryCacheMB" => pub summary_bytes: usize = "256", Type::megabytes(0);
+        }
+        fixed {
+            /// How often an idle writer checks whether it was fenced or compaction made progress. Commits
+            /// detect fencing at once. Each check is 2 GETs: 24 an hour at the default of 5 minutes.
+            pub poll_interval: Duration = Duration::from_secs(300);
+            /// How often compaction is considered. About 6 GETs each: 36 an hour at the default of 10
+            /// minutes. With a longer interval small files accumulate, which slows opening.
+            pub compaction_interval: Duration = Duration::from_secs(600);
+            /// How often unused files are collected. 4 LISTs and about 15 GETs each, at the default of 1
+            /// hour. A longer interval keeps more garbage.
+            pub cleanup_interval: Duration = Duration::from_secs(3600);
+            /// Minimum age of unused files before they are deleted. A process that was suspended longer
+            /// than this and resumes could read deleted files; it is fenced by then.
+            pub cleanup_age: Duration = Duration::from_secs(86_400);
+            /// Number of writes, of one or more commits each, after which the write-ahead files are
+            /// compacted into one sorted file (three requests). Opening reads each later write-ahead file;
+            /// one request each.
+            pub fold_commits: u32 = 256;
+            /// Largest document (user, token, index definition) in bytes.
+            pub document_bytes: usize = 1 << 20;
+            /// Deadline of a document change: after it, the caller gets an error that the change is still
+            /// pending.
+            pub document_deadline: Duration = Duration::from_secs(20);
+            /// Maximum number of changes that are written together.
+            pub group_commits: usize = 1_000;
+            /// Maximum number of changes that wait to be written; further callers wait for a place.
+            pub waiting_commits: usize = 10_000;
+            /// Interval at which a commit that the store does not accept is reported in the log. The commit
+            /// is retried until the store is available.
+            pub slow_commit: Duration = Duration::from_secs(10);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use model::{
-    BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, StreamId, TimeRange,
+    BucketHeader, BucketId, EventTime, IndexName, IndexerId, JournalPosition, StreamId, TimeRange,
 };
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ impl Snapshot {
 
     /// A bucket in any state.
     #[must_use]
-    pub fn bucket(&self, id: BucketId) -> Option<&Arc<BucketEntry>> {
+    pub fn bucket(&self, id: BucketId) -> Option<&Arc<BucketHeader>> {
         self.by_id.get(id)
     }
 
@@ -86,8 +86,7 @@ impl Snapshot {
         self.positions.keys().map(|stream| stream.indexer).collect()
     }
 
-    /// A version number that increases with every change; within one open catalog, equal numbers
-    /// mean equal content.
+    /// The number of the last write, kept over restarts; equal numbers mean equal content.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -105,15 +104,12 @@ impl Snapshot {
         &'a self,
         indexes: &'a [IndexName],
         range: &'a TimeRange,
-    ) -> impl Iterator<Item = &'a Arc<BucketEntry>> {
+    ) -> impl Iterator<Item = &'a Arc<BucketHeader>> {
         let wanted = self
             .indexes
             .iter()
             .filter(move |(name, _)| indexes.is_empty() || indexes.contains(name));
-        wanted.flat_map(move |(_, buckets)| {
-            let begun = buckets.since(range.earliest);
-            begun.filter(move |bucket| bucket.summary.overlaps(range))
-        })
+        wanted.flat_map(move |(_, buckets)| buckets.overlapping(range))
     }
 
     /// The journal positions of the streams of an indexer.
@@ -144,23 +140,21 @@ impl Snapshot {
     }
 
     /// Inserts or replaces a bucket.
-    pub(crate) fn insert(&mut self, entry: Arc<BucketEntry>) {
+    pub(crate) fn insert(&mut self, entry: Arc<BucketHeader>) {
         if let Some(old) = self.by_id.insert(Arc::clone(&entry)) {
             self.remove_from_index(&old);
         }
         Arc::make_mut(self.indexes.entry(entry.index.clone()).or_default()).insert(entry);
     }
 
-    /// Removes a bucket; `false` if there is none.
-    pub(crate) fn remove(&mut self, id: BucketId) -> bool {
-        let old = self.by_id.remove(id);
-        if let Some(old) = &old {
-            self.remove_from_index(old);
-        }
-        old.is_some()
+    /// Removes a bucket; returns it if there was one.
+    pub(crate) fn remove(&mut self, id: BucketId) -> Option<Arc<BucketHeader>> {
+        let old = self.by_id.remove(id)?;
+        self.remove_from_index(&old);
+        Some(old)
     }
 
-    fn remove_from_index(&mut self, entry: &BucketEntry) {
+    fn remove_from_index(&mut self, entry: &BucketHeader) {
         let Some(shared) = self.indexes.get_mut(&entry.index) else { return };
         let buckets = Arc::make_mut(shared);
         buckets.remove(entry);
@@ -170,11 +164,16 @@ impl Snapshot {
     }
 
     /// Inserts all buckets of a catalog into an empty snapshot, sorting each index once.
-    pub(crate) fn fill(&mut self, entries: Vec<Arc<BucketEntry>>) {
-        let mut indexes: HashMap<IndexName, Vec<Arc<BucketEntry>>> = HashMap::new();
+    pub(crate) fn fill(&mut self, entries: Vec<Arc<BucketHeader>>) {
+        self.by_id = ById::of(&entries);
+        let mut indexes: HashMap<IndexName, Vec<Arc<BucketHeader>>> = HashMap::new();
         for entry in entries {
-            indexes.entry(entry.index.clone()).or_default().push(Arc::clone(&entry));
-            self.by_id.insert(entry);
+            match indexes.get_mut(&entry.index) {
+                Some(others) => others.push(entry),
+                None => {
+                    indexes.insert(entry.index.clone(), vec![entry]);
+                }
+            }
         }
         for (name, entries) in indexes {
             self.indexes.insert(name, Arc::new(Buckets::of(entries)));

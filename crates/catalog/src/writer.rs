@@ -22,8 +22,10 @@ use slatedb::{Db, WriteBatch};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::adapter::LastFailure;
+use crate::codec::{self, Shared};
 use crate::commit::{Change, Writes};
 use crate::error::{Result, chain};
+use crate::summaries::Summaries;
 use crate::{Error, Settings, Snapshot};
 
 /// A group takes no more changes once it writes this many bytes: one object should not take long to send.
@@ -50,6 +52,8 @@ struct Queue {
 struct State {
     /// The newest state: what the view shows after the write that is under way.
     next: Snapshot,
+    /// What headers have in common.
+    shared: Shared,
     /// Writes since the write-ahead files were last compacted.
     unfolded: u32,
     /// The permanent write failure, if any; every later change returns it.
@@ -62,8 +66,9 @@ pub(crate) struct Writer {
     pub(crate) view: watch::Sender<Arc<Snapshot>>,
     /// Whether another process has taken the catalog over.
     pub(crate) fenced: watch::Sender<bool>,
+    pub(crate) summaries: Summaries,
     clock: Arc<dyn Clock>,
-    database: Db,
+    pub(crate) database: Db,
     queue: Mutex<Queue>,
     places: Arc<Semaphore>,
     state: tokio::sync::Mutex<State>,
@@ -83,16 +88,17 @@ impl Writer {
         clock: Arc<dyn Clock>,
         database: Db,
         failure: LastFailure,
-        snapshot: Snapshot,
+        (snapshot, shared): (Snapshot, Shared),
     ) -> Self {
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
         let (view, _) = watch::channel(Arc::new(snapshot.clone()));
         // The first write compacts what earlier processes may have left.
         let unfolded = settings.fold_commits - 1;
-        let state = State { next: snapshot, unfolded, failed: None };
+        let state = State { next: snapshot, shared, unfolded, failed: None };
         let places = Arc::new(Semaphore::new(settings.waiting_commits));
         Self {
             path,
+            summaries: Summaries::new(settings.summary_bytes),
             settings,
             view,
             fenced: watch::Sender::new(false),
@@ -171,6 +177,8 @@ impl Writer {
                 None => (waiting.apply)(&mut Change {
                     state: &mut state.next,
                     writes: &mut writes,
+                    shared: &mut state.shared,
+                    summaries: &self.summaries,
                     path: &self.path,
                 }),
             };
@@ -181,6 +189,8 @@ impl Writer {
         }
         let mut failed = None;
         if !writes.entries.is_empty() {
+            let number = codec::number_value(state.next.number + 1);
+            writes.put(codec::NUMBER.to_vec(), number);
             match self.write(writes).await {
                 Ok(()) => self.publish(state),
                 Err(error) => {

@@ -146,7 +146,7 @@ impl Ingest {
         let seen = recovered.iter().map(|(_, set)| set.last_index_time).max();
         let range = TimeRange::ALL;
         let snapshot = parts.catalog.snapshot();
-        let stored = snapshot.overlapping(&[], &range).map(|b| b.summary.last_index_time.0).max();
+        let stored = snapshot.overlapping(&[], &range).map(|b| b.last_index_time.0).max();
         let arrivals = Arc::new(Arrivals::after(seen.max(stored).unwrap_or(i64::MIN)));
 
         let mut ingest = Self {
@@ -180,10 +180,12 @@ impl Ingest {
         }
         // An object that a bucket has is none, whatever the journal says: the catalog may have been
         // rebuilt from the objects.
-        let known = parts.catalog.snapshot();
-        let known: HashSet<&str> =
-            known.overlapping(&[], &range).map(|bucket| bucket.path.as_str()).collect();
-        orphans.retain(|path| !known.contains(path.as_str()));
+        if !orphans.is_empty() {
+            let known = parts.catalog.snapshot();
+            let known = known.overlapping(&[], &range).map(|bucket| bucket.path());
+            let known: HashSet<String> = known.filter(|path| orphans.contains(path)).collect();
+            orphans.retain(|path| !known.contains(path));
+        }
         report_lost(&ingest.lost);
         // What was committed while sets were recovered has released nothing yet.
         for (stream, position) in parts.catalog.positions(parts.indexer).await {

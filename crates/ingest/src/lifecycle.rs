@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use bucket::FieldSource;
 use catalog::{Buckets, Catalog, Commit, Discarded};
 use foldhash::{HashMap, HashSet};
-use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};
+use model::{BucketEntry, BucketHeader, BucketId, BucketState, EventTime, IndexName, TimeRange};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
@@ -198,7 +198,7 @@ impl Lifecycle {
 
     async fn freeze(
         &self,
-        bucket: &BucketEntry,
+        bucket: &BucketHeader,
         reason: Reason,
         archive: Option<&Archive>,
     ) -> Result<(), Error> {
@@ -215,11 +215,11 @@ impl Lifecycle {
     }
 
     /// Takes a bucket out of the catalog; its object goes after the grace.
-    async fn remove(&self, bucket: &BucketEntry) -> Result<(), Error> {
+    async fn remove(&self, bucket: &BucketHeader) -> Result<(), Error> {
         self.commit(Commit {
             expect: vec![bucket.id],
             remove: vec![bucket.id],
-            discard: vec![self.discarded(&bucket.path)],
+            discard: vec![self.discarded(&bucket.path())],
             ..Commit::default()
         })
         .await
@@ -250,7 +250,7 @@ impl Lifecycle {
         let thawed = snapshot
             .buckets(index)
             .iter()
-            .filter(|bucket| bucket.state == BucketState::Thawed && bucket.summary.overlaps(range));
+            .filter(|bucket| bucket.state == BucketState::Thawed && bucket.overlaps(range));
         let mut count = 0;
         for bucket in thawed {
             self.remove(bucket).await?;

@@ -12,12 +12,14 @@
 
 mod batch;
 mod error;
+mod header;
 mod ids;
 mod summary;
 mod time;
 
 pub use batch::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Origins};
 pub use error::ErrorKind;
+pub use header::{BucketHeader, BucketShape};
 pub use ids::{
     BucketId, IndexName, IndexerId, InvalidName, JournalPosition, Lane, ReservedIndex, StreamId,
 };
@@ -46,6 +48,8 @@ pub mod columns {
     pub const SOURCETYPE: &str = "sourcetype";
     /// The index: constant within a bucket, so not stored as a column.
     pub const INDEX: &str = "index";
+    /// The field that rows of summary indexes have (those of `sistats` and similar).
+    pub const SUMMARY_VERSION: &str = "psrsvd_v";
     /// Where an event is from, as it is stored.
     pub const ORIGIN: [&str; 3] = [HOST, SOURCE, SOURCETYPE];
     /// Where an event is from, the index included.

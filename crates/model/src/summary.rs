@@ -1,5 +1,7 @@
 //! What the catalog knows of a bucket without opening it: enough to prune, to count, and to plan.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{BucketId, EventTime, IndexName, TimeRange};
@@ -129,5 +131,5 @@ pub struct BucketEntry {
     /// Where it is in its life.
     pub state: BucketState,
     /// What is in it.
-    pub summary: BucketSummary,
+    pub summary: Arc<BucketSummary>,
 }

@@ -161,6 +161,10 @@ metrics! {
     CATALOG_WRITES Counter "karst_catalog_writes_total"
         "Writes of the catalog to the store; commits that wait at the same time share one.";
     CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Time of a durable commit.";
+    CATALOG_SUMMARIES Counter "karst_catalog_summaries_total"
+        "Summaries of buckets that searches asked of the catalog, by where they came from (memory, store).";
+    CATALOG_SUMMARY_BYTES Gauge "karst_catalog_summary_bytes"
+        "Bytes of the summaries that the catalog keeps in memory.";
     STORE_REQUESTS Counter "karst_store_requests_total"
         "Requests to S3 as sent, retries included, by operation.";
     STORE_ERRORS Counter "karst_store_errors_total"

@@ -1,6 +1,6 @@
 //! Why a search could not be taken on or finished.
 
-use model::{BucketEntry, ErrorKind};
+use model::{BucketHeader, ErrorKind};
 
 /// An error of searching.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -101,11 +101,11 @@ pub enum Error {
 
 impl Error {
     /// A bucket that cannot be read, with what the store said: where it was asked, and why it failed.
-    pub(crate) fn unreadable(entry: &BucketEntry, error: &bucket::Error) -> Self {
+    pub(crate) fn unreadable(entry: &BucketHeader, error: &bucket::Error) -> Self {
         let cause = std::error::Error::source(error);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
         let damaged = is_damage(error);
-        Self::Bucket { bucket: entry.path.clone(), message: format!("{error}{cause}"), damaged }
+        Self::Bucket { bucket: entry.path(), message: format!("{error}{cause}"), damaged }
     }
 
     /// What the caller can do about it.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bucket::BucketReader;
 use catalog::{Catalog, Snapshot};
-use model::{BucketEntry, BucketId, IndexName};
+use model::{BucketHeader, BucketId, IndexName};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, metrics as names};
@@ -97,15 +97,15 @@ impl Quarantine {
     /// The catalog cannot be written.
     pub async fn put(
         &self,
-        entry: &BucketEntry,
+        entry: &BucketHeader,
         reason: &str,
         by: Option<&str>,
     ) -> Result<Quarantined, Error> {
         let bucket = Quarantined {
             id: entry.id,
             index: entry.index.clone(),
-            path: entry.path.clone(),
-            events: entry.summary.rows,
+            path: entry.path(),
+            events: entry.rows,
             reason: reason.to_owned(),
             by: by.map(str::to_owned),
             since: self.clock.now().0 / 1_000_000,
@@ -114,7 +114,7 @@ impl Quarantine {
         let put = self.catalog.put_document(KIND, &entry.id.to_string(), content).await;
         put.map_err(|error| failed(entry, &error))?;
         tracing::error!(
-            bucket = %entry.id, index = %entry.index, events = entry.summary.rows, reason,
+            bucket = %entry.id, index = %entry.index, events = entry.rows, reason,
             "bucket is quarantined: searches leave it out"
         );
         metrics::counter!(names::QUARANTINED).increment(1);
@@ -138,7 +138,7 @@ impl Quarantine {
 
     /// Whether a search may go on without a bucket that it could not read: if so, it is in quarantine
     /// now.
-    pub(crate) async fn confirm(&self, entry: &BucketEntry, error: &Error) -> bool {
+    pub(crate) async fn confirm(&self, entry: &BucketHeader, error: &Error) -> bool {
         let Error::Bucket { damaged, message, .. } = error else { return false };
         let snapshot = self.catalog.snapshot();
         if !snapshot.contains(&entry.index, entry.id) {
@@ -179,8 +179,8 @@ impl Quarantine {
 }
 
 /// Whether the object is there, and as long as it was written.
-async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketEntry) -> Result<(), bucket::Error> {
-    let (path, expected) = (entry.path.clone(), entry.size);
+async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketHeader) -> Result<(), bucket::Error> {
+    let (path, expected) = (entry.path(), entry.size);
     match store.head(&Path::from(path.as_str())).await {
         Ok(meta) if meta.size == expected => Ok(()),
         Ok(meta) => {
@@ -191,14 +191,14 @@ async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketEntry) -> Result<()
     }
 }
 
-async fn verify(store: &Arc<dyn ObjectStore>, entry: &BucketEntry) -> Result<(), bucket::Error> {
+async fn verify(store: &Arc<dyn ObjectStore>, entry: &BucketHeader) -> Result<(), bucket::Error> {
     look_at(store, entry).await?;
-    let path = Path::from(entry.path.as_str());
+    let path = Path::from(entry.path());
     let reader = BucketReader::open(Arc::clone(store), &path, entry.size).await?;
     reader.verify().await
 }
 
-fn failed(entry: &BucketEntry, error: &catalog::Error) -> Error {
-    let (bucket, message) = (entry.path.clone(), error.to_string());
+fn failed(entry: &BucketHeader, error: &catalog::Error) -> Error {
+    let (bucket, message) = (entry.path(), error.to_string());
     Error::Bucket { bucket, message, damaged: false }
 }

@@ -6,7 +6,7 @@ use bucket::BucketReader;
 use datafusion::error::{DataFusionError, Result};
 use hashbrown::HashMap;
 use knowledge::Knowledge;
-use model::{BucketEntry, BucketId, BucketSummary};
+use model::{BucketHeader, BucketId};
 use object_store::ObjectStore;
 use object_store::path::Path;
 use parking_lot::Mutex;
@@ -32,13 +32,13 @@ impl Readers {
     /// The open bucket, which reads through the store given: that of one search.
     pub(crate) async fn open(
         &self,
-        entry: &BucketEntry,
+        entry: &BucketHeader,
         store: &Arc<dyn ObjectStore>,
     ) -> Result<Arc<BucketReader>> {
         if let Some(reader) = self.lookup(entry.id) {
             return Ok(Arc::new(reader.through(Arc::clone(store))));
         }
-        let path = Path::from(entry.path.as_str());
+        let path = Path::from(entry.path());
         let opened = BucketReader::open(Arc::clone(store), &path, entry.size).await;
         let reader = opened.map_err(|error| {
             DataFusionError::External(Box::new(crate::Error::unreadable(entry, &error)))
@@ -68,8 +68,8 @@ impl Readers {
     }
 }
 
-/// Whether these extraction rules are those that made the bucket's field columns.
-pub(crate) fn rules_hold(knowledge: &Knowledge, summary: &BucketSummary) -> bool {
-    let mut rules = summary.rules.iter();
-    rules.all(|(sourcetype, made_by)| knowledge.fingerprint(sourcetype) == *made_by)
+/// Whether these extraction rules are those that made the field columns of a bucket. `made_by` is the
+/// fingerprint of its rules per source type.
+pub(crate) fn rules_hold(knowledge: &Knowledge, made_by: &[(String, u64)]) -> bool {
+    made_by.iter().all(|(sourcetype, made_by)| knowledge.fingerprint(sourcetype) == *made_by)
 }

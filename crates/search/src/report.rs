@@ -49,7 +49,8 @@ pub(crate) struct ScanReport {
     pub buckets_pruned_by_time: AtomicU64,
     /// Buckets left out by host, source, sourcetype or a field that does not occur.
     pub buckets_pruned_by_summary: AtomicU64,
-    /// Buckets left out because the term index has no candidate.
+    /// Buckets left out after they were opened: the term index has no candidate, or the summary, which
+    /// planning has not read, excludes them.
     pub buckets_pruned_by_terms: AtomicU64,
     /// Buckets whose matching events the catalog counts.
     pub buckets_counted: AtomicU64,

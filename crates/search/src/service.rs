@@ -302,6 +302,7 @@ impl SearchService {
                 batch_rows: inner.settings.batch_rows,
                 quarantine: Arc::new(self.quarantine()),
                 allow_partial: inner.settings.allow_partial_results,
+                plan_summaries: inner.settings.plan_summaries,
             },
             indexes: inner.deps.indexes.names(),
             discovered: Arc::clone(&inner.discovered),

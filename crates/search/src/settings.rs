@@ -43,6 +43,10 @@ conf::settings! {
             /// Dollars of 1,000 GET requests, for the job inspector. A search makes no requests of other
             /// kinds.
             "s3_price_get_per_1000" => pub s3_price_get_per_1000: f64 = "0.0004", PRICE;
+            /// Summaries of buckets that planning a search reads, to leave out buckets and to count. The
+            /// newest come first; those of further buckets are read when the search reaches them, so that
+            /// planning a search over millions of buckets stays short.
+            "max_plan_summaries" => pub plan_summaries: usize = "10000", Type::number(0);
             /// Whether searches go on without damaged buckets, and say so; else they fail.
             "allow_partial_results" => pub allow_partial_results: bool = "true", Type::Boolean;
         }

@@ -1,21 +1,28 @@
 //! Stored events as the planner sees them: indexes, tables, field names, metadata.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use async_trait::async_trait;
+use bucket::BucketReader;
 use catalog::Snapshot;
 use datafusion::datasource::TableProvider;
 use knowledge::Knowledge;
-use model::{BucketEntry, BucketSummary, EventTime, IndexName, TimeRange, ValueCount, columns};
+use model::{
+    BucketHeader, BucketShape, BucketSummary, ErrorKind, EventTime, IndexName, TimeRange,
+    ValueCount, columns,
+};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
 use crate::discovered::{Discovered, Fields};
 use crate::quarantine::quarantined;
 use crate::readers::rules_hold;
 use crate::scan::{EventsTable, ScanContext, sourcetypes_of};
+
+/// Summaries that are in memory at a time while all of them are gone through.
+const SUMMARIES: usize = 4_096;
 
 /// The events a job can reach.
 #[derive(Debug)]
@@ -26,10 +33,82 @@ pub(crate) struct StoredEvents {
 }
 
 impl StoredEvents {
-    fn entries(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<Arc<BucketEntry>> {
+    fn stored(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<Arc<BucketHeader>> {
         let snapshot = self.context.catalog.snapshot();
-        let entries = searchable(&snapshot, indexes, range);
-        entries.cloned().collect()
+        let buckets = searchable(&snapshot, indexes, range);
+        buckets.cloned().collect()
+    }
+
+    /// Calls `each` with the summaries of buckets, in their order. A bucket that has left the catalog since
+    /// its snapshot still has its object, which has the summary too.
+    async fn summaries(
+        &self,
+        buckets: &[Arc<BucketHeader>],
+        mut each: impl FnMut(&BucketSummary) + Send,
+    ) -> Result<(), Error> {
+        for some in buckets.chunks(SUMMARIES) {
+            let ids: Vec<_> = some.iter().map(|bucket| bucket.id).collect();
+            let found = self.context.catalog.summaries(&ids).await.map_err(|error| {
+                Error::Source { message: error.to_string(), kind: error.kind() }
+            })?;
+            for (bucket, summary) in some.iter().zip(found) {
+                match summary {
+                    Some(summary) => each(&summary),
+                    None => each(self.reader(bucket).await?.summary()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Of the fields that [`fields`](EventSource::fields) finds at least those that may have several values,
+    /// and that of summary rows. Headers know both, so few summaries are read, whatever the range.
+    async fn marked(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Fields, Error> {
+        let hot = self.context.hot.snapshot(indexes, range);
+        let knowledge = &self.context.knowledge;
+        let mut found = self.discovered.fields(&hot, knowledge).await;
+        let mut others = Vec::new();
+        let mut shapes: Vec<Arc<BucketShape>> = Vec::new();
+        let mut has_summary_rows = false;
+        {
+            // Of each shape: whether its rules are those of today.
+            let mut known: HashMap<*const BucketShape, bool> = HashMap::new();
+            for bucket in self.stored(indexes, range) {
+                has_summary_rows |= bucket.summary_rows;
+                let shape = bucket.shape.as_ref().filter(|_| bucket.fields_complete);
+                let is_told = shape.is_some_and(|shape| {
+                    *known.entry(Arc::as_ptr(shape)).or_insert_with(|| {
+                        shapes.push(Arc::clone(shape));
+                        rules_hold(knowledge, &shape.rules)
+                    })
+                });
+                if !is_told {
+                    others.push(bucket);
+                }
+            }
+        }
+        let mark = |name: &str, multivalue: bool, found: &mut Fields| {
+            found
+                .entry(name.to_owned())
+                .and_modify(|info| info.multivalue |= multivalue)
+                .or_insert_with(|| FieldInfo { name: name.to_owned(), multivalue, count: 0 });
+        };
+        shapes.iter().flat_map(|shape| &shape.multivalue).for_each(|n| mark(n, true, &mut found));
+        if has_summary_rows {
+            mark(columns::SUMMARY_VERSION, false, &mut found);
+        }
+        self.summaries(&others, |summary| add_fields(summary, knowledge, &mut found)).await?;
+        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+        aside.for_each(|entry| add_fields(&entry.summary, knowledge, &mut found));
+        Ok(found)
+    }
+
+    async fn reader(&self, bucket: &BucketHeader) -> Result<Arc<BucketReader>, Error> {
+        let opened = self.context.readers.open(bucket, &self.context.store).await;
+        opened.map_err(|error| Error::Source {
+            message: error.to_string(),
+            kind: ErrorKind::Unavailable,
+        })
     }
 }
 
@@ -51,29 +130,32 @@ impl EventSource for StoredEvents {
         let hot = self.context.hot.snapshot(indexes, range);
         let knowledge = &self.context.knowledge;
         let mut found = self.discovered.fields(&hot, knowledge).await;
-        let aside = hot.iter().filter_map(|bucket| bucket.stored.clone());
-        for entry in self.entries(indexes, range).into_iter().chain(aside) {
-            // Names in the rules of today that the bucket's catalogue, made by others, cannot have.
-            if !rules_hold(knowledge, &entry.summary) || !entry.summary.fields_complete {
-                named(&entry.summary, knowledge, &mut found);
-            }
-            for field in &entry.summary.fields {
-                match found.get_mut(&field.name) {
-                    Some(info) => {
-                        info.count += field.count;
-                        info.multivalue |= field.multivalue;
-                    }
-                    None => {
-                        let (name, multivalue) = (field.name.clone(), field.multivalue);
-                        found.insert(
-                            name.clone(),
-                            FieldInfo { name, multivalue, count: field.count },
-                        );
-                    }
-                }
-            }
-        }
+        self.summaries(&self.stored(indexes, range), |summary| {
+            add_fields(summary, knowledge, &mut found);
+        })
+        .await?;
+        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+        aside.for_each(|entry| add_fields(&entry.summary, knowledge, &mut found));
         Ok(found.into_values().collect())
+    }
+
+    async fn several(
+        &self,
+        names: &[&str],
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<HashSet<String>, Error> {
+        let found = self.marked(indexes, range).await?;
+        let several = found.into_values().filter(|field| field.multivalue);
+        Ok(several.map(|field| field.name).filter(|name| names.contains(&name.as_str())).collect())
+    }
+
+    async fn has_summary_rows(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<bool, Error> {
+        Ok(self.marked(indexes, range).await?.contains_key(columns::SUMMARY_VERSION))
     }
 
     async fn sourcetypes(
@@ -91,11 +173,22 @@ impl EventSource for StoredEvents {
                 found.extend(names.iter().flatten());
             }
         }
-        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
-        for entry in searchable(&stored, indexes, range).chain(aside) {
+        for entry in hot.iter().filter_map(|bucket| bucket.stored.as_ref()) {
             found.extend(entry.summary.sourcetypes.iter().map(|known| known.value.as_str()));
         }
-        Ok(Some(found.into_iter().map(str::to_owned).collect()))
+        let mut others = Vec::new();
+        for bucket in searchable(&stored, indexes, range) {
+            match &bucket.shape {
+                Some(shape) => found.extend(shape.sourcetypes.iter().map(String::as_str)),
+                None => others.push(Arc::clone(bucket)),
+            }
+        }
+        let mut found: HashSet<String> = found.into_iter().map(str::to_owned).collect();
+        self.summaries(&others, |summary| {
+            found.extend(summary.sourcetypes.iter().map(|known| known.value.clone()));
+        })
+        .await?;
+        Ok(Some(found))
     }
 
     async fn metadata(
@@ -114,24 +207,47 @@ impl EventSource for StoredEvents {
         }
         let left_out = quarantined(&stored);
         let stored_buckets =
-            searchable(&stored, indexes, range).filter(|entry| match left_out.get(&entry.id) {
+            searchable(&stored, indexes, range).filter(|bucket| match left_out.get(&bucket.id) {
                 Some(bucket) => {
                     self.context.report.leave_out(bucket);
                     false
                 }
                 None => true,
             });
-        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
-        let aside = aside.filter(|entry| !stored.contains(&entry.index, entry.id));
-        for entry in stored_buckets.chain(aside) {
+        let stored_buckets: Vec<_> = stored_buckets.cloned().collect();
+        let mut add = |summary: &BucketSummary| {
             let values = match kind {
-                MetadataKind::Hosts => &entry.summary.hosts,
-                MetadataKind::Sources => &entry.summary.sources,
-                MetadataKind::Sourcetypes => &entry.summary.sourcetypes,
+                MetadataKind::Hosts => &summary.hosts,
+                MetadataKind::Sources => &summary.sources,
+                MetadataKind::Sourcetypes => &summary.sourcetypes,
             };
             values.iter().for_each(|value| merge(&mut merged, value));
-        }
+        };
+        self.summaries(&stored_buckets, &mut add).await?;
+        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+        let aside = aside.filter(|entry| !stored.contains(&entry.index, entry.id));
+        aside.for_each(|entry| add(&entry.summary));
         Ok(merged.into_values().filter(|v| range.overlaps(v.first_time, v.last_time)).collect())
+    }
+}
+
+/// Adds the fields of a bucket.
+fn add_fields(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
+    // Names in the rules of today that the bucket's catalogue, made by others, cannot have.
+    if !rules_hold(knowledge, &summary.rules) || !summary.fields_complete {
+        named(summary, knowledge, found);
+    }
+    for field in &summary.fields {
+        match found.get_mut(&field.name) {
+            Some(info) => {
+                info.count += field.count;
+                info.multivalue |= field.multivalue;
+            }
+            None => {
+                let (name, multivalue) = (field.name.clone(), field.multivalue);
+                found.insert(name.clone(), FieldInfo { name, multivalue, count: field.count });
+            }
+        }
     }
 }
 
@@ -160,10 +276,10 @@ fn searchable<'a>(
     snapshot: &'a Snapshot,
     indexes: &'a [IndexName],
     range: &'a TimeRange,
-) -> impl Iterator<Item = &'a Arc<BucketEntry>> {
+) -> impl Iterator<Item = &'a Arc<BucketHeader>> {
     // To the catalog, no index means every index.
     let all = (!indexes.is_empty()).then(|| snapshot.overlapping(indexes, range));
-    all.into_iter().flatten().filter(|entry| entry.state.is_searchable())
+    all.into_iter().flatten().filter(|bucket| bucket.state.is_searchable())
 }
 
 fn count_hot(kind: MetadataKind, batch: &RecordBatch, merged: &mut BTreeMap<String, ValueCount>) {

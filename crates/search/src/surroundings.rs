@@ -266,19 +266,18 @@ impl Host for Around {
         let left_out = crate::quarantine::quarantined(&snapshot);
         let mut records = Vec::new();
         for bucket in snapshot.overlapping(indexes, range) {
-            let summary = &bucket.summary;
             let one = |text: String| vec![text];
             let seconds = |time: EventTime| one(format!("{:.0}", time.seconds()));
             records.push(vec![
                 ("bucketId".to_owned(), one(bucket.id.to_string())),
-                ("endEpoch".to_owned(), seconds(summary.last_time)),
-                ("eventCount".to_owned(), one(summary.rows.to_string())),
+                ("endEpoch".to_owned(), seconds(bucket.last_time)),
+                ("eventCount".to_owned(), one(bucket.rows.to_string())),
                 ("index".to_owned(), one(bucket.index.to_string())),
-                ("path".to_owned(), one(bucket.path.clone())),
-                ("rawSize".to_owned(), one(summary.raw_bytes.to_string())),
+                ("path".to_owned(), one(bucket.path())),
+                ("rawSize".to_owned(), one(bucket.raw_bytes.to_string())),
                 ("sizeOnDiskMB".to_owned(), one(megabytes(bucket.size))),
                 ("splunk_server".to_owned(), one(self.server_name())),
-                ("startEpoch".to_owned(), seconds(summary.first_time)),
+                ("startEpoch".to_owned(), seconds(bucket.first_time)),
                 ("state".to_owned(), one(state_of(bucket, &left_out).to_owned())),
             ]);
         }
@@ -310,7 +309,7 @@ impl Around {
 }
 
 fn state_of(
-    bucket: &model::BucketEntry,
+    bucket: &model::BucketHeader,
     left_out: &std::collections::BTreeMap<model::BucketId, crate::Quarantined>,
 ) -> &'static str {
     match bucket.state {

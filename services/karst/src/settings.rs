@@ -36,6 +36,7 @@ const UNUSED: &[Setting] = &conf::without_effect(
 pub(crate) fn registry() -> Registry {
     Registry::new(&[
         &[runtime::store::Options::SETTINGS, catalog::LeaseSettings::SETTINGS],
+        &[catalog::Settings::SETTINGS],
         &[audit::Settings::SETTINGS, cache::Settings::SETTINGS, plan::Limits::SETTINGS],
         knowledge::settings::DECLARED,
         search::DECLARED,

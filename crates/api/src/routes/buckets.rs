@@ -4,7 +4,7 @@ use axum::response::Response;
 use catalog::IndexNames;
 use ingest::Thaw;
 use jiff::tz::TimeZone;
-use model::{BucketEntry, BucketId, BucketState, ErrorKind, EventTime, IndexName, TimeRange};
+use model::{BucketHeader, BucketId, BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use search::Quarantined;
 use serde_json::{Map, json};
 
@@ -63,29 +63,28 @@ async fn list(Call { state, caller, params, .. }: Call) -> Result<Response, Rest
     let mut entries = Vec::new();
     for index in &indexes {
         let buckets = snapshot.buckets(index).iter();
-        let wanted = buckets.filter(|bucket| bucket.summary.overlaps(&range));
+        let wanted = buckets.filter(|bucket| bucket.overlaps(&range));
         entries.extend(wanted.map(|bucket| entry(bucket, left_out.get(&bucket.id))));
     }
     feed::respond_in_order("buckets", PATH, entries, &params)
 }
 
-fn entry(bucket: &BucketEntry, quarantined: Option<&Quarantined>) -> Entry {
+fn entry(bucket: &BucketHeader, quarantined: Option<&Quarantined>) -> Entry {
     let state = match bucket.state {
         _ if quarantined.is_some() => "quarantined",
         BucketState::Warm => "warm",
         BucketState::Thawed => "thawed",
         BucketState::Frozen => "frozen",
     };
-    let summary = &bucket.summary;
     let mut content = Map::new();
     content.insert("index".to_owned(), json!(bucket.index.as_str()));
     content.insert("state".to_owned(), json!(state));
-    content.insert("path".to_owned(), json!(bucket.path));
-    content.insert("eventCount".to_owned(), json!(summary.rows));
-    content.insert("rawSize".to_owned(), json!(summary.raw_bytes));
+    content.insert("path".to_owned(), json!(bucket.path()));
+    content.insert("eventCount".to_owned(), json!(bucket.rows));
+    content.insert("rawSize".to_owned(), json!(bucket.raw_bytes));
     content.insert("size".to_owned(), json!(bucket.size));
-    content.insert("startTime".to_owned(), json!(text(summary.first_time)));
-    content.insert("endTime".to_owned(), json!(text(summary.last_time)));
+    content.insert("startTime".to_owned(), json!(text(bucket.first_time)));
+    content.insert("endTime".to_owned(), json!(text(bucket.last_time)));
     if let Some(Quarantined { reason, by, since, .. }) = quarantined {
         content.insert("quarantineReason".to_owned(), json!(reason));
         content.insert("quarantinedBy".to_owned(), json!(by));
@@ -153,12 +152,11 @@ async fn release(call: Call) -> Result<Response, RestError> {
 }
 
 /// The bucket of an id.
-fn named(state: &ApiState, id: &str) -> Result<std::sync::Arc<BucketEntry>, RestError> {
+fn named(state: &ApiState, id: &str) -> Result<std::sync::Arc<BucketHeader>, RestError> {
     let unknown = || RestError::of_kind(ErrorKind::NotFound, format!("no bucket has the id {id}"));
     let id = uuid::Uuid::parse_str(id).map(BucketId).map_err(|_| unknown())?;
     let snapshot = state.catalog.snapshot();
-    let mut all = snapshot.overlapping(&[], &TimeRange::ALL);
-    all.find(|bucket| bucket.id == id).cloned().ok_or_else(unknown)
+    snapshot.bucket(id).cloned().ok_or_else(unknown)
 }
 
 fn range(state: &ApiState, params: &Params) -> Result<TimeRange, RestError> {

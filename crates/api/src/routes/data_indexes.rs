@@ -65,13 +65,12 @@ fn held(state: &ApiState, name: &IndexName) -> Held {
     let mut size = 0;
     let left_out = search::quarantined(&stored);
     for bucket in stored.buckets(name).iter() {
-        let summary = &bucket.summary;
         if left_out.contains_key(&bucket.id) {
             // Searches do not count it either.
             size += bucket.size;
             continue;
         }
-        count(summary.rows, summary.raw_bytes, summary.first_time, summary.last_time);
+        count(bucket.rows, bucket.raw_bytes, bucket.first_time, bucket.last_time);
         size += bucket.size;
     }
     let hot = state.ingest.hot().snapshot(std::slice::from_ref(name), &TimeRange::ALL);

@@ -1,33 +1,29 @@
 //! Both orders hold the same buckets as a plain sorted list, and copies do not change with their originals.
 
-use model::{BucketState, BucketSummary, IndexName};
+use model::{BucketState, IndexName};
 use proptest::prelude::*;
 
 use super::*;
 
-fn entry(number: u128, last: i64) -> Arc<BucketEntry> {
+fn entry(number: u128, last: i64) -> Arc<BucketHeader> {
     let time = EventTime(last);
-    let summary = BucketSummary {
+    Arc::new(BucketHeader {
+        id: BucketId(uuid::Uuid::from_u128(number)),
+        index: IndexName::new("main").expect("it is a name"),
+        other_path: None,
+        size: 1,
         rows: 1,
         raw_bytes: 1,
         first_time: time,
         last_time: time,
         first_index_time: time,
         last_index_time: time,
-        hosts: vec![],
-        sources: vec![],
-        sourcetypes: vec![],
-        fields: vec![],
+        version: 0,
+        fingerprint: 0,
+        shape: None,
+        state: if number % 3 == 0 { BucketState::Frozen } else { BucketState::Warm },
         fields_complete: true,
-        rules: vec![],
-    };
-    Arc::new(BucketEntry {
-        id: BucketId(uuid::Uuid::from_u128(number)),
-        index: IndexName::new("main").expect("it is a name"),
-        path: String::new(),
-        size: 1,
-        state: BucketState::Warm,
-        summary,
+        summary_rows: false,
     })
 }
 
@@ -43,10 +39,14 @@ fn chunks_split_and_disappear() {
     for entry in &entries {
         buckets.insert(Arc::clone(entry));
     }
-    assert!(buckets.chunks.len() > 4 && buckets.chunks.iter().all(|chunk| chunk.len() < 2 * CHUNK));
+    assert!(
+        buckets.chunks.len() > 4
+            && buckets.chunks.iter().all(|chunk| chunk.buckets.len() < 2 * CHUNK)
+    );
     let sorted = Buckets::of(entries.clone());
     assert_eq!(ids(&buckets), ids(&sorted));
-    assert_eq!(buckets.since(EventTime(2_500)).count(), 2_500);
+    let range = TimeRange { earliest: EventTime(2_500), latest: EventTime(2_600) };
+    assert_eq!(buckets.overlapping(&range).count(), 100);
     for entry in &entries {
         buckets.remove(entry);
     }
@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn they_are_a_sorted_list(changes in changes()) {
         let (mut buckets, mut by_id) = (Buckets::default(), ById::default());
-        let mut plain: Vec<Arc<BucketEntry>> = Vec::new();
+        let mut plain: Vec<Arc<BucketHeader>> = Vec::new();
         for (adds, number, last) in changes {
             let before = (buckets.clone(), ids(&buckets), by_id.len());
             let entry = entry(number, last);
@@ -82,10 +82,12 @@ proptest! {
             let expected: Vec<u128> = plain.iter().map(|entry| entry.id.0.as_u128()).collect();
             prop_assert_eq!(ids(&buckets), expected);
             prop_assert_eq!((buckets.len(), by_id.len()), (plain.len(), plain.len()));
+            let searchable = plain.iter().filter(|entry| entry.state.is_searchable()).count();
+            prop_assert_eq!(buckets.searchable(), searchable);
             prop_assert_eq!(ids(&before.0), before.1);
-            let since = EventTime(4);
-            let expected = plain.iter().filter(|entry| entry.summary.last_time >= since).count();
-            prop_assert_eq!(buckets.since(since).count(), expected);
+            let range = TimeRange { earliest: EventTime(4), latest: EventTime(7) };
+            let expected = plain.iter().filter(|entry| entry.overlaps(&range)).count();
+            prop_assert_eq!(buckets.overlapping(&range).count(), expected);
         }
     }
 }

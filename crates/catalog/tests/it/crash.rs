@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use super::support::{at, bucket, id, ids, indexer, open};
+use super::earlier::{buckets, earlier_version};
+use super::support::{at, bucket, entries, id, ids, indexer, open};
 use karst_catalog::{Catalog, Commit, Settings};
 use model::JournalPosition;
 use runtime::store::Options;
@@ -16,6 +17,7 @@ use testkit::{CrashingStore, Moment, S3Server, TestDir};
 
 const COMMITS: u64 = 4;
 const CHILD: &str = "crash::the_child_commits_until_it_is_killed";
+const OPENING_CHILD: &str = "crash::the_child_opens_an_earlier_version_until_it_is_killed";
 
 /// Commit `k` (from 1) adds two buckets, removes one of the commit before, and moves the stream.
 fn commit(k: u64) -> Commit {
@@ -68,13 +70,14 @@ async fn the_child_commits_until_it_is_killed() {
 
 /// The last commit the child acknowledged, and whether it came to its end.
 fn run_child(
+    child: &str,
     url: &str,
     variables: &BTreeMap<String, String>,
     at: (u64, &str),
     log: &Path,
 ) -> (u64, bool) {
     let status = Command::new(std::env::current_exe().unwrap())
-        .args([CHILD, "--exact", "--nocapture", "--test-threads=1"])
+        .args([child, "--exact", "--nocapture", "--test-threads=1"])
         .env("KARST_CRASH_URL", url)
         .env("KARST_CRASH_VARIABLES", serde_json::to_string(variables).unwrap())
         .env("KARST_CRASH_NUMBER", at.0.to_string())
@@ -98,7 +101,8 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
         for number in 1.. {
             let url = format!("{base}/{moment}-{number}");
             let log = dir.join(&format!("{moment}-{number}.log"));
-            let (acknowledged, survived) = run_child(&url, &variables, (number, moment), &log);
+            let (acknowledged, survived) =
+                run_child(CHILD, &url, &variables, (number, moment), &log);
             let options = Options { variables: variables.clone(), ..Options::default() };
             let store = runtime::store::open(&url, &options).unwrap().store;
             let catalog = open(store, settings()).await.unwrap();
@@ -130,5 +134,47 @@ async fn every_crash_on_a_directory_leaves_whole_commits() {
 async fn every_crash_on_s3_leaves_whole_commits() {
     let Some(server) = S3Server::start().await else { return };
     let crashes = check_every_crash(&server.url("crash"), server.variables()).await;
+    assert!(crashes > 20, "only {crashes} places to crash");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_child_opens_an_earlier_version_until_it_is_killed() {
+    let variable = |name: &str| std::env::var(format!("KARST_CRASH_{name}")).ok();
+    let Some(url) = variable("URL") else { return };
+    let number = variable("NUMBER").unwrap().parse().unwrap();
+    let moment =
+        if variable("MOMENT").unwrap() == "before" { Moment::Before } else { Moment::After };
+    let store = runtime::store::open(&url, &Options::default()).unwrap();
+    let store = Arc::new(CrashingStore::new(store.store, number, moment));
+    open(store, settings()).await.unwrap().close().await.unwrap();
+}
+
+/// Enough buckets for several writes.
+const EARLIER: u128 = 1_100;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_catalog_of_an_earlier_version_survives_every_crash_of_its_opening() {
+    let dir = TestDir::new();
+    let all = buckets(EARLIER);
+    let mut crashes = 0;
+    for moment in ["before", "after"] {
+        for number in 1.. {
+            let url = dir.join(&format!("{moment}-{number}")).display().to_string();
+            let store = runtime::store::open(&url, &Options::default()).unwrap().store;
+            earlier_version(&store, &all).await;
+            let log = dir.join("log");
+            let (_, survived) =
+                run_child(OPENING_CHILD, &url, &BTreeMap::new(), (number, moment), &log);
+            let catalog = open(Arc::clone(&store), settings()).await.unwrap();
+            let place = format!("{moment} operation {number}");
+            assert!(entries(&catalog).await == all, "{place}");
+            assert_eq!(position(&catalog).await, 7, "{place}");
+            std::fs::remove_dir_all(&url).unwrap();
+            if survived {
+                break;
+            }
+            crashes += 1;
+        }
+    }
     assert!(crashes > 20, "only {crashes} places to crash");
 }

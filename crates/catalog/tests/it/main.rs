@@ -4,4 +4,6 @@
 
 mod catalog;
 mod crash;
+mod earlier;
+mod summaries;
 mod support;

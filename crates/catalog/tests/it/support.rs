@@ -33,7 +33,7 @@ pub fn bucket(number: u128, first: i64, last: i64) -> BucketEntry {
         index,
         size: 1000,
         state: BucketState::Warm,
-        summary: BucketSummary {
+        summary: Arc::new(BucketSummary {
             rows: 10,
             raw_bytes: 900,
             first_time: EventTime(first),
@@ -46,7 +46,7 @@ pub fn bucket(number: u128, first: i64, last: i64) -> BucketEntry {
             fields: vec![],
             fields_complete: true,
             rules: vec![],
-        },
+        }),
     }
 }
 
@@ -85,4 +85,15 @@ pub fn ids(catalog: &Catalog) -> Vec<u128> {
         snapshot.buckets(&index("main")).iter().map(|bucket| bucket.id.0.as_u128()).collect();
     ids.sort_unstable();
     ids
+}
+
+/// All buckets of `main` with their summaries, by ID.
+pub async fn entries(catalog: &Catalog) -> Vec<BucketEntry> {
+    let snapshot = catalog.snapshot();
+    let mut headers: Vec<_> = snapshot.buckets(&index("main")).iter().collect();
+    headers.sort_by_key(|header| header.id);
+    let ids: Vec<_> = headers.iter().map(|header| header.id).collect();
+    let summaries = catalog.summaries(&ids).await.unwrap();
+    let both = headers.into_iter().zip(summaries);
+    both.map(|(header, summary)| header.with_summary(summary.unwrap())).collect()
 }

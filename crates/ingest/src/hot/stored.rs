@@ -14,7 +14,7 @@ use arrow::datatypes::TimestampMicrosecondType;
 use bucket::{BucketReader, GranuleSet};
 use foldhash::{HashMap, HashSet};
 use futures::TryStreamExt;
-use model::{BucketEntry, ErrorKind, EventTime, IndexName, JournalPosition, columns};
+use model::{BucketHeader, ErrorKind, EventTime, IndexName, JournalPosition, columns};
 use object_store::ObjectStore;
 
 use crate::Error;
@@ -42,7 +42,7 @@ impl StoredRecords {
     /// A bucket that may have them is out of reach.
     pub(crate) async fn find(
         store: &Arc<dyn ObjectStore>,
-        buckets: &[Arc<BucketEntry>],
+        buckets: &[Arc<BucketHeader>],
         wanted: &Arrivals,
     ) -> Result<Self, Error> {
         let mut found = Arrivals::default();
@@ -52,7 +52,7 @@ impl StoredRecords {
             if !wanted.iter().any(|time| inside(&time)) {
                 continue;
             }
-            let arrivals = match arrivals_of(store, entry).await {
+            let arrivals = match arrivals_of(store, &entry.path(), entry.size).await {
                 Ok(arrivals) => arrivals,
                 Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {
                     // What the journal has of it is better than what cannot be read.
@@ -68,18 +68,19 @@ impl StoredRecords {
     }
 }
 
-fn is_within(entry: &BucketEntry, time: EventTime) -> bool {
-    entry.summary.first_index_time <= time && time <= entry.summary.last_index_time
+fn is_within(entry: &BucketHeader, time: EventTime) -> bool {
+    entry.first_index_time <= time && time <= entry.last_index_time
 }
 
 /// The arrival times of all events of a bucket.
 pub(crate) async fn arrivals_of(
     store: &Arc<dyn ObjectStore>,
-    entry: &BucketEntry,
+    path: &str,
+    size: u64,
 ) -> Result<HashSet<i64>, Error> {
     let failed = |error: bucket::Error| Error::Bucket(Arc::new(error));
-    let path = object_store::path::Path::from(entry.path.as_str());
-    let reader = BucketReader::open(Arc::clone(store), &path, entry.size).await.map_err(failed)?;
+    let path = object_store::path::Path::from(path);
+    let reader = BucketReader::open(Arc::clone(store), &path, size).await.map_err(failed)?;
     let all = GranuleSet::all(reader.granules());
     let rows = reader.read(&[columns::INDEX_TIME], &all, BATCH_ROWS).await.map_err(failed)?;
     rows.try_fold(HashSet::default(), |mut arrivals: HashSet<i64>, batch| async move {

@@ -296,7 +296,7 @@ impl Job {
                 path: rolled.path.clone(),
                 size: written.bytes.len() as u64,
                 state: BucketState::Warm,
-                summary: written.summary,
+                summary: Arc::new(written.summary),
             });
             match uploader.spool.write(&rolled.path, &written.bytes) {
                 Ok(()) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bucket::BucketReader;
 use futures::{StreamExt, TryStreamExt};
-use model::{BucketEntry, BucketId, BucketState, IndexName, TimeRange};
+use model::{BucketEntry, BucketHeader, BucketId, BucketState, IndexName, TimeRange};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
@@ -75,10 +75,10 @@ impl Archive {
     pub(super) async fn keep(
         &self,
         own: &Arc<dyn ObjectStore>,
-        bucket: &BucketEntry,
+        bucket: &BucketHeader,
         threshold: u64,
     ) -> Result<(), Error> {
-        let from = Path::from(bucket.path.as_str());
+        let from = Path::from(bucket.path());
         let day = from.parts().nth(2);
         let day = day.as_ref().map_or("undated", AsRef::as_ref);
         let to = self.below(&format!("{}/{day}/{}.parquet", bucket.index, bucket.id));
@@ -163,7 +163,7 @@ async fn read_end(
         index,
         size: meta.size,
         state: BucketState::Frozen,
-        summary: reader.summary().clone(),
+        summary: Arc::new(reader.summary().clone()),
     };
     Ok(Found { entry, at: path })
 }

@@ -11,7 +11,7 @@ use bucket::BucketReader;
 use catalog::Commit;
 use foldhash::HashMap;
 use futures::{StreamExt, TryStreamExt};
-use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName};
+use model::{BucketEntry, BucketHeader, BucketId, BucketState, EventTime, IndexName};
 use object_store::path::Path;
 use runtime::metrics as names;
 
@@ -52,7 +52,7 @@ impl Lifecycle {
 
     /// What to join in an index now. Buckets that are hot, or were a moment ago, are left out: a
     /// search may hold them as hot, and would meet their events in the joined bucket again.
-    fn groups(&self, index: &IndexName) -> Vec<Vec<Arc<BucketEntry>>> {
+    fn groups(&self, index: &IndexName) -> Vec<Vec<Arc<BucketHeader>>> {
         let snapshot = self.catalog.snapshot();
         let settings = &self.settings.lifecycle;
         let mut seen = self.seen.lock();
@@ -80,7 +80,7 @@ impl Lifecycle {
         plan(&warm, limits)
     }
 
-    async fn join_one(self: &Arc<Self>, group: Vec<Arc<BucketEntry>>) {
+    async fn join_one(self: &Arc<Self>, group: Vec<Arc<BucketHeader>>) {
         let began = Instant::now();
         let Some(index) = group.first().map(|bucket| bucket.index.clone()) else { return };
         let outcome = match self.join(&index, &group).await {
@@ -102,9 +102,9 @@ impl Lifecycle {
     }
 
     /// All rows of a bucket, with the fields that were sent along with them.
-    async fn rows(&self, entry: &BucketEntry) -> Result<Vec<RecordBatch>, Error> {
+    async fn rows(&self, entry: &BucketHeader) -> Result<Vec<RecordBatch>, Error> {
         let failed = |error: bucket::Error| Error::Bucket(Arc::new(error));
-        let path = Path::from(entry.path.as_str());
+        let path = Path::from(entry.path());
         let reader = BucketReader::open(Arc::clone(&self.store), &path, entry.size).await;
         let rows = reader.map_err(failed)?.read_rows(BATCH_ROWS).await.map_err(failed)?;
         rows.try_collect().await.map_err(failed)
@@ -113,10 +113,10 @@ impl Lifecycle {
     async fn join(
         self: &Arc<Self>,
         index: &IndexName,
-        group: &[Arc<BucketEntry>],
+        group: &[Arc<BucketHeader>],
     ) -> Result<BucketEntry, Error> {
         let id = BucketId(runtime::random::time_ordered_uuid());
-        let last = group.iter().map(|bucket| bucket.summary.last_time).max();
+        let last = group.iter().map(|bucket| bucket.last_time).max();
         let path = id.object_path(index, &day_of(last.unwrap_or(EventTime(0)).0));
         let _note = self.begin(path.clone()).await?;
         let mut batches = Vec::new();
@@ -130,8 +130,8 @@ impl Lifecycle {
                 .map_err(|error| Error::Bucket(Arc::new(error)))
         });
         let written = work.await.unwrap_or(Err(Error::Abandoned))?;
-        let sum = |of: fn(&BucketEntry) -> u64| group.iter().map(|bucket| of(bucket)).sum::<u64>();
-        let expected = (sum(|b| b.summary.rows), sum(|b| b.summary.raw_bytes));
+        let sum = |of: fn(&BucketHeader) -> u64| group.iter().map(|bucket| of(bucket)).sum::<u64>();
+        let expected = (sum(|b| b.rows), sum(|b| b.raw_bytes));
         let found = (written.summary.rows, written.summary.raw_bytes);
         if expected != found {
             return Err(Error::Merge { path, expected, found });
@@ -140,14 +140,14 @@ impl Lifecycle {
         let content = Content::Memory(written.bytes);
         let threshold = self.settings.multipart_threshold;
         put(self.store.as_ref(), &path, &content, size, threshold).await?;
-        let summary = written.summary;
+        let summary = Arc::new(written.summary);
         let state = BucketState::Warm;
         let entry = BucketEntry { id, index: index.clone(), path, size, state, summary };
         let ids: Vec<_> = group.iter().map(|bucket| bucket.id).collect();
         self.commit(Commit {
             expect: ids.clone(),
             remove: ids,
-            discard: group.iter().map(|bucket| self.discarded(&bucket.path)).collect(),
+            discard: group.iter().map(|bucket| self.discarded(&bucket.path())).collect(),
             forget: vec![entry.path.clone()],
             add: vec![entry.clone()],
             ..Commit::default()

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use model::BucketEntry;
+use model::BucketHeader;
 
 /// What a merge may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +21,14 @@ pub(crate) struct MergeLimits {
 
 /// Groups to join, each in the order of time. The buckets are those that may be merged.
 pub(crate) fn plan(
-    buckets: &[Arc<BucketEntry>],
+    buckets: &[Arc<BucketHeader>],
     limits: MergeLimits,
-) -> Vec<Vec<Arc<BucketEntry>>> {
-    let small = |bucket: &&Arc<BucketEntry>| bucket.summary.raw_bytes < limits.max_bytes / 2;
+) -> Vec<Vec<Arc<BucketHeader>>> {
+    let small = |bucket: &&Arc<BucketHeader>| bucket.raw_bytes < limits.max_bytes / 2;
     let mut candidates: Vec<_> = buckets.iter().filter(small).cloned().collect();
-    candidates.sort_by_key(|bucket| (bucket.summary.last_time, bucket.id));
+    candidates.sort_by_key(|bucket| (bucket.last_time, bucket.id));
     let mut groups = Vec::new();
-    let mut run: Vec<Arc<BucketEntry>> = Vec::new();
+    let mut run: Vec<Arc<BucketHeader>> = Vec::new();
     for bucket in candidates {
         if !run.is_empty() && !fits(&run, &bucket, limits) {
             settle(&run, limits, &mut groups);
@@ -40,25 +40,28 @@ pub(crate) fn plan(
     groups
 }
 
-fn bytes(run: &[Arc<BucketEntry>]) -> u64 {
-    run.iter().map(|bucket| bucket.summary.raw_bytes).sum()
+fn bytes(run: &[Arc<BucketHeader>]) -> u64 {
+    run.iter().map(|bucket| bucket.raw_bytes).sum()
 }
 
-fn fits(run: &[Arc<BucketEntry>], next: &BucketEntry, limits: MergeLimits) -> bool {
-    let first = run.iter().map(|bucket| bucket.summary.first_time).min();
-    let last = run.iter().map(|bucket| bucket.summary.last_time).max();
+fn fits(run: &[Arc<BucketHeader>], next: &BucketHeader, limits: MergeLimits) -> bool {
+    let first = run.iter().map(|bucket| bucket.first_time).min();
+    let last = run.iter().map(|bucket| bucket.last_time).max();
     let (Some(first), Some(last)) = (first, last) else { return true };
-    let summary = &next.summary;
-    let span = last.max(summary.last_time).0.saturating_sub(first.min(summary.first_time).0);
-    bytes(run) + summary.raw_bytes <= limits.max_bytes && span <= limits.max_span
+    let span = last.max(next.last_time).0.saturating_sub(first.min(next.first_time).0);
+    bytes(run) + next.raw_bytes <= limits.max_bytes && span <= limits.max_span
 }
 
 /// Takes the run if it is worth it; otherwise what lies on both sides of its largest member may be.
-fn settle(run: &[Arc<BucketEntry>], limits: MergeLimits, groups: &mut Vec<Vec<Arc<BucketEntry>>>) {
+fn settle(
+    run: &[Arc<BucketHeader>],
+    limits: MergeLimits,
+    groups: &mut Vec<Vec<Arc<BucketHeader>>>,
+) {
     let total = bytes(run);
-    let largest = run.iter().enumerate().max_by_key(|(_, bucket)| bucket.summary.raw_bytes);
+    let largest = run.iter().enumerate().max_by_key(|(_, bucket)| bucket.raw_bytes);
     let Some((at, largest)) = largest.filter(|_| run.len() > 1) else { return };
-    if total < largest.summary.raw_bytes.saturating_mul(2) {
+    if total < largest.raw_bytes.saturating_mul(2) {
         settle(&run[..at], limits, groups);
         settle(&run[at + 1..], limits, groups);
     } else if run.len() >= limits.min_buckets || total >= limits.max_bytes / 2 {
@@ -110,11 +113,11 @@ mod tests {
         assert_eq!(planned(&buckets), [[3, 4, 5, 6, 7, 8]]);
     }
 
-    fn sized(id: u128, second: i64, raw: u64) -> Arc<BucketEntry> {
+    fn sized(id: u128, second: i64, raw: u64) -> Arc<BucketHeader> {
         bucket(id, second, second, raw)
     }
 
-    fn planned(buckets: &[Arc<BucketEntry>]) -> Vec<Vec<u128>> {
+    fn planned(buckets: &[Arc<BucketHeader>]) -> Vec<Vec<u128>> {
         let groups = plan(buckets, LIMITS);
         groups.iter().map(|group| group.iter().map(|b| b.id.0.as_u128()).collect()).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{BucketEntry, BucketState, EventTime};
+use model::{BucketHeader, BucketState, EventTime};
 
 use crate::Keep;
 
@@ -24,18 +24,18 @@ impl Reason {
 
 /// The buckets to freeze, oldest first. Thawed ones neither count nor go.
 pub(crate) fn due<'a>(
-    buckets: impl Iterator<Item = &'a Arc<BucketEntry>>,
+    buckets: impl Iterator<Item = &'a Arc<BucketHeader>>,
     now: EventTime,
     keep: Keep,
-) -> Vec<(Arc<BucketEntry>, Reason)> {
+) -> Vec<(Arc<BucketHeader>, Reason)> {
     let period = i64::try_from(keep.period.as_micros()).unwrap_or(i64::MAX);
     let border = now.0.saturating_sub(period);
     let mut warm: Vec<_> = buckets.filter(|b| b.state == BucketState::Warm).collect();
-    warm.sort_by_key(|bucket| (bucket.summary.last_time, bucket.id));
+    warm.sort_by_key(|bucket| (bucket.last_time, bucket.id));
     let mut total: u64 = warm.iter().map(|bucket| bucket.size).sum();
     let mut due = Vec::new();
     for bucket in warm {
-        let reason = if bucket.summary.last_time.0 < border {
+        let reason = if bucket.last_time.0 < border {
             Reason::Age
         } else if keep.total > 0 && total > keep.total {
             Reason::Size
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(frozen(&buckets, 1_000_000, Keep { period: HOUR, total: 500 }), []);
     }
 
-    fn frozen(buckets: &[Arc<BucketEntry>], now: i64, keep: Keep) -> Vec<(u128, Reason)> {
+    fn frozen(buckets: &[Arc<BucketHeader>], now: i64, keep: Keep) -> Vec<(u128, Reason)> {
         let due = due(buckets.iter(), EventTime(now * 1_000_000), keep);
         due.iter().map(|(bucket, reason)| (bucket.id.0.as_u128(), *reason)).collect()
     }

@@ -113,7 +113,7 @@ async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketEntry, deep: bool) 
         Ok(reader) => reader,
         Err(error) => return problem(chain(&error)),
     };
-    if *reader.summary() != entry.summary {
+    if *reader.summary() != *entry.summary {
         return problem(format!("object {path} has another summary than the catalog"));
     }
     if !deep {

@@ -196,7 +196,8 @@ async fn end_of(
     let id = uuid::Uuid::parse_str(id).map(BucketId).map_err(|_| no_bucket())?;
     let reader = BucketReader::open(Arc::clone(store), path, meta.size).await;
     let reader = reader.map_err(|error| format!("{path}: {}", chain(&error)))?;
-    let (path, size, summary) = (path.to_string(), meta.size, reader.summary().clone());
+    let (path, size) = (path.to_string(), meta.size);
+    let summary = Arc::new(reader.summary().clone());
     Ok(BucketEntry { id, index, path, size, state, summary })
 }
 
@@ -224,7 +225,7 @@ async fn without_parts(
         if parts.is_empty() {
             continue;
         }
-        let arrivals = match arrivals_of(store, &all[whole]).await {
+        let arrivals = match arrivals_of(store, &all[whole].path, all[whole].size).await {
             Ok(arrivals) => arrivals,
             Err(error) if error.kind() == model::ErrorKind::Corrupt => {
                 rebuilt.damage.push(error.to_string());

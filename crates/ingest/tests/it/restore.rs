@@ -90,7 +90,7 @@ async fn a_check_names_what_is_missing_and_what_is_damaged() {
     let store = local(data.path());
     assert_eq!(check(&store, "catalog", true).await.unwrap().problems, Vec::<String>::new());
     let snapshot = setup.catalog.snapshot();
-    let paths: Vec<_> = snapshot.buckets(&main_index()).iter().map(|b| b.path.clone()).collect();
+    let paths: Vec<_> = snapshot.buckets(&main_index()).iter().map(|b| b.path()).collect();
     let object = |at: usize| data.path().join("store").join(&paths[at]);
     fs::remove_file(object(0)).unwrap();
     let mut bytes = fs::read(object(1)).unwrap();

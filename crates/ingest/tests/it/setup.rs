@@ -132,21 +132,22 @@ impl Setup {
         let hot = self.ingest.hot().snapshot(&indexes(), &TimeRange::ALL);
         let stored = self.catalog.snapshot();
         let mut rows = Vec::new();
-        let mut entries: Vec<_> = stored.overlapping(&[], &TimeRange::ALL).cloned().collect();
+        let all = stored.overlapping(&[], &TimeRange::ALL);
+        let mut objects: Vec<_> = all.map(|bucket| (bucket.path(), bucket.size)).collect();
         let only_hot = |hot: &&HotBucket| !stored.contains(&hot.index, hot.id);
         for bucket in hot.iter().filter(only_hot) {
             if let Some(entry) = &bucket.stored {
-                entries.push(Arc::clone(entry));
+                objects.push((entry.path.clone(), entry.size));
                 continue;
             }
             let count = rows.len();
             bucket.batches.iter().for_each(|batch| collect(batch, &mut rows));
             assert_eq!((rows.len() - count) as u64, bucket.rows);
         }
-        for entry in &entries {
-            let path = object_store::path::Path::from(entry.path.as_str());
+        for (path, size) in objects {
+            let path = object_store::path::Path::from(path);
             let store = self.ingest.readable(Arc::clone(&self.store));
-            let reader = BucketReader::open(store, &path, entry.size).await.unwrap();
+            let reader = BucketReader::open(store, &path, size).await.unwrap();
             let all = reader.granules_in(&TimeRange::ALL);
             let columns = ["_time", "_indextime", "_raw"];
             let stream = reader.read(&columns, &all, 8192).await.unwrap();

@@ -226,7 +226,23 @@ async fn source_fields(
     if names.is_empty() && required.patterns.is_empty() && !required.merges {
         return Ok(Vec::new());
     }
-    let mut known = env.context.source.fields(indexes, range).await?;
+    let source = &env.context.source;
+    // The names of all fields are only found where they matter: that takes long over many buckets. Of names
+    // in lists (`a{}.b`), fields that are not known have several values.
+    let is_plain = required.patterns.is_empty() && names.iter().all(|name| !name.contains("{}"));
+    if is_plain && !(required.merges && source.has_summary_rows(indexes, range).await?) {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        let several = source.several(&asked, indexes, range).await?;
+        let field = |name: &String| {
+            let multivalue = several.contains(name);
+            SourceField { name: name.clone(), multivalue }
+        };
+        return Ok(names.into_iter().map(field).collect());
+    }
+    let mut known = source.fields(indexes, range).await?;
     known.sort_by(|a, b| a.name.cmp(&b.name));
     let several = |name: &str| {
         let found = known.binary_search_by(|field| field.name.as_str().cmp(name));

@@ -28,7 +28,7 @@ use exprs::Typed;
 use exprs::kernel::text;
 use exprs::types::ValueType;
 use frames::Frame;
-use model::columns::ORIGIN_AND_INDEX;
+use model::columns::{ORIGIN_AND_INDEX, SUMMARY_VERSION};
 use spl::Span;
 use spl::ast::{
     BinOptions, BinSpan, ChartCommand, Command, Spanned, StatsArgument, StatsBy, StatsCall,
@@ -43,7 +43,7 @@ use crate::Error;
 use crate::subsearch::quoted;
 
 /// The field that every row of a summary has.
-pub(crate) const VERSION: &str = "psrsvd_v";
+pub(crate) const VERSION: &str = SUMMARY_VERSION;
 const COUNT: &str = "psrsvd_gc";
 /// Stands for a missing value of a field that makes series.
 const MISSING: &str = "\u{1}";

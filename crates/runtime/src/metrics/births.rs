@@ -58,6 +58,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     ),
     (MERGES, &[("outcome", &["done", "failed"])]),
     (CATALOG_COMMITS, &[("outcome", &["done", "failed"])]),
+    (CATALOG_SUMMARIES, &[("from", &["memory", "store"])]),
     (STORE_REQUESTS, &[("operation", &["get", "head", "put", "post", "delete"])]),
     (
         STORE_ERRORS,

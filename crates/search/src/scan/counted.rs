@@ -20,9 +20,10 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use model::{BucketEntry, columns};
+use model::columns;
 
 use super::exec::BucketScanExec;
+use super::unit::Stored;
 
 /// Takes buckets whose rows the catalog has counted out of the scan below a partial count.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ fn without_counted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
     let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let Some(keys) = counts_by(aggregate) else { return Ok(None) };
     let Some(scan) = scan_below(aggregate.input()) else { return Ok(None) };
-    let Some((rest, counted)) = scan.split_counted(|entry| groups(entry, &keys).is_some()) else {
+    let Some((rest, counted)) = scan.split_counted(|stored| groups(stored, &keys).is_some()) else {
         return Ok(None);
     };
     let batch = partial(&node.schema(), &counted, &keys)?;
@@ -111,16 +112,16 @@ fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&BucketScanExec> {
 }
 
 /// The groups of a bucket's rows and how many rows each has, if the summary says so.
-fn groups<'a>(entry: &'a BucketEntry, keys: &[String]) -> Option<Vec<(Vec<&'a str>, u64)>> {
-    let mut groups: Vec<(Vec<&str>, u64)> = vec![(Vec::new(), entry.summary.rows)];
+fn groups<'a>(stored: &'a Stored, keys: &[String]) -> Option<Vec<(Vec<&'a str>, u64)>> {
+    let mut groups: Vec<(Vec<&str>, u64)> = vec![(Vec::new(), stored.header.rows)];
     let mut is_split = false;
     for key in keys {
         let values = match key.as_str() {
-            columns::HOST => &entry.summary.hosts,
-            columns::SOURCE => &entry.summary.sources,
-            columns::SOURCETYPE => &entry.summary.sourcetypes,
+            columns::HOST => &stored.summary.as_deref()?.hosts,
+            columns::SOURCE => &stored.summary.as_deref()?.sources,
+            columns::SOURCETYPE => &stored.summary.as_deref()?.sourcetypes,
             columns::INDEX => {
-                groups.iter_mut().for_each(|(group, _)| group.push(entry.index.as_str()));
+                groups.iter_mut().for_each(|(group, _)| group.push(stored.header.index.as_str()));
                 continue;
             }
             _ => return None,
@@ -142,16 +143,12 @@ fn groups<'a>(entry: &'a BucketEntry, keys: &[String]) -> Option<Vec<(Vec<&'a st
         }
     }
     let counted: u64 = groups.iter().map(|(_, rows)| rows).sum();
-    (counted == entry.summary.rows).then_some(groups)
+    (counted == stored.header.rows).then_some(groups)
 }
 
 /// The state of a partial count of these buckets.
-fn partial(
-    schema: &SchemaRef,
-    entries: &[Arc<BucketEntry>],
-    keys: &[String],
-) -> Result<RecordBatch> {
-    let rows: Vec<_> = entries.iter().filter_map(|entry| groups(entry, keys)).flatten().collect();
+fn partial(schema: &SchemaRef, buckets: &[Stored], keys: &[String]) -> Result<RecordBatch> {
+    let rows: Vec<_> = buckets.iter().filter_map(|stored| groups(stored, keys)).flatten().collect();
     let count = |(_, rows): &(Vec<&str>, u64)| i64::try_from(*rows).unwrap_or(i64::MAX);
     let counts: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(count)));
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
@@ -167,24 +164,21 @@ fn partial(
 impl BucketScanExec {
     /// This scan without the buckets whose rows all match, lie in the range, and pass the test; and
     /// those. `None` if there are none, or if somebody wants to see when their events were.
-    fn split_counted(
-        &self,
-        test: impl Fn(&BucketEntry) -> bool,
-    ) -> Option<(Self, Vec<Arc<BucketEntry>>)> {
+    fn split_counted(&self, test: impl Fn(&Stored) -> bool) -> Option<(Self, Vec<Stored>)> {
         let scan = self.scan();
         if scan.report.timeline().is_some() || scan.limit.is_some() {
             return None;
         }
-        let all_match = |entry: &BucketEntry| {
-            let (first, last) = (entry.summary.first_time, entry.summary.last_time);
+        let all_match = |stored: &Stored| {
+            let (first, last) = (stored.header.first_time, stored.header.last_time);
             scan.range.earliest <= first
                 && last < scan.range.latest
-                && scan.pruning.countable(entry).is_some_and(|how| how.word.is_none())
-                && test(entry)
+                && scan.pruning.countable(stored.known()).is_some_and(|how| how.word.is_none())
+                && test(stored)
         };
         let (rest, counted) = scan.queue.without(all_match)?;
         let report = &scan.report;
-        let rows: u64 = counted.iter().map(|entry| entry.summary.rows).sum();
+        let rows: u64 = counted.iter().map(|stored| stored.header.rows).sum();
         report.events_matched.fetch_add(rows, Relaxed);
         report.buckets_counted.fetch_add(counted.len() as u64, Relaxed);
         report.buckets_searched.fetch_add(counted.len() as u64, Relaxed);

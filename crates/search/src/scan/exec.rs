@@ -30,14 +30,14 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use model::{BucketEntry, EventTime, IndexName, TimeRange};
+use model::{BucketHeader, EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
 
 use super::count::{self, Counted};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
 use super::slice::Slices;
-use super::unit::{FieldPlace, Opened, StoredPart, Unit, span_of, span_of_granules};
+use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of, span_of_granules};
 use super::wanted::Wanted;
 use super::work::{Origin, Output, Undecided, Work};
 use crate::control::ScanControl;
@@ -99,8 +99,8 @@ impl Scan {
                 let batches = batches.filter(overlaps);
                 batches.map(|batch| Opened::Hot(hot.index.clone(), batch)).collect()
             }
-            Unit::Stored(entry) => match self.open_stored(&entry).await {
-                Err(error) if self.goes_on_without(&entry, &error).await => Vec::new(),
+            Unit::Stored(stored) => match self.open_stored(&stored).await {
+                Err(error) if self.goes_on_without(&stored.header, &error).await => Vec::new(),
                 opened => opened?,
             },
         };
@@ -111,47 +111,55 @@ impl Scan {
     }
 
     /// Whether the search may leave out a bucket of which it has no row yet.
-    async fn goes_on_without(&self, entry: &BucketEntry, error: &DataFusionError) -> bool {
-        if !self.is_damaged(entry, error).await || !self.allow_partial {
+    async fn goes_on_without(&self, header: &BucketHeader, error: &DataFusionError) -> bool {
+        if !self.is_damaged(header, error).await || !self.allow_partial {
             return false;
         }
         let known = quarantined(&self.quarantine.snapshot());
-        known.get(&entry.id).is_some_and(|bucket| {
+        known.get(&header.id).is_some_and(|bucket| {
             self.report.leave_out(bucket);
             true
         })
     }
 
     /// Whether the bucket is damaged, and in quarantine now.
-    async fn is_damaged(&self, entry: &BucketEntry, error: &DataFusionError) -> bool {
+    async fn is_damaged(&self, header: &BucketHeader, error: &DataFusionError) -> bool {
         let DataFusionError::External(error) = error.find_root() else { return false };
         match error.downcast_ref::<crate::Error>() {
-            Some(error) => self.quarantine.confirm(entry, error).await,
+            Some(error) => self.quarantine.confirm(header, error).await,
             None => false,
         }
     }
 
-    async fn open_stored(&self, entry: &Arc<BucketEntry>) -> Result<Vec<Opened>> {
+    async fn open_stored(&self, stored: &Stored) -> Result<Vec<Opened>> {
+        let header = &stored.header;
         let timer = self.report.times.during(Phase::Open);
-        let reader = self.readers.open(entry, &self.store).await?;
+        let reader = self.readers.open(header, &self.store).await?;
         drop(timer);
+        let summary = reader.summary();
+        let known = Known { header, summary: Some(summary) };
+        let rules_hold = self.work.rules_hold(&summary.rules);
+        // Planning has not read the summaries of all buckets.
+        if stored.summary.is_none() && self.pruning.excludes(known, rules_hold) {
+            self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
+            return Ok(Vec::new());
+        }
         self.report.granules_considered.fetch_add(reader.granules() as u64, Relaxed);
         if self.work.only_counts()
-            && let Some(countable) = self.pruning.countable(entry)
+            && let Some(countable) = self.pruning.countable(known)
         {
             let timeline = self.report.timeline();
             let timer = self.report.times.during(Phase::Terms);
             let counted = count::count(&reader, &self.range, countable, timeline.as_ref()).await;
             drop(timer);
-            let counted = counted.map_err(|error| unreadable(entry, &error))?;
+            let counted = counted.map_err(|error| unreadable(header, &error))?;
             let rows = self.note_counted(&counted);
-            let mut parts = self.pieces(entry, &reader, &counted.rest, false);
+            let mut parts = self.pieces(header, &reader, &counted.rest, false);
             parts.extend((rows > 0).then_some(Opened::Counted(rows)));
             return Ok(parts);
         }
         let mut granules = reader.granules_in(&self.range);
-        let rules_hold = self.work.rules_hold(&entry.summary);
-        let place = |name: &str| FieldPlace::of(name, &entry.summary, rules_hold);
+        let place = |name: &str| FieldPlace::of(name, summary, rules_hold);
         let before = granules.len();
         self.work.prune_by_bounds(&reader, &place, &mut granules);
         self.report.granules_pruned_by_bounds.fetch_add((before - granules.len()) as u64, Relaxed);
@@ -161,7 +169,7 @@ impl Scan {
             let timer = self.report.times.during(Phase::Terms);
             let found = reader.find_rows(&terms).await;
             drop(timer);
-            let found = found.map_err(|error| unreadable(entry, &error))?;
+            let found = found.map_err(|error| unreadable(header, &error))?;
             // Both numbers are of the whole bucket, before time and bounds remove granules.
             sparse = found.rows <= found.granules.len() as u64 * SPARSE_ROWS;
             granules.intersect(&found.granules);
@@ -169,7 +177,7 @@ impl Scan {
         if granules.is_empty() {
             self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
         }
-        Ok(self.pieces(entry, &reader, &granules, sparse))
+        Ok(self.pieces(header, &reader, &granules, sparse))
     }
 
     /// Granules to read, cut into pieces, newest first. Where the newest rows may be enough for a sort above,
@@ -177,7 +185,7 @@ impl Scan {
     /// and one that needs all still reads large pieces.
     fn pieces(
         &self,
-        entry: &Arc<BucketEntry>,
+        header: &Arc<BucketHeader>,
         reader: &Arc<BucketReader>,
         granules: &GranuleSet,
         sparse: bool,
@@ -191,8 +199,8 @@ impl Scan {
             let (older, newest) = rest.split_at(rest.len().saturating_sub(size));
             let mut part = GranuleSet::none(granules.granules());
             newest.iter().for_each(|granule| part.insert(*granule));
-            let (entry, reader) = (Arc::clone(entry), Arc::clone(reader));
-            pieces.push(Opened::Stored(StoredPart { entry, reader, granules: part, sparse }));
+            let (header, reader) = (Arc::clone(header), Arc::clone(reader));
+            pieces.push(Opened::Stored(StoredPart { header, reader, granules: part, sparse }));
             (rest, size) = (older, (size * 2).min(PIECE_GRANULES));
         }
         pieces
@@ -238,7 +246,8 @@ impl Scan {
             Opened::Stored(part) => {
                 let span = span_of_granules(&part.reader, &part.granules);
                 let inside = span.is_some_and(|span| self.is_inside(span));
-                let undecided = self.work.undecided(&part.entry.index, Some(&part.entry), inside);
+                let known = Known { header: &part.header, summary: Some(part.reader.summary()) };
+                let undecided = self.work.undecided(&part.header.index, Some(known), inside);
                 let Some(undecided) = undecided else { return Ok(stream::empty().boxed()) };
                 self.stored_rows(part, undecided).await?
             }
@@ -255,23 +264,23 @@ impl Scan {
         part: StoredPart,
         mut undecided: Undecided,
     ) -> Result<Rows> {
-        let StoredPart { entry, reader, granules, sparse } = part;
-        let rules_hold = self.work.rules_hold(&entry.summary);
-        let summary = Arc::clone(&entry);
-        let place = move |name: &str| FieldPlace::of(name, &summary.summary, rules_hold);
+        let StoredPart { header, reader, granules, sparse } = part;
+        let rules_hold = self.work.rules_hold(&reader.summary().rules);
+        let of = Arc::clone(&reader);
+        let place = move |name: &str| FieldPlace::of(name, of.summary(), rules_hold);
         let mut test = None;
-        if sparse && let Some((early, rest)) = self.work.early(&entry.index, &place, &undecided) {
+        if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &undecided) {
             (test, undecided) = (Some(early), rest);
         }
         // After the test has its filters: a column that only the test reads is not read for the output too.
         let columns = self.work.stored_columns(&place, &undecided);
         let rows = reader.read_where(&columns, &granules, self.batch_rows, test).await;
-        let rows = rows.map_err(|error| unreadable(&entry, &error))?;
+        let rows = rows.map_err(|error| unreadable(&header, &error))?;
         let rows = self.report.times.reading(rows);
-        let index: IndexName = entry.index.clone();
+        let index: IndexName = header.index.clone();
         let gate = Arc::clone(&self);
         let process = move |batch: std::result::Result<RecordBatch, bucket::Error>| {
-            let batch = batch.map_err(|error| unreadable(&entry, &error))?;
+            let batch = batch.map_err(|error| unreadable(&header, &error))?;
             self.work
                 .process(batch, &Origin { index: &index, place: &place, undecided: &undecided })
         };
@@ -323,26 +332,26 @@ impl Scan {
     /// The rows of a piece; none if its bucket turns out to be damaged and nothing of it was handed on.
     async fn rows_or_none(self: &Arc<Self>, piece: &Piece) -> Result<Rows> {
         let rows = Arc::clone(self).rows(piece.opened.clone()).await;
-        let Opened::Stored(StoredPart { entry, .. }) = &piece.opened else { return rows };
+        let Opened::Stored(StoredPart { header, .. }) = &piece.opened else { return rows };
         match rows {
             // Only if the piece is the whole bucket: rows of its other pieces may be in the result already,
             // and the message says that all events of the bucket are missing.
-            Err(error) if piece.alone && self.goes_on_without(entry, &error).await => {
+            Err(error) if piece.alone && self.goes_on_without(header, &error).await => {
                 Ok(stream::empty().boxed())
             }
             Err(error) => {
-                self.is_damaged(entry, &error).await;
+                self.is_damaged(header, &error).await;
                 Err(error)
             }
             Ok(rows) => {
                 // Rows of the bucket may have left the scan already: this search fails, and the quarantine
                 // makes the next one leave the bucket out.
-                let (scan, entry) = (Arc::clone(self), Arc::clone(entry));
+                let (scan, header) = (Arc::clone(self), Arc::clone(header));
                 let checked = rows.then(move |batch| {
-                    let (scan, entry) = (Arc::clone(&scan), Arc::clone(&entry));
+                    let (scan, header) = (Arc::clone(&scan), Arc::clone(&header));
                     async move {
                         if let Err(error) = &batch {
-                            scan.is_damaged(&entry, error).await;
+                            scan.is_damaged(&header, error).await;
                         }
                         batch
                     }
@@ -377,8 +386,8 @@ async fn ready<T>(value: Option<T>) -> Result<Option<T>> {
     Ok(value)
 }
 
-pub(super) fn unreadable(entry: &BucketEntry, error: &bucket::Error) -> DataFusionError {
-    DataFusionError::External(Box::new(crate::Error::unreadable(entry, error)))
+pub(super) fn unreadable(header: &BucketHeader, error: &bucket::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(crate::Error::unreadable(header, error)))
 }
 
 /// Reads events of hot and stored buckets.

@@ -9,10 +9,11 @@ use bucket::{MAX_TERM_BYTES, TermQuery};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use exprs::predicate::{Breakers, FieldValue, Leaf, RegexTest, TermPattern, leaf};
-use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
+use model::{EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{ComparisonOperator, WordPattern};
 
 use super::FIXED;
+use super::unit::Known;
 
 /// A filter, as far as it can be decided without rows.
 #[derive(Debug, Clone)]
@@ -72,15 +73,26 @@ impl Pruning {
     }
 
     /// How rows of this bucket can be counted without reading them, apart from the range.
-    pub(super) fn countable(&self, entry: &BucketEntry) -> Option<&Countable> {
+    pub(super) fn countable(&self, bucket: Known<'_>) -> Option<&Countable> {
         self.countable.as_ref().filter(|countable| {
-            countable.names.iter().all(|(column, test)| metadata(entry, column, test, Rows::All))
+            let all = |(column, test)| metadata(bucket, column, test, Rows::All) == Some(true);
+            countable.names.iter().all(|(column, test)| all((column.as_str(), test)))
         })
     }
 
-    /// Whether no event of the bucket can match, by its summary alone.
-    pub(super) fn excludes(&self, entry: &BucketEntry, rules_hold: bool) -> bool {
-        !self.condition.may_hold(entry, rules_hold)
+    /// Whether buckets may be countable, apart from what is in them.
+    pub(super) fn counts_buckets(&self) -> bool {
+        self.countable.as_ref().is_some_and(|countable| countable.word.is_none())
+    }
+
+    /// Whether no event of the bucket can match, by what is known of it.
+    pub(super) fn excludes(&self, bucket: Known<'_>, rules_hold: bool) -> bool {
+        !self.condition.may_hold(bucket, rules_hold)
+    }
+
+    /// Whether summaries may exclude buckets that their headers do not.
+    pub(super) fn asks_summaries(&self) -> bool {
+        self.condition.asks_summaries()
     }
 
     /// What the term index is asked. Words of field values are in it as long as the rules that
@@ -128,17 +140,28 @@ impl Condition {
         Self::And(parts)
     }
 
-    fn may_hold(&self, entry: &BucketEntry, rules_hold: bool) -> bool {
+    fn may_hold(&self, bucket: Known<'_>, rules_hold: bool) -> bool {
         match self {
-            Self::And(parts) => parts.iter().all(|part| part.may_hold(entry, rules_hold)),
-            Self::Or(parts) => parts.iter().any(|part| part.may_hold(entry, rules_hold)),
+            Self::And(parts) => parts.iter().all(|part| part.may_hold(bucket, rules_hold)),
+            Self::Or(parts) => parts.iter().any(|part| part.may_hold(bucket, rules_hold)),
             Self::Field { name, .. } => {
-                let summary = &entry.summary;
-                !rules_hold || !summary.fields_complete || summary.field(name).is_some()
+                let may_have = bucket.summary.is_none_or(|summary| summary.field(name).is_some());
+                !rules_hold || !bucket.header.fields_complete || may_have
             }
-            Self::Metadata { column, test } => metadata(entry, column, test, Rows::Some),
+            Self::Metadata { column, test } => {
+                metadata(bucket, column, test, Rows::Some) != Some(false)
+            }
             Self::Raw(query) => *query != TermQuery::Nothing,
             Self::Any => true,
+        }
+    }
+
+    fn asks_summaries(&self) -> bool {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::asks_summaries),
+            Self::Field { .. } => true,
+            Self::Metadata { column, .. } => [columns::HOST, columns::SOURCE].contains(&&**column),
+            Self::Raw(_) | Self::Any => false,
         }
     }
 
@@ -182,8 +205,8 @@ impl NameTest {
     }
 
     /// Whether all events of a bucket pass.
-    pub(super) fn admits_all(&self, entry: &BucketEntry) -> bool {
-        metadata(entry, &self.column, &self.test, Rows::All)
+    pub(super) fn admits_all(&self, bucket: Known<'_>) -> bool {
+        metadata(bucket, &self.column, &self.test, Rows::All) == Some(true)
     }
 }
 
@@ -194,17 +217,28 @@ enum Rows {
     All,
 }
 
-fn metadata(entry: &BucketEntry, column: &str, test: &MetadataTest, rows: Rows) -> bool {
-    let admits = |value: &ValueCount| test.admits(&value.value);
-    let hold = |values: &[ValueCount]| match rows {
-        Rows::Some => values.iter().any(admits),
-        Rows::All => values.iter().all(admits),
-    };
+/// Whether the test holds for some rows of the bucket, or all of them; `None` if that is not known.
+fn metadata(bucket: Known<'_>, column: &str, test: &MetadataTest, rows: Rows) -> Option<bool> {
+    fn hold<'a>(
+        mut values: impl Iterator<Item = &'a str>,
+        test: &MetadataTest,
+        rows: Rows,
+    ) -> bool {
+        match rows {
+            Rows::Some => values.any(|value| test.admits(value)),
+            Rows::All => values.all(|value| test.admits(value)),
+        }
+    }
+    let of =
+        |values: &[ValueCount]| hold(values.iter().map(|known| known.value.as_str()), test, rows);
     match column {
-        columns::HOST => hold(&entry.summary.hosts),
-        columns::SOURCE => hold(&entry.summary.sources),
-        columns::SOURCETYPE => hold(&entry.summary.sourcetypes),
-        _ => test.admits(entry.index.as_str()),
+        columns::HOST => bucket.summary.map(|summary| of(&summary.hosts)),
+        columns::SOURCE => bucket.summary.map(|summary| of(&summary.sources)),
+        columns::SOURCETYPE => match &bucket.header.shape {
+            Some(shape) => Some(hold(shape.sourcetypes.iter().map(String::as_str), test, rows)),
+            None => bucket.summary.map(|summary| of(&summary.sourcetypes)),
+        },
+        _ => Some(test.admits(bucket.header.index.as_str())),
     }
 }
 

@@ -12,11 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use datafusion::error::{DataFusionError, Result};
-use model::BucketEntry;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::unit::{Opened, Unit};
+use super::unit::{Opened, Stored, Unit};
 
 /// Buckets that are opened or open and not taken yet, at most.
 const WINDOW: usize = 64;
@@ -141,14 +140,11 @@ impl Queue {
 
     /// A queue without the stored buckets that pass a test, and those; `None` if there are none. Only
     /// before anything was taken.
-    pub(super) fn without(
-        &self,
-        test: impl Fn(&BucketEntry) -> bool,
-    ) -> Option<(Self, Vec<Arc<BucketEntry>>)> {
+    pub(super) fn without(&self, test: impl Fn(&Stored) -> bool) -> Option<(Self, Vec<Stored>)> {
         let (mut taken, mut rest) = (Vec::new(), Vec::new());
         for unit in &self.units {
             match unit {
-                Unit::Stored(entry) if test(entry) => taken.push(Arc::clone(entry)),
+                Unit::Stored(stored) if test(stored) => taken.push(stored.clone()),
                 unit => rest.push(unit.clone()),
             }
         }

@@ -1,12 +1,13 @@
 //! The events table: what a plan sees of hot and stored buckets.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
 use bucket::HotBuckets;
-use catalog::Catalog;
+use catalog::{Catalog, Snapshot};
 use datafusion::catalog::Session;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::datasource::{TableProvider, TableType};
@@ -16,15 +17,16 @@ use datafusion::physical_plan::ExecutionPlan;
 use exprs::Typed;
 use exprs::kernel::truth;
 use knowledge::Knowledge;
-use model::{BucketEntry, EventTime, TimeRange, columns};
+use model::{EventTime, TimeRange, columns};
 use object_store::ObjectStore;
 use plan::{EventsRequest, ValueType};
 
+use super::FIXED;
 use super::exec::{BucketScanExec, Scan};
 use super::fields::sourcetypes_of;
 use super::prune::Pruning;
 use super::queue::Queue;
-use super::unit::Unit;
+use super::unit::{Known, Stored, Unit};
 use super::wanted::Wanted;
 use super::work::{Output, View, Work};
 use crate::control::ScanControl;
@@ -52,6 +54,8 @@ pub(crate) struct ScanContext {
     pub(crate) quarantine: Arc<Quarantine>,
     /// Whether the answer may miss damaged buckets.
     pub(crate) allow_partial: bool,
+    /// Maximum number of summaries that planning a scan reads.
+    pub(crate) plan_summaries: usize,
 }
 
 /// Events of some indexes and a time range, with chosen fields as columns.
@@ -93,7 +97,7 @@ impl EventsTable {
     }
 
     /// The buckets that may have matching events, newest first.
-    fn units(&self, pruning: &Pruning) -> Result<Vec<Unit>> {
+    async fn units(&self, pruning: &Pruning, reads_summaries: bool) -> Result<Vec<Unit>> {
         let report = &self.context.report;
         let range = pruning.range.intersect(&self.request.range);
         let indexes = &self.request.indexes;
@@ -102,17 +106,17 @@ impl EventsTable {
         let stored = self.context.catalog.snapshot();
         let quarantined = quarantined(&stored);
         let mut units = Vec::new();
-        let all = indexes.iter().flat_map(|index| stored.buckets(index).iter());
-        for entry in all.filter(|entry| entry.state.is_searchable()) {
-            report.buckets_considered.fetch_add(1, Relaxed);
-            if !entry.summary.overlaps(&range) {
-                report.buckets_pruned_by_time.fetch_add(1, Relaxed);
-            } else if self.excluded(pruning, entry) {
+        let mut left = self.in_range(&stored, pruning, &range);
+        if reads_summaries {
+            self.read_summaries(&mut left).await?;
+        }
+        for bucket in left {
+            if reads_summaries && self.excluded(pruning, bucket.known()) {
                 report.buckets_pruned_by_summary.fetch_add(1, Relaxed);
-            } else if let Some(bucket) = quarantined.get(&entry.id) {
+            } else if let Some(bucket) = quarantined.get(&bucket.header.id) {
                 self.leave_out(bucket)?;
             } else {
-                units.push(Unit::Stored(Arc::clone(entry)));
+                units.push(Unit::Stored(bucket));
             }
         }
         for bucket in hot.into_iter().filter(|bucket| !stored.contains(&bucket.index, bucket.id)) {
@@ -125,12 +129,66 @@ impl EventsTable {
         Ok(units)
     }
 
+    /// The stored buckets that may have matching events, as far as their headers say.
+    fn in_range(&self, stored: &Snapshot, pruning: &Pruning, range: &TimeRange) -> Vec<Stored> {
+        let report = &self.context.report;
+        let mut left = Vec::new();
+        for index in &self.request.indexes {
+            let buckets = stored.buckets(index);
+            let mut inside = 0;
+            for header in buckets.overlapping(range).filter(|header| header.state.is_searchable()) {
+                inside += 1;
+                let bucket = Stored::of(header);
+                // Which rules hold only matters where a summary says which fields there are.
+                if pruning.excludes(bucket.known(), false) {
+                    report.buckets_pruned_by_summary.fetch_add(1, Relaxed);
+                } else {
+                    left.push(bucket);
+                }
+            }
+            // Most of them are not even looked at.
+            let searchable = buckets.searchable() as u64;
+            report.buckets_considered.fetch_add(searchable, Relaxed);
+            report.buckets_pruned_by_time.fetch_add(searchable - inside, Relaxed);
+        }
+        left
+    }
+
+    /// Reads the summaries of the first buckets, as many as a plan may read. Those of the others are read
+    /// with their objects.
+    async fn read_summaries(&self, buckets: &mut [Stored]) -> Result<()> {
+        let most = buckets.len().min(self.context.plan_summaries);
+        let buckets = &mut buckets[..most];
+        let ids: Vec<_> = buckets.iter().map(|bucket| bucket.header.id).collect();
+        let summaries = self.context.catalog.summaries(&ids).await;
+        let summaries = summaries.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        for (bucket, summary) in buckets.iter_mut().zip(summaries) {
+            bucket.summary = summary;
+        }
+        Ok(())
+    }
+
+    /// Whether the plan gets better by summaries: they exclude buckets, have counts, or tell how many values
+    /// the fields have that are read.
+    fn gains_by_summaries(&self, pruning: &Pruning, outputs: &[usize]) -> bool {
+        let names = || outputs.iter().map(|at| self.schema.field(*at).name().as_str());
+        let has_fields = names().any(|name| !FIXED.contains(&name));
+        let counts = pruning.counts_buckets()
+            && names().any(|name| columns::ORIGIN.contains(&name))
+            && names().all(|name| columns::ORIGIN_AND_INDEX.contains(&name));
+        pruning.asks_summaries() || has_fields || counts
+    }
+
     /// A filter for the source types that the plan was made for, if events of others came since.
     fn known_sourcetypes(&self, units: &[Unit]) -> Option<Expr> {
         let known = self.request.sourcetypes.as_ref()?;
+        // Most buckets share their source types with the one before.
+        let last = Cell::new(std::ptr::null());
         let is_known = |unit: &Unit| match unit {
-            Unit::Stored(entry) => {
-                entry.summary.sourcetypes.iter().all(|name| known.contains(&name.value))
+            Unit::Stored(bucket) => {
+                let shape = bucket.header.shape.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
+                let same = !shape.is_null() && last.replace(shape) == shape;
+                same || bucket.known().all_sourcetypes(|name| known.contains(name)) == Some(true)
             }
             Unit::Hot(hot) => hot.batches.iter().all(|batch| {
                 let names = sourcetypes_of(batch);
@@ -166,9 +224,10 @@ impl EventsTable {
         Err(DataFusionError::External(Box::new(error)))
     }
 
-    fn excluded(&self, pruning: &Pruning, entry: &BucketEntry) -> bool {
-        let rules_hold = rules_hold(&self.context.knowledge, &entry.summary);
-        pruning.excludes(entry, rules_hold)
+    fn excluded(&self, pruning: &Pruning, bucket: Known<'_>) -> bool {
+        let rules = bucket.rules();
+        let rules_hold = rules.is_some_and(|rules| rules_hold(&self.context.knowledge, rules));
+        pruning.excludes(bucket, rules_hold)
     }
 }
 
@@ -222,7 +281,10 @@ impl TableProvider for EventsTable {
         let mut pruning = Pruning::of(&filters);
         context.report.pruned_by(pruning.to_string());
         let timer = context.report.times.during(Phase::Prune);
-        let units = self.units(&pruning)?;
+        let all = || (0..self.schema.fields().len()).collect();
+        let outputs = projection.cloned().unwrap_or_else(all);
+        let reads_summaries = self.gains_by_summaries(&pruning, &outputs);
+        let units = self.units(&pruning, reads_summaries).await?;
         if let Some(filter) = self.known_sourcetypes(&units) {
             filters.push(filter);
             pruning = Pruning::of(&filters);
@@ -236,8 +298,6 @@ impl TableProvider for EventsTable {
         if let Some((first, last)) = span {
             context.report.widen_timeline(first.max(range.earliest), last.min(range.latest));
         }
-        let all = || (0..self.schema.fields().len()).collect();
-        let outputs = projection.cloned().unwrap_or_else(all);
         let batch_rows = rows_of(outputs.len(), context.batch_rows);
         let output = |column| Output { column, view: View::Itself };
         let work = Work::compile(

@@ -211,12 +211,13 @@ fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<A
     let field = scan.work.table().field(output.column);
     let few = |unit: &Unit| match unit {
         Unit::Hot(_) => true,
-        Unit::Stored(entry) => {
-            let rules_hold = scan.work.rules_hold(&entry.summary);
-            match FieldPlace::of(field.name(), &entry.summary, rules_hold) {
+        Unit::Stored(stored) => {
+            let Some(summary) = &stored.summary else { return false };
+            let rules_hold = scan.work.rules_hold(&summary.rules);
+            match FieldPlace::of(field.name(), summary, rules_hold) {
                 FieldPlace::Absent | FieldPlace::Column(ColumnKind::Integer) => true,
                 FieldPlace::Column(ColumnKind::Text) => {
-                    let known = entry.summary.field(field.name());
+                    let known = summary.field(field.name());
                     let distinct = known.and_then(|known| known.distinct);
                     distinct.is_some_and(|distinct| distinct <= MOST_KEYED_TEXTS)
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMicrosecondType;
 use bucket::{BucketReader, GranuleSet, HotBucket};
-use model::{BucketEntry, BucketSummary, ColumnKind, EventTime, IndexName, columns};
+use model::{BucketHeader, BucketSummary, ColumnKind, EventTime, IndexName, columns};
 
 /// One bucket to scan.
 #[derive(Debug, Clone)]
@@ -13,14 +13,61 @@ pub(super) enum Unit {
     /// Rows in memory.
     Hot(HotBucket),
     /// An object, to be opened.
-    Stored(Arc<BucketEntry>),
+    Stored(Stored),
+}
+
+/// A stored bucket, with its summary if planning has read it. Without, its object has the same summary.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    pub(super) header: Arc<BucketHeader>,
+    pub(super) summary: Option<Arc<BucketSummary>>,
+}
+
+impl Stored {
+    /// A bucket of the catalog, as it is in memory.
+    pub(super) fn of(header: &Arc<BucketHeader>) -> Self {
+        Self { header: Arc::clone(header), summary: None }
+    }
+
+    pub(super) fn known(&self) -> Known<'_> {
+        Known { header: &self.header, summary: self.summary.as_deref() }
+    }
+}
+
+/// What is known of a stored bucket before its rows are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) header: &'a BucketHeader,
+    pub(super) summary: Option<&'a BucketSummary>,
+}
+
+impl<'a> Known<'a> {
+    /// Whether the test holds for all source types of its events; `None` if only the summary has them, and it
+    /// has not been read.
+    pub(super) fn all_sourcetypes(self, test: impl Fn(&str) -> bool) -> Option<bool> {
+        match &self.header.shape {
+            Some(shape) => Some(shape.sourcetypes.iter().all(|name| test(name))),
+            None => Some(self.summary?.sourcetypes.iter().all(|known| test(&known.value))),
+        }
+    }
+
+    /// The rules that its columns were made with.
+    pub(super) fn rules(self) -> Option<&'a [(String, u64)]> {
+        match self.summary {
+            Some(summary) => Some(&summary.rules),
+            None => self.header.shape.as_deref().map(|shape| shape.rules.as_slice()),
+        }
+    }
 }
 
 impl Unit {
     /// A hot bucket: its rows, or its file once the indexer has put it aside.
     pub(super) fn of_hot(hot: HotBucket) -> Self {
         match hot.stored {
-            Some(entry) => Self::Stored(entry),
+            Some(entry) => Self::Stored(Stored {
+                header: Arc::new(BucketHeader::of(&entry)),
+                summary: Some(Arc::clone(&entry.summary)),
+            }),
             None => Self::Hot(hot),
         }
     }
@@ -29,7 +76,7 @@ impl Unit {
     pub(super) fn rows(&self) -> u64 {
         match self {
             Self::Hot(hot) => hot.rows,
-            Self::Stored(entry) => entry.summary.rows,
+            Self::Stored(stored) => stored.header.rows,
         }
     }
 
@@ -37,7 +84,7 @@ impl Unit {
     pub(super) fn span(&self) -> (EventTime, EventTime) {
         match self {
             Self::Hot(hot) => (hot.first_time, hot.last_time),
-            Self::Stored(entry) => (entry.summary.first_time, entry.summary.last_time),
+            Self::Stored(stored) => (stored.header.first_time, stored.header.last_time),
         }
     }
 }
@@ -56,7 +103,7 @@ pub(super) enum Opened {
 /// Granules of a stored bucket.
 #[derive(Debug, Clone)]
 pub(super) struct StoredPart {
-    pub(super) entry: Arc<BucketEntry>,
+    pub(super) header: Arc<BucketHeader>,
     pub(super) reader: Arc<BucketReader>,
     pub(super) granules: GranuleSet,
     /// Whether few of their rows match, as far as the term index knows.

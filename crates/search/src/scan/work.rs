@@ -23,7 +23,7 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use exprs::FieldPart;
 use knowledge::Knowledge;
-use model::{BucketEntry, BucketSummary, ColumnKind, IndexName, columns};
+use model::{ColumnKind, IndexName, columns};
 use plan::value::NumberText;
 
 use super::FIXED;
@@ -31,7 +31,7 @@ use super::fields::{WantedField, extract};
 use super::keys::Keys;
 use super::prune::{NameTest, is_bound};
 use super::shortcut::Shortcut;
-use super::unit::FieldPlace;
+use super::unit::{FieldPlace, Known};
 use crate::readers::rules_hold;
 use crate::report::ScanReport;
 use crate::times::Phase;
@@ -161,8 +161,8 @@ impl Work {
     }
 
     /// Whether today's extraction rules are those that made a bucket's field columns.
-    pub(super) fn rules_hold(&self, summary: &BucketSummary) -> bool {
-        rules_hold(&self.knowledge, summary)
+    pub(super) fn rules_hold(&self, made_by: &[(String, u64)]) -> bool {
+        rules_hold(&self.knowledge, made_by)
     }
 
     /// The same rows with other columns.
@@ -184,7 +184,7 @@ impl Work {
     pub(super) fn undecided(
         &self,
         index: &IndexName,
-        entry: Option<&BucketEntry>,
+        bucket: Option<Known<'_>>,
         inside: bool,
     ) -> Option<Undecided> {
         let mut undecided = Vec::new();
@@ -196,7 +196,7 @@ impl Work {
                 None => {}
             }
             // Whether no row passes is not asked: `Pruning::excludes` has asked that of stored buckets.
-            let is_sure = names.zip(entry).is_some_and(|(names, entry)| names.admits_all(entry));
+            let is_sure = names.zip(bucket).is_some_and(|(names, bucket)| names.admits_all(bucket));
             let is_sure = is_sure || (inside && conjunct.is_bound);
             if !is_sure {
                 undecided.push(at);

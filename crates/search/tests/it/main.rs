@@ -11,5 +11,6 @@ mod memory;
 mod previews;
 mod shortcuts;
 mod specs;
+mod summaries;
 mod support;
 mod typed;

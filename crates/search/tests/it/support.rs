@@ -97,7 +97,14 @@ pub(crate) async fn put(
     let size = written.bytes.len() as u64;
     let object = object_store::path::Path::from(path.as_str());
     store.put(&object, written.bytes.into()).await.unwrap();
-    BucketEntry { id, index, path, size, state: BucketState::Warm, summary: written.summary }
+    BucketEntry {
+        id,
+        index,
+        path,
+        size,
+        state: BucketState::Warm,
+        summary: Arc::new(written.summary),
+    }
 }
 
 /// A service over the buckets of a catalog and some hot ones.

@@ -79,7 +79,7 @@ pub(crate) async fn assemble(
     let catalog = Catalog::open(
         Arc::clone(&store),
         "catalog",
-        catalog::Settings::default(),
+        catalog::Settings::read(&layers)?,
         Arc::clone(&clock),
     )
     .await

@@ -1,0 +1,203 @@
+//! What the catalog keeps in memory of every bucket: enough to find it by time, to merge and to freeze it.
+//!
+//! A catalog has millions of buckets, so a header is small and has no list that grows with the data. What
+//! is counted by host, source, source type and field is in the [`BucketSummary`], which is read when it is
+//! needed.
+
+use std::sync::Arc;
+
+use crate::{
+    BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, TimeRange, columns,
+};
+
+/// What planning asks of every bucket, and what many buckets have in common; those share it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct BucketShape {
+    /// The source types of its events, in the order of the summary.
+    pub sourcetypes: Vec<String>,
+    /// Per source type, the fingerprint of the extraction rules, as in [`BucketSummary::rules`].
+    pub rules: Vec<(String, u64)>,
+    /// Fields of which some event has several values.
+    pub multivalue: Vec<String>,
+}
+
+impl BucketShape {
+    /// That of a summary.
+    #[must_use]
+    pub fn of(summary: &BucketSummary) -> Self {
+        let sourcetypes = summary.sourcetypes.iter().map(|known| known.value.clone());
+        let multivalue = summary.fields.iter().filter(|field| field.multivalue);
+        Self {
+            sourcetypes: sourcetypes.collect(),
+            rules: summary.rules.clone(),
+            multivalue: multivalue.map(|field| field.name.clone()).collect(),
+        }
+    }
+}
+
+/// A bucket of the catalog without its summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketHeader {
+    /// Its identity.
+    pub id: BucketId,
+    /// The index it belongs to.
+    pub index: IndexName,
+    /// The path of its object, if it does not follow from index, ID and time.
+    pub other_path: Option<Box<str>>,
+    /// Size of the object in bytes.
+    pub size: u64,
+    /// Events in the bucket.
+    pub rows: u64,
+    /// Bytes of `_raw` before compression.
+    pub raw_bytes: u64,
+    /// Earliest event time.
+    pub first_time: EventTime,
+    /// Latest event time.
+    pub last_time: EventTime,
+    /// First arrival.
+    pub first_index_time: EventTime,
+    /// Last arrival.
+    pub last_index_time: EventTime,
+    /// Number of the catalog's write that added the bucket or changed its state; 0 if the bucket is not in
+    /// the catalog, or was in it before writes were numbered.
+    pub version: u64,
+    /// Fingerprint of the summary; 0 if the bucket is not in the catalog.
+    pub fingerprint: u64,
+    /// Source types, rules and multivalue fields; `None` if there are too many to be in memory: the summary
+    /// has them.
+    pub shape: Option<Arc<BucketShape>>,
+    /// Where it is in its life.
+    pub state: BucketState,
+    /// Whether the field catalogue of the summary names every field that occurs.
+    pub fields_complete: bool,
+    /// Whether some events are rows of summary indexes ([`columns::SUMMARY_VERSION`]).
+    pub summary_rows: bool,
+}
+
+impl BucketHeader {
+    /// The header of a bucket whose summary is known.
+    #[must_use]
+    pub fn of(entry: &BucketEntry) -> Self {
+        let summary = &entry.summary;
+        let mut header = Self {
+            id: entry.id,
+            index: entry.index.clone(),
+            other_path: None,
+            size: entry.size,
+            rows: summary.rows,
+            raw_bytes: summary.raw_bytes,
+            first_time: summary.first_time,
+            last_time: summary.last_time,
+            first_index_time: summary.first_index_time,
+            last_index_time: summary.last_index_time,
+            version: 0,
+            fingerprint: 0,
+            shape: Some(Arc::new(BucketShape::of(summary))),
+            state: entry.state,
+            fields_complete: summary.fields_complete,
+            summary_rows: summary.field(columns::SUMMARY_VERSION).is_some(),
+        };
+        if header.path() != entry.path {
+            header.other_path = Some(entry.path.as_str().into());
+        }
+        header
+    }
+
+    /// Path of its object below the deployment's root.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match &self.other_path {
+            Some(path) => path.to_string(),
+            None => self.id.object_path(&self.index, &day_of(self.last_time)),
+        }
+    }
+
+    /// Whether any event may lie in the range.
+    #[must_use]
+    pub fn overlaps(&self, range: &TimeRange) -> bool {
+        range.overlaps(self.first_time, self.last_time)
+    }
+
+    /// The bucket with its summary.
+    #[must_use]
+    pub fn with_summary(&self, summary: Arc<BucketSummary>) -> BucketEntry {
+        BucketEntry {
+            id: self.id,
+            index: self.index.clone(),
+            path: self.path(),
+            size: self.size,
+            state: self.state,
+            summary,
+        }
+    }
+}
+
+/// The UTC day of a time as `yyyymmdd`.
+fn day_of(time: EventTime) -> String {
+    const DAY: i64 = 86_400_000_000;
+    // The Gregorian calendar repeats after 400 years; years begin in March, so that the leap day is last.
+    let days = time.0.div_euclid(DAY) + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + i64::from(month <= 2);
+    format!("{year:04}{month:02}{of_month:02}")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, last: i64) -> BucketEntry {
+        let time = EventTime(last);
+        let summary = BucketSummary {
+            rows: 1,
+            raw_bytes: 2,
+            first_time: time,
+            last_time: time,
+            first_index_time: time,
+            last_index_time: time,
+            hosts: vec![],
+            sources: vec![],
+            sourcetypes: vec![],
+            fields: vec![],
+            fields_complete: true,
+            rules: vec![],
+        };
+        BucketEntry {
+            id: BucketId(uuid::Uuid::from_u128(7)),
+            index: IndexName::new("main").unwrap(),
+            path: path.to_owned(),
+            size: 3,
+            state: BucketState::Warm,
+            summary: Arc::new(summary),
+        }
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let day = |seconds: i64| day_of(EventTime(seconds * 1_000_000));
+        assert_eq!(day(0), "19700101");
+        assert_eq!(day(-1), "19691231");
+        assert_eq!(day(951_782_400), "20000229");
+        assert_eq!(day(1_795_564_799), "20261124");
+        assert_eq!(day(4_107_542_400), "21000301");
+        assert_eq!(day(-62_135_596_800), "00010101");
+    }
+
+    #[test]
+    fn a_path_that_follows_from_the_rest_is_not_kept() {
+        let usual = "buckets/main/20261124/00000000000000000000000000000007.parquet";
+        for (path, is_kept) in [(usual, false), ("buckets/main/other.parquet", true)] {
+            let entry = entry(path, 1_795_564_799_000_000);
+            let header = BucketHeader::of(&entry);
+            assert_eq!(header.other_path.is_some(), is_kept);
+            assert_eq!(header.path(), path);
+            assert_eq!(header.with_summary(Arc::clone(&entry.summary)), entry);
+        }
+    }
+}
