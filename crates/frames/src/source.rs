@@ -85,6 +85,37 @@ pub trait EventSource: Send + Sync + Debug {
         range: &TimeRange,
     ) -> Result<Vec<FieldInfo>, Error>;
 
+    /// Which of these fields may have several values in one event: those of which [`fields`](Self::fields) says
+    /// so, without the others having to be found.
+    ///
+    /// # Errors
+    /// If the field catalogues cannot be read.
+    async fn several(
+        &self,
+        names: &[&str],
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<HashSet<String>, Error> {
+        let known = self.fields(indexes, range).await?.into_iter();
+        let several =
+            known.filter(|field| field.multivalue && names.contains(&field.name.as_str()));
+        Ok(several.map(|field| field.name).collect())
+    }
+
+    /// Whether some events may be rows of summary indexes: [`fields`](Self::fields) finds
+    /// [`columns::SUMMARY_VERSION`](model::columns::SUMMARY_VERSION).
+    ///
+    /// # Errors
+    /// If the field catalogues cannot be read.
+    async fn has_summary_rows(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<bool, Error> {
+        let known = self.fields(indexes, range).await?;
+        Ok(known.iter().any(|field| field.name == model::columns::SUMMARY_VERSION))
+    }
+
     /// The source types of the events of a range, perhaps with some that none of them has; `None` if they are
     /// not known.
     ///
