@@ -5,6 +5,7 @@
 //! order by accident. Names are exact: nothing goes through SQL identifier parsing.
 
 mod formats;
+mod schemas;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,13 +14,13 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema};
 use datafusion::logical_expr::expr::Sort as SortExpr;
 use datafusion::logical_expr::{
-    Aggregate, EmptyRelation, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast,
-    lit,
+    EmptyRelation, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast, lit,
 };
 use exprs::Typed;
 use exprs::types::{ArrowType, ValueType};
 
 pub use formats::Formats;
+use schemas::{aggregation, projection};
 
 use crate::stream::StreamNode;
 use crate::{Error, FieldFilter, OutputColumn, ResultKind};
@@ -316,7 +317,13 @@ impl Frame {
 
     /// Keeps the visible columns named, in this order; unknown names become null columns.
     pub fn select(self, names: &[String]) -> Result<Self, Error> {
-        let outputs = names.iter().map(|name| (name.clone(), self.field(name))).collect();
+        let kinds: HashMap<&str, ValueType> =
+            self.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
+        let field = |name: &String| match kinds.get(name.as_str()) {
+            Some(kind) => Typed::column(name, *kind),
+            None => Typed::null(ValueType::Null),
+        };
+        let outputs = names.iter().map(|name| (name.clone(), field(name))).collect();
         self.project(outputs)
     }
 
@@ -451,7 +458,7 @@ impl Frame {
             self.formats = Formats::default();
             return Ok(self.in_order());
         }
-        self.plan = LogicalPlan::Aggregate(Aggregate::try_new(input, group, inner)?);
+        self.plan = LogicalPlan::Aggregate(aggregation(input, group, inner)?);
         self.order.clear();
         self.hidden.clear();
         self.open = false;
@@ -495,7 +502,7 @@ impl Frame {
         let sorted = self.sorted_plan(None);
         let listed = if self.open { self.columns.iter().collect() } else { self.listed() };
         let exprs = listed.iter().map(|c| column(&c.name)).collect::<Vec<_>>();
-        let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(sorted))?);
+        let plan = LogicalPlan::Projection(projection(exprs, Arc::new(sorted))?);
         let columns = listed.into_iter().map(|column| OutputColumn {
             name: column.name.clone(),
             value_type: column.kind,
@@ -521,18 +528,18 @@ impl Frame {
 /// chains of `eval`, `rename` and `rex` are as deep as what is computed from what is computed.
 fn projected(exprs: Vec<Expr>, plan: LogicalPlan) -> Result<Projection, Error> {
     let LogicalPlan::Projection(below) = plan else {
-        return Ok(Projection::try_new(exprs, Arc::new(plan))?);
+        return Ok(projection(exprs, Arc::new(plan))?);
     };
     let fields = below.schema.iter().zip(&below.expr);
     let is_plain = below.schema.iter().all(|(table, _)| table.is_none());
     let below_of: HashMap<&str, &Expr> =
         fields.map(|((_, field), expr)| (field.name().as_str(), expr)).collect();
     if !is_plain || !can_be_one(&exprs, &below_of) {
-        return Ok(Projection::try_new(exprs, Arc::new(LogicalPlan::Projection(below)))?);
+        return Ok(projection(exprs, Arc::new(LogicalPlan::Projection(below)))?);
     }
     let one = exprs.into_iter().map(|expr| through(expr, &below_of));
     let one = one.collect::<Result<Vec<_>, Error>>()?;
-    Ok(Projection::try_new(one, Arc::clone(&below.input))?)
+    Ok(projection(one, Arc::clone(&below.input))?)
 }
 
 /// Bytes of a constant from which on it is read as a column.

@@ -1,0 +1,123 @@
+//! Projections and aggregations over many columns, with schemas that are made in one pass over them.
+//!
+//! DataFusion looks for a column of a schema by going through all of them, once or twice for each that an
+//! expression reads: of thousands of columns that takes longer than the search. Here columns are found by
+//! their names.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, FieldRef};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, TableReference};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
+
+/// The columns of a schema by their names.
+#[derive(Debug)]
+struct Columns<'s> {
+    schema: &'s DFSchema,
+    /// None where several tables have a column of the name.
+    places: HashMap<&'s str, Option<usize>>,
+}
+
+impl<'s> Columns<'s> {
+    fn of(schema: &'s DFSchema) -> Self {
+        let mut places = HashMap::with_capacity(schema.fields().len());
+        for (at, field) in schema.fields().iter().enumerate() {
+            places.entry(field.name().as_str()).and_modify(|at| *at = None).or_insert(Some(at));
+        }
+        Self { schema, places }
+    }
+}
+
+impl ExprSchema for Columns<'_> {
+    fn field_from_column(&self, column: &Column) -> Result<&FieldRef> {
+        if let Some(at) = self.places.get(column.name.as_str()).copied().flatten() {
+            let (table, field) = self.schema.qualified_field(at);
+            if column.relation.is_none() || column.relation.as_ref() == table {
+                return Ok(field);
+            }
+        }
+        self.schema.field_from_column(column)
+    }
+}
+
+fn fields(
+    exprs: &[Expr],
+    columns: &Columns<'_>,
+) -> Result<Vec<(Option<TableReference>, Arc<Field>)>> {
+    exprs.iter().map(|expr| expr.to_field(columns)).collect()
+}
+
+/// The values of expressions over the rows of a plan.
+pub(super) fn projection(exprs: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<Projection> {
+    let fields = fields(&exprs, &Columns::of(input.schema()))?;
+    let metadata = DFSchema::metadata(input.schema()).clone();
+    let schema = Arc::new(DFSchema::new_with_metadata(fields, metadata)?);
+    Projection::try_new_with_schema(exprs, input, schema)
+}
+
+/// Aggregates over the groups of the rows of a plan.
+pub(super) fn aggregation(
+    input: Arc<LogicalPlan>,
+    group: Vec<Expr>,
+    aggregates: Vec<Expr>,
+) -> Result<Aggregate> {
+    let columns = Columns::of(input.schema());
+    let mut all = fields(&group, &columns)?;
+    all.extend(fields(&aggregates, &columns)?);
+    let metadata = DFSchema::metadata(input.schema()).clone();
+    let schema = Arc::new(DFSchema::new_with_metadata(all, metadata)?);
+    Aggregate::try_new_with_schema(input, group, aggregates, schema)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::datatypes::DataType;
+    use datafusion::common::DFSchemaRef;
+    use datafusion::functions_aggregate::expr_fn::count;
+    use datafusion::logical_expr::{EmptyRelation, lit};
+
+    use super::*;
+
+    /// A plan with the columns `t.a`, `t.b` and `c`.
+    fn input() -> Arc<LogicalPlan> {
+        let field = |name: &str, data_type| Arc::new(Field::new(name, data_type, true));
+        let table = || Some(TableReference::bare("t"));
+        let fields = vec![
+            (table(), field("a", DataType::Utf8View)),
+            (table(), field("b", DataType::Int64)),
+            (None, field("c", DataType::Float64)),
+        ];
+        let schema: DFSchemaRef =
+            Arc::new(DFSchema::new_with_metadata(fields, HashMap::new()).unwrap());
+        Arc::new(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }))
+    }
+
+    fn column(table: Option<&str>, name: &str) -> Expr {
+        Expr::Column(Column::new(table, name))
+    }
+
+    #[test]
+    fn schemas_are_those_that_datafusion_makes() {
+        let exprs = || {
+            let (a, c) = (column(Some("t"), "a"), column(None, "c"));
+            vec![a, c.clone(), (column(None, "b") + lit(1_i64)).alias("x"), c.is_null().alias("y")]
+        };
+        let ours = projection(exprs(), input()).unwrap();
+        let theirs = Projection::try_new(exprs(), input()).unwrap();
+        assert_eq!(ours, theirs);
+        let groups = || vec![column(None, "a").alias("key")];
+        let counts = || vec![count(column(None, "b")).alias("n"), count(column(Some("t"), "a"))];
+        let ours = aggregation(input(), groups(), counts()).unwrap();
+        let theirs = Aggregate::try_new(input(), groups(), counts()).unwrap();
+        assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn a_column_that_is_not_there_is_an_error() {
+        for missing in [column(None, "nothing"), column(Some("other"), "a")] {
+            assert!(projection(vec![missing], input()).is_err());
+        }
+    }
+}
