@@ -42,12 +42,13 @@ pub(super) fn choose(
             Err(reason) => leave_out(one, reason, env),
         }
     }
-    // All see the values of before: what one reads does not make another one meant.
+    // All see the values of before: what one reads does not make another one meant. What the events have
+    // under its name itself is read if the search names it or a pattern reaches it: thousands of fields that
+    // no event has would make plans as wide.
     for Calculated(one) in &found.calculated {
         if let Ok(expr) = &one.expr {
             meant.expr(expr);
         }
-        meant.name(&one.field.field);
         found.set.insert(one.field.field.clone());
     }
     Ok(())
