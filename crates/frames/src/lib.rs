@@ -34,6 +34,7 @@ pub use planned::{FieldFilter, Message, MessageKind, MessageLog, OutputColumn, R
 pub use presence::Presence;
 pub use restriction::Restriction;
 pub use rows::{Column, Record, Rows, batch_bytes, collected};
+pub use session::weight;
 pub use session::{MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting};
 pub use source::{EmptySource, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use type_erased::TypeErased;

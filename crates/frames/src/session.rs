@@ -4,6 +4,7 @@ mod bounded;
 mod memory;
 mod planning;
 mod rules;
+pub mod weight;
 
 use std::fmt;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Session {
     config: SessionConfig,
     /// What the computed values of all searches may take together.
     total: Arc<Ledger>,
+    /// What its operators may hold, and as much again its computed values.
+    memory_bytes: usize,
     /// What planning in it may take.
     planning: PlanningTime,
     /// The search that this is for.
@@ -114,7 +117,8 @@ impl Session {
         state.register_function_rewrite(Arc::new(CountedConcat))?;
         let config = config_for(&state, settings.memory_bytes);
         let planning = PlanningTime::default();
-        Ok(Self { state: state.into(), runtime, config, total, planning, _running: None })
+        let (memory_bytes, _running) = (settings.memory_bytes, None);
+        Ok(Self { state: state.into(), runtime, config, total, memory_bytes, planning, _running })
     }
 
     /// The same session for one search, with memory of its own.
@@ -128,7 +132,7 @@ impl Session {
             .build_arc()?;
         let ledger = Arc::new(Ledger::of_one(bytes, Arc::clone(&self.total)));
         let mut config = config_for(&self.state, bytes);
-        let running = Some(Arc::new(Running::new(&ledger)));
+        let _running = Some(Arc::new(Running::new(&ledger)));
         config.options_mut().extensions.insert(Counted(Some(ledger)));
         planning.put(config.options_mut());
         let mut state = (*self.state).clone();
@@ -136,8 +140,8 @@ impl Session {
         // Functions take the options of the session from here.
         state.mark_start_execution();
         let total = Arc::clone(&self.total);
-        let planning = planning.clone();
-        Ok(Self { state: state.into(), runtime, config, total, planning, _running: running })
+        let (memory_bytes, planning) = (bytes, planning.clone());
+        Ok(Self { state: state.into(), runtime, config, total, memory_bytes, planning, _running })
     }
 
     /// Takes nothing yet of what its computed values may take.
@@ -169,10 +173,14 @@ impl Session {
         &'p self,
         plan: &'p LogicalPlan,
     ) -> BoxFuture<'p, Result<Arc<dyn ExecutionPlan>>> {
-        self.planning.counted(Box::pin(self.state.create_physical_plan(plan)))
+        self.planning.counted(Box::pin(async move {
+            let _held = weight::charge(plan, self.charge(), self.memory_bytes)?;
+            self.state.create_physical_plan(plan).await
+        }))
     }
 
     /// What operators run in. Functions are part of the plan: nobody looks for them here.
+    #[must_use]
     pub fn task(&self) -> Arc<TaskContext> {
         Arc::new(TaskContext::new(
             None,

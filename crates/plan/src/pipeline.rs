@@ -5,7 +5,7 @@ mod depth;
 
 use std::borrow::Cow;
 
-use frames::Frame;
+use frames::{Frame, weight};
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
 use crate::commands::required::readers;
@@ -207,6 +207,7 @@ fn stage(
     env: &PlanningContext<'_>,
 ) -> Result<StagePlan, Error> {
     depth::check(frame.plan(), env.context.limits.plan_depth)?;
+    weight::check(frame.plan(), env.context.limits.memory_bytes)?;
     let (mut plan, mut columns) = frame.finish()?;
     let mut unformatted = None;
     if rest.is_none() && !frame.formats.is_empty() {

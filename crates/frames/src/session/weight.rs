@@ -1,0 +1,93 @@
+//! What a plan takes of the memory of its search, before the engine sees it.
+//!
+//! The engine copies a plan several times while it makes it better and turns it into operators. Nothing counts
+//! those copies while they are made: they are as large as the plan, so that is counted.
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::LogicalPlan;
+use exprs::ledger::Charge;
+
+use crate::Error;
+
+/// Bytes of a step of an expression, with its texts.
+const STEP: usize = 300;
+/// Bytes of a column of a schema.
+const COLUMN: usize = 250;
+/// How often a plan is there at the same time: as it was, as it is made better, as operators.
+const COPIES: usize = 3;
+
+/// The bytes that planning takes for a plan, about.
+#[must_use]
+pub fn of(plan: &LogicalPlan) -> usize {
+    let (mut steps, mut columns) = (0_usize, 0_usize);
+    // None of these functions fails.
+    let _ = plan.apply(|node| {
+        columns += node.schema().fields().len();
+        node.apply_expressions(|expr| {
+            expr.apply(|_| {
+                steps += 1;
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    (steps * STEP + columns * COLUMN) * COPIES
+}
+
+/// Refuses a plan that takes more than a search may hold.
+///
+/// # Errors
+/// [`Error::Exhausted`] with the name of the limit.
+pub fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
+    let bytes = of(plan);
+    if bytes > limit { Err(refused(bytes, limit)) } else { Ok(()) }
+}
+
+/// Takes what planning needs from the memory of the search.
+pub(crate) fn charge(
+    plan: &LogicalPlan,
+    mut memory: Charge,
+    limit: usize,
+) -> Result<Charge, Error> {
+    let bytes = of(plan);
+    memory.grow(bytes).map_err(|_| refused(bytes, limit))?;
+    Ok(memory)
+}
+
+fn refused(bytes: usize, limit: usize) -> Error {
+    let message = format!(
+        "planning the search takes {} MB, more than is left of max_mem_usage_mb in limits.conf [search] ({}): \
+         use fewer fields, commands or conditions, for example with the fields command, or raise it",
+        bytes >> 20,
+        limit >> 20
+    );
+    Error::Exhausted { message }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use datafusion::logical_expr::{LogicalPlanBuilder, lit};
+
+    use super::*;
+
+    /// A plan of so many columns.
+    fn plan(columns: usize) -> LogicalPlan {
+        let exprs = (0..columns).map(|at| lit(1_i64).alias(format!("c{at}")));
+        LogicalPlanBuilder::empty(true).project(exprs).unwrap().build().unwrap()
+    }
+
+    #[test]
+    fn a_plan_of_ten_times_the_columns_weighs_ten_times_as_much() {
+        let (one, ten) = (of(&plan(100)), of(&plan(1_000)));
+        assert_eq!(one * 10, ten);
+        assert!((50_000..500_000).contains(&one), "{one}");
+    }
+
+    #[test]
+    fn a_plan_that_is_too_large_is_refused_by_the_name_of_the_setting() {
+        check(&plan(1_000), 8 << 20).unwrap();
+        let refused = check(&plan(10_000), 8 << 20).unwrap_err().to_string();
+        assert!(refused.contains("max_mem_usage_mb in limits.conf [search] (8)"), "{refused}");
+    }
+}
