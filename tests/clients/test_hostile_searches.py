@@ -1,5 +1,7 @@
 """No text of a search or a query ends the server, or makes it take more memory than it was given."""
 
+import time
+
 import pytest
 
 import karst
@@ -63,6 +65,42 @@ LARGE = {
     + ",".join(["a"] * 500)
     + ")",
     "result": '| makeresults count=400000 | streamstats count as n | eval t=n.":".mvjoin(mvrange(n,n+100),",")',
+}
+
+# These may run or be refused, but take no more than others.
+WIDE = {
+    "values_in_every_row": "| makeresults count=100000 | streamstats count as n "
+    "| eventstats values(n) as v list(n) as l",
+    "text_in_every_row": "| makeresults count=100000 | eval s=if(random()%2=0,"
+    'mvjoin(mvrange(0,20),"x"),"y") | eventstats max(s) as m first(s) as f | stats dc(m) dc(f)',
+    "constants": "| makeresults count=50000 | eval "
+    + ",".join(f'f{n}="{"x" * 1_000}"' for n in range(300))
+    + " | dedup f0",
+    "fillnull": f'| makeresults count=50000 | fillnull value="{"y" * 10_000}" '
+    + " ".join(f"f{n}" for n in range(200))
+    + " | dedup f0",
+    "mvexpand_of_wide_rows": row(
+        "eval "
+        + ",".join(f'f{n}="{n}{"x" * 100}"' for n in range(300))
+        + " | eval a=mvrange(0,100000) | mvexpand a | dedup f0"
+    ),
+    "json_in_itself": row("eval j=\"1\" " + "| eval j=json_array(j,j)" * 30),
+    "json_set_in_itself": row(
+        'eval j="{}" ' + "".join(f'| eval j=json_set(j,"k{n}",j)' for n in range(30))
+    ),
+    "rules_of_values": "| makeresults count=10000 | eval "
+    + ",".join(f"f{n}=random()%10" for n in range(30))
+    + " | arules sup=1 conf=.01 "
+    + " ".join(f"f{n}" for n in range(30)),
+}
+
+# Minutes or hours of work without a row in between.
+LONG = {
+    "kmeans": "| makeresults count=200000 | eval a=random(),b=random() | kmeans k=1000 a b",
+    "fit": "| makeresults count=200000 | eval a=random(),b=random() | fit KMeans a b k=1000",
+    "logistic": "| makeresults count=20000 | eval c=random()%100, "
+    + ",".join(f"f{n}=random()" for n in range(100))
+    + " | fit LogisticRegression c from f*",
 }
 
 LARGE_SQL = {
@@ -135,6 +173,44 @@ def test_a_search_stays_within_its_memory(small, name):
     text = answer.json()["messages"][0]["text"]
     assert MEMORY in text, text
     assert memory_of(small) <= max(before, 600) + BUDGET + BESIDE
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_search_of_wide_rows_stays_within_its_memory(small, name):
+    before = memory_of(small)
+    answer = oneshot(small, WIDE[name])
+    lives(small)
+    assert answer.status == 200 or MEMORY in answer.text, answer
+    assert memory_of(small) <= max(before, 600) + BUDGET + BESIDE
+
+
+def work_of(server):
+    """The time that the process has worked so far, in hundredths of a second."""
+    with open(f"/proc/{server.process.pid}/stat", encoding="ascii") as stat:
+        user, system = stat.read().rpartition(")")[2].split()[11:13]
+    return int(user) + int(system)
+
+
+def rests(server):
+    """Whether the process does next to nothing for a while."""
+    before = work_of(server)
+    time.sleep(1)
+    return work_of(server) - before < 20
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_work_without_rows_ends_when_it_is_cancelled(small, name):
+    form = {"search": LONG[name], "output_mode": "json"}
+    created = small.rest("POST", "/services/search/jobs", form)
+    assert created.status == 201, created
+    job = f"/services/search/jobs/{created.json()['sid']}"
+    start = work_of(small)
+    # It is in the middle of its work.
+    karst.wait_for(lambda: work_of(small) - start > 300, "the search works", SECONDS)
+    answer = small.rest("POST", f"{job}/control", {"action": "cancel", "output_mode": "json"})
+    assert answer.status == 200, answer
+    karst.wait_for(lambda: rests(small), "its work ends", SECONDS)
+    assert small.rest("GET", job).status == 404
 
 
 @pytest.mark.parametrize("name", LARGE_SQL)
