@@ -1,5 +1,6 @@
 //! The job inspector: where the time of a search went, what it read and left out, what that cost.
 
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +74,10 @@ pub struct OperatorReport {
 impl OperatorReport {
     pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let metrics = plan.metrics().unwrap_or_default();
-        let line = DisplayableExecutionPlan::new(plan.as_ref()).one_line().to_string();
+        let mut line = Beginning::default();
+        // It takes all there is to write.
+        let _ = write!(line, "{}", DisplayableExecutionPlan::new(plan.as_ref()).one_line());
+        let line = line.finish();
         let line = line.trim_end();
         let nanos = metrics.elapsed_compute().unwrap_or(0);
         Self {
@@ -100,6 +104,35 @@ impl OperatorReport {
     fn seconds_of(&self, name: &str) -> f64 {
         let own = if self.name == name { self.seconds } else { 0.0 };
         own + self.inputs.iter().map(|input| input.seconds_of(name)).sum::<f64>()
+    }
+}
+
+/// Bytes of what an operator does that are kept: one of thousands of columns lists them all.
+const DETAIL: usize = 16 << 10;
+
+/// The beginning of a text, and how much more there was.
+#[derive(Default)]
+struct Beginning {
+    text: String,
+    left_out: usize,
+}
+
+impl Beginning {
+    fn finish(mut self) -> String {
+        if self.left_out > 0 {
+            self.text.push_str(&format!("... ({} more bytes)", self.left_out));
+        }
+        self.text
+    }
+}
+
+impl fmt::Write for Beginning {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let room = DETAIL.saturating_sub(self.text.len());
+        let kept = if self.left_out > 0 { 0 } else { more.floor_char_boundary(room) };
+        self.text.push_str(&more[..kept]);
+        self.left_out += more.len() - kept;
+        Ok(())
     }
 }
 
@@ -158,4 +191,22 @@ pub(crate) fn answered_from(counts: &ScanCounts) -> Vec<String> {
         ));
     }
     parts
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_ends_with_how_much_of_it_is_left_out() {
+        let of = |texts: &[&str]| {
+            let mut line = Beginning::default();
+            texts.iter().for_each(|text| line.write_str(text).unwrap());
+            line.finish()
+        };
+        assert_eq!(of(&["expr=[", "a, b]"]), "expr=[a, b]");
+        let most = "x".repeat(DETAIL - 1);
+        assert_eq!(of(&[&most, "\u{e9}", "y"]), format!("{most}... (3 more bytes)"));
+    }
 }

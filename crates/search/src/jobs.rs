@@ -9,6 +9,7 @@ mod results;
 mod retention;
 mod rows;
 mod state;
+mod understood;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use self::answer::Answer;
 use self::instruments::Instruments;
 use self::lifecycle::Lifecycle;
 use self::retention::Retention;
+use self::understood::Understood;
 use crate::Error;
 use crate::control::ScanControl;
 use crate::inspect::Inspection;
@@ -36,7 +38,7 @@ use crate::report::{Outcome, ScanCounts, ScanReport, Timeline};
 pub use fields::{FieldCounts, Mode};
 pub use request::JobRequest;
 pub use results::Page;
-pub(crate) use results::Results;
+pub(crate) use results::{KnownFields, Results};
 pub use rows::ResultRows;
 pub use state::{DispatchState, JobStatus};
 
@@ -45,7 +47,7 @@ pub use state::{DispatchState, JobStatus};
 pub struct Job {
     sid: String,
     request: JobRequest,
-    planned: PlannedSearch,
+    understood: Understood,
     knowledge: Arc<Knowledge>,
     renderer: Renderer,
     control: Arc<ScanControl>,
@@ -79,7 +81,7 @@ impl Job {
             sid: new.sid,
             renderer: Renderer::new(new.request.timezone.clone()),
             request: new.request,
-            planned: new.planned,
+            understood: Understood::new(new.planned),
             knowledge: new.knowledge,
             control: new.control,
             field_summary_values: new.field_summary_values,
@@ -111,25 +113,25 @@ impl Job {
     /// The search as it was understood.
     #[must_use]
     pub fn normalized_search(&self) -> &str {
-        &self.planned.normalized
+        &self.understood.normalized
     }
 
     /// The time range of the events it reads.
     #[must_use]
     pub fn range(&self) -> TimeRange {
-        self.planned.range
+        self.understood.range
     }
 
     /// Whether its rows are events rather than computed ones.
     #[must_use]
     pub fn finds_events(&self) -> bool {
-        self.planned.kind == ResultKind::Events
+        self.understood.kind == ResultKind::Events
     }
 
     /// Words and phrases to mark in events.
     #[must_use]
     pub fn highlight(&self) -> &[String] {
-        &self.planned.highlight
+        &self.understood.highlight
     }
 
     /// Buckets, events and granules so far.
@@ -201,7 +203,7 @@ impl Job {
     #[must_use]
     pub fn messages_of_run(&self) -> Vec<Message> {
         let mut messages = self.messages();
-        messages.retain(|message| !self.planned.messages.contains(message));
+        messages.retain(|message| !self.understood.messages.contains(message));
         messages
     }
 
@@ -373,8 +375,9 @@ impl Job {
         self.lifecycle.state().is_final() && self.retention.is_over()
     }
 
-    pub(crate) fn planned(&self) -> &PlannedSearch {
-        &self.planned
+    /// Its plan, for who runs it; there is none once it has run or ended.
+    pub(crate) fn take_plan(&self) -> Option<PlannedSearch> {
+        self.understood.take_plan()
     }
 
     /// Ends it without a result.
@@ -439,13 +442,15 @@ impl Job {
         done: plan::Completed,
         batches: Vec<RecordBatch>,
     ) -> (Results, Vec<Message>) {
+        let (columns, batches) = results::present(done.columns, batches);
         let results = Results {
             kind: done.kind,
-            columns: done.columns,
-            filter: self.planned.hidden_fields.clone(),
+            columns,
+            filter: self.understood.hidden_fields.clone(),
             batches,
             knowledge: Arc::clone(&self.knowledge),
             renderer: self.renderer.clone(),
+            known: KnownFields::default(),
         };
         (results, done.messages)
     }
@@ -463,6 +468,8 @@ impl Job {
             Some(_) => Outcome::Failed,
         });
         self.answer.end_previews();
+        // One that ends in the queue has it still.
+        drop(self.take_plan());
         self.touch();
         self.lifecycle.end(state, messages, error);
     }

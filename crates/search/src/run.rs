@@ -31,7 +31,10 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>, threads: Assigned) {
     };
     job.start();
     let limit = result_limit(&inner, &job);
-    let planned = match limited(job.planned(), limit.events) {
+    let Some(planned) = job.take_plan() else {
+        return job.fail(Error::Internal("a job runs once".to_owned()));
+    };
+    let planned = match limited(planned, limit.events) {
         Ok(planned) => planned,
         Err(error) => return job.fail(search_error(&error, &job.request().search)),
     };
@@ -62,8 +65,8 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>, threads: Assigned) {
         previews,
     };
     let done = plan::execute_watched(&planned, &granted.session, Some(&watch), &mut keep).await;
-    // No preview comes after the result.
-    drop(watch);
+    // No preview comes after the result, and nobody asks for the plan.
+    drop((watch, planned));
     match done {
         Ok(_) if bytes > most_bytes => job.fail(Error::ResultBytes { limit: most_bytes }),
         Ok(mut done) => {
@@ -99,8 +102,10 @@ fn result_limit(inner: &Inner, job: &Job) -> ResultLimit {
 }
 
 /// The plan with its last stage cut at the newest events, so that the sort keeps only those.
-fn limited(planned: &PlannedSearch, events: Option<usize>) -> Result<PlannedSearch, plan::Error> {
-    let mut planned = planned.clone();
+fn limited(
+    mut planned: PlannedSearch,
+    events: Option<usize>,
+) -> Result<PlannedSearch, plan::Error> {
     if let Some(count) = events.filter(|_| planned.kind == ResultKind::Events)
         && planned.rest.is_none()
     {

@@ -8,7 +8,7 @@ use plan::{OutputColumn, PlanningTime, Subsearches, Waiting};
 
 use crate::control::ScanControl;
 use crate::handover;
-use crate::jobs::{JobRequest, Page, ResultRows, Results};
+use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results};
 use crate::quarantine::Quarantined;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
@@ -48,6 +48,7 @@ impl SearchService {
                     batches,
                     knowledge: service.knowledge_of(&request),
                     renderer: Renderer::new(request.timezone.clone()),
+                    known: KnownFields::default(),
                 };
                 let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
                 let first = std::mem::take(&mut is_first);

@@ -1,13 +1,15 @@
 //! What a job found, and pages of it as text.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
 use knowledge::Knowledge;
 use model::columns;
+use parking_lot::Mutex;
 use plan::{FieldFilter, OutputColumn, ResultKind};
+use tokio::sync::OnceCell;
 
 use crate::render::{Renderer, Value};
 
@@ -29,6 +31,7 @@ pub(crate) struct Results {
     pub(crate) batches: Vec<RecordBatch>,
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) renderer: Renderer,
+    pub(crate) known: KnownFields,
 }
 
 impl Results {
@@ -147,6 +150,54 @@ impl Results {
                 number += 1;
             }
         }
+    }
+}
+
+/// The columns of a result without those that no row has a value of: thousands may have been looked for.
+pub(super) fn present(
+    columns: Vec<OutputColumn>,
+    batches: Vec<RecordBatch>,
+) -> (Vec<OutputColumn>, Vec<RecordBatch>) {
+    let absent: HashSet<&str> =
+        columns.iter().filter(|column| column.absent).map(|column| column.name.as_str()).collect();
+    if absent.is_empty() {
+        return (columns, batches);
+    }
+    let without = |batch: RecordBatch| {
+        let schema = batch.schema();
+        let kept: Vec<usize> = (0..schema.fields().len())
+            .filter(|at| !absent.contains(schema.field(*at).name().as_str()))
+            .collect();
+        // Indexes of its own columns are within its bounds.
+        batch.project(&kept).unwrap_or(batch)
+    };
+    let batches = batches.into_iter().map(without).collect();
+    let kept = columns.iter().filter(|column| !column.absent).cloned().collect();
+    (kept, batches)
+}
+
+/// Ranges of rows whose field names are remembered: clients ask for the whole, or page by page.
+const REMEMBERED: usize = 4;
+
+/// The names of the fields of some rows, once somebody has asked for them.
+pub(crate) type NamesOnce = Arc<OnceCell<Arc<[String]>>>;
+
+/// The field names of ranges of rows that were last asked for. To find them, every event is read: of several
+/// clients that ask for the same rows one does it for all.
+#[derive(Debug, Default)]
+pub(crate) struct KnownFields(Mutex<VecDeque<((usize, usize), NamesOnce)>>);
+
+impl KnownFields {
+    /// Those of the rows `offset .. offset + count`, in place of those that nobody has asked for since long.
+    pub(crate) fn of(&self, offset: usize, count: usize) -> NamesOnce {
+        let mut ranges = self.0.lock();
+        let range = (offset, count);
+        let known = ranges.iter().position(|(known, _)| *known == range);
+        let names =
+            known.and_then(|at| ranges.remove(at)).map_or_else(Arc::default, |(_, names)| names);
+        ranges.truncate(REMEMBERED - 1);
+        ranges.push_front((range, Arc::clone(&names)));
+        names
     }
 }
 

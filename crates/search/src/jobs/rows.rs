@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
+use super::results::NamesOnce;
 use super::{Page, Results};
 use crate::slices::{self, Slices};
 
@@ -14,12 +15,17 @@ pub struct ResultRows {
     /// What is known of them besides; none where there are none.
     results: Option<Arc<Results>>,
     batches: Vec<RecordBatch>,
+    /// The names of their fields, found by one reader for all.
+    names: NamesOnce,
 }
 
 impl ResultRows {
     /// Rows `offset .. offset + count`.
     pub(crate) fn part(results: &Arc<Results>, offset: usize, count: usize) -> Self {
-        Self { results: Some(Arc::clone(results)), batches: results.part(offset, count) }
+        let batches = results.part(offset, count);
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        let names = results.known.of(offset, rows);
+        Self { results: Some(Arc::clone(results)), batches, names }
     }
 
     /// How many there are.
@@ -40,6 +46,12 @@ impl ResultRows {
         slices::are_many(&self.batches)
     }
 
+    /// The names of their fields as somebody found them, or as `find` does. Of several that ask for the same
+    /// rows at the same time one finds them, and the others wait for it.
+    pub async fn fields_found_by(&self, find: impl Future<Output = Vec<String>>) -> Arc<[String]> {
+        Arc::clone(self.names.get_or_init(|| async move { find.await.into() }).await)
+    }
+
     /// The names of their fields, as in [`Self::page`]. Events have to be read for it.
     #[must_use]
     pub fn fields(&self) -> Vec<String> {
@@ -58,20 +70,26 @@ impl ResultRows {
     /// The same rows in slices small enough to be handled one after the other, in order.
     pub fn slices(&self) -> impl Iterator<Item = Self> + Send + use<> {
         let results = self.results.clone();
-        Slices::of(self.batches.clone())
-            .map(move |batches| Self { results: results.clone(), batches })
+        Slices::of(self.batches.clone()).map(move |batches| Self {
+            results: results.clone(),
+            batches,
+            names: Arc::default(),
+        })
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
     use arrow::array::{ArrayRef, StringViewArray};
     use jiff::tz::TimeZone;
     use knowledge::Knowledge;
     use plan::{FieldFilter, OutputColumn, ResultKind, ValueType};
 
     use super::*;
+    use crate::jobs::results::KnownFields;
     use crate::render::Renderer;
 
     /// Events in batches of 700, of which only the last has the field `late`.
@@ -101,6 +119,7 @@ mod tests {
             batches,
             knowledge: Arc::new(Knowledge::builtin()),
             renderer: Renderer::new(TimeZone::UTC),
+            known: KnownFields::default(),
         })
     }
 
@@ -139,5 +158,27 @@ mod tests {
         drop(results);
         assert_eq!(rows.slices().map(|slice| slice.len()).sum::<usize>(), 2_001);
         assert!(ResultRows::default().page().fields.is_empty() && ResultRows::default().is_empty());
+    }
+    #[tokio::test]
+    async fn readers_of_the_same_rows_find_their_fields_once() {
+        let results = events(3_500);
+        let asked = AtomicUsize::new(0);
+        let fields_of = async |offset, count| {
+            let rows = ResultRows::part(&results, offset, count);
+            let find = async {
+                asked.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+                rows.fields()
+            };
+            rows.fields_found_by(find).await
+        };
+        let (one, other) = futures::join!(fields_of(0, usize::MAX), fields_of(0, 3_500));
+        assert_eq!((&one, asked.load(Relaxed)), (&other, 1));
+        assert_eq!(one.last().unwrap(), "late");
+        assert_eq!(fields_of(0, 10).await.len(), 3);
+        for offset in 0..10 {
+            fields_of(offset, 10).await;
+        }
+        assert_eq!((fields_of(0, usize::MAX).await, asked.load(Relaxed)), (one, 12));
     }
 }

@@ -74,6 +74,22 @@ async fn what_a_search_computes_stays_within_its_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_has_ended_lets_go_of_its_plan() {
+    let service = small(64).await;
+    // What comes after `transpose` is planned while the search runs: the plan knows who asks.
+    let request = JobRequest::new("search * | table n | transpose | table *", "me");
+    let asks = Arc::downgrade(&request.rights);
+    let job = service.dispatch(request).await.unwrap();
+    job.finished().await.unwrap();
+    let start = std::time::Instant::now();
+    while asks.strong_count() > 1 {
+        assert!(start.elapsed().as_secs() < 60, "the plan is kept");
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    assert_eq!(job.inspect().plans.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn functions_of_sql_stay_within_the_memory_of_their_query() {
     let service = small(16).await;
     let queries = [

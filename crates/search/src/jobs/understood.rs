@@ -1,0 +1,37 @@
+//! A search as it was understood: what is told of it as long as its job is kept, and its plan until it runs.
+
+use model::TimeRange;
+use parking_lot::Mutex;
+use plan::{FieldFilter, Message, PlannedSearch, ResultKind};
+
+/// A planned search. The plan itself goes with the run: with many fields it takes more than most results.
+#[derive(Debug)]
+pub(super) struct Understood {
+    pub(super) normalized: String,
+    pub(super) range: TimeRange,
+    pub(super) kind: ResultKind,
+    pub(super) highlight: Vec<String>,
+    pub(super) hidden_fields: FieldFilter,
+    /// What planning has said.
+    pub(super) messages: Vec<Message>,
+    plan: Mutex<Option<PlannedSearch>>,
+}
+
+impl Understood {
+    pub(super) fn new(planned: PlannedSearch) -> Self {
+        Self {
+            normalized: planned.normalized.clone(),
+            range: planned.range,
+            kind: planned.kind,
+            highlight: planned.highlight.clone(),
+            hidden_fields: planned.hidden_fields.clone(),
+            messages: planned.messages.clone(),
+            plan: Mutex::new(Some(planned)),
+        }
+    }
+
+    /// The plan, for who runs it or lets it go.
+    pub(super) fn take_plan(&self) -> Option<PlannedSearch> {
+        self.plan.lock().take()
+    }
+}
