@@ -57,9 +57,14 @@ impl Iterator for Slices {
     }
 }
 
-/// How many of the first rows have so many bytes at most, by halves.
+/// How many of the first rows have so many bytes at most: as many as rows of the mean size, or by halves.
 fn fitting(batch: &RecordBatch, rows: usize, room: usize) -> usize {
     let mut fitting = rows.min(batch.num_rows());
+    let first = bytes(&batch.slice(0, fitting));
+    if first <= room {
+        return fitting;
+    }
+    fitting = fitting.saturating_mul(room) / first;
     while fitting > 0 && bytes(&batch.slice(0, fitting)) > room {
         fitting /= 2;
     }

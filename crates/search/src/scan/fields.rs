@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ListBuilder, RecordBatch, StringArray, StringViewArray, StringViewBuilder,
+    Array, ArrayRef, AsArray, DictionaryArray, ListBuilder, RecordBatch, StringArray,
+    StringViewArray, StringViewBuilder, new_null_array,
 };
-use arrow::array::{AsArray, DictionaryArray};
-use arrow::datatypes::Int32Type;
+use arrow::datatypes::{DataType, Int32Type};
 use knowledge::{ExtractionLimit, FieldRules, Knowledge, Wanted};
 use model::columns;
-use plan::FieldInfo;
+use plan::{ArrowType, FieldInfo, ValueType};
 
 /// A field to extract.
 #[derive(Debug, Clone)]
@@ -90,26 +90,26 @@ pub(super) fn extract(
     let origins = Origins::of(rows)?;
     let names: Vec<&str> = wanted.iter().map(|field| field.name.as_str()).collect();
     let mut cut: Option<ExtractionLimit> = None;
-    let mut builders: Vec<FieldBuilder<'_>> = wanted.iter().map(FieldBuilder::new).collect();
+    let mut fields = Fields::of(wanted);
     each_row(&origins, knowledge, &names, |raw, rules, prepared, indexed| {
         if let Some(indexed) = indexed {
             each_indexed(indexed, &mut |name, value| {
-                if let Some(at) = wanted.iter().position(|field| field.name == name) {
-                    builders[at].add(Cow::Owned(value.to_owned()));
+                if let Some(field) = fields.named(name) {
+                    field.values.push(Cow::Owned(value.to_owned()));
                 }
             });
         }
         // A field sent along with the event wins over one of the same name in its text.
-        builders.iter_mut().for_each(FieldBuilder::settle);
+        fields.settle();
         let extraction = rules.extract_wanted(raw, prepared, &mut |name, value| {
-            if let Some(at) = wanted.iter().position(|field| field.name == name) {
-                builders[at].add_unless_settled(value);
+            if let Some(field) = fields.named(name).filter(|field| !field.settled) {
+                field.values.push(value);
             }
         });
         cut = cut.or(extraction.cut);
-        builders.iter_mut().for_each(FieldBuilder::end_row);
+        fields.end_row();
     });
-    Some((builders.into_iter().map(FieldBuilder::finish).collect(), cut))
+    Some((fields.finish(), cut))
 }
 
 /// The values of `_fields`: a JSON object of texts and lists of texts.
@@ -128,60 +128,130 @@ fn each_indexed(json: &str, emit: &mut dyn FnMut(&str, &str)) {
     }
 }
 
+/// Collects the values of all fields, row by row. What a row costs depends on the fields that it has, not on
+/// those that are wanted: of thousands of fields an event has a few.
+struct Fields<'w, 'a> {
+    columns: Vec<FieldColumn<'a>>,
+    places: HashMap<&'w str, usize>,
+    /// The columns with values in this row.
+    touched: Vec<usize>,
+    rows: usize,
+}
+
+impl<'w, 'a> Fields<'w, 'a> {
+    fn of(wanted: &'w [WantedField]) -> Self {
+        let places = wanted.iter().enumerate().map(|(at, field)| (field.name.as_str(), at));
+        Self {
+            places: places.collect(),
+            columns: wanted.iter().map(FieldColumn::new).collect(),
+            touched: Vec::new(),
+            rows: 0,
+        }
+    }
+
+    fn named(&mut self, name: &str) -> Option<&mut FieldColumn<'a>> {
+        let at = *self.places.get(name)?;
+        let column = &mut self.columns[at];
+        if column.values.is_empty() {
+            self.touched.push(at);
+        }
+        Some(column)
+    }
+
+    fn settle(&mut self) {
+        self.touched.iter().for_each(|at| self.columns[*at].settled = true);
+    }
+
+    fn end_row(&mut self) {
+        for at in self.touched.drain(..) {
+            self.columns[at].end_row(self.rows);
+        }
+        self.rows += 1;
+    }
+
+    fn finish(self) -> Vec<ArrayRef> {
+        let rows = self.rows;
+        // Columns without values share one of each type.
+        let mut nothing: HashMap<DataType, ArrayRef> = HashMap::new();
+        let column = |column: FieldColumn<'_>| {
+            let data_type = match column.multivalue {
+                true => ValueType::Multi.data_type(),
+                false => ValueType::Text.data_type(),
+            };
+            column.finish(rows).unwrap_or_else(|| {
+                let none = || new_null_array(&data_type, rows);
+                Arc::clone(nothing.entry(data_type.clone()).or_insert_with(none))
+            })
+        };
+        self.columns.into_iter().map(column).collect()
+    }
+}
+
 enum Column {
     Text(StringViewBuilder),
     List(ListBuilder<StringViewBuilder>),
 }
 
-/// Collects the values of one field, row by row.
-struct FieldBuilder<'a> {
-    column: Column,
-    row: Vec<Cow<'a, str>>,
+/// The values of one field.
+struct FieldColumn<'a> {
+    multivalue: bool,
+    /// Made with the first value.
+    column: Option<Column>,
+    /// Rows in `column`: those behind it have no value.
+    rows: usize,
+    /// The values in this row.
+    values: Vec<Cow<'a, str>>,
     settled: bool,
 }
 
-impl<'a> FieldBuilder<'a> {
+impl FieldColumn<'_> {
     fn new(field: &WantedField) -> Self {
-        let column = if field.multivalue {
-            Column::List(ListBuilder::new(StringViewBuilder::new()))
-        } else {
-            Column::Text(StringViewBuilder::new())
-        };
-        Self { column, row: Vec::new(), settled: false }
+        let (multivalue, values) = (field.multivalue, Vec::new());
+        Self { multivalue, column: None, rows: 0, values, settled: false }
     }
 
-    fn add(&mut self, value: Cow<'a, str>) {
-        self.row.push(value);
-    }
-
-    fn settle(&mut self) {
-        self.settled = !self.row.is_empty();
-    }
-
-    fn add_unless_settled(&mut self, value: Cow<'a, str>) {
-        if !self.settled {
-            self.row.push(value);
+    fn end_row(&mut self, row: usize) {
+        self.settled = false;
+        if self.values.is_empty() {
+            return;
         }
-    }
-
-    fn end_row(&mut self) {
+        self.pad(row);
         match &mut self.column {
-            Column::Text(builder) => builder.append_option(self.row.first()),
-            Column::List(builder) => {
-                for value in &self.row {
+            Some(Column::Text(builder)) => builder.append_option(self.values.first()),
+            Some(Column::List(builder)) => {
+                for value in &self.values {
                     builder.values().append_value(value);
                 }
-                builder.append(!self.row.is_empty());
+                builder.append(true);
             }
+            None => {}
         }
-        self.row.clear();
+        self.rows += 1;
+        self.values.clear();
     }
 
-    fn finish(self) -> ArrayRef {
-        match self.column {
+    /// Rows without a value up to this one.
+    fn pad(&mut self, rows: usize) {
+        let missing = rows - self.rows;
+        let column = self.column.get_or_insert_with(|| match self.multivalue {
+            true => Column::List(ListBuilder::new(StringViewBuilder::new())),
+            false => Column::Text(StringViewBuilder::new()),
+        });
+        match column {
+            Column::Text(builder) => (0..missing).for_each(|_| builder.append_null()),
+            Column::List(builder) => (0..missing).for_each(|_| builder.append_null()),
+        }
+        self.rows = rows;
+    }
+
+    /// The column; none if it has no value.
+    fn finish(mut self, rows: usize) -> Option<ArrayRef> {
+        self.column.as_ref()?;
+        self.pad(rows);
+        Some(match self.column? {
             Column::Text(mut builder) => Arc::new(builder.finish()),
             Column::List(mut builder) => Arc::new(builder.finish()),
-        }
+        })
     }
 }
 
