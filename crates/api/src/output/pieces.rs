@@ -9,10 +9,7 @@ use axum::body::{Body, Bytes};
 use search::{Page, ResultRows};
 
 use super::RowFormat;
-use crate::work::work_on_rows;
-
-/// About the rows of a piece.
-const ROWS: usize = 1_000;
+use crate::work::work_on_part;
 
 /// An answer of one page.
 pub(crate) fn whole(mut format: Box<dyn RowFormat>, page: &Page) -> Vec<u8> {
@@ -62,12 +59,17 @@ impl<P: Iterator<Item = Page>> Iterator for Pieces<P> {
     }
 }
 
-/// The names of the fields of many rows, in order.
+/// The names of the fields of many rows, in order. All readers of the same rows share them.
 pub(crate) async fn fields_of(rows: &ResultRows) -> Vec<String> {
+    rows.fields_found_by(found_in(rows)).await.to_vec()
+}
+
+async fn found_in(rows: &ResultRows) -> Vec<String> {
     let (mut names, mut known) = (Vec::new(), HashSet::new());
     for slice in rows.slices() {
-        tokio::task::yield_now().await;
-        for name in work_on_rows(slice.len(), || slice.fields()) {
+        // Nobody reads the answer of a server that stops.
+        let found = work_on_part(move || slice.fields()).await.unwrap_or_default();
+        for name in found {
             if known.insert(name.clone()) {
                 names.push(name);
             }
@@ -77,18 +79,25 @@ pub(crate) async fn fields_of(rows: &ResultRows) -> Vec<String> {
 }
 
 /// A body of pieces, each made when the one before is on its way. Until the last one `kept` is kept.
-pub(crate) fn streamed<E: Into<BoxError> + Send>(
+pub(crate) fn streamed<E: Into<BoxError> + Send + 'static>(
     pieces: impl Iterator<Item = Result<Vec<u8>, E>> + Send + 'static,
     kept: impl Send + 'static,
 ) -> Body {
-    let stream = futures::stream::unfold((pieces, kept), |(mut pieces, kept)| async move {
-        loop {
-            tokio::task::yield_now().await;
-            let piece = work_on_rows(ROWS, || pieces.next())?;
+    let stream = futures::stream::unfold((Some(pieces), kept), |(pieces, kept)| async move {
+        let made = work_on_part(move || {
+            let mut pieces = pieces?;
             // An empty one would end the body of some protocols.
-            if piece.as_ref().map_or(true, |piece| !piece.is_empty()) {
-                return Some((piece.map(Bytes::from), (pieces, kept)));
+            let is_something =
+                |piece: &Result<Vec<u8>, E>| piece.as_ref().map_or(true, |piece| !piece.is_empty());
+            let piece = pieces.by_ref().find(is_something)?;
+            Some((piece, pieces))
+        });
+        match made.await {
+            Ok(made) => {
+                let (piece, pieces) = made?;
+                Some((piece.map(Bytes::from).map_err(Into::<BoxError>::into), (Some(pieces), kept)))
             }
+            Err(stopped) => Some((Err(BoxError::from(stopped)), (None, kept))),
         }
     });
     Body::from_stream(stream)
