@@ -90,6 +90,15 @@ async fn a_job_that_has_ended_lets_go_of_its_plan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plan_of_more_than_the_memory_of_its_search_is_refused() {
+    let fields: Vec<String> = (0..5_000).map(|at| format!("f{at}={at}")).collect();
+    let search = format!("| makeresults | eval {} | table *", fields.join(", "));
+    let failure = failure(&small(8).await, &search).await;
+    assert!(failure.contains("planning the search takes"), "{failure}");
+    assert!(failure.contains("max_mem_usage_mb in limits.conf [search] (8)"), "{failure}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn functions_of_sql_stay_within_the_memory_of_their_query() {
     let service = small(16).await;
     let queries = [
