@@ -19,7 +19,7 @@ pub(crate) struct Mode {
 impl Mode {
     fn add_text(&mut self, text: &str, count: i64) {
         if let Some(held) = self.counts.get_mut(text) {
-            *held += count;
+            *held = held.saturating_add(count);
             return;
         }
         self.bytes += text.len();

@@ -55,7 +55,7 @@ impl Percentile {
         )]
         let small = Some(number as usize).filter(|at| *at as f64 == number);
         match small.and_then(|at| self.small.get_mut(at)) {
-            Some(held) => *held += times,
+            Some(held) => *held = held.saturating_add(times),
             None => self.add_other(number, times),
         }
     }
@@ -87,12 +87,13 @@ impl Percentile {
         if let Some(at) = small
             && self.grow_small(at)
         {
-            self.small[at] += times;
+            self.small[at] = self.small[at].saturating_add(times);
             return;
         }
         // Two zeros are one number.
         let bits = (number + 0.0).to_bits();
-        *self.counts.entry(bits).or_insert(0) += times;
+        let held = self.counts.entry(bits).or_insert(0);
+        *held = held.saturating_add(times);
         if !self.exact && self.counts.len() > MOST_VALUES {
             self.merge_neighbours();
         }
@@ -118,7 +119,8 @@ impl Percentile {
         // A small number that came before there was room for it stands in both.
         for (value, times) in small.chain(others.map(|(bits, times)| (f64::from_bits(bits), times)))
         {
-            *merged.entry(value.to_bits()).or_insert(0) += times;
+            let held = merged.entry(value.to_bits()).or_insert(0);
+            *held = held.saturating_add(times);
         }
         merged.into_iter().map(|(bits, times)| (f64::from_bits(bits), times))
     }

@@ -197,7 +197,7 @@ impl Summary for Sparkline {
         let mut texts = texts.into_iter();
         for (start, count) in starts.into_iter().zip(counts) {
             match self.bin(start) {
-                Bin::Count(held) => *held += count,
+                Bin::Count(held) => *held = held.saturating_add(count),
                 Bin::Distinct(held) => {
                     held.extend(texts.by_ref().take(usize::try_from(count).unwrap_or(0)));
                 }
