@@ -75,10 +75,10 @@ WIDE = {
     'mvjoin(mvrange(0,20),"x"),"y") | eventstats max(s) as m first(s) as f | stats dc(m) dc(f)',
     "constants": "| makeresults count=50000 | eval "
     + ",".join(f'f{n}="{"x" * 1_000}"' for n in range(300))
-    + " | dedup f0",
+    + " | where random()<0",
     "fillnull": f'| makeresults count=50000 | fillnull value="{"y" * 10_000}" '
     + " ".join(f"f{n}" for n in range(200))
-    + " | dedup f0",
+    + " | where random()<0",
     "mvexpand_of_wide_rows": row(
         "eval "
         + ",".join(f'f{n}="{n}{"x" * 100}"' for n in range(300))
