@@ -139,8 +139,8 @@ mod tests {
 
     #[tokio::test]
     async fn this_machine_is_known_by_its_name() {
-        let found = look_up_names(&keys("clienthost", &["localhost"]), &Settings::default());
-        let found = found.await.unwrap();
+        let asked = keys("clienthost", &["localhost"]);
+        let found = look_up_names(&asked, &Settings::default()).await.unwrap();
         let pairs = (found.columns[0].values.clone(), found.columns[1].values.clone());
         assert_eq!(pairs.0[0], ["localhost"]);
         assert!(pairs.1.contains(&vec!["127.0.0.1".to_owned()]), "{pairs:?}");
