@@ -66,6 +66,16 @@ impl Class {
     }
 }
 
+/// The stanzas of `transforms.conf` that events go through. There are more: Splunk's own, which apps may name.
+fn transforms_of_events(knowledge: &Knowledge) -> HashSet<String> {
+    let props = knowledge.conf("props");
+    let lists = props.stanzas.iter().flat_map(|stanza| stanza.entries.iter());
+    let is_list = |key: &str| key.starts_with("TRANSFORMS") || key.starts_with("RULESET");
+    let lists = lists.filter(|entry| is_list(&entry.key));
+    let names = lists.flat_map(|entry| entry.value.split(',')).map(|name| name.trim().to_owned());
+    names.collect()
+}
+
 /// Whether a word is in an expression.
 fn mentions(expression: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -104,7 +114,11 @@ impl RuleBook {
     pub(crate) fn new(knowledge: Arc<Knowledge>, groups: Vec<Arc<Group>>) -> Self {
         let mut classes = HashMap::default();
         if knowledge.has_index_time_rules() {
+            let named = transforms_of_events(&knowledge);
             for stanza in &knowledge.conf("transforms").stanzas {
+                if !named.contains(stanza.name.as_str()) {
+                    continue;
+                }
                 let class = Class::of(stanza);
                 if class != Class::default() {
                     classes.insert(stanza.name.clone(), class);
