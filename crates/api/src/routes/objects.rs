@@ -290,7 +290,8 @@ impl Resource for Kind {
 
     async fn list(&self, call: &Call) -> Result<Vec<ConfObject>, RestError> {
         let asked = self.asked(call)?;
-        Ok(objects(&asked, &asked.namespace()?))
+        let all = objects(&asked, &asked.namespace()?);
+        Ok(all.into_iter().filter(|object| (self.lists)(object)).collect())
     }
 
     async fn find(&self, call: &Call) -> Result<Vec<ConfObject>, RestError> {

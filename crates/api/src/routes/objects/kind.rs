@@ -43,6 +43,8 @@ pub(crate) struct Kind {
     pub(crate) check: fn(&Settings) -> Result<(), RestError>,
     /// Refuses namespaces that the kind does not have.
     pub(crate) check_namespace: fn(&Namespace) -> Result<(), RestError>,
+    /// Whether a stanza of the file is listed: two kinds share `transforms.conf`.
+    pub(crate) lists: fn(&ConfObject) -> bool,
     pub(crate) add: Add,
     pub(crate) removed: Removed,
 }
@@ -68,6 +70,7 @@ impl Kind {
             is_raw: false,
             check: |_| Ok(()),
             check_namespace: |_| Ok(()),
+            lists: |_| true,
             add: |_, _, _| {},
             removed: |_, _| Box::pin(async { Ok(()) }),
         }
@@ -159,6 +162,7 @@ pub(crate) static VIEWS: Kind = Kind {
 pub(crate) static LOOKUPS: Kind = Kind {
     settings: LOOKUP_SETTINGS,
     flags: &["case_sensitive_match", "disabled", "reverse_lookup_honor_case_sensitive_match"],
+    lists: is_lookup,
     add: |_, object, content| {
         let kind = object.get("external_type").unwrap_or(match object.get("filename") {
             Some(_) => "file",
@@ -173,6 +177,12 @@ pub(crate) static LOOKUPS: Kind = Kind {
         "transforms",
     )
 };
+
+/// Whether a stanza of `transforms.conf` is a lookup.
+fn is_lookup(object: &ConfObject) -> bool {
+    let names = ["filename", "collection", "external_cmd", "external_type"];
+    names.iter().any(|name| object.get(name).is_some())
+}
 
 const LOOKUP_SETTINGS: &[&str] = &[
     "allow_caching",
@@ -213,6 +223,7 @@ pub(crate) static EXTRACTIONS: Kind = Kind {
         "WRITE_META",
     ],
     flags: &["CAN_OPTIMIZE", "CLEAN_KEYS", "KEEP_EMPTY_VALS", "MV_ADD", "disabled"],
+    lists: |object| !is_lookup(object),
     ..Kind::new(
         "transforms-extract",
         ("an extraction", "extractions"),
