@@ -100,7 +100,7 @@ async fn run(service: &SearchService, search: &str, earliest: u64, latest: u64) 
     let request = JobRequest {
         earliest: Some(earliest.to_string()),
         latest: Some(latest.to_string()),
-        ..JobRequest::new(&format!("search index=main {search}"), "me")
+        ..JobRequest::new(format!("search index=main {search}"), "me")
     };
     let begun = Instant::now();
     let job = service.dispatch(request).await.expect("it is planned");

@@ -21,7 +21,7 @@ fn entry(number: u128, last: i64) -> Arc<BucketHeader> {
         version: 0,
         fingerprint: 0,
         shape: None,
-        state: if number % 3 == 0 { BucketState::Frozen } else { BucketState::Warm },
+        state: if number.is_multiple_of(3) { BucketState::Frozen } else { BucketState::Warm },
         fields_complete: true,
         summary_rows: false,
     })

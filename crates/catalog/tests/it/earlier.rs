@@ -18,7 +18,7 @@ pub fn buckets(count: u128) -> Vec<BucketEntry> {
     let one = |number: u128| {
         let time = i64::try_from(number).unwrap() * 10;
         let mut entry = bucket(number, time, time + 9);
-        if number % 5 == 0 {
+        if number.is_multiple_of(5) {
             entry.state = BucketState::Thawed;
             entry.path = format!("buckets/main/thawed-{number}.parquet");
         }
