@@ -7,6 +7,7 @@ use std::sync::Arc;
 use knowledge::Knowledge;
 use plan::PlanContext;
 
+use crate::memory::Memory;
 use crate::run::{context, search};
 use crate::spec::{Block, parse};
 use crate::topology::Topology;
@@ -103,6 +104,6 @@ impl World {
     /// # Errors
     /// What a user would be told.
     pub async fn run(&self, text: &str) -> Result<usize, String> {
-        search(text, &self.context).await.map(|found| found.rows.len())
+        search(text, &self.context, &Memory::Whole).await.map(|found| found.rows.len())
     }
 }

@@ -9,8 +9,7 @@ use conf::{Layer, Layers};
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
-    Completed, Limits, PlanContext, ResultKind, Session, SessionSettings, Subsearches, execute,
-    plan_search,
+    Completed, Limits, PlanContext, ResultKind, Session, SessionSettings, Subsearches, plan_search,
 };
 
 use crate::cell::Cell;
@@ -122,7 +121,7 @@ async fn run_block(
     topology: &dyn Topology,
     builtin: &Arc<Knowledge>,
 ) -> Result<Outcome, String> {
-    search(&block.search, &context(block, topology, builtin).await?).await
+    search(&block.search, &context(block, topology, builtin).await?, topology).await
 }
 
 /// What a block's search is planned against.
@@ -183,19 +182,23 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
     Ok(limits)
 }
 
-pub(crate) async fn search(text: &str, context: &PlanContext) -> Result<Outcome, String> {
+pub(crate) async fn search(
+    text: &str,
+    context: &PlanContext,
+    topology: &dyn Topology,
+) -> Result<Outcome, String> {
     let settings = SessionSettings { partitions: 3, batch_rows: 4, ..SessionSettings::default() };
     let session = Session::new(&settings, Vec::new()).map_err(|error| error.to_string())?;
     let planned = plan_search(text, context, Subsearches::Run(&session))
         .await
         .map_err(|error| error.render(text))?;
     let mut batches = Vec::new();
-    let completed = execute(&planned, &session, &mut |_, batch| {
+    let mut on_batch = |_: &[_], batch| {
         batches.push(batch);
         ControlFlow::Continue(())
-    })
-    .await
-    .map_err(|error| error.render(text))?;
+    };
+    let completed = topology.execute(&planned, context, &session, &mut on_batch).await;
+    let completed = completed.map_err(|error| error.render(text))?;
     let shown: Vec<usize> =
         (0..completed.columns.len()).filter(|at| completed.columns[*at].is_visible()).collect();
     let mut rows = Vec::new();

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use plan::EventSource;
+use plan::{Completed, Error, EventSource, OnBatch, PlanContext, PlannedSearch, Session, execute};
 
 use crate::SpecEvent;
 
@@ -24,4 +24,18 @@ pub trait Topology: Send + Sync + Debug {
         events: &[SpecEvent],
         knowledge: &Arc<knowledge::Knowledge>,
     ) -> Result<Arc<dyn EventSource>, String>;
+
+    /// Runs a search that was planned over a source of [`Self::load`].
+    ///
+    /// # Errors
+    /// Those of the search.
+    async fn execute(
+        &self,
+        planned: &PlannedSearch,
+        _context: &PlanContext,
+        session: &Session,
+        on_batch: &mut OnBatch<'_>,
+    ) -> Result<Completed, Error> {
+        execute(planned, session, on_batch).await
+    }
 }

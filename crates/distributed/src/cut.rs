@@ -1,0 +1,233 @@
+//! Where a physical plan is cut in a part that runs where the events are and a part that puts together what
+//! they give.
+//!
+//! The plan is walked from above. At the first operator of each branch below which there are only events, and
+//! which can be computed of parts, the branch is cut:
+//!
+//! | operator | at the workers | above |
+//! | --- | --- | --- |
+//! | aggregation | partial states | the final step |
+//! | sort, with a first N or without | the sorted rows (the first N) | a merge of sorted rows (the first N) |
+//! | filter, projection, unnest | all of them | nothing |
+//! | first N rows of a scan | the first N | the first N |
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::physical_expr::LexOrdering;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
+
+/// Operators that do the same to every batch, whichever comes first.
+const STREAMING: [&str; 8] = [
+    "ProjectionExec",
+    "FilterExec",
+    "UnnestExec",
+    "CooperativeExec",
+    "CoalesceBatchesExec",
+    "CoalescePartitionsExec",
+    "CompactExec",
+    "SliceExec",
+];
+
+/// A branch of a plan that runs at the workers.
+#[derive(Debug, Clone)]
+pub struct Cut {
+    /// How many branches of the plan were cut before it.
+    pub number: usize,
+    /// What a worker runs, over its events; one partition.
+    pub map: Arc<dyn ExecutionPlan>,
+    /// How the rows of the workers come together.
+    pub gather: Gather,
+}
+
+/// How the rows of several workers come together in one partition.
+#[derive(Debug, Clone)]
+pub enum Gather {
+    /// As they come, so many of them at most.
+    Any(Option<usize>),
+    /// In the order that the rows of each worker have, so many of them at most.
+    Sorted(LexOrdering, Option<usize>),
+}
+
+impl fmt::Display for Gather {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fetch = match self {
+            Self::Any(fetch) => {
+                f.write_str("any order")?;
+                fetch
+            }
+            Self::Sorted(order, fetch) => {
+                write!(f, "[{order}]")?;
+                fetch
+            }
+        };
+        fetch.map_or(Ok(()), |fetch| write!(f, ", fetch={fetch}"))
+    }
+}
+
+impl Gather {
+    /// All partitions of a plan in one.
+    pub(crate) fn above(&self, plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        match self {
+            Self::Any(fetch) => Arc::new(CoalescePartitionsExec::new(plan).with_fetch(*fetch)),
+            Self::Sorted(order, fetch) => {
+                Arc::new(SortPreservingMergeExec::new(order.clone(), plan).with_fetch(*fetch))
+            }
+        }
+    }
+}
+
+/// Cuts a plan. `is_events` knows the operators that read events; `replace` gives what stands in the plan
+/// instead of a branch: one partition with the columns of [`Cut::map`].
+///
+/// A search head replaces branches by what asks workers; a worker takes the branch that it is asked for.
+///
+/// # Errors
+/// Those of `replace`, or if the engine refuses the plan that is put together.
+pub fn cut(
+    plan: &Arc<dyn ExecutionPlan>,
+    is_events: &dyn Fn(&dyn ExecutionPlan) -> bool,
+    replace: &mut dyn FnMut(Cut) -> Result<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    Cutter { is_events, replace, number: 0 }.walk(plan)
+}
+
+struct Cutter<'c> {
+    is_events: &'c dyn Fn(&dyn ExecutionPlan) -> bool,
+    replace: &'c mut dyn FnMut(Cut) -> Result<Arc<dyn ExecutionPlan>>,
+    number: usize,
+}
+
+impl Cutter<'_> {
+    fn walk(&mut self, node: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(cut) = self.at(node)? {
+            return Ok(cut);
+        }
+        let children: Vec<_> =
+            node.children().into_iter().map(|child| self.walk(child)).collect::<Result<_>>()?;
+        if children.is_empty() {
+            return Ok(Arc::clone(node));
+        }
+        replace_children_if_necessary(Arc::clone(node), children)
+    }
+
+    /// The plan with a cut at this node, if it is one for it.
+    fn at(&mut self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+            return self.at_aggregate(node, aggregate);
+        }
+        if let Some(sort) = node.downcast_ref::<SortExec>() {
+            if !self.streams(sort.input()) {
+                return Ok(None);
+            }
+            let gather = Gather::Sorted(sort.expr().clone(), sort.fetch());
+            return self.replaced(Arc::clone(node), gather).map(Some);
+        }
+        // The first rows of parts are not the first rows until they are counted again.
+        if let Some(fetch) = node.fetch() {
+            let below = node.children().into_iter().all(|child| self.streams(child));
+            if self.is_scan(node) && below {
+                return self.replaced(Arc::clone(node), Gather::Any(Some(fetch))).map(Some);
+            }
+            return Ok(None);
+        }
+        if self.streams(node) {
+            return self.replaced(Arc::clone(node), Gather::Any(None)).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn at_aggregate(
+        &mut self,
+        node: &Arc<dyn ExecutionPlan>,
+        aggregate: &AggregateExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if aggregate.limit_options().is_some() || !self.streams(aggregate.input()) {
+            return Ok(None);
+        }
+        match aggregate.mode() {
+            AggregateMode::Partial => self.replaced(Arc::clone(node), Gather::Any(None)).map(Some),
+            // One partition: the engine aggregates in one step.
+            AggregateMode::Single | AggregateMode::SinglePartitioned
+                if node.output_partitioning().partition_count() == 1 =>
+            {
+                let first = Arc::new(first_step(aggregate)?);
+                let states = self.replaced(first, Gather::Any(None))?;
+                Ok(Some(Arc::new(last_step(aggregate, states)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether this is a scan, or streams above one, and nothing below is cut after some rows.
+    fn streams(&self, node: &Arc<dyn ExecutionPlan>) -> bool {
+        if node.fetch().is_some() {
+            return false;
+        }
+        if (self.is_events)(node.as_ref()) {
+            return true;
+        }
+        streaming_input(node).is_some_and(|input| self.streams(input))
+    }
+
+    fn is_scan(&self, node: &Arc<dyn ExecutionPlan>) -> bool {
+        if (self.is_events)(node.as_ref()) {
+            return true;
+        }
+        streaming_input(node).is_some_and(|input| self.is_scan(input))
+    }
+
+    fn replaced(
+        &mut self,
+        map: Arc<dyn ExecutionPlan>,
+        gather: Gather,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let map = match map.output_partitioning().partition_count() {
+            1 => map,
+            _ => gather.above(map),
+        };
+        let number = self.number;
+        self.number += 1;
+        (self.replace)(Cut { number, map, gather })
+    }
+}
+
+/// The input of an operator that does the same to every batch. The engine spreads batches over partitions where
+/// it counts many rows: a worker may have such an operator where the search head has none.
+fn streaming_input(node: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let children = node.children();
+    let [input] = children.as_slice() else { return None };
+    let spreads = node.downcast_ref::<RepartitionExec>().is_some_and(|repartition| {
+        matches!(repartition.partitioning(), Partitioning::RoundRobinBatch(_))
+    });
+    (spreads || STREAMING.contains(&node.name())).then_some(*input)
+}
+
+fn first_step(whole: &AggregateExec) -> Result<AggregateExec> {
+    AggregateExec::try_new(
+        AggregateMode::Partial,
+        whole.group_expr().clone(),
+        whole.aggr_expr().to_vec(),
+        whole.filter_expr().to_vec(),
+        Arc::clone(whole.input()),
+        whole.input_schema(),
+    )
+}
+
+fn last_step(whole: &AggregateExec, states: Arc<dyn ExecutionPlan>) -> Result<AggregateExec> {
+    AggregateExec::try_new(
+        AggregateMode::Final,
+        whole.group_expr().as_final(),
+        whole.aggr_expr().to_vec(),
+        vec![None; whole.aggr_expr().len()],
+        states,
+        whole.input_schema(),
+    )
+}

@@ -1,0 +1,171 @@
+//! Events of one block over several workers: the search head sees all of them while it plans, a worker reads
+//! its own.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result as PlanResult;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+};
+use model::{IndexName, TimeRange, ValueCount};
+use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
+
+/// The name of the operator that reads events.
+pub(crate) const EVENTS: &str = "EventsExec";
+
+/// A source that plans as `all` does and reads the events of `own`.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) all: Arc<dyn EventSource>,
+    pub(crate) own: Arc<dyn EventSource>,
+}
+
+#[async_trait]
+impl EventSource for Share {
+    fn indexes(&self) -> Vec<IndexName> {
+        self.all.indexes()
+    }
+
+    fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
+        Ok(Arc::new(EventTable(self.own.events(request)?)))
+    }
+
+    async fn fields(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<FieldInfo>, Error> {
+        self.all.fields(indexes, range).await
+    }
+
+    async fn sourcetypes(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Option<HashSet<String>>, Error> {
+        self.all.sourcetypes(indexes, range).await
+    }
+
+    async fn metadata(
+        &self,
+        kind: MetadataKind,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<ValueCount>, Error> {
+        self.all.metadata(kind, indexes, range).await
+    }
+}
+
+/// A table of events, told from tables of other rows by its operator.
+#[derive(Debug)]
+struct EventTable(Arc<dyn TableProvider>);
+
+#[async_trait]
+impl TableProvider for EventTable {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let scan = self.0.scan(session, projection, filters, limit).await?;
+        Ok(Arc::new(EventsExec::new(scan)))
+    }
+}
+
+/// A scan of events. What is below is its own: no rule of the engine looks into it, as it does not look into a
+/// scan of buckets.
+#[derive(Debug)]
+struct EventsExec {
+    scan: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl EventsExec {
+    fn new(scan: Arc<dyn ExecutionPlan>) -> Self {
+        let partitions = scan.output_partitioning().partition_count();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(scan.schema()),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self { scan, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for EventsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(EVENTS)
+    }
+}
+
+impl ExecutionPlan for EventsExec {
+    fn name(&self) -> &'static str {
+        EVENTS
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
+    ) -> PlanResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        self.scan.execute(partition, context)
+    }
+}
+
+/// Whether an operator reads events.
+pub(crate) fn is_events(operator: &dyn ExecutionPlan) -> bool {
+    operator.name() == EVENTS
+}
