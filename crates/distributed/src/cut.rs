@@ -199,8 +199,8 @@ impl Cutter<'_> {
     }
 }
 
-/// The input of an operator that does the same to every batch. The engine spreads batches over partitions where
-/// it counts many rows: a worker may have such an operator where the search head has none.
+/// The input of an operator that does the same to every batch. The engine spreads batches over partitions
+/// where it counts many rows: a worker may have such an operator where the search head has none.
 fn streaming_input(node: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let children = node.children();
     let [input] = children.as_slice() else { return None };

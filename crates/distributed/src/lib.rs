@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! search head: whole plan -> cut -> reduce part
-//!                                     '- GatherExec <- datafusion-distributed <- MapExec, one task per worker
-//! worker:      MapExec -> MapPlanner: the same search over the worker's events -> cut -> map part -> rows
+//! '- GatherExec <- datafusion-distributed <- MapExec, one task per worker worker: MapExec -> MapPlanner: the
+//! same search over the worker's events -> cut -> map part -> rows
 //! ```
 //!
 //! What travels is a recipe, not a plan: the worker plans the search again over its share of the events and
@@ -11,8 +11,8 @@
 //! wire; the text of a search has one.
 //!
 //! Guarantees: [`cut()`] is one function for both sides, so that they agree on what is cut where. The rows of
-//! the cut plan are those of the whole one for any split of the events. A task that fails ends the search with
-//! an error; nothing is left out silently.
+//! the cut plan are those of the whole one for any split of the events. A task that fails ends the search
+//! with an error; nothing is left out silently.
 //!
 //! It leaves to others: what a recipe says and how it is planned ([`MapPlanner`]), which buckets go to which
 //! task (whoever makes the recipes), and the connections ([`datafusion_distributed::ChannelResolver`]).

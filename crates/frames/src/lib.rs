@@ -1,8 +1,9 @@
-//! Frames: the rows of a pipeline as a DataFusion plan with named, typed columns, and the sessions that run it.
+//! Frames: the rows of a pipeline as a DataFusion plan with named, typed columns, and the sessions that run
+//! it.
 //!
 //! Guarantees: the rows of a frame have an order, which its operators keep; names are exact; a session stays
-//! within its memory and its time of planning. It leaves expressions to `exprs`, rows in memory to `tables`, and
-//! commands, pipelines, lookups and the outside to `plan`: nothing here knows a command.
+//! within its memory and its time of planning. It leaves expressions to `exprs`, rows in memory to `tables`,
+//! and commands, pipelines, lookups and the outside to `plan`: nothing here knows a command.
 //!
 //! ```text
 //! restriction, presence     what may be read of a source; which columns of a result have a value

@@ -85,8 +85,8 @@ pub trait EventSource: Send + Sync + Debug {
         range: &TimeRange,
     ) -> Result<Vec<FieldInfo>, Error>;
 
-    /// Which of these fields may have several values in one event: those of which [`fields`](Self::fields) says
-    /// so, without the others having to be found.
+    /// Which of these fields may have several values in one event: those of which [`fields`](Self::fields)
+    /// says so, without the others having to be found.
     ///
     /// # Errors
     /// If the field catalogues cannot be read.

@@ -1,11 +1,11 @@
 //! The commands: each turns a frame into the next, or ends a stage.
 //!
 //! One file per command, found by its name, with its [`CommandPlan`]: where it may run, the fields it reads
-//! and leaves, how it plans, its SQL text. Their modules come from the list of `spl`, so that a command without
-//! a file does not compile. What a command makes of all rows at once is in `tables`; code that several commands
-//! share is in further files beside them, listed here.
-//! The doc of each file says how the command splits: the part that the indexers can run on their events, and
-//! the part that is left to the search head.
+//! and leaves, how it plans, its SQL text. Their modules come from the list of `spl`, so that a command
+//! without a file does not compile. What a command makes of all rows at once is in `tables`; code that
+//! several commands share is in further files beside them, listed here. The doc of each file says how the
+//! command splits: the part that the indexers can run on their events, and the part that is left to the
+//! search head.
 
 mod dataset;
 mod discover;

@@ -1,7 +1,7 @@
 //! What planning takes over a large catalog whose buckets are all left out, by time, source type or host:
 //! `cargo run -p karst-search --example planning <directory of a catalog>`, made by
-//! `cargo run -p karst-catalog --example rates fill <directory> <buckets> <hosts of each>`. No object is read,
-//! so the time of a search is what planning and the job itself take.
+//! `cargo run -p karst-catalog --example rates fill <directory> <buckets> <hosts of each>`. No object is
+//! read, so the time of a search is what planning and the job itself take.
 #![allow(clippy::disallowed_methods)]
 
 use std::sync::Arc;

@@ -66,7 +66,8 @@ impl Class {
     }
 }
 
-/// The stanzas of `transforms.conf` that events go through. There are more: Splunk's own, which apps may name.
+/// The stanzas of `transforms.conf` that events go through. There are more: Splunk's own, which apps may
+/// name.
 fn transforms_of_events(knowledge: &Knowledge) -> HashSet<String> {
     let props = knowledge.conf("props");
     let lists = props.stanzas.iter().flat_map(|stanza| stanza.entries.iter());

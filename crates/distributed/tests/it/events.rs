@@ -94,8 +94,8 @@ impl TableProvider for EventTable {
     }
 }
 
-/// A scan of events. What is below is its own: no rule of the engine looks into it, as it does not look into a
-/// scan of buckets.
+/// A scan of events. What is below is its own: no rule of the engine looks into it, as it does not look into
+/// a scan of buckets.
 #[derive(Debug)]
 struct EventsExec {
     scan: Arc<dyn ExecutionPlan>,

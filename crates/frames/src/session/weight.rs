@@ -1,7 +1,7 @@
 //! What a plan takes of the memory of its search, before the engine sees it.
 //!
-//! The engine copies a plan several times while it makes it better and turns it into operators. Nothing counts
-//! those copies while they are made: they are as large as the plan, so that is counted.
+//! The engine copies a plan several times while it makes it better and turns it into operators. Nothing
+//! counts those copies while they are made: they are as large as the plan, so that is counted.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};

@@ -1,8 +1,8 @@
 //! Few rows at a time below operators that make many rows of one.
 //!
-//! `mvexpand` makes as many rows of a batch as its lists have values, all at once: a list of 100,000 values in
-//! a row of 300 fields are 30 million cells. Below such an operator batches are cut, and lists in pieces, so
-//! that what it makes of one is bounded.
+//! `mvexpand` makes as many rows of a batch as its lists have values, all at once: a list of 100,000 values
+//! in a row of 300 fields are 30 million cells. Below such an operator batches are cut, and lists in pieces,
+//! so that what it makes of one is bounded.
 
 use std::fmt;
 use std::sync::Arc;

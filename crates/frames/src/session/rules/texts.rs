@@ -1,7 +1,7 @@
 //! Constant texts in memory once.
 //!
-//! DataFusion writes a constant out for each row of a batch: `fillnull value=<text>` of 200 fields with a text
-//! of 10,000 bytes takes 16 GB for 8,192 rows. Here the rows of a column share the bytes of the text.
+//! DataFusion writes a constant out for each row of a batch: `fillnull value=<text>` of 200 fields with a
+//! text of 10,000 bytes takes 16 GB for 8,192 rows. Here the rows of a column share the bytes of the text.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
