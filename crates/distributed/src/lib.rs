@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! search head: whole plan -> cut -> reduce part
-//! '- GatherExec <- datafusion-distributed <- MapExec, one task per worker worker: MapExec -> MapPlanner: the
-//! same search over the worker's events -> cut -> map part -> rows
+//!                                     '- GatherExec <- datafusion-distributed <- MapExec, one task a worker
+//! worker:      MapExec -> MapPlanner: the same search over its events -> cut -> map part -> rows
 //! ```
 //!
 //! What travels is a recipe, not a plan: the worker plans the search again over its share of the events and
