@@ -11,7 +11,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("loadjob savedsearch=", "there is no job"),
     ("loadjob 1700000000.1", "there is no job"),
     ("require", "there are no results where the search requires some"),
-    ("lookup dnslookup", "there is no lookup \"dnslookup\""),
+    // Programs are run by the server.
+    ("lookup dnslookup", "the program dnslookup does not exist"),
     ("erex section", "holds one of the examples"),
     ("predict", "needs at least 3 values"),
     ("x11", "has fewer than two periods"),
