@@ -67,8 +67,11 @@ async fn answers_are_the_same_however_many_summaries_planning_reads() {
             };
             let (expected, found) = (done(&all, &search).await, done(&some, &search).await);
             assert_eq!(rows(&expected), rows(&found), "{search}, {most} summaries");
-            let matched = |job: &Job| job.counts().events_matched;
-            assert_eq!(matched(&expected), matched(&found), "{search}, {most} summaries");
+            // How far a scan is when it learns that it may stop depends on who reads first.
+            if !search.contains("head") {
+                let matched = |job: &Job| job.counts().events_matched;
+                assert_eq!(matched(&expected), matched(&found), "{search}, {most} summaries");
+            }
         }
         drop(other);
     }
