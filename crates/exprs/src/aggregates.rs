@@ -7,6 +7,8 @@
 
 mod distinct;
 mod extreme;
+#[doc(hidden)]
+pub mod fuzzing;
 mod groups;
 mod mode;
 mod moments;

@@ -40,9 +40,11 @@ pub const ALL: &[Target] = &[
     stored::CATALOG,
     stored::CONF,
     stored::APP,
+    stored::STATES,
     texts::EXPRESSION,
     texts::TIME_FORMAT,
     texts::PATTERN,
     texts::TIMESTAMP,
     texts::FIELDS,
+    texts::XPATH,
 ];

@@ -289,6 +289,15 @@ impl<S: Summary> Accumulator for Sliding<S> {
     }
 }
 
+/// An aggregate function without events, for the fuzzer.
+pub(super) struct Empty {
+    pub(super) one: Box<dyn Accumulator>,
+    pub(super) groups: Box<dyn GroupsAccumulator>,
+    pub(super) state_types: Vec<DataType>,
+    /// The type of the result.
+    pub(super) result: DataType,
+}
+
 /// An aggregate function of the plan.
 #[derive(Clone)]
 pub(crate) struct SummaryFunction {
@@ -316,6 +325,16 @@ impl SummaryFunction {
             returns,
             factory: Arc::new(Make(empty)),
             signature: any_arguments(Volatility::Immutable),
+        }
+    }
+
+    /// The function before the first event.
+    pub(super) fn empty(&self) -> Empty {
+        Empty {
+            one: self.factory.accumulator(&self.order, false),
+            groups: self.factory.groups(&self.order),
+            state_types: self.factory.state_types(),
+            result: self.returns.data_type(),
         }
     }
 

@@ -202,3 +202,16 @@ fn archive() -> Option<Vec<u8>> {
     }
     archive.into_inner().ok()?.finish().ok()
 }
+
+pub(super) const STATES: Target = Target {
+    name: "states",
+    decode: exprs::aggregates::fuzzing::states,
+    seeds: exprs::aggregates::fuzzing::state_seeds,
+    words: &[
+        "\u{1}\u{1}\0",
+        "\u{1}\0\0\0\0\0\0\0\u{7f}",
+        "\u{1}\0\0\0\0\0\0\u{70}\u{7f}",
+        "\0\0\0\0",
+        "\u{1}\u{3}\0nan",
+    ],
+};

@@ -9,6 +9,7 @@ use eval::time::{LocalClock, TimeFormat};
 use eval::{Datum, Expression, Scope, ValueType};
 use knowledge::{FieldRules, Knowledge};
 use model::EventTime;
+use tables::text::xml::XPath;
 
 use super::Target;
 
@@ -216,5 +217,58 @@ pub(super) const FIELDS: Target = Target {
         "\n",
         "null",
         "ä",
+    ],
+};
+
+pub(super) const XPATH: Target = Target {
+    name: "xpath",
+    decode: |bytes| {
+        let (path, xml) = halves(bytes);
+        let mut out = String::new();
+        tables::text::xml::unescape(&xml, &mut out);
+        tables::text::xml::simple_elements(&xml, &mut |name, value| {
+            out.push_str(name);
+            out.push_str(value);
+        });
+        if let Ok(path) = XPath::parse(&path) {
+            path.visit(&xml, &mut |text| out.push_str(text));
+        }
+        black_box(out);
+    },
+    seeds: || {
+        seeds(&[
+            "//System/EventID\n<Event xmlns='x'><System><EventID a=\"1\">4624</EventID></System></Event>",
+            "/a/*[@k='v'][2]/text()\n<?xml version='1.0'?><a><b k='v'>1</b><b k=\"v\">2 &amp; 3</b></a>",
+            "//b[text()!='x'][last()]/@*\n<a><b>x</b><b c='&#x20AC;' d='2'><![CDATA[<y>]]></b><!-- z --></a>",
+            ".//b[c='1']//text()\nbefore <a><b><c>1</c>t<d/>u</b></a> after",
+        ])
+    },
+    words: &[
+        "<",
+        "</",
+        "/>",
+        ">",
+        "<a>",
+        "</a>",
+        "<a b='c'>",
+        "&amp;",
+        "&#x41;",
+        "&#",
+        ";",
+        "<![CDATA[",
+        "]]>",
+        "<!--",
+        "-->",
+        "<?",
+        "<!DOCTYPE a [",
+        "//",
+        "/*",
+        "[",
+        "]",
+        "@*",
+        "[last()]",
+        "[1]",
+        "text()",
+        "\n",
     ],
 };
