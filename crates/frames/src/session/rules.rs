@@ -5,6 +5,7 @@ mod compact;
 mod filters;
 mod pieces;
 mod projections;
+mod rewrites;
 mod slices;
 mod texts;
 
@@ -20,12 +21,9 @@ use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizer
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::planning::PlanningTime;
-use compact::CompactSorted;
 use filters::{PushFilters, PushLearned};
-use pieces::CutLists;
 use projections::Projections;
-use slices::SliceWide;
-use texts::ShareTexts;
+use rewrites::Rewrites;
 
 type Logical = Arc<dyn OptimizerRule + Send + Sync>;
 type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -39,10 +37,7 @@ pub(crate) fn logical() -> Vec<Logical> {
 /// Those of physical plans, with some more at last.
 pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     let mut rules = PushLearned::instead(&PhysicalOptimizer::new().rules);
-    rules.push(Arc::new(CompactSorted));
-    rules.push(Arc::new(SliceWide));
-    rules.push(Arc::new(CutLists));
-    rules.push(Arc::new(ShareTexts));
+    rules.push(Arc::new(Rewrites));
     rules.extend(more);
     rules.into_iter().map(|rule| Arc::new(WatchedPhysical(rule)) as Physical).collect()
 }

@@ -9,55 +9,28 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use exprs::pass_through::{PassThrough, PassThroughExec};
+use exprs::pass_through::PassThrough;
 use futures::StreamExt;
+
+use super::rewrites::{Rewritten, with_below};
 
 /// Bytes that a column may hold without anybody looking at them.
 const SLACK: usize = 1 << 16;
 
 /// Puts a [`Compact`] between a sort that may spill and the merge of its partitions.
-#[derive(Debug)]
-pub(crate) struct CompactSorted;
-
-impl PhysicalOptimizerRule for CompactSorted {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_down(|node| {
-            if node.downcast_ref::<SortPreservingMergeExec>().is_none() {
-                return Ok(Transformed::no(node));
-            }
-            let [sorted] = node.children()[..] else { return Ok(Transformed::no(node)) };
-            let spills = |sort: &SortExec| sort.fetch().is_none();
-            if !sorted.downcast_ref::<SortExec>().is_some_and(spills) {
-                return Ok(Transformed::no(node));
-            }
-            let compact = PassThroughExec::above(Arc::clone(sorted), Compact);
-            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-            Ok(Transformed::yes(node.replace_children(vec![compact], options)?))
-        })
-        .data()
+pub(super) fn below_merge(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
+    if node.downcast_ref::<SortPreservingMergeExec>().is_none() {
+        return Ok(None);
     }
-
-    fn name(&self) -> &'static str {
-        "compact_sorted"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let spills = |sort: &SortExec| sort.fetch().is_none();
+    let sorted = node.children().into_iter().all(|input| input.downcast_ref().is_some_and(spills));
+    if sorted { with_below(node, Compact) } else { Ok(None) }
 }
 
 #[derive(Debug)]

@@ -9,17 +9,15 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::unnest::UnnestExec;
-use exprs::pass_through::{PassThrough, PassThroughExec};
+use exprs::pass_through::PassThrough;
 use futures::{StreamExt, stream};
+
+use super::rewrites::{Rewritten, with_below};
 
 /// Cells that are made of a batch at most, about.
 const CELLS: usize = 1 << 20;
@@ -27,46 +25,17 @@ const CELLS: usize = 1 << 20;
 const ROWS: usize = 8192;
 
 /// Puts [`Pieces`] below operators that make rows of lists.
-#[derive(Debug)]
-pub(crate) struct CutLists;
-
-impl PhysicalOptimizerRule for CutLists {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let Some(unnest) = node.downcast_ref::<UnnestExec>() else {
-                return Ok(Transformed::no(node));
-            };
-            // Lists of lists are taken apart as a whole.
-            let is_flat = unnest.list_column_indices().iter().all(|list| list.depth == 1);
-            let lists: Vec<usize> = unnest
-                .list_column_indices()
-                .iter()
-                .map(|list| list.index_in_input_schema)
-                .collect();
-            let [input] = node.children()[..] else { return Ok(Transformed::no(node)) };
-            if !is_flat || lists.is_empty() {
-                return Ok(Transformed::no(node));
-            }
-            let columns = input.schema().fields().len().max(1);
-            let rows = (CELLS / columns).clamp(1, ROWS);
-            let pieces = PassThroughExec::above(Arc::clone(input), Pieces { lists, rows });
-            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-            Ok(Transformed::yes(node.replace_children(vec![pieces], options)?))
-        })
-        .data()
+pub(super) fn below_unnest(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
+    let Some(unnest) = node.downcast_ref::<UnnestExec>() else { return Ok(None) };
+    let of = unnest.list_column_indices();
+    // Lists of lists are taken apart as a whole.
+    let is_flat = of.iter().all(|list| list.depth == 1);
+    if !is_flat || of.is_empty() {
+        return Ok(None);
     }
-
-    fn name(&self) -> &'static str {
-        "cut_lists"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let lists = of.iter().map(|list| list.index_in_input_schema).collect();
+    let columns = unnest.input().schema().fields().len().max(1);
+    with_below(node, Pieces { lists, rows: (CELLS / columns).clamp(1, ROWS) })
 }
 
 #[derive(Debug)]

@@ -8,17 +8,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use exprs::pass_through::{PassThrough, PassThroughExec};
+use exprs::pass_through::PassThrough;
 use futures::{StreamExt, stream};
+
+use super::rewrites::{Rewritten, with_below};
 
 /// Cells of a batch at most, about.
 const CELLS: usize = 1 << 20;
@@ -26,39 +24,12 @@ const CELLS: usize = 1 << 20;
 const WIDE: usize = 128;
 
 /// Puts a [`Slice`] below wide projections.
-#[derive(Debug)]
-pub(crate) struct SliceWide;
-
-impl PhysicalOptimizerRule for SliceWide {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let columns = match node.downcast_ref::<ProjectionExec>() {
-                Some(projection) => projection.expr().len(),
-                None => return Ok(Transformed::no(node)),
-            };
-            let [input] = node.children()[..] else { return Ok(Transformed::no(node)) };
-            if columns <= WIDE {
-                return Ok(Transformed::no(node));
-            }
-            let rows = (CELLS / columns).max(1);
-            let slices = PassThroughExec::above(Arc::clone(input), Slice { rows });
-            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-            Ok(Transformed::yes(node.replace_children(vec![slices], options)?))
-        })
-        .data()
+pub(super) fn below_wide(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
+    let columns = node.downcast_ref::<ProjectionExec>().map_or(0, |of| of.expr().len());
+    if columns <= WIDE {
+        return Ok(None);
     }
-
-    fn name(&self) -> &'static str {
-        "slice_wide"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    with_below(node, Slice { rows: (CELLS / columns).max(1) })
 }
 
 #[derive(Debug)]

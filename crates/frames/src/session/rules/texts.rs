@@ -11,57 +11,32 @@ use arrow::array::{RecordBatch, StringViewBuilder};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Schema};
 use datafusion::common::ScalarValue;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+
+use super::rewrites::Rewritten;
 
 /// Texts from this length on are shared; shorter ones take little.
 const LONG: usize = 64;
 
 /// Shares the long constant texts of projections.
-#[derive(Debug)]
-pub(crate) struct ShareTexts;
-
-impl PhysicalOptimizerRule for ShareTexts {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let Some(projection) = node.downcast_ref::<ProjectionExec>() else {
-                return Ok(Transformed::no(node));
-            };
-            let exprs = projection.expr();
-            if !exprs.iter().any(|expr| shared(&expr.expr).is_some()) {
-                return Ok(Transformed::no(node));
-            }
-            let exprs: Vec<ProjectionExpr> = exprs
-                .iter()
-                .map(|of| ProjectionExpr {
-                    expr: shared(&of.expr).unwrap_or_else(|| Arc::clone(&of.expr)),
-                    alias: of.alias.clone(),
-                })
-                .collect();
-            let made = ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?;
-            Ok(Transformed::yes(Arc::new(made) as Arc<dyn ExecutionPlan>))
-        })
-        .data()
+pub(super) fn in_projection(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
+    let Some(projection) = node.downcast_ref::<ProjectionExec>() else { return Ok(None) };
+    let exprs = projection.expr();
+    if !exprs.iter().any(|of| shared(&of.expr).is_some()) {
+        return Ok(None);
     }
-
-    fn name(&self) -> &'static str {
-        "share_texts"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let share = |of: &ProjectionExpr| ProjectionExpr {
+        expr: shared(&of.expr).unwrap_or_else(|| Arc::clone(&of.expr)),
+        alias: of.alias.clone(),
+    };
+    let exprs: Vec<ProjectionExpr> = exprs.iter().map(share).collect();
+    let made = ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?;
+    Ok(Some(Arc::new(made)))
 }
 
 /// The same text, shared, of a long constant one.
