@@ -108,7 +108,7 @@ impl BucketHeader {
     pub fn path(&self) -> String {
         match &self.other_path {
             Some(path) => path.to_string(),
-            None => self.id.object_path(&self.index, &day_of(self.last_time)),
+            None => self.id.object_path(&self.index, &self.last_time.day()),
         }
     }
 
@@ -130,21 +130,6 @@ impl BucketHeader {
             summary,
         }
     }
-}
-
-/// The UTC day of a time as `yyyymmdd`.
-fn day_of(time: EventTime) -> String {
-    const DAY: i64 = 86_400_000_000;
-    // The Gregorian calendar repeats after 400 years; years begin in March, so that the leap day is last.
-    let days = time.0.div_euclid(DAY) + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + i64::from(month <= 2);
-    format!("{year:04}{month:02}{of_month:02}")
 }
 
 #[cfg(test)]
@@ -176,17 +161,6 @@ mod tests {
             state: BucketState::Warm,
             summary: Arc::new(summary),
         }
-    }
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        let day = |seconds: i64| day_of(EventTime(seconds * 1_000_000));
-        assert_eq!(day(0), "19700101");
-        assert_eq!(day(-1), "19691231");
-        assert_eq!(day(951_782_400), "20000229");
-        assert_eq!(day(1_795_564_799), "20261124");
-        assert_eq!(day(4_107_542_400), "21000301");
-        assert_eq!(day(-62_135_596_800), "00010101");
     }
 
     #[test]

@@ -28,6 +28,15 @@ impl EventTime {
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
+
+    /// The UTC day, `yyyymmdd`; the nearest one that the calendar has.
+    #[must_use]
+    pub fn day(self) -> String {
+        let (first, last) = (jiff::Timestamp::MIN, jiff::Timestamp::MAX);
+        let micros = self.0.clamp(first.as_microsecond(), last.as_microsecond());
+        let time = jiff::Timestamp::from_microsecond(micros).unwrap_or_default();
+        time.strftime("%Y%m%d").to_string()
+    }
 }
 
 /// A half-open span `[earliest, latest)` of event time.
@@ -65,5 +74,22 @@ impl TimeRange {
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         Self { earliest: self.earliest.max(other.earliest), latest: self.latest.min(other.latest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let day = |seconds: i64| EventTime(seconds * 1_000_000).day();
+        assert_eq!(day(0), "19700101");
+        assert_eq!(day(-1), "19691231");
+        assert_eq!(day(951_782_400), "20000229");
+        assert_eq!(day(1_795_564_799), "20261124");
+        assert_eq!(day(4_107_542_400), "21000301");
+        assert_eq!(day(-62_135_596_800), "00010101");
+        assert_eq!(EventTime::MAX.day(), "99991230");
     }
 }

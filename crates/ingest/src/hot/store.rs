@@ -329,7 +329,7 @@ impl HotStore {
         let mut content = state.open.take()?;
         let chunks = std::mem::take(&mut content.chunks);
         let waiting = std::mem::take(&mut content.waiting);
-        let day = day_of(content.last_time);
+        let day = EventTime(content.last_time).day();
         let rolled = Arc::new(RolledBucket {
             path: content.id.object_path(&stream.index, &day),
             stream: stream.clone(),
@@ -490,14 +490,6 @@ fn oldest(streams: &HashMap<StreamId, Stream>, set: u16) -> Option<StreamId> {
 
 fn to_micros(duration: Duration) -> i128 {
     i128::try_from(duration.as_micros()).unwrap_or(i128::MAX)
-}
-
-/// The UTC day of a time, `yyyymmdd`; the nearest one that the calendar has.
-pub(crate) fn day_of(micros: i64) -> String {
-    let last = jiff::Timestamp::MAX.as_microsecond();
-    let first = jiff::Timestamp::MIN.as_microsecond();
-    let time = jiff::Timestamp::from_microsecond(micros.clamp(first, last)).unwrap_or_default();
-    time.strftime("%Y%m%d").to_string()
 }
 
 #[cfg(test)]

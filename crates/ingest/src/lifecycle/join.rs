@@ -19,7 +19,6 @@ use super::Lifecycle;
 use super::merge::{MergeLimits, plan};
 use crate::Error;
 use crate::hot::put::{Content, put};
-use crate::hot::store::day_of;
 
 /// The kind of the catalog's documents about damaged buckets: those are left as they are.
 const QUARANTINE: &str = "quarantine";
@@ -117,7 +116,7 @@ impl Lifecycle {
     ) -> Result<BucketEntry, Error> {
         let id = BucketId(runtime::random::time_ordered_uuid());
         let last = group.iter().map(|bucket| bucket.last_time).max();
-        let path = id.object_path(index, &day_of(last.unwrap_or(EventTime(0)).0));
+        let path = id.object_path(index, &last.unwrap_or(EventTime(0)).day());
         let _note = self.begin(path.clone()).await?;
         let mut batches = Vec::new();
         for bucket in group {
