@@ -23,18 +23,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
-
-/// Operators that do the same to every batch, whichever comes first.
-const STREAMING: [&str; 8] = [
-    "ProjectionExec",
-    "FilterExec",
-    "UnnestExec",
-    "CooperativeExec",
-    "CoalesceBatchesExec",
-    "CoalescePartitionsExec",
-    "CompactExec",
-    "SliceExec",
-];
+use exprs::split::{first_step, last_step, streaming_input};
 
 /// A branch of a plan that runs at the workers.
 #[derive(Debug, Clone)]
@@ -174,14 +163,14 @@ impl Cutter<'_> {
         if (self.is_events)(node.as_ref()) {
             return true;
         }
-        streaming_input(node).is_some_and(|input| self.streams(input))
+        input_of(node).is_some_and(|input| self.streams(input))
     }
 
     fn is_scan(&self, node: &Arc<dyn ExecutionPlan>) -> bool {
         if (self.is_events)(node.as_ref()) {
             return true;
         }
-        streaming_input(node).is_some_and(|input| self.is_scan(input))
+        input_of(node).is_some_and(|input| self.is_scan(input))
     }
 
     fn replaced(
@@ -199,35 +188,17 @@ impl Cutter<'_> {
     }
 }
 
-/// The input of an operator that does the same to every batch. The engine spreads batches over partitions
-/// where it counts many rows: a worker may have such an operator where the search head has none.
-fn streaming_input(node: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
-    let children = node.children();
-    let [input] = children.as_slice() else { return None };
+/// The input of an operator that does the same to every batch. The engine spreads batches over partitions where
+/// it counts many rows: a worker may have such an operator where the search head has none.
+fn input_of(node: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    if let Some(input) = streaming_input(node) {
+        return Some(input);
+    }
     let spreads = node.downcast_ref::<RepartitionExec>().is_some_and(|repartition| {
         matches!(repartition.partitioning(), Partitioning::RoundRobinBatch(_))
     });
-    (spreads || STREAMING.contains(&node.name())).then_some(*input)
-}
-
-fn first_step(whole: &AggregateExec) -> Result<AggregateExec> {
-    AggregateExec::try_new(
-        AggregateMode::Partial,
-        whole.group_expr().clone(),
-        whole.aggr_expr().to_vec(),
-        whole.filter_expr().to_vec(),
-        Arc::clone(whole.input()),
-        whole.input_schema(),
-    )
-}
-
-fn last_step(whole: &AggregateExec, states: Arc<dyn ExecutionPlan>) -> Result<AggregateExec> {
-    AggregateExec::try_new(
-        AggregateMode::Final,
-        whole.group_expr().as_final(),
-        whole.aggr_expr().to_vec(),
-        vec![None; whole.aggr_expr().len()],
-        states,
-        whole.input_schema(),
-    )
+    let gathers = node.downcast_ref::<CoalescePartitionsExec>().is_some();
+    let children = node.children();
+    let [input] = children.as_slice() else { return None };
+    (spreads || gathers).then_some(*input)
 }

@@ -3,19 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use datafusion::prelude::SessionConfig;
+use exprs::leaf::Leaf;
 
 use crate::cut::{Cut, Gather};
 
 /// Runs a distributed plan in a context that knows the workers. The rest of the plan does not know of them.
 #[derive(Debug)]
-pub(crate) struct GatherExec {
+pub(crate) struct Gathered {
     /// The plan of `datafusion-distributed`, with one partition.
     distributed: Arc<dyn ExecutionPlan>,
     /// What finds the workers.
@@ -25,7 +23,7 @@ pub(crate) struct GatherExec {
     map: Arc<dyn ExecutionPlan>,
 }
 
-impl GatherExec {
+impl Gathered {
     pub(crate) fn new(
         distributed: Arc<dyn ExecutionPlan>,
         config: SessionConfig,
@@ -35,48 +33,18 @@ impl GatherExec {
     }
 }
 
-impl DisplayAs for GatherExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GatherExec: {}, map={}", self.gather, self.map.name())
-    }
-}
-
-impl ExecutionPlan for GatherExec {
-    fn name(&self) -> &'static str {
-        "GatherExec"
-    }
+impl Leaf for Gathered {
+    const NAME: &'static str = "GatherExec";
 
     fn properties(&self) -> &Arc<PlanProperties> {
         self.distributed.properties()
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
+    fn parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": {}, map={}", self.gather, self.map.name())
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn execute(
+    fn run(
         &self,
         partition: usize,
         context: Arc<TaskContext>,

@@ -19,10 +19,10 @@
 
 mod cut;
 mod gather;
-mod leaf;
+mod map_part;
 mod workers;
 
 pub use cut::{Cut, Gather, cut};
 pub use datafusion_distributed::{ChannelResolver, Worker, WorkerChannel, grpc};
-pub use leaf::{MapPlanner, Planned, Recipe};
+pub use map_part::{MapPlanner, Planned, Recipe};
 pub use workers::{Workers, worker};

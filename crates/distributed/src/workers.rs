@@ -15,12 +15,13 @@ use datafusion_distributed::{
     ChannelResolver, DistributedExt, DistributedLeafExec, NetworkCoalesceExec, RouteTasksEvent,
     RouteTasksEventResponse, SessionStateBuilderExt, Worker, WorkerQueryContext, WorkerResolver,
 };
+use exprs::leaf::LeafExec;
 use futures::FutureExt;
 use url::Url;
 
 use crate::cut::{Cut, cut};
-use crate::gather::GatherExec;
-use crate::leaf::{MapCodec, MapExec, MapPlanner, Recipe};
+use crate::gather::Gathered;
+use crate::map_part::{MapCodec, MapPart, MapPlanner, Recipe};
 
 /// Bytes of rows that a connection to a worker holds before it waits.
 const CONNECTION_BYTES: usize = 4 << 20;
@@ -84,8 +85,8 @@ impl Workers {
         let tasks = self.urls.len().max(2);
         let order = cut.map.properties().eq_properties.clone();
         let parts = (0..tasks).map(|task| {
-            let part = MapExec::of(Arc::clone(recipe), cut.number, task, order.clone());
-            Arc::new(part) as Arc<dyn ExecutionPlan>
+            let part = MapPart::of(Arc::clone(recipe), cut.number, task, order.clone());
+            Arc::new(LeafExec(part)) as Arc<dyn ExecutionPlan>
         });
         let leaf = DistributedLeafExec::try_new(Arc::clone(&cut.map), parts)?;
         let network = NetworkCoalesceExec::try_new(Arc::new(leaf), tasks, 1)?;
@@ -102,7 +103,7 @@ impl Workers {
             return internal_err!("a plan that is there had to be waited for");
         };
         let config = planner.config().clone();
-        Ok(Arc::new(GatherExec::new(distributed?, config, cut)))
+        Ok(Arc::new(LeafExec(Gathered::new(distributed?, config, cut))))
     }
 }
 

@@ -2,23 +2,18 @@
 //! its own.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as PlanResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
-};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use exprs::leaf::{Leaf, LeafExec};
 use model::{IndexName, TimeRange, ValueCount};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
@@ -90,19 +85,19 @@ impl TableProvider for EventTable {
         limit: Option<usize>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let scan = self.0.scan(session, projection, filters, limit).await?;
-        Ok(Arc::new(EventsExec::new(scan)))
+        Ok(Arc::new(LeafExec(Events::new(scan))))
     }
 }
 
 /// A scan of events. What is below is its own: no rule of the engine looks into it, as it does not look into
 /// a scan of buckets.
 #[derive(Debug)]
-struct EventsExec {
+struct Events {
     scan: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
-impl EventsExec {
+impl Events {
     fn new(scan: Arc<dyn ExecutionPlan>) -> Self {
         let partitions = scan.output_partitioning().partition_count();
         let properties = PlanProperties::new(
@@ -115,48 +110,14 @@ impl EventsExec {
     }
 }
 
-impl DisplayAs for EventsExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(EVENTS)
-    }
-}
-
-impl ExecutionPlan for EventsExec {
-    fn name(&self) -> &'static str {
-        EVENTS
-    }
+impl Leaf for Events {
+    const NAME: &'static str = EVENTS;
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn execute(
+    fn run(
         &self,
         partition: usize,
         context: Arc<TaskContext>,

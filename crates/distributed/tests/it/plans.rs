@@ -16,14 +16,14 @@ use crate::events::{EVENTS, Share, is_events};
 /// Set in the process that plays a worker.
 const WORKER: &str = "KARST_TEST_WORKER";
 
-/// Some of the events, with what the search head says of all of them.
+/// A part of the events, with what the search head says of all of them.
 #[derive(Debug)]
-struct Some(fn(usize) -> bool);
+struct Part(fn(usize) -> bool);
 
 #[async_trait]
-impl Topology for Some {
+impl Topology for Part {
     fn name(&self) -> String {
-        "some of the events".to_owned()
+        "a part of the events".to_owned()
     }
 
     async fn load(
@@ -76,8 +76,8 @@ async fn fingerprint(text: &str, head: &World, world: &World) -> String {
 async fn fingerprints(own: fn(usize) -> bool) -> Vec<(String, String)> {
     let directory = Path::new("../spectest/corpus");
     let events = directory.join("world.spec");
-    let head = World::read(&events, &Some(|_| true)).await.expect("a world");
-    let world = World::read(&events, &Some(own)).await.expect("a world");
+    let head = World::read(&events, &Part(|_| true)).await.expect("a world");
+    let world = World::read(&events, &Part(own)).await.expect("a world");
     let mut found = Vec::new();
     for search in corpus(directory).expect("the corpus can be read") {
         let place = search.place.clone();

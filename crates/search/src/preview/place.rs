@@ -9,16 +9,13 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use exprs::split::{first_step, last_step, streaming_input};
 
 use super::newest::{Newest, NewestExec};
 use super::slices::{KeptSlices, SlicesExec};
 use super::{Kept, Limits};
 use crate::control::ScanControl;
 use crate::scan::{BucketScanExec, Slices};
-
-/// Operators that do the same to every batch, whichever comes first, and can be executed again.
-const PASSES: [&str; 5] =
-    ["ProjectionExec", "FilterExec", "CooperativeExec", "CoalesceBatchesExec", "UnnestExec"];
 
 /// The plan with such a place in it, and what is kept there; `None` where there is none, or where the
 /// result comes before anybody could look.
@@ -111,33 +108,9 @@ fn below_states(
     Ok(Some((replaced, kept)))
 }
 
-fn first_step(whole: &AggregateExec) -> Result<AggregateExec> {
-    AggregateExec::try_new(
-        AggregateMode::Partial,
-        whole.group_expr().clone(),
-        whole.aggr_expr().to_vec(),
-        whole.filter_expr().to_vec(),
-        Arc::clone(whole.input()),
-        whole.input_schema(),
-    )
-}
-
-fn last_step(whole: &AggregateExec, states: Arc<dyn ExecutionPlan>) -> Result<AggregateExec> {
-    AggregateExec::try_new(
-        AggregateMode::Final,
-        whole.group_expr().as_final(),
-        whole.aggr_expr().to_vec(),
-        vec![None; whole.aggr_expr().len()],
-        states,
-        whole.input_schema(),
-    )
-}
-
 fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&BucketScanExec> {
     if let Some(scan) = plan.downcast_ref::<BucketScanExec>() {
         return Some(scan);
     }
-    let children = plan.children();
-    let [input] = children.as_slice() else { return None };
-    PASSES.contains(&plan.name()).then(|| scan_below(input)).flatten()
+    scan_below(streaming_input(plan)?)
 }

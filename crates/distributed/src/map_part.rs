@@ -5,18 +5,16 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{exec_err, internal_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions,
-};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 use datafusion_proto::protobuf;
+use exprs::leaf::{Leaf, LeafExec};
 use futures::TryStreamExt;
 use prost::Message;
 
@@ -49,7 +47,7 @@ pub trait MapPlanner: fmt::Debug + Send + Sync + 'static {
 
 /// The map part of a search for one task: a worker plans it when it runs.
 #[derive(Debug)]
-pub(crate) struct MapExec {
+pub(crate) struct MapPart {
     pub(crate) recipe: Recipe,
     /// Which branch of the plan.
     pub(crate) number: usize,
@@ -59,7 +57,7 @@ pub(crate) struct MapExec {
     properties: Arc<PlanProperties>,
 }
 
-impl MapExec {
+impl MapPart {
     /// The part of a task, as the search head sends it: with the columns and the order of the map part.
     pub(crate) fn of(
         recipe: Recipe,
@@ -80,48 +78,18 @@ fn properties(order: EquivalenceProperties) -> Arc<PlanProperties> {
     ))
 }
 
-impl DisplayAs for MapExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MapExec: branch={}, task={}", self.number, self.task)
-    }
-}
-
-impl ExecutionPlan for MapExec {
-    fn name(&self) -> &'static str {
-        "MapExec"
-    }
+impl Leaf for MapPart {
+    const NAME: &'static str = "MapExec";
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
+    fn parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": branch={}, task={}", self.number, self.task)
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn run(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         if partition != 0 {
             return internal_err!("MapExec has one partition, not {}", partition + 1);
         }
@@ -175,7 +143,7 @@ fn check(expected: &Schema, planned: &Schema) -> Result<()> {
     )
 }
 
-/// [`MapExec`] on the wire.
+/// [`MapPart`] on the wire.
 #[derive(Clone, PartialEq, Message)]
 struct MapMessage {
     #[prost(bytes = "vec", tag = "1")]
@@ -188,7 +156,7 @@ struct MapMessage {
     schema: Option<protobuf::Schema>,
 }
 
-/// Writes and reads [`MapExec`]; a worker's has the planner.
+/// Writes and reads [`MapPart`]; a worker's has the planner.
 #[derive(Debug)]
 pub(crate) struct MapCodec(pub(crate) Option<Arc<dyn MapPlanner>>);
 
@@ -210,13 +178,13 @@ impl PhysicalExtensionCodec for MapCodec {
         else {
             return exec_err!("the map part of a search came with a number out of range");
         };
-        Ok(Arc::new(MapExec {
+        Ok(Arc::new(LeafExec(MapPart {
             recipe: message.recipe.into(),
             number,
             task,
             planner: self.0.clone(),
             properties: properties(EquivalenceProperties::new(schema)),
-        }))
+        })))
     }
 
     fn try_encode(
@@ -225,10 +193,10 @@ impl PhysicalExtensionCodec for MapCodec {
         bytes: &mut Vec<u8>,
         _: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        let Some(map) = node.downcast_ref::<MapExec>() else {
+        let Some(LeafExec(map)) = node.downcast_ref::<LeafExec<MapPart>>() else {
             return internal_err!("{} does not travel", node.name());
         };
-        let schema = protobuf::Schema::try_from(map.schema().as_ref())?;
+        let schema = protobuf::Schema::try_from(node.schema().as_ref())?;
         let message = MapMessage {
             recipe: map.recipe.to_vec(),
             number: map.number as u64,
