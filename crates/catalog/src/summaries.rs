@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foyer::{Cache, CacheBuilder};
 use model::{BucketId, BucketSummary, FieldSummary, ValueCount};
-use parking_lot::Mutex;
 use runtime::metrics as names;
 use slatedb::Db;
 use slatedb::config::{DurabilityLevel, ScanOptions};
@@ -21,78 +21,31 @@ const READ_AHEAD: usize = 256 << 10;
 /// Summaries between two wanted ones that are skipped one by one; over it, their place is looked up.
 const SKIPPED: usize = 64;
 
-/// The summaries that are kept.
+/// Parts of the cache with a lock and a share of the bytes each.
+const SHARDS: usize = 8;
+
+/// The summaries that are kept: those that were used last.
 #[derive(Debug)]
 pub(crate) struct Summaries {
-    limit: usize,
-    kept: Mutex<Kept>,
-}
-
-/// Two generations. What is used moves to the young one; when that has half of the bytes, it becomes the old
-/// one, and what was in the old one and has not been used since is forgotten.
-#[derive(Debug, Default)]
-struct Kept {
-    young: Generation,
-    old: Generation,
-}
-
-#[derive(Debug, Default)]
-struct Generation {
-    summaries: HashMap<BucketId, Arc<BucketSummary>>,
-    bytes: usize,
-}
-
-impl Generation {
-    fn insert(&mut self, id: BucketId, summary: Arc<BucketSummary>) {
-        self.bytes += bytes_of(&summary);
-        if let Some(before) = self.summaries.insert(id, summary) {
-            self.bytes -= bytes_of(&before);
-        }
-    }
-
-    fn remove(&mut self, id: BucketId) -> Option<Arc<BucketSummary>> {
-        let found = self.summaries.remove(&id)?;
-        self.bytes -= bytes_of(&found);
-        Some(found)
-    }
-}
-
-impl Kept {
-    fn get(&mut self, id: BucketId, limit: usize) -> Option<Arc<BucketSummary>> {
-        if let Some(found) = self.young.summaries.get(&id) {
-            return Some(Arc::clone(found));
-        }
-        let found = self.old.remove(id)?;
-        self.insert(id, Arc::clone(&found), limit);
-        Some(found)
-    }
-
-    fn insert(&mut self, id: BucketId, summary: Arc<BucketSummary>, limit: usize) {
-        let half = limit / 2;
-        let size = bytes_of(&summary);
-        if size > half {
-            return;
-        }
-        if self.young.bytes + size > half {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(id, summary);
-    }
+    kept: Cache<BucketId, Arc<BucketSummary>>,
 }
 
 impl Summaries {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, kept: Mutex::default() }
+        let kept = CacheBuilder::new(limit.max(SHARDS))
+            .with_shards(SHARDS)
+            .with_weighter(|_, summary: &Arc<BucketSummary>| bytes_of(summary))
+            .with_filter(move |_, summary: &Arc<BucketSummary>| bytes_of(summary) <= limit / SHARDS)
+            .build();
+        Self { kept }
     }
 
     pub(crate) fn insert(&self, id: BucketId, summary: Arc<BucketSummary>) {
-        self.kept.lock().insert(id, summary, self.limit);
+        self.kept.insert(id, summary);
     }
 
     pub(crate) fn forget(&self, id: BucketId) {
-        let mut kept = self.kept.lock();
-        kept.young.remove(id);
-        kept.old.remove(id);
+        self.kept.remove(&id);
     }
 
     /// The summaries of buckets, in their order; `None` for a bucket that the database does not have.
@@ -101,10 +54,8 @@ impl Summaries {
         ids: &[BucketId],
         (database, path): (&Db, &str),
     ) -> Result<Vec<Option<Arc<BucketSummary>>>> {
-        let mut found: Vec<_> = {
-            let mut kept = self.kept.lock();
-            ids.iter().map(|id| kept.get(*id, self.limit)).collect()
-        };
+        let kept = |id| self.kept.get(id).map(|found| Arc::clone(found.value()));
+        let mut found: Vec<_> = ids.iter().map(kept).collect();
         let mut missing: Vec<BucketId> = ids
             .iter()
             .zip(&found)
@@ -121,15 +72,11 @@ impl Summaries {
         missing.sort_unstable();
         missing.dedup();
         let read = Box::pin(read(database, path, &missing)).await?;
-        {
-            let mut kept = self.kept.lock();
-            for (id, summary) in &read {
-                kept.insert(*id, Arc::clone(summary), self.limit);
-            }
-            #[allow(clippy::cast_precision_loss)]
-            metrics::gauge!(names::CATALOG_SUMMARY_BYTES)
-                .set((kept.young.bytes + kept.old.bytes) as f64);
+        for (id, summary) in &read {
+            self.insert(*id, Arc::clone(summary));
         }
+        #[allow(clippy::cast_precision_loss)]
+        metrics::gauge!(names::CATALOG_SUMMARY_BYTES).set(self.kept.usage() as f64);
         for (id, found) in ids.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
             *found = read.get(id).cloned();
         }
@@ -231,29 +178,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_used_is_forgotten_and_bytes_have_a_bound() {
-        let (one, limit) = (summary(10), 20 * bytes_of(&summary(10)));
-        let mut kept = Kept::default();
+    fn bytes_have_a_bound() {
+        let limit = 100 * bytes_of(&summary(10));
+        let summaries = Summaries::new(limit);
         for number in 0..1_000 {
-            kept.insert(id(number), Arc::clone(&one), limit);
-            assert!(kept.get(id(0), limit).is_some(), "{number}: it is used all the time");
-            assert!(kept.young.bytes + kept.old.bytes <= limit);
+            summaries.insert(id(number), summary(10));
+            assert!(summaries.kept.usage() <= limit);
+            assert!(summaries.kept.get(&id(number)).is_some(), "{number}: it is the newest");
         }
-        assert!(kept.get(id(1), limit).is_none());
-        assert!(kept.get(id(999), limit).is_some());
-        kept.insert(id(5), summary(1_000), limit);
-        assert!(kept.get(id(5), limit).is_none(), "it is larger than all that is kept");
-    }
-
-    #[test]
-    fn what_is_forgotten_takes_no_bytes() {
-        let summaries = Summaries::new(1 << 20);
-        for number in 0..100 {
-            summaries.insert(id(number), summary(3));
-            summaries.insert(id(number), summary(5));
-        }
-        (0..100).for_each(|number| summaries.forget(id(number)));
-        let kept = summaries.kept.lock();
-        assert_eq!((kept.young.bytes, kept.old.bytes), (0, 0));
+        summaries.insert(id(5_000), summary(10_000));
+        assert!(summaries.kept.get(&id(5_000)).is_none(), "it is larger than all that is kept");
+        (0..1_000).for_each(|number| summaries.forget(id(number)));
+        assert_eq!(summaries.kept.usage(), 0);
+        let none = Summaries::new(0);
+        none.insert(id(1), summary(1));
+        assert!(none.kept.get(&id(1)).is_none());
     }
 }
