@@ -11,8 +11,8 @@ use catalog::Snapshot;
 use datafusion::datasource::TableProvider;
 use knowledge::Knowledge;
 use model::{
-    BucketHeader, BucketShape, BucketSummary, ErrorKind, EventTime, IndexName, TimeRange,
-    ValueCount, columns,
+    BucketEntry, BucketHeader, BucketShape, BucketSummary, ErrorKind, EventTime, IndexName,
+    TimeRange, ValueCount, columns,
 };
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
@@ -61,20 +61,22 @@ impl StoredEvents {
         Ok(())
     }
 
-    /// Of the fields that [`fields`](EventSource::fields) finds at least those that may have several values,
-    /// and that of summary rows. Headers know both, so few summaries are read, whatever the range.
-    async fn marked(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Fields, Error> {
+    /// Of the fields that [`fields`](EventSource::fields) finds at least those that may have several values.
+    /// Headers know them, so few summaries are read, whatever the range.
+    async fn with_several(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Fields, Error> {
         let hot = self.context.hot.snapshot(indexes, range);
         let knowledge = &self.context.knowledge;
         let mut found = self.discovered.fields(&hot, knowledge).await;
         let mut others = Vec::new();
         let mut shapes: Vec<Arc<BucketShape>> = Vec::new();
-        let mut has_summary_rows = false;
         {
             // Of each shape: whether its rules are those of today.
             let mut known: HashMap<*const BucketShape, bool> = HashMap::new();
             for bucket in self.stored(indexes, range) {
-                has_summary_rows |= bucket.summary_rows;
                 let shape = bucket.shape.as_ref().filter(|_| bucket.fields_complete);
                 let is_told = shape.is_some_and(|shape| {
                     *known.entry(Arc::as_ptr(shape)).or_insert_with(|| {
@@ -87,15 +89,9 @@ impl StoredEvents {
                 }
             }
         }
-        let mark = |name: &str, multivalue: bool, found: &mut Fields| {
-            found
-                .entry(name.to_owned())
-                .and_modify(|info| info.multivalue |= multivalue)
-                .or_insert_with(|| FieldInfo { name: name.to_owned(), multivalue, count: 0 });
-        };
-        shapes.iter().flat_map(|shape| &shape.multivalue).for_each(|n| mark(n, true, &mut found));
-        if has_summary_rows {
-            mark(columns::SUMMARY_VERSION, false, &mut found);
+        for name in shapes.iter().flat_map(|shape| &shape.multivalue) {
+            let new = || FieldInfo { name: name.clone(), multivalue: true, count: 0 };
+            found.entry(name.clone()).or_insert_with(new).multivalue = true;
         }
         self.summaries(&others, |summary| add_fields(summary, knowledge, &mut found)).await?;
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
@@ -145,7 +141,7 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<HashSet<String>, Error> {
-        let found = self.marked(indexes, range).await?;
+        let found = self.with_several(indexes, range).await?;
         let several = found.into_values().filter(|field| field.multivalue);
         Ok(several.map(|field| field.name).filter(|name| names.contains(&name.as_str())).collect())
     }
@@ -155,7 +151,16 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<bool, Error> {
-        Ok(self.marked(indexes, range).await?.contains_key(columns::SUMMARY_VERSION))
+        if searchable(&self.context.catalog.snapshot(), indexes, range).any(|one| one.summary_rows)
+        {
+            return Ok(true);
+        }
+        let hot = self.context.hot.snapshot(indexes, range);
+        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+        let is_there =
+            |entry: &Arc<BucketEntry>| entry.summary.field(columns::SUMMARY_VERSION).is_some();
+        let found = self.discovered.fields(&hot, &self.context.knowledge).await;
+        Ok(aside.into_iter().any(is_there) || found.contains_key(columns::SUMMARY_VERSION))
     }
 
     async fn sourcetypes(
