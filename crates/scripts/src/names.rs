@@ -57,12 +57,16 @@ pub async fn look_up_names(keys: &Table, settings: &Settings) -> Result<Table, E
     answers.sort_by_key(|(row, _)| *row);
     let is_answered = answers.iter().any(|(_, answer)| answer.is_ok());
     let mut pairs: Vec<Pair> = Vec::new();
+    let mut missing = (0, None);
     for (_, answer) in answers {
         match answer {
             Ok(found) => pairs.extend(found),
             Err(error) if !is_answered => return Err(unknown(error)),
-            Err(error) => tracing::debug!(%error, "no name server answers"),
+            Err(error) => missing = (missing.0 + 1, Some(error)),
         }
+    }
+    if let (names, Some(error)) = missing {
+        tracing::warn!(names, %error, "no name server answered some questions of the lookup dnslookup");
     }
     let column = |(at, name): (usize, &str)| {
         let values = pairs.iter().map(|pair| vec![pair[at].clone()]).collect();
