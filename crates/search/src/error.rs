@@ -100,6 +100,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// An error of the planner in a search text.
+    pub(crate) fn of_search(error: &plan::Error, text: &str) -> Self {
+        Self::Search { text: error.render(text), kind: error.kind() }
+    }
+
     /// A bucket that cannot be read, with what the store said: where it was asked, and why it failed.
     pub(crate) fn unreadable(entry: &BucketHeader, error: &bucket::Error) -> Self {
         let cause = std::error::Error::source(error);

@@ -156,8 +156,7 @@ impl SearchService {
     pub async fn explain(&self, request: &JobRequest) -> Result<Explanation, Error> {
         let knowledge = self.knowledge_of(request);
         let found = plan::outline(&request.search, &knowledge);
-        let outline =
-            found.map_err(|error| crate::service::search_error(&error, &request.search))?;
+        let outline = found.map_err(|error| Error::of_search(&error, &request.search))?;
         let planned = self.check(request).await?;
         Ok(Explanation::new(outline, &planned))
     }

@@ -3,6 +3,7 @@
 mod answer;
 mod fields;
 mod instruments;
+mod kept;
 mod lifecycle;
 mod request;
 mod results;
@@ -36,6 +37,7 @@ use crate::quarantine::Quarantined;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport, Timeline};
 pub use fields::{FieldCounts, Mode};
+pub(crate) use kept::Jobs;
 pub use request::JobRequest;
 pub use results::Page;
 pub(crate) use results::{KnownFields, Results};

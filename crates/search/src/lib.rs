@@ -14,13 +14,16 @@
 
 mod control;
 mod custom_commands;
+mod dependencies;
 mod discovered;
+mod engine;
 mod error;
 mod explain;
 mod external_lookups;
 mod handover;
 mod inspect;
 mod jobs;
+mod lookup_files;
 mod memory;
 mod preview;
 mod quarantine;
@@ -42,6 +45,7 @@ mod surroundings;
 mod threads;
 mod times;
 
+pub use dependencies::{Dependencies, Objects};
 pub use error::Error;
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use inspect::{Inspection, OperatorReport, PhaseReport};
@@ -54,7 +58,7 @@ pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{ScanCounts, Timeline};
-pub use service::{Dependencies, Objects, SearchService};
+pub use service::SearchService;
 pub use settings::{DECLARED, Settings};
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
 pub use stream::Export;

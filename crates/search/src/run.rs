@@ -16,32 +16,32 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use crate::Error;
+use crate::engine::Engine;
 use crate::jobs::Job;
 use crate::preview::{self, Preview};
-use crate::service::{Inner, search_error};
 use crate::threads::Assigned;
 use crate::times::Phase;
 
 /// Runs a job.
-pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>, threads: Assigned) {
-    let granted = inner.memory.grant_turn(&inner.session, job.control().planning()).await;
+pub(crate) async fn run(engine: Arc<Engine>, job: Arc<Job>, threads: Assigned) {
+    let granted = engine.memory.grant_turn(&engine.session, job.control().planning()).await;
     let granted = match granted {
         Ok(granted) => granted,
         Err(error) => return job.fail(error),
     };
     job.start();
-    let limit = result_limit(&inner, &job);
+    let limit = result_limit(&engine, &job);
     let Some(planned) = job.take_plan() else {
         return job.fail(Error::Internal("a job runs once".to_owned()));
     };
     let planned = match limited(planned, limit.events) {
         Ok(planned) => planned,
-        Err(error) => return job.fail(search_error(&error, &job.request().search)),
+        Err(error) => return job.fail(Error::of_search(&error, &job.request().search)),
     };
     let mut batches: Vec<RecordBatch> = Vec::new();
     let mut left = limit.rows;
     let mut cut = false;
-    let (most_bytes, mut bytes) = (inner.settings.search_memory_bytes, 0);
+    let (most_bytes, mut bytes) = (engine.settings.search_memory_bytes, 0);
     let mut keep = |_: &[plan::OutputColumn], batch: RecordBatch| {
         cut = batch.num_rows() > left;
         let batch = batch.slice(0, batch.num_rows().min(left));
@@ -57,7 +57,7 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>, threads: Assigned) {
     let session = granted.session.clone();
     let (rows, previews) = (limit.rows, Mutex::default());
     let watch = JobWatch {
-        inner: Arc::clone(&inner),
+        engine: Arc::clone(&engine),
         job: Arc::clone(&job),
         session,
         threads: threads.handle().clone(),
@@ -79,7 +79,7 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>, threads: Assigned) {
             }
             job.complete(done, batches);
         }
-        Err(error) => job.fail(search_error(&error, &job.request().search)),
+        Err(error) => job.fail(Error::of_search(&error, &job.request().search)),
     }
 }
 
@@ -96,9 +96,9 @@ struct ResultLimit {
     rows: usize,
 }
 
-fn result_limit(inner: &Inner, job: &Job) -> ResultLimit {
+fn result_limit(engine: &Engine, job: &Job) -> ResultLimit {
     let events = job.request().max_count.filter(|_| job.finds_events());
-    ResultLimit { events, rows: inner.settings.max_result_rows }
+    ResultLimit { events, rows: engine.settings.max_result_rows }
 }
 
 /// The plan with its last stage cut at the newest events, so that the sort keeps only those.
@@ -118,7 +118,7 @@ fn limited(
 
 /// Notes the plans of a job for its inspector, and has previews made of them where that is possible.
 struct JobWatch {
-    inner: Arc<Inner>,
+    engine: Arc<Engine>,
     job: Arc<Job>,
     session: Session,
     threads: Handle,
@@ -139,7 +139,7 @@ impl plan::Watch for JobWatch {
         plan: Arc<dyn ExecutionPlan>,
         stage: Option<&Stage>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let settings = &self.inner.settings;
+        let settings = &self.engine.settings;
         // Two slices to a preview: so that one is made soon after it is wanted.
         let slice = settings.preview_interval / 2;
         let bytes = settings.preview_bytes.min(settings.search_memory_bytes);

@@ -4,103 +4,39 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::Rights;
-use apps::{Apps, Namespace};
-use bucket::HotBuckets;
-use cache::SearchReads;
-use catalog::{Catalog, IndexNames};
+use apps::Namespace;
 use futures::future::BoxFuture;
-use hashbrown::HashMap;
 use knowledge::Knowledge;
-use model::{EventTime, IndexName, TimeRange};
-use object_store::ObjectStore;
-use parking_lot::Mutex;
+use model::{EventTime, TimeRange};
 use plan::{
     PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings, Subsearches,
 };
-use runtime::Clock;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::control::ScanControl;
-use crate::discovered::Discovered;
-use crate::jobs::{DispatchState, Job, JobRequest, NewJob};
+use crate::engine::Engine;
+use crate::jobs::{Job, JobRequest, Jobs, NewJob};
+use crate::lookup_files::LookupFiles;
 use crate::memory::{Granted, Memory};
 use crate::quarantine::Quarantine;
-use crate::queries::{Queries, Running};
+use crate::queries::Running;
 use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
 use crate::scan::{CountBySummary, ScanContext, TypedColumns};
 use crate::source::StoredEvents;
-use crate::surroundings::{Around, Tables};
-use crate::threads::{Assigned, SearchThreads};
+use crate::surroundings::Around;
+use crate::threads::Assigned;
 use crate::times::Phase;
-use crate::{Error, Settings};
+use crate::{Dependencies, Error, Settings};
 
 /// How often the end of the last search is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where the objects of buckets are.
-pub trait Objects: Send + Sync + std::fmt::Debug {
-    /// Reads through the cache, which it counts for one search too.
-    fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore>;
-
-    /// Reads past the cache, to tell a damaged object from a damaged copy; without it no bucket is
-    /// ever left out by itself.
-    fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
-        None
-    }
-}
-
-/// What searching needs of the rest of Karst.
-#[derive(Debug, Clone)]
-pub struct Dependencies {
-    /// Which buckets exist.
-    pub catalog: Catalog,
-    /// Buckets that are still being filled.
-    pub hot: Arc<dyn HotBuckets>,
-    /// Objects, read through the cache.
-    pub objects: Arc<dyn Objects>,
-    /// Configuration, lookups, collections.
-    pub apps: Apps,
-    /// What searches ask of the rest of the server: REST, events to collect, where addresses are.
-    pub surroundings: Arc<dyn plan::Host>,
-    /// Index names.
-    pub indexes: Arc<dyn IndexNames>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Where searches run: apart from the threads that answer requests, so that a heavy search
-    /// does not make the API slow.
-    pub threads: SearchThreads,
-}
-
 /// Runs searches. Clones are handles to the same service.
 #[derive(Debug, Clone)]
 pub struct SearchService {
-    inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) deps: Dependencies,
-    pub(crate) settings: Settings,
-    readers: Arc<Readers>,
-    discovered: Arc<Discovered>,
-    tables: Arc<Tables>,
-    pub(crate) session: Session,
-    pub(crate) memory: Memory,
-    jobs: Mutex<HashMap<String, Entry>>,
-    pub(crate) queries: Arc<Queries>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    job: Arc<Job>,
-    task: AbortHandle,
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SearchService").field("settings", &self.settings).finish_non_exhaustive()
-    }
+    engine: Arc<Engine>,
 }
 
 impl SearchService {
@@ -109,26 +45,27 @@ impl SearchService {
     /// # Errors
     /// If the query engine cannot be set up, for example because there is no place to spill to.
     pub fn new(deps: Dependencies, settings: Settings) -> Result<Self, Error> {
-        let engine = SessionSettings {
+        let session = SessionSettings {
             memory_bytes: settings.memory_bytes,
             partitions: settings.pipelines(),
             batch_rows: settings.batch_rows,
         };
-        let session = Session::new(&engine, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
-            .map_err(|error| Error::Internal(error.to_string()))?;
+        let session =
+            Session::new(&session, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
+                .map_err(|error| Error::Internal(error.to_string()))?;
         let readers = Readers::new(settings.open_buckets);
-        let inner = Inner {
+        let engine = Engine {
             deps,
             readers: Arc::new(readers),
             discovered: Arc::default(),
-            tables: Arc::default(),
+            lookup_files: LookupFiles::default(),
             session,
             memory: Memory::new(&settings),
-            jobs: Mutex::default(),
+            jobs: Jobs::default(),
             queries: Arc::default(),
             settings,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { engine: Arc::new(engine) })
     }
 
     /// Takes a search on and starts it. Mistakes in the search are found here, before there is a
@@ -137,23 +74,22 @@ impl SearchService {
     /// # Errors
     /// [`Error::Search`] with a diagnostic, [`Error::Request`], or [`Error::TooManySearches`].
     pub async fn dispatch(&self, mut request: JobRequest) -> Result<Arc<Job>, Error> {
-        self.forget_expired();
-        self.check_queue()?;
+        self.engine.jobs.check_room(&self.engine.settings)?;
         let admitted = self.admit(&request.rights)?;
-        let inner = &self.inner;
-        let most = inner.settings.max_result_rows;
-        request.max_count = Some(request.max_count.unwrap_or(inner.settings.max_count).min(most));
-        let planning = PlanningTime::new(inner.settings.plan.plan_time);
+        let engine = &self.engine;
+        let most = engine.settings.max_result_rows;
+        request.max_count = Some(request.max_count.unwrap_or(engine.settings.max_count).min(most));
+        let planning = PlanningTime::new(engine.settings.plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
         let report = Arc::new(match request.status_buckets {
             0 => ScanReport::default(),
             _ => ScanReport::with_timeline(),
         });
         let start = Instant::now();
-        let subsearches = Subsearches::Run(&inner.session);
+        let subsearches = Subsearches::Run(&engine.session);
         let knowledge = self.knowledge_of(&request);
         let sid = request.sid.get_or_insert_with(|| self.new_sid()).clone();
-        let threads = inner.deps.threads.assign();
+        let threads = engine.deps.threads.assign();
         let planned = self.plan(&request, &control, &report, subsearches, &threads).await?;
         report.times.add(Phase::Plan, start.elapsed());
         control.want_previews(request.preview);
@@ -168,17 +104,16 @@ impl SearchService {
             request,
             planned,
             knowledge,
-            clock: Arc::clone(&inner.deps.clock),
+            clock: Arc::clone(&engine.deps.clock),
             control,
             report,
-            s3_price_get_per_1000: inner.settings.s3_price_get_per_1000,
-            ttl: inner.settings.ttl,
-            field_summary_values: inner.settings.field_summary_values,
+            s3_price_get_per_1000: engine.settings.s3_price_get_per_1000,
+            ttl: engine.settings.ttl,
+            field_summary_values: engine.settings.field_summary_values,
         }));
         let handle = threads.handle().clone();
-        let task = handle.spawn(run(Arc::clone(inner), Arc::clone(&job), threads));
-        let entry = Entry { job: Arc::clone(&job), task: task.abort_handle() };
-        self.inner.jobs.lock().insert(sid, entry);
+        let task = handle.spawn(run(Arc::clone(engine), Arc::clone(&job), threads));
+        engine.jobs.insert(Arc::clone(&job), task.abort_handle());
         drop(admitted);
         Ok(job)
     }
@@ -197,34 +132,25 @@ impl SearchService {
     /// Damaged buckets that are left out.
     #[must_use]
     pub fn quarantine(&self) -> Quarantine {
-        let deps = &self.inner.deps;
+        let deps = &self.engine.deps;
         Quarantine::new(deps.catalog.clone(), deps.objects.direct(), Arc::clone(&deps.clock))
     }
 
     /// The job with this id.
     #[must_use]
     pub fn job(&self, sid: &str) -> Option<Arc<Job>> {
-        self.inner.jobs.lock().get(sid).map(|entry| Arc::clone(&entry.job))
+        self.engine.jobs.get(sid)
     }
 
     /// All jobs, newest first.
     #[must_use]
     pub fn jobs(&self) -> Vec<Arc<Job>> {
-        self.forget_expired();
-        let mut jobs: Vec<_> =
-            self.inner.jobs.lock().values().map(|entry| Arc::clone(&entry.job)).collect();
-        jobs.sort_by(|a, b| b.created().cmp(&a.created()).then_with(|| a.sid().cmp(b.sid())));
-        jobs
+        self.engine.jobs.newest_first()
     }
 
     /// Stops a job and forgets it; false if there is none.
     pub fn cancel(&self, sid: &str) -> bool {
-        let entry = self.inner.jobs.lock().remove(sid);
-        if let Some(entry) = &entry {
-            entry.job.cancel();
-            entry.task.abort();
-        }
-        entry.is_some()
+        self.engine.jobs.cancel(sid)
     }
 
     /// Cancels all jobs that run, and waits until none does any more, but not longer than this: what they
@@ -233,7 +159,7 @@ impl SearchService {
         for job in self.jobs().iter().filter(|job| !job.status().state.is_final()) {
             self.cancel(job.sid());
         }
-        let threads = &self.inner.deps.threads;
+        let threads = &self.engine.deps.threads;
         let ended = async {
             while threads.are_used() {
                 tokio::time::sleep(LOOK).await;
@@ -247,7 +173,7 @@ impl SearchService {
     /// The events as a planner sees them, for plans that are not jobs.
     #[must_use]
     pub fn events(&self) -> Arc<dyn plan::EventSource> {
-        let knowledge = self.inner.deps.apps.knowledge();
+        let knowledge = self.engine.deps.apps.knowledge();
         Arc::new(self.stored_events(&Arc::default(), &Arc::default(), knowledge))
     }
 
@@ -259,27 +185,27 @@ impl SearchService {
 
     /// Where a query runs that is no job.
     pub(crate) async fn grant(&self, planning: &PlanningTime) -> Result<Granted, Error> {
-        self.inner.memory.grant(&self.inner.session, planning).await
+        self.engine.memory.grant(&self.engine.session, planning).await
     }
 
     pub(crate) fn session(&self) -> &Session {
-        &self.inner.session
+        &self.engine.session
     }
 
     pub(crate) fn dependencies(&self) -> &Dependencies {
-        &self.inner.deps
+        &self.engine.deps
     }
 
     pub(crate) fn now(&self) -> EventTime {
-        self.inner.deps.clock.now()
+        self.engine.deps.clock.now()
     }
 
     pub(crate) fn settings(&self) -> &Settings {
-        &self.inner.settings
+        &self.engine.settings
     }
 
     pub(crate) fn assign_threads(&self) -> Assigned {
-        self.inner.deps.threads.assign()
+        self.engine.deps.threads.assign()
     }
 
     pub(crate) fn stored_events(
@@ -288,30 +214,30 @@ impl SearchService {
         report: &Arc<ScanReport>,
         knowledge: Arc<Knowledge>,
     ) -> StoredEvents {
-        let inner = &self.inner;
+        let engine = &self.engine;
         StoredEvents {
             context: ScanContext {
-                catalog: inner.deps.catalog.clone(),
-                hot: Arc::clone(&inner.deps.hot),
-                readers: Arc::clone(&inner.readers),
-                store: inner.deps.objects.counted(&report.reads),
+                catalog: engine.deps.catalog.clone(),
+                hot: Arc::clone(&engine.deps.hot),
+                readers: Arc::clone(&engine.readers),
+                store: engine.deps.objects.counted(&report.reads),
                 knowledge,
                 control: Arc::clone(control),
                 report: Arc::clone(report),
-                pipelines: inner.settings.pipelines(),
-                batch_rows: inner.settings.batch_rows,
+                pipelines: engine.settings.pipelines(),
+                batch_rows: engine.settings.batch_rows,
                 quarantine: Arc::new(self.quarantine()),
-                allow_partial: inner.settings.allow_partial_results,
-                plan_summaries: inner.settings.plan_summaries,
+                allow_partial: engine.settings.allow_partial_results,
+                plan_summaries: engine.settings.plan_summaries,
             },
-            indexes: inner.deps.indexes.names(),
-            discovered: Arc::clone(&inner.discovered),
+            indexes: engine.deps.indexes.names(),
+            discovered: Arc::clone(&engine.discovered),
         }
     }
 
     /// What the searches of a request see of the configuration.
     pub(crate) fn knowledge_of(&self, request: &JobRequest) -> Arc<Knowledge> {
-        self.inner.deps.apps.view_without(&namespace(request), &request.rights.hidden())
+        self.engine.deps.apps.view_without(&namespace(request), &request.rights.hidden())
     }
 
     /// Plans a search, and runs what stands for a text in it, where searches run: their threads have the
@@ -352,11 +278,10 @@ impl SearchService {
         let now = request.now.unwrap_or_else(|| self.now());
         let knowledge = self.knowledge_of(request);
         let surroundings = Around {
-            service: self.clone(),
+            engine: Arc::clone(&self.engine),
             namespace: namespace(request),
             rights: Arc::clone(&request.rights),
             read_only: request.read_only,
-            tables: Arc::clone(&self.inner.tables),
             sid: request.sid.clone().unwrap_or_default(),
             search: request.search.clone(),
         };
@@ -364,7 +289,7 @@ impl SearchService {
         source.indexes = request.rights.searchable(source.indexes);
         let restriction = restriction(&request.rights, now)?;
         let default_indexes = match request.rights.is_system() {
-            true => self.inner.deps.indexes.default_names(),
+            true => self.engine.deps.indexes.default_names(),
             false => request.rights.searched(source.indexes.clone()),
         };
         let context = PlanContext {
@@ -376,24 +301,19 @@ impl SearchService {
             range: time_range(request, now)?,
             default_indexes,
             restriction,
-            limits: self.inner.settings.plan.clone(),
+            limits: self.engine.settings.plan.clone(),
             sid: request.sid.clone().unwrap_or_default(),
             planning: control.planning().clone(),
         };
         let planned = plan::plan_search(&request.search, &context, subsearches).await;
-        planned.map_err(|error| search_error(&error, &request.search))
+        planned.map_err(|error| Error::of_search(&error, &request.search))
     }
 
     /// Whether somebody may see a job and its rows: the owner, and with `admin_all_objects` everybody;
     /// in either case the indexes that the job could read must be open to them now.
     #[must_use]
     pub fn may_read_job(&self, job: &Job, rights: &Rights) -> bool {
-        let owns = job.request().owner == rights.user() || rights.may("admin_all_objects");
-        let names = self.inner.deps.indexes.names();
-        let open = |index: &IndexName| rights.may_search(index);
-        let filter = &rights.limits().filter;
-        let same = filter.is_none() || *filter == job.request().rights.limits().filter;
-        owns && same && job.request().rights.searchable(names).iter().all(open)
+        self.engine.may_read_job(job, rights)
     }
 
     /// Refuses a search filter of a role that searches could not be held to.
@@ -408,61 +328,18 @@ impl SearchService {
         parsed.map(drop).map_err(|error| Error::Request(error.to_string()))
     }
 
-    /// Counts one more search of a user, unless those of the user or of the user's roles that run or wait,
-    /// or what their results take, have reached a quota. It counts for as long as the answer is kept.
+    /// Counts one more search of a user, for as long as the answer is kept.
     ///
     /// # Errors
     /// [`Error::UserQuota`] or [`Error::ResultQuota`].
     pub(crate) fn admit(&self, rights: &Rights) -> Result<Running, Error> {
-        let limits = rights.limits();
-        let jobs = self.inner.jobs.lock();
-        let busy = |job: &Job| !job.status().state.is_final();
-        let own = || jobs.values().map(|e| &e.job).filter(|j| j.request().owner == rights.user());
-        let running = own().filter(|job| busy(job)).count() + self.inner.queries.of(rights.user());
-        if let Some(quota) = limits.jobs.filter(|quota| running >= *quota) {
-            let user = rights.user().to_owned();
-            return Err(Error::UserQuota { name: "srchJobsQuota", user, used: running, quota });
-        }
-        for (role, quota) in &limits.jobs_of_role {
-            let of_role = |job: &&Arc<Job>| job.request().rights.roles().contains(role);
-            let all = jobs.values().map(|entry| &entry.job);
-            let running = all.filter(of_role).filter(|job| busy(job)).count();
-            if running >= *quota {
-                let name = "cumulativeSrchJobsQuota";
-                let user = format!("role {role}");
-                return Err(Error::UserQuota { name, user, used: running, quota: *quota });
-            }
-        }
-        let bytes = own().map(|job| job.result_bytes() as u64).sum::<u64>();
-        if let Some(quota) = limits.result_bytes.filter(|quota| bytes > *quota) {
-            return Err(Error::ResultQuota { user: rights.user().to_owned(), bytes, quota });
-        }
-        // Still under the lock: of two at the same moment, the second sees the first.
-        Ok(self.inner.queries.begin(rights.user()))
+        self.engine.jobs.admit(rights, &self.engine.queries)
     }
 
     fn new_sid(&self) -> String {
         let seconds = self.now().seconds();
         let unique = runtime::random::uuid().as_simple().to_string();
         format!("{seconds:.0}.{}", &unique[..12])
-    }
-
-    fn check_queue(&self) -> Result<(), Error> {
-        let jobs = self.inner.jobs.lock();
-        let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
-        let waiting = jobs.values().filter(queued).count();
-        if waiting >= self.inner.settings.max_queued_searches {
-            return Err(Error::TooManySearches { waiting });
-        }
-        let bytes = jobs.values().map(|entry| entry.job.result_bytes()).sum();
-        if bytes >= self.inner.settings.kept_result_bytes {
-            return Err(Error::TooManyResults { jobs: jobs.len(), bytes });
-        }
-        Ok(())
-    }
-
-    fn forget_expired(&self) {
-        self.inner.jobs.lock().retain(|_, entry| !entry.job.expired());
     }
 }
 
@@ -515,8 +392,4 @@ pub(crate) fn time_range(request: &JobRequest, now: EventTime) -> Result<TimeRan
         return Err(Error::Request("earliest_time must not be later than latest_time".to_owned()));
     }
     Ok(range)
-}
-
-pub(crate) fn search_error(error: &plan::Error, text: &str) -> Error {
-    Error::Search { text: error.render(text), kind: error.kind() }
 }

@@ -12,7 +12,6 @@ use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results};
 use crate::quarantine::Quarantined;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
-use crate::service::search_error;
 use crate::{Error, SearchService};
 
 /// Rows that are held back until it is known which fields of a wildcard they have.
@@ -64,7 +63,7 @@ impl SearchService {
                     None => ControlFlow::Continue(()),
                 };
                 let done = plan::execute(&planned, &granted.session, &mut take).await;
-                let done = done.map_err(|error| search_error(&error, &request.search))?;
+                let done = done.map_err(|error| Error::of_search(&error, &request.search))?;
                 let left = held.left();
                 if !left.is_empty() {
                     let _ = send(done.columns, left);

@@ -9,50 +9,24 @@ use apps::{Apps, ConfObject, Namespace, Sharing};
 use async_trait::async_trait;
 use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
-use parking_lot::Mutex;
 use plan::{
     Action, CollectedEvent, Error, Host, Location, LookupQuestion, LookupSource, LookupWrite,
     Message, RestRequest, Rows, ScriptRequest,
 };
 use serde_json::{Map, Value};
 
-use crate::{DispatchState, SearchService};
-
-/// Bytes of lookup files that are kept as rows.
-const KEPT_BYTES: usize = 512 << 20;
-
-/// Lookup files as rows, so that the next search need not read them again.
-#[derive(Debug, Default)]
-pub(crate) struct Tables {
-    kept: Mutex<HashMap<String, (usize, Arc<Rows>)>>,
-}
-
-impl Tables {
-    /// The rows of a version of a file.
-    fn rows(&self, version: &str, name: &str, bytes: &[u8]) -> Result<Arc<Rows>, Error> {
-        let mut kept = self.kept.lock();
-        if let Some((_, rows)) = kept.get(version) {
-            return Ok(Arc::clone(rows));
-        }
-        let rows = Arc::new(csv_rows(name, bytes)?);
-        let held: usize = kept.values().map(|(bytes, _)| bytes).sum();
-        if held + bytes.len() > KEPT_BYTES {
-            kept.clear();
-        }
-        kept.insert(version.to_owned(), (bytes.len(), Arc::clone(&rows)));
-        Ok(rows)
-    }
-}
+use crate::engine::Engine;
+use crate::jobs::{DispatchState, Job};
+use crate::lookup_files::csv_text;
 
 /// What the searches of a namespace find around them.
 #[derive(Debug)]
 pub(crate) struct Around {
-    pub(crate) service: SearchService,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) namespace: Namespace,
     /// What the user of the search may do.
     pub(crate) rights: Arc<Rights>,
     pub(crate) read_only: bool,
-    pub(crate) tables: Arc<Tables>,
     /// The job and the text of the search, for programs that it runs.
     pub(crate) sid: String,
     pub(crate) search: String,
@@ -60,11 +34,11 @@ pub(crate) struct Around {
 
 impl Around {
     fn apps(&self) -> &Apps {
-        &self.service.dependencies().apps
+        &self.engine.deps.apps
     }
 
     fn server(&self) -> &Arc<dyn Host> {
-        &self.service.dependencies().surroundings
+        &self.engine.deps.surroundings
     }
 
     /// Where a collection is kept: its app's, whoever asks. One that the user does not read is not there.
@@ -123,7 +97,9 @@ impl Host for Around {
                 };
                 let found = self.apps().read_lookup_where(name, &self.namespace, readable).await;
                 let found = found.map_err(failed)?;
-                found.map(|found| self.tables.rows(&found.version, name, &found.bytes)).transpose()
+                found
+                    .map(|found| self.engine.lookup_files.rows(&found.version, name, &found.bytes))
+                    .transpose()
             }
             LookupSource::Collection(name) => {
                 let namespace = self.collection(name, false)?;
@@ -176,9 +152,9 @@ impl Host for Around {
     async fn job(&self, name: &str) -> Result<Rows, Error> {
         let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
         // Somebody else's job is as unknown as one that is not there.
-        let readable = |job: &Arc<crate::Job>| self.service.may_read_job(job, &self.rights);
-        let job = self.service.job(name).filter(readable).or_else(|| {
-            let jobs = self.service.jobs();
+        let readable = |job: &Arc<Job>| self.engine.may_read_job(job, &self.rights);
+        let job = self.engine.jobs.get(name).filter(readable).or_else(|| {
+            let jobs = self.engine.jobs.newest_first();
             jobs.into_iter().filter(readable).find(|job| {
                 let request = job.request();
                 let label = request.label.as_deref().unwrap_or_default();
@@ -227,19 +203,19 @@ impl Host for Around {
             owner: &self.namespace.owner,
             search: &self.search,
             directory: self.apps().directory(),
-            settings: &self.service.settings().scripts,
+            settings: &self.engine.settings.scripts,
         };
         crate::custom_commands::run(request, &asking, rows).await
     }
 
     async fn ask_program(&self, question: &LookupQuestion, keys: Rows) -> Result<Rows, Error> {
-        let settings = &self.service.settings().scripts;
+        let settings = &self.engine.settings.scripts;
         crate::external_lookups::ask(question, self.apps().directory(), settings, keys).await
     }
 
     async fn history(&self) -> Result<Rows, Error> {
-        let jobs = self.service.jobs();
-        let record = |job: &Arc<crate::Job>| {
+        let jobs = self.engine.jobs.newest_first();
+        let record = |job: &Arc<Job>| {
             let counts = job.counts();
             let seconds = |time: EventTime| vec![format!("{:.3}", time.seconds())];
             vec![
@@ -262,7 +238,7 @@ impl Host for Around {
         if indexes.is_empty() {
             return Ok(Rows::blank(0));
         }
-        let snapshot = self.service.dependencies().catalog.snapshot();
+        let snapshot = self.engine.deps.catalog.snapshot();
         let left_out = crate::quarantine::quarantined(&snapshot);
         let mut records = Vec::new();
         for bucket in snapshot.overlapping(indexes, range) {
@@ -330,60 +306,6 @@ fn failed(error: apps::Error) -> Error {
         ErrorKind::Invalid | ErrorKind::NotFound => Error::invalid_anywhere(error.to_string()),
         kind => Error::Source { message: error.to_string(), kind },
     }
-}
-
-/// CSV as rows: the first line names the fields, an empty cell is a missing value.
-fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
-    let damaged = |error: csv::Error| {
-        Error::invalid_anywhere(format!("the lookup file \"{name}\" is not valid CSV: {error}"))
-    };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
-    let header = reader.byte_headers().map_err(damaged)?.clone();
-    // A blank before the quotes of a name is not part of it, nor are the quotes.
-    let unquoted = |name: &str| {
-        let inner = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
-        inner.unwrap_or(name).to_owned()
-    };
-    let names: Vec<String> =
-        header.iter().map(|name| unquoted(String::from_utf8_lossy(name).trim())).collect();
-    let mut cells: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
-    let mut record = csv::ByteRecord::new();
-    let mut count = 0;
-    while reader.read_byte_record(&mut record).map_err(damaged)? {
-        for (at, column) in cells.iter_mut().enumerate() {
-            let cell = record.get(at).filter(|cell| !cell.is_empty());
-            column.push(cell.map(|cell| String::from_utf8_lossy(cell).into_owned()));
-        }
-        count += 1;
-    }
-    let mut rows = Rows::blank(count);
-    for (name, column) in names.iter().zip(cells) {
-        if rows.column(name).is_none() && !name.is_empty() {
-            rows.set_texts(name, column);
-        }
-    }
-    Ok(rows)
-}
-
-/// Rows as CSV; several values of a field are separated by line breaks.
-fn csv_text(rows: &Rows) -> Result<Vec<u8>, Error> {
-    let names: Vec<String> =
-        rows.names().into_iter().filter(|name| !name.starts_with("__")).collect();
-    let mut columns = Vec::with_capacity(names.len());
-    for name in &names {
-        columns.push(rows.lists(name)?);
-    }
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |error: csv::Error| Error::internal(error.to_string());
-    if !names.is_empty() {
-        writer.write_record(&names).map_err(failed)?;
-    }
-    for row in 0..rows.count {
-        let cells = columns.iter().map(|column| column[row].join("\n"));
-        writer.write_record(cells).map_err(failed)?;
-    }
-    writer.into_inner().map_err(|error| Error::internal(error.to_string()))
 }
 
 /// Old rows and new ones together.

@@ -1,0 +1,46 @@
+//! What searching needs of the rest of Karst.
+
+use std::sync::Arc;
+
+use apps::Apps;
+use bucket::HotBuckets;
+use cache::SearchReads;
+use catalog::{Catalog, IndexNames};
+use object_store::ObjectStore;
+use runtime::Clock;
+
+use crate::threads::SearchThreads;
+
+/// Where the objects of buckets are.
+pub trait Objects: Send + Sync + std::fmt::Debug {
+    /// Reads through the cache, which it counts for one search too.
+    fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore>;
+
+    /// Reads past the cache, to tell a damaged object from a damaged copy; without it no bucket is
+    /// ever left out by itself.
+    fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+}
+
+/// What searching needs of the rest of Karst.
+#[derive(Debug, Clone)]
+pub struct Dependencies {
+    /// Which buckets exist.
+    pub catalog: Catalog,
+    /// Buckets that are still being filled.
+    pub hot: Arc<dyn HotBuckets>,
+    /// Objects, read through the cache.
+    pub objects: Arc<dyn Objects>,
+    /// Configuration, lookups, collections.
+    pub apps: Apps,
+    /// What searches ask of the rest of the server: REST, events to collect, where addresses are.
+    pub surroundings: Arc<dyn plan::Host>,
+    /// Index names.
+    pub indexes: Arc<dyn IndexNames>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Where searches run: apart from the threads that answer requests, so that a heavy search
+    /// does not make the API slow.
+    pub threads: SearchThreads,
+}

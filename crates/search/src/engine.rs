@@ -1,0 +1,47 @@
+//! What all searches of a service share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use access::Rights;
+use model::IndexName;
+use plan::Session;
+
+use crate::discovered::Discovered;
+use crate::jobs::{Job, Jobs};
+use crate::lookup_files::LookupFiles;
+use crate::memory::Memory;
+use crate::queries::Queries;
+use crate::readers::Readers;
+use crate::{Dependencies, Settings};
+
+pub(crate) struct Engine {
+    pub(crate) deps: Dependencies,
+    pub(crate) settings: Settings,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) discovered: Arc<Discovered>,
+    pub(crate) lookup_files: LookupFiles,
+    pub(crate) session: Session,
+    pub(crate) memory: Memory,
+    pub(crate) jobs: Jobs,
+    pub(crate) queries: Arc<Queries>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Whether somebody may see a job and its rows: the owner, and with `admin_all_objects` everybody;
+    /// in either case the indexes that the job could read must be open to them now.
+    pub(crate) fn may_read_job(&self, job: &Job, rights: &Rights) -> bool {
+        let owns = job.request().owner == rights.user() || rights.may("admin_all_objects");
+        let names = self.deps.indexes.names();
+        let open = |index: &IndexName| rights.may_search(index);
+        let filter = &rights.limits().filter;
+        let same = filter.is_none() || *filter == job.request().rights.limits().filter;
+        owns && same && job.request().rights.searchable(names).iter().all(open)
+    }
+}

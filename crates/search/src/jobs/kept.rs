@@ -1,0 +1,108 @@
+//! The jobs of a service: those that wait, run, or have ended and are kept.
+
+use std::sync::Arc;
+
+use access::Rights;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use super::{DispatchState, Job};
+use crate::queries::{Queries, Running};
+use crate::{Error, Settings};
+
+/// Jobs by id.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    entries: Mutex<HashMap<String, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    job: Arc<Job>,
+    task: AbortHandle,
+}
+
+impl Jobs {
+    /// Keeps a job that a task runs.
+    pub(crate) fn insert(&self, job: Arc<Job>, task: AbortHandle) {
+        self.entries.lock().insert(job.sid().to_owned(), Entry { job, task });
+    }
+
+    /// The job with this id.
+    pub(crate) fn get(&self, sid: &str) -> Option<Arc<Job>> {
+        self.entries.lock().get(sid).map(|entry| Arc::clone(&entry.job))
+    }
+
+    /// All jobs that have not expired, newest first.
+    pub(crate) fn newest_first(&self) -> Vec<Arc<Job>> {
+        self.forget_expired();
+        let mut jobs: Vec<_> =
+            self.entries.lock().values().map(|entry| Arc::clone(&entry.job)).collect();
+        jobs.sort_by(|a, b| b.created().cmp(&a.created()).then_with(|| a.sid().cmp(b.sid())));
+        jobs
+    }
+
+    /// Stops a job and forgets it; false if there is none.
+    pub(crate) fn cancel(&self, sid: &str) -> bool {
+        let entry = self.entries.lock().remove(sid);
+        if let Some(entry) = &entry {
+            entry.job.cancel();
+            entry.task.abort();
+        }
+        entry.is_some()
+    }
+
+    /// Refuses one more job if too many wait, or if the results of those that are kept take too much.
+    pub(crate) fn check_room(&self, settings: &Settings) -> Result<(), Error> {
+        self.forget_expired();
+        let entries = self.entries.lock();
+        let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
+        let waiting = entries.values().filter(queued).count();
+        if waiting >= settings.max_queued_searches {
+            return Err(Error::TooManySearches { waiting });
+        }
+        let bytes = entries.values().map(|entry| entry.job.result_bytes()).sum();
+        if bytes >= settings.kept_result_bytes {
+            return Err(Error::TooManyResults { jobs: entries.len(), bytes });
+        }
+        Ok(())
+    }
+
+    /// Counts one more search of a user, unless those of the user or of the user's roles that run or wait,
+    /// or what their results take, have reached a quota. It counts for as long as the answer is kept.
+    ///
+    /// # Errors
+    /// [`Error::UserQuota`] or [`Error::ResultQuota`].
+    pub(crate) fn admit(&self, rights: &Rights, queries: &Arc<Queries>) -> Result<Running, Error> {
+        let limits = rights.limits();
+        let entries = self.entries.lock();
+        let busy = |job: &Job| !job.status().state.is_final();
+        let all = || entries.values().map(|entry| &entry.job);
+        let own = || all().filter(|job| job.request().owner == rights.user());
+        let running = own().filter(|job| busy(job)).count() + queries.of(rights.user());
+        if let Some(quota) = limits.jobs.filter(|quota| running >= *quota) {
+            let user = rights.user().to_owned();
+            return Err(Error::UserQuota { name: "srchJobsQuota", user, used: running, quota });
+        }
+        for (role, quota) in &limits.jobs_of_role {
+            let of_role = |job: &&Arc<Job>| job.request().rights.roles().contains(role);
+            let running = all().filter(of_role).filter(|job| busy(job)).count();
+            if running >= *quota {
+                let name = "cumulativeSrchJobsQuota";
+                let user = format!("role {role}");
+                return Err(Error::UserQuota { name, user, used: running, quota: *quota });
+            }
+        }
+        let bytes = own().map(|job| job.result_bytes() as u64).sum::<u64>();
+        if let Some(quota) = limits.result_bytes.filter(|quota| bytes > *quota) {
+            return Err(Error::ResultQuota { user: rights.user().to_owned(), bytes, quota });
+        }
+        // Still under the lock: of two at the same moment, the second sees the first.
+        Ok(queries.begin(rights.user()))
+    }
+
+    fn forget_expired(&self) {
+        self.entries.lock().retain(|_, entry| !entry.job.expired());
+    }
+}
