@@ -37,7 +37,7 @@ async fn done(service: &SearchService, search: &str, preview: bool) -> Arc<Job> 
 
 /// Waits for a preview of a search that is still running, holds it there, and gives the preview.
 async fn paused_with_preview(service: &SearchService, search: &str) -> (Arc<Job>, Page) {
-    loop {
+    for _ in 0..1_000 {
         let job = start(service, search, true).await;
         while job.previews() == 0 && !job.status().state.is_final() {
             tokio::task::yield_now().await;
@@ -51,6 +51,7 @@ async fn paused_with_preview(service: &SearchService, search: &str) -> (Arc<Job>
         }
         service.cancel(job.sid());
     }
+    panic!("{search} had no preview in a thousand runs");
 }
 
 fn count_of(row: &[Option<Value>]) -> usize {
@@ -84,6 +85,7 @@ async fn results_are_the_same_with_previews_and_without() {
         "reverse | head 7 | table n",
         "dedup user | table user n",
         "streamstats count by host | tail 3 | table n count",
+        "eval part=split(user, \"e\") | mvexpand part | stats count by part",
         "stats count by host | append [search alpha | stats count]",
     ];
     for pipelines in [1, 2] {
@@ -128,6 +130,19 @@ async fn a_preview_counts_every_event_once_and_only_grows() {
     }
     let all: usize = job.page(0, 10).rows.iter().map(|row| count_of(row)).sum();
     assert_eq!((all, job.preview_page(0, 10).is_none()), (ROWS, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_that_become_rows_have_previews() {
+    let service = service(hasty()).await;
+    let search = "search n=* | regex _raw=\"n=\" | eval part=split(\"a b\", \" \") | mvexpand part \
+                  | stats count by part";
+    let (job, page) = paused_with_preview(&service, search).await;
+    let counts: Vec<usize> = page.rows.iter().map(|row| count_of(row)).collect();
+    assert!(counts.len() == 2 && counts[0] == counts[1], "{counts:?}");
+    job.unpause();
+    job.finished().await.unwrap();
+    assert_eq!(count_of(&job.page(0, 2).rows[1]), ROWS);
 }
 
 #[tokio::test(flavor = "multi_thread")]
