@@ -32,9 +32,8 @@ impl EventTime {
     /// The UTC day, `yyyymmdd`; the nearest one that the calendar has.
     #[must_use]
     pub fn day(self) -> String {
-        let (first, last) = (jiff::Timestamp::MIN, jiff::Timestamp::MAX);
-        let micros = self.0.clamp(first.as_microsecond(), last.as_microsecond());
-        let time = jiff::Timestamp::from_microsecond(micros).unwrap_or_default();
+        let nearest = if self.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or(nearest);
         time.strftime("%Y%m%d").to_string()
     }
 }
