@@ -116,7 +116,8 @@ async fn stream(
     session: &Session,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<(), Error> {
-    let mut batches = execute_stream(plan, session.task())?;
+    let task = session.task(&plan);
+    let mut batches = execute_stream(plan, task)?;
     while let Some(batch) = batches.next().await {
         let batch = batch?;
         if batch.num_rows() == 0 {

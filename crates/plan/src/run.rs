@@ -72,7 +72,8 @@ async fn rows_within(
     env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
     let limit = env.context.limits.stage_rows;
-    let mut stream = execute_stream(plan, env.session()?.task())?;
+    let task = env.session()?.task(&plan);
+    let mut stream = execute_stream(plan, task)?;
     let mut batches = Vec::new();
     let mut rows = 0;
     let mut held = env.session()?.charge();

@@ -57,7 +57,8 @@ impl MapPlanner for Planner {
         let session = session().map_err(failed)?;
         let planned = plan_search(&job.text, context, Subsearches::Skip).await.map_err(failed)?;
         let plan = planned.physical_plan(&session).await.map_err(failed)?;
-        Ok(Planned { plan, context: session.task() })
+        let context = session.task(&plan);
+        Ok(Planned { plan, context })
     }
 
     fn is_events(&self, operator: &dyn ExecutionPlan) -> bool {

@@ -25,6 +25,8 @@ use filters::{PushFilters, PushLearned};
 use projections::Projections;
 use rewrites::Rewrites;
 
+pub(super) use texts::longest as longest_constant;
+
 type Logical = Arc<dyn OptimizerRule + Send + Sync>;
 type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 

@@ -39,6 +39,16 @@ pub(super) fn in_projection(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     Ok(Some(Arc::new(made)))
 }
 
+/// Bytes of the longest text among the constants of an expression that are long.
+pub(crate) fn longest(expr: &Arc<dyn PhysicalExpr>) -> usize {
+    let own = match expr.downcast_ref::<Literal>().map(Literal::value) {
+        Some(ScalarValue::Utf8View(Some(text))) => text.len(),
+        _ => expr.downcast_ref::<SharedText>().map_or(0, |text| text.0.len()),
+    };
+    let own = if own < LONG { 0 } else { own };
+    own.max(expr.children().into_iter().map(longest).max().unwrap_or(0))
+}
+
 /// The same text, shared, of a long constant one.
 fn shared(expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     match expr.downcast_ref::<Literal>()?.value() {

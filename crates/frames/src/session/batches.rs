@@ -1,0 +1,66 @@
+//! How many rows operators work on at a time.
+//!
+//! A batch has 8,192 rows, whatever they are of. Where a search gives every row long constant texts, as
+//! `fillnull value=<text>` of many fields does, its rows share their bytes; but an operator that copies the
+//! batch, such as a sort that spills, then takes gigabytes that nobody counts.
+
+use std::sync::Arc;
+
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::rules;
+
+/// The part of the memory of a search that a batch may take when it is copied.
+const PART: usize = 8;
+/// Bytes of a cell besides those of a long text.
+const CELL: usize = 16;
+
+/// The rows of a batch of a plan: so many, or fewer where rows are wide.
+pub(super) fn rows(plan: &Arc<dyn ExecutionPlan>, most: usize, memory: usize) -> usize {
+    (memory / PART / width(plan).max(1)).clamp(1, most)
+}
+
+/// Bytes of a row of an operator, as far as the plan tells: cells, and constants of all steps below.
+fn width(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    fn constants(plan: &Arc<dyn ExecutionPlan>) -> usize {
+        let projection = plan.downcast_ref::<ProjectionExec>();
+        let exprs = projection.map(ProjectionExec::expr).unwrap_or_default();
+        let own: usize = exprs.iter().map(|of| rules::longest_constant(&of.expr)).sum();
+        own + plan.children().into_iter().map(constants).max().unwrap_or(0)
+    }
+    fn cells(plan: &Arc<dyn ExecutionPlan>) -> usize {
+        let below = plan.children().into_iter().map(cells).max().unwrap_or(0);
+        below.max(plan.schema().fields().len())
+    }
+    constants(plan) + cells(plan) * CELL
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use datafusion::common::ScalarValue;
+    use datafusion::logical_expr::{LogicalPlanBuilder, lit};
+
+    use super::*;
+    use crate::session::{Session, SessionSettings};
+
+    #[tokio::test]
+    async fn rows_with_long_constants_are_fewer_at_a_time() {
+        let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();
+        let rows_of = |bytes: usize| {
+            let session = session.clone();
+            async move {
+                let text = lit(ScalarValue::Utf8View(Some("x".repeat(bytes))));
+                let fields = (0..100).map(|at| text.clone().alias(format!("c{at}")));
+                let plan = LogicalPlanBuilder::values(vec![vec![lit(1_i64)]; 3]).unwrap();
+                let plan = plan.project(fields).unwrap().build().unwrap();
+                let plan = session.physical_plan(&plan).await.unwrap();
+                rows(&plan, 8_192, 64 << 20)
+            }
+        };
+        assert_eq!(rows_of(10).await, (8 << 20) / 1_600);
+        assert!((7..=8).contains(&rows_of(10_000).await));
+        assert_eq!(rows_of(1_000_000).await, 1);
+    }
+}
