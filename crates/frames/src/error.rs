@@ -155,6 +155,9 @@ impl From<exprs::Error> for Error {
     }
 }
 
+/// The engine's name of what it may spill.
+const SPILL_LIMIT: &str = "max_temp_directory_size";
+
 impl From<datafusion::error::DataFusionError> for Error {
     fn from(error: datafusion::error::DataFusionError) -> Self {
         use datafusion::error::DataFusionError as E;
@@ -170,6 +173,12 @@ impl From<datafusion::error::DataFusionError> for Error {
                         "the search holds more than it may: narrow it, or raise max_mem_usage_mb in \
                          limits.conf [search] ({reason})"
                     ),
+                },
+                // It comes out of what writes the files: as an error of that.
+                _ if other.to_string().contains(SPILL_LIMIT) => Self::Exhausted {
+                    message: "searches have spilled as much to disk as they may together: narrow the search, or \
+                              raise max_spill_mb in limits.conf [search]"
+                        .to_owned(),
                 },
                 _ => Self::Engine(Box::new(other)),
             },

@@ -1,5 +1,6 @@
 //! The DataFusion session that SPL and SQL share: our operators, functions and memory bounds.
 
+mod batches;
 mod bounded;
 mod memory;
 mod planning;
@@ -7,6 +8,7 @@ mod rules;
 pub mod weight;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,6 +17,7 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -44,12 +47,22 @@ pub struct SessionSettings {
     pub partitions: usize,
     /// Rows per batch.
     pub batch_rows: usize,
+    /// Where operators spill to; without it, the directory of the system for temporary files.
+    pub spill_directory: Option<PathBuf>,
+    /// Bytes that all queries together may spill.
+    pub spill_bytes: u64,
 }
 
 impl Default for SessionSettings {
     fn default() -> Self {
         let partitions = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { memory_bytes: 1 << 30, partitions, batch_rows: 8192 }
+        Self {
+            memory_bytes: 1 << 30,
+            partitions,
+            batch_rows: 8192,
+            spill_directory: None,
+            spill_bytes: 20 << 30,
+        }
     }
 }
 
@@ -89,7 +102,13 @@ impl Session {
         settings: &SessionSettings,
         rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
     ) -> Result<Self, Error> {
+        let mut disk = DiskManagerBuilder::default();
+        disk.set_max_temp_directory_size(settings.spill_bytes);
+        if let Some(directory) = &settings.spill_directory {
+            disk.set_mode(DiskManagerMode::Directories(vec![directory.clone()]));
+        }
         let runtime = RuntimeEnvBuilder::new()
+            .with_disk_manager_builder(disk)
             .with_memory_pool(Arc::new(Pool::new(SearchMemory::at_once(settings.memory_bytes))))
             .build_arc()?;
         let total = Arc::new(Ledger::of_all(settings.memory_bytes));
@@ -179,13 +198,14 @@ impl Session {
         }))
     }
 
-    /// What operators run in. Functions are part of the plan: nobody looks for them here.
+    /// What the operators of a plan run in. Functions are part of the plan: nobody looks for them here.
     #[must_use]
-    pub fn task(&self) -> Arc<TaskContext> {
+    pub fn task(&self, plan: &Arc<dyn ExecutionPlan>) -> Arc<TaskContext> {
+        let rows = batches::rows(plan, self.config.batch_size(), self.memory_bytes);
         Arc::new(TaskContext::new(
             None,
             self.state.session_id().to_owned(),
-            self.config.clone(),
+            self.config.clone().with_batch_size(rows),
             Default::default(),
             Default::default(),
             Default::default(),

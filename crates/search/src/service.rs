@@ -49,6 +49,8 @@ impl SearchService {
             memory_bytes: settings.memory_bytes,
             partitions: settings.pipelines(),
             batch_rows: settings.batch_rows,
+            spill_directory: settings.spill_directory.clone(),
+            spill_bytes: settings.spill_bytes,
         };
         let session =
             Session::new(&session, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])

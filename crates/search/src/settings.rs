@@ -1,5 +1,6 @@
 //! Limits and sizes of searching. Names are `limits.conf`'s where Splunk has the setting.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use conf::{Layers, Setting, Type};
@@ -32,6 +33,9 @@ conf::settings! {
             /// The same of all running searches together: a search that needs more than the small part it
             /// starts with waits until there is room for it.
             "total_mem_usage_mb" => pub memory_bytes: usize = "2048", Type::megabytes(1);
+            /// Disk space that all running searches may take together, for sorts and groups that do not fit
+            /// in their memory. Over it the search that needs more fails.
+            "max_spill_mb" => pub spill_bytes: u64 = "20480", Type::megabytes(1);
             /// Time between two previews of a search.
             "preview_interval_ms" => pub preview_interval: Duration = "600", Type::milliseconds(1);
             /// Part of a search's time that making previews may take; where one takes long, the next is
@@ -58,6 +62,8 @@ conf::settings! {
             /// Bytes that the results of all kept jobs may take together; over it new searches are refused
             /// until jobs expire or are deleted.
             pub kept_result_bytes: usize = 4 << 30;
+            /// Where sorts and groups spill to; without it, the directory of the system for temporary files.
+            pub spill_directory: Option<PathBuf> = None;
             /// Rows per batch in a plan.
             pub batch_rows: usize = 8_192;
             /// Open bucket readers (footers and index directories) kept in memory.

@@ -9,12 +9,12 @@ use crate::support::{filled, log_event};
 const ROWS: usize = 120_000;
 
 async fn service(megabytes: usize) -> SearchService {
+    service_with(Settings { search_memory_bytes: megabytes << 20, ..Settings::default() }).await
+}
+
+async fn service_with(settings: Settings) -> SearchService {
     let events: Vec<_> = (0..ROWS).map(log_event).collect();
-    let settings = Settings {
-        batch_search_max_pipeline: Some(2),
-        search_memory_bytes: megabytes << 20,
-        ..Settings::default()
-    };
+    let settings = Settings { batch_search_max_pipeline: Some(2), ..settings };
     filled(&events, 4, settings).await.0
 }
 
@@ -39,6 +39,50 @@ async fn a_sort_of_more_than_its_memory_gives_all_rows_in_order() {
         results.push(rows);
     }
     assert_eq!(results[0], results[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sort_that_spills_too_much_fails_and_leaves_nothing_behind() {
+    let directory = testkit::TestDir::new();
+    let service = service_with(Settings {
+        search_memory_bytes: 32 << 20,
+        spill_bytes: 1 << 20,
+        spill_directory: Some(directory.path().to_owned()),
+        ..Settings::default()
+    })
+    .await;
+    let failure = failure(&service, "search * | sort 0 - ms, user, n | table n, _raw").await;
+    assert!(failure.contains("max_spill_mb in limits.conf"), "{failure}");
+    let files = |directory: &std::path::Path| -> Vec<std::path::PathBuf> {
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let own = files(directory.path());
+    assert!(!own.is_empty(), "it has not spilled here");
+    let is_empty = || own.iter().all(|own| files(own).is_empty());
+    for _ in 0..600 {
+        if is_empty() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("files are left: {:?}", own.iter().map(|own| files(own)).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_constants_take_no_more_than_they_may_when_rows_are_copied() {
+    let service = small(64).await;
+    let fields: Vec<String> = (0..100).map(|at| format!("f{at}")).collect();
+    let text = "y".repeat(10_000);
+    let search = format!(
+        "| makeresults count=4000 | streamstats count as n | fillnull value=\"{text}\" {} | sort 0 - n \
+         | where n>3998 | table n f99",
+        fields.join(" ")
+    );
+    let job = service.dispatch(JobRequest::new(&search, "me")).await.unwrap();
+    job.finished().await.unwrap();
+    let rows = job.page(0, 10).rows;
+    assert_eq!(rows.len(), 2);
+    assert!(format!("{:?}", rows[0]).contains(&text));
 }
 
 /// A service over one event whose searches may hold little.

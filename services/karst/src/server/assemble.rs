@@ -1,6 +1,8 @@
 //! Assembles the server: store, catalog, cache, ingest, search, API state.
 
+use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,8 +66,9 @@ pub(crate) async fn assemble(
     shutdown: &Shutdown,
 ) -> Result<Karst> {
     let Ground { options, setup, http, store, loggers, initial, progress } = ground;
-    let Setup { layers, knowledge, authentication, search: search_settings, .. } = setup;
+    let Setup { layers, knowledge, authentication, search: mut search_settings, .. } = setup;
     let data = &options.data.data_dir;
+    search_settings.spill_directory = Some(spill_directory(data).await?);
     let metrics_text = MetricsText::install()?;
     shutdown.spawn(metrics_text.clone().keep_up(shutdown.clone()));
     metrics::gauge!(names::CATALOG_FENCED).set(0.0);
@@ -277,6 +280,17 @@ impl Karst {
             tracing::warn!(%error, "cannot close the cache; it will be colder");
         }
     }
+}
+
+/// An empty directory for what searches spill. What is there is of a server that was killed.
+async fn spill_directory(data: &Path) -> Result<PathBuf> {
+    let directory = data.join("spill");
+    let cleared = match tokio::fs::remove_dir_all(&directory).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => tokio::fs::create_dir_all(&directory).await,
+    };
+    cleared.with_context(|| format!("cannot clear {}", directory.display()))?;
+    Ok(directory)
 }
 
 /// Opens the object store and asks it for something.
