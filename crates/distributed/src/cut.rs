@@ -188,8 +188,8 @@ impl Cutter<'_> {
     }
 }
 
-/// The input of an operator that does the same to every batch. The engine spreads batches over partitions where
-/// it counts many rows: a worker may have such an operator where the search head has none.
+/// The input of an operator that does the same to every batch. The engine spreads batches over partitions
+/// where it counts many rows: a worker may have such an operator where the search head has none.
 fn input_of(node: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     if let Some(input) = streaming_input(node) {
         return Some(input);

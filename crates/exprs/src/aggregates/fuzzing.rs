@@ -1,7 +1,7 @@
 //! States of aggregates for a fuzzer: values that another process may send in the place of ones made here.
 //!
-//! An input is the number of a function and the number of rows, then the rows of its state. The types of states
-//! are those of the plan, so only values can be wrong.
+//! An input is the number of a function and the number of rows, then the rows of its state. The types of
+//! states are those of the plan, so only values can be wrong.
 
 use std::hint::black_box;
 use std::sync::{Arc, LazyLock};
