@@ -1,8 +1,10 @@
 //! The rules that make a plan better: DataFusion's, some of them bounded, and ours. Before each of them
 //! planning may end.
 
+mod branches;
 mod compact;
 mod filters;
+mod parts;
 mod pieces;
 mod projections;
 mod rewrites;
@@ -39,8 +41,9 @@ pub(crate) fn logical() -> Vec<Logical> {
 /// Those of physical plans, with some more at last.
 pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     let mut rules = PushLearned::instead(&PhysicalOptimizer::new().rules);
-    rules.push(Arc::new(Rewrites));
+    rules.push(Arc::new(Rewrites::OF_OPERATORS));
     rules.extend(more);
+    rules.push(Arc::new(Rewrites::OF_EXPRESSIONS));
     rules.into_iter().map(|rule| Arc::new(WatchedPhysical(rule)) as Physical).collect()
 }
 

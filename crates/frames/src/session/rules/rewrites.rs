@@ -10,18 +10,35 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use exprs::pass_through::{PassThrough, PassThroughExec};
 
-use super::{compact, pieces, slices, texts};
+use super::{compact, parts, pieces, slices, texts};
 
 /// What stands in place of an operator; `None` if it stays as it is.
 pub(super) type Rewritten = Result<Option<Arc<dyn ExecutionPlan>>>;
 
-/// In the order in which they see an operator, whose inputs they have seen before.
-const REWRITES: [fn(&Arc<dyn ExecutionPlan>) -> Rewritten; 4] =
-    [compact::below_merge, slices::below_wide, pieces::below_unnest, texts::in_projection];
+type Rewrite = fn(&Arc<dyn ExecutionPlan>) -> Rewritten;
 
-/// Applies all rewrites.
+/// Applies rewrites, in the order in which they see an operator, whose inputs they have seen before.
 #[derive(Debug)]
-pub(crate) struct Rewrites;
+pub(crate) struct Rewrites {
+    name: &'static str,
+    all: &'static [Rewrite],
+}
+
+impl Rewrites {
+    pub(crate) const OF_OPERATORS: Self = Self {
+        name: "rewrites",
+        all: &[
+            compact::below_merge,
+            slices::below_wide,
+            pieces::below_unnest,
+            texts::in_projection,
+        ],
+    };
+
+    /// After all rules that look into expressions.
+    pub(crate) const OF_EXPRESSIONS: Self =
+        Self { name: "expressions_over_parts", all: &[parts::in_operator] };
+}
 
 impl PhysicalOptimizerRule for Rewrites {
     fn optimize(
@@ -31,7 +48,7 @@ impl PhysicalOptimizerRule for Rewrites {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|mut node| {
             let mut changed = false;
-            for rewrite in REWRITES {
+            for rewrite in self.all {
                 if let Some(instead) = rewrite(&node)? {
                     (node, changed) = (instead, true);
                 }
@@ -42,7 +59,7 @@ impl PhysicalOptimizerRule for Rewrites {
     }
 
     fn name(&self) -> &'static str {
-        "rewrites"
+        self.name
     }
 
     fn schema_check(&self) -> bool {
