@@ -6,9 +6,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow::array::Int64Array;
 use exprs::Typed;
-use exprs::kernel::integer;
+use exprs::column::{Argument, Value};
+use exprs::kernel::columns as of_columns;
 use exprs::predicate::FieldValue;
+use exprs::types::ValueType;
 use frames::Frame;
 use hashbrown::{Equivalent, HashMap};
 use knowledge::StanzaMatcher;
@@ -109,14 +112,73 @@ impl Stanzas {
     }
 }
 
+/// The stanzas of the events of a batch. The same names come again and again: most of them are found by where
+/// they are in memory, without a look at what they are.
+#[derive(Debug)]
+pub(crate) struct OfBatch<'s> {
+    stanzas: &'s Stanzas,
+    seen: HashMap<[u128; 3], Numbers>,
+}
+
+impl<'s> OfBatch<'s> {
+    pub(crate) fn new(stanzas: &'s Stanzas) -> Self {
+        Self { stanzas, seen: HashMap::new() }
+    }
+
+    /// The stanzas that apply to an event, in their order: of its source type, source and host. These have to
+    /// stay where they are as long as this is used.
+    pub(crate) fn of_event(&mut self, names: [Value<'_>; 3]) -> Numbers {
+        let [Some(a), Some(b), Some(c)] = names.map(identity) else {
+            let names = names.map(Value::text);
+            let names = names.each_ref().map(|name| name.as_deref().unwrap_or_default());
+            return self.stanzas.of_event(names);
+        };
+        let stanzas = self.stanzas;
+        let new = || {
+            stanzas.of_event(names.map(|name| match name {
+                Value::Text(text) => text,
+                _ => "",
+            }))
+        };
+        Arc::clone(self.seen.entry([a, b, c]).or_insert_with(new))
+    }
+}
+
+/// The names of an event among arguments that begin with [`Stanzas::names`].
+pub(crate) fn names_in(arguments: &[Argument], row: usize) -> [Value<'_>; 3] {
+    [0, 1, 2].map(|at| arguments.get(at).map_or(Value::Null, |argument| argument.get(row)))
+}
+
+/// What stands for a name within a batch: its bytes if it is short, else where it is. `None` if it is not text.
+fn identity(name: Value<'_>) -> Option<u128> {
+    const SHORT: usize = 15;
+    match name {
+        Value::Null => Some(0),
+        Value::Text(text) if text.len() <= SHORT => {
+            let mut bytes = [0; SHORT + 1];
+            bytes[..text.len()].copy_from_slice(text.as_bytes());
+            // No other text of this length begins like that; its length, and one for not being null.
+            bytes[SHORT] = u8::try_from(text.len()).ok()? + 1;
+            Some(u128::from_le_bytes(bytes))
+        }
+        Value::Text(text) => {
+            Some(1 << 127 | (text.len() as u128) << 64 | text.as_ptr().addr() as u128)
+        }
+        _ => None,
+    }
+}
+
 /// The number of the first stanza that applies to an event; null if none does.
 pub(crate) fn first(stanzas: &Arc<Stanzas>, frame: &Frame) -> Typed {
     let identity = format!("{:p}", Arc::as_ptr(stanzas));
     let stanzas = Arc::clone(stanzas);
-    let function = integer("first_stanza", move |row| {
-        let names = [row.text(0), row.text(1), row.text(2)];
-        let names = names.each_ref().map(|name| name.as_deref().unwrap_or_default());
-        Some(i64::from(*stanzas.of_event(names).first()?))
+    let function = of_columns("first_stanza", ValueType::Integer, move |arguments, rows| {
+        let mut of_batch = OfBatch::new(&stanzas);
+        let numbers = (0..rows).map(|row| {
+            let stanzas = of_batch.of_event(names_in(arguments, row));
+            stanzas.first().map(|first| i64::from(*first))
+        });
+        Ok(Arc::new(numbers.collect::<Int64Array>()))
     });
     function.with(identity).call(Stanzas::names(frame))
 }

@@ -24,7 +24,7 @@ use super::super::eval::convert;
 use super::outputs;
 use crate::Error;
 use crate::lookup::{Key, Lookup};
-use crate::stanzas::Stanzas;
+use crate::stanzas::{OfBatch, Stanzas, names_in};
 
 /// Stands between the lookups of a text of [`matches`].
 const LOOKUPS: char = ';';
@@ -156,13 +156,14 @@ impl<'a> Event<'a> {
 
 impl Group {
     fn matches(&self, arguments: &[Argument], rows: usize) -> EngineResult<StringViewArray> {
-        let mut answers = self.answers(arguments, rows)?;
+        let mut of_batch = OfBatch::new(&self.stanzas);
+        let mut answers = self.answers(arguments, rows, &mut of_batch)?;
         let mut built = StringViewBuilder::with_capacity(rows);
         let mut text = String::new();
         for row in 0..rows {
             text.clear();
             let event = Event { arguments, row };
-            self.each_applying(event, |number| {
+            self.each_applying(event, &mut of_batch, |number| {
                 if !text.is_empty() {
                     text.push(LOOKUPS);
                 }
@@ -189,13 +190,17 @@ impl Group {
     }
 
     /// Calls `visit` with the numbers of the lookups that apply to an event.
-    fn each_applying(&self, event: Event<'_>, mut visit: impl FnMut(usize)) {
+    fn each_applying(
+        &self,
+        event: Event<'_>,
+        of_batch: &mut OfBatch<'_>,
+        mut visit: impl FnMut(usize),
+    ) {
         if self.stanzas.are_everywhere() {
             return (0..self.asked.len()).for_each(visit);
         }
-        let names = [0, 1, 2].map(|at| event.value(at).text());
-        let names = names.each_ref().map(|name| name.as_deref().unwrap_or_default());
-        self.stanzas.of_event(names).iter().for_each(|number| visit(*number as usize));
+        let stanzas = of_batch.of_event(names_in(event.arguments, event.row));
+        stanzas.iter().for_each(|number| visit(*number as usize));
     }
 
     /// What the programs among the lookups answer, in the order in which events ask: all at once.
@@ -203,6 +208,7 @@ impl Group {
         &self,
         arguments: &[Argument],
         rows: usize,
+        of_batch: &mut OfBatch<'_>,
     ) -> EngineResult<HashMap<usize, std::vec::IntoIter<Arc<[u32]>>>> {
         let mut keys: HashMap<usize, Vec<Key>> = HashMap::new();
         let programs = self.asked.iter().enumerate();
@@ -214,7 +220,7 @@ impl Group {
         }
         for row in 0..rows {
             let event = Event { arguments, row };
-            self.each_applying(event, |number| {
+            self.each_applying(event, of_batch, |number| {
                 if let Some(keys) = keys.get_mut(&number) {
                     self.asked[number].each_key(event, |key| keys.push(key));
                 }
