@@ -2,7 +2,7 @@
 //! fields that are needed and no others.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -10,6 +10,7 @@ use arrow::array::{
     StringViewArray, StringViewBuilder, new_null_array,
 };
 use arrow::datatypes::{DataType, Int32Type};
+use hashbrown::HashMap;
 use knowledge::{ExtractionLimit, FieldRules, Knowledge, Wanted};
 use model::columns;
 use plan::{ArrowType, FieldInfo, ValueType};
@@ -58,23 +59,27 @@ fn dictionary_value(column: &DictionaryArray<Int32Type>, row: usize) -> Option<&
     Some(column.values().as_string_opt::<i32>()?.value(key))
 }
 
-/// Calls `visit(row, raw, rules, indexed)` for every row; rules are looked up when the origin
-/// changes, which it rarely does from one row to the next.
+/// Origins whose rules are kept, of a batch whose rows all have others.
+const KEPT: usize = 1_024;
+
+/// Calls `visit(raw, rules, wanted, indexed)` for every row; rules are looked up once for each origin.
 fn each_row<'a>(
     origins: &Origins<'a>,
     knowledge: &Knowledge,
     names: &[&str],
     mut visit: impl FnMut(&'a str, &FieldRules, &Wanted, Option<&'a str>),
 ) {
-    let mut current: Option<([Option<usize>; 3], Arc<FieldRules>, Wanted)> = None;
+    let mut known: HashMap<[Option<usize>; 3], (Arc<FieldRules>, Wanted)> = HashMap::new();
     for row in 0..origins.raw.len() {
         let keys = origins.keys(row);
-        if current.as_ref().is_none_or(|(known, ..)| *known != keys) {
+        if known.len() >= KEPT && !known.contains_key(&keys) {
+            known.clear();
+        }
+        let (rules, wanted) = known.entry(keys).or_insert_with(|| {
             let rules = origins.rules(knowledge, row);
             let wanted = rules.wanted(names.iter().copied());
-            current = Some((keys, rules, wanted));
-        }
-        let Some((_, rules, wanted)) = &current else { continue };
+            (rules, wanted)
+        });
         let indexed = origins.indexed.filter(|column| column.is_valid(row));
         visit(origins.raw.value(row), rules, wanted, indexed.map(|column| column.value(row)));
     }
