@@ -135,7 +135,7 @@ fn commit(number: u128, set: u16, position: u64) -> Commit {
     let indexer = IndexerId(uuid::Uuid::from_u128(1));
     let stream = StreamId { indexer, set, index, lane: Lane::FIRST };
     let position = JournalPosition(position);
-    let range = JournalRange { stream, from: Some(position), upto: position };
+    let range = JournalRange { stream, from: Some(position), upto: position, epoch: 0 };
     Commit { add: vec![bucket(number, 3)], ranges: vec![range], ..Commit::default() }
 }
 

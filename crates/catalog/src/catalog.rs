@@ -234,6 +234,7 @@ async fn load(database: &Db, path: &str) -> Result<(Snapshot, Shared)> {
     let mut positions = BTreeMap::new();
     let mut documents = BTreeMap::new();
     let mut discarded = BTreeMap::new();
+    let mut owners = BTreeMap::new();
     let decoded = |key: &[u8], value: &[u8], shared: &mut Shared| {
         codec::decode(key, value, shared).map_err(|damage| damage.at(path, key))
     };
@@ -245,6 +246,9 @@ async fn load(database: &Db, path: &str) -> Result<(Snapshot, Shared)> {
             }
             Entry::Discarded(path, time) => {
                 discarded.insert(path, time);
+            }
+            Entry::Owner(indexer, set, epoch, owner) => {
+                owners.insert((indexer, set), (epoch, owner));
             }
             Entry::Position(stream, position) => {
                 positions.insert(stream, position);
@@ -264,6 +268,7 @@ async fn load(database: &Db, path: &str) -> Result<(Snapshot, Shared)> {
         positions: Arc::new(positions),
         documents: Arc::new(documents),
         discarded: Arc::new(discarded),
+        owners: Arc::new(owners),
         number,
         ..Snapshot::default()
     };

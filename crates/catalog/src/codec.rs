@@ -8,6 +8,7 @@
 //! d <kind> 0 <name>                                          -> 1 zstd(json)
 //! g <path>                                                   -> 1 <delete after, microseconds, 8>
 //! h <index> 0 <id, 16 bytes>                                 -> 2 header
+//! o <indexer, 16 bytes> <set, 2>                             -> 2 <epoch, 8> <owner, 16>
 //! p <indexer, 16 bytes> <set, 2> <lane, 1>       <index>     -> 1 <position, 8>
 //! s <id, 16 bytes>                                           -> 2 zstd(summary)
 //! v                                                          -> 2 <number of the last write, 8>
@@ -42,13 +43,14 @@ const BUCKET: u8 = b'b';
 const DOCUMENT: u8 = b'd';
 const DISCARDED: u8 = b'g';
 const HEADER: u8 = b'h';
+const OWNER: u8 = b'o';
 const POSITION: u8 = b'p';
 const SUMMARY: u8 = b's';
 /// The key of the number of the last write.
 pub(crate) const NUMBER: &[u8] = b"v";
 /// All kinds, in key order.
-pub(crate) const KINDS: [u8; 7] =
-    [BUCKET, DOCUMENT, DISCARDED, HEADER, POSITION, SUMMARY, NUMBER[0]];
+pub(crate) const KINDS: [u8; 8] =
+    [BUCKET, DOCUMENT, DISCARDED, HEADER, OWNER, POSITION, SUMMARY, NUMBER[0]];
 /// Keys of entries that are in memory: all but summaries and the number.
 pub(crate) const IN_MEMORY: std::ops::Range<&[u8]> = b"d".as_slice()..b"s".as_slice();
 /// Keys of buckets as one entry.
@@ -64,6 +66,8 @@ pub(crate) enum Entry {
     Bucket(Box<BucketEntry>),
     Header(Box<BucketHeader>),
     Summary(BucketId, Arc<BucketSummary>),
+    /// Indexer and set, epoch, and its owner.
+    Owner(IndexerId, u16, u64, IndexerId),
     /// Number of the last write.
     Number(u64),
     Document {
@@ -131,6 +135,13 @@ pub(crate) fn discarded_key(path: &str) -> Vec<u8> {
     key
 }
 
+pub(crate) fn owner_key(indexer: IndexerId, set: u16) -> Vec<u8> {
+    let mut key = vec![OWNER];
+    key.extend_from_slice(indexer.0.as_bytes());
+    key.extend_from_slice(&set.to_be_bytes());
+    key
+}
+
 pub(crate) fn position_key(stream: &StreamId) -> Vec<u8> {
     let mut key = vec![POSITION];
     key.extend_from_slice(stream.indexer.0.as_bytes());
@@ -172,6 +183,13 @@ fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
+pub(crate) fn owner_value(epoch: u64, owner: IndexerId) -> Vec<u8> {
+    let mut bytes = vec![SPLIT];
+    bytes.extend_from_slice(&epoch.to_be_bytes());
+    bytes.extend_from_slice(owner.0.as_bytes());
+    bytes
+}
+
 pub(crate) fn number_value(number: u64) -> Vec<u8> {
     let mut bytes = vec![SPLIT];
     bytes.extend_from_slice(&number.to_be_bytes());
@@ -196,7 +214,7 @@ pub(crate) fn decode(key: &[u8], value: &[u8], shared: &mut Shared) -> Result<En
     let (&version, body) = value.split_first().ok_or_else(|| content("the value is empty"))?;
     let expected = match kind {
         BUCKET | DOCUMENT | DISCARDED | POSITION => FIRST,
-        HEADER | SUMMARY => SPLIT,
+        HEADER | OWNER | SUMMARY => SPLIT,
         _ if key == NUMBER => SPLIT,
         // A later release may have kinds that this one does not know.
         _ if version > SPLIT => return Err(Damage::Version(version)),
@@ -214,6 +232,7 @@ pub(crate) fn decode(key: &[u8], value: &[u8], shared: &mut Shared) -> Result<En
         DOCUMENT => document(rest, body),
         DISCARDED => discarded(rest, body),
         HEADER => Ok(Entry::Header(Box::new(header::decode(rest, body, shared)?))),
+        OWNER => owner(rest, body),
         POSITION => position(rest, body),
         SUMMARY => {
             let id: [u8; 16] = rest.try_into().map_err(content)?;
@@ -260,6 +279,16 @@ fn discarded(path: &[u8], body: &[u8]) -> Result<Entry, Damage> {
     let path = std::str::from_utf8(path).map_err(content)?;
     let time: [u8; 8] = body.try_into().map_err(content)?;
     Ok(Entry::Discarded(path.to_owned(), EventTime(i64::from_be_bytes(time))))
+}
+
+fn owner(key: &[u8], body: &[u8]) -> Result<Entry, Damage> {
+    let (indexer, set) = key.split_first_chunk::<16>().ok_or_else(|| content("short key"))?;
+    let set: [u8; 2] = set.try_into().map_err(content)?;
+    let (epoch, owner) = body.split_first_chunk::<8>().ok_or_else(|| content("short value"))?;
+    let owner: [u8; 16] = owner.try_into().map_err(content)?;
+    let indexer_of = |bytes: [u8; 16]| IndexerId(uuid::Uuid::from_bytes(bytes));
+    let (indexer, owner) = (indexer_of(*indexer), indexer_of(owner));
+    Ok(Entry::Owner(indexer, u16::from_be_bytes(set), u64::from_be_bytes(*epoch), owner))
 }
 
 fn position(key: &[u8], body: &[u8]) -> Result<Entry, Damage> {

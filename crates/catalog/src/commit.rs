@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use model::{
-    BucketEntry, BucketHeader, BucketId, BucketSummary, EventTime, JournalPosition, StreamId,
+    BucketEntry, BucketHeader, BucketId, BucketSummary, EventTime, IndexerId, JournalPosition,
+    StreamId,
 };
 use serde_json::Value;
 
@@ -30,6 +31,9 @@ pub struct Commit {
     /// ends above the known position and begins at or below it, some of its events are in another
     /// bucket: the commit fails.
     pub ranges: Vec<JournalRange>,
+    /// Hot sets that get another owner. From the commit on, buckets of the set with an earlier epoch are
+    /// refused.
+    pub take_over: Vec<Takeover>,
     /// Buckets that must exist, so that a replacement does not restore deleted events. If one is
     /// missing, the commit fails without changes.
     pub expect: Vec<BucketId>,
@@ -50,6 +54,22 @@ pub struct JournalRange {
     pub from: Option<JournalPosition>,
     /// Position of the last record: the stream is in object storage up to here.
     pub upto: JournalPosition,
+    /// The epoch in which the committer owns the set of the stream ([`Takeover`]).
+    pub epoch: u64,
+}
+
+/// Another owner of a hot set of an indexer: the process that commits its buckets from now on. Epochs of a
+/// set grow by takeovers only, from [`OWN_EPOCH`](crate::OWN_EPOCH) on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Takeover {
+    /// The indexer that has received the events.
+    pub indexer: IndexerId,
+    /// Its set.
+    pub set: u16,
+    /// The new epoch, greater than the epoch until now.
+    pub epoch: u64,
+    /// The indexer that owns the set in this epoch.
+    pub owner: IndexerId,
 }
 
 /// A garbage object: an object without a bucket.
@@ -73,6 +93,11 @@ impl Commit {
         let both = self.remove.iter().find(|id| seen.contains(id));
         if let Some(id) = both {
             return Some(format!("bucket {id} is both added and removed"));
+        }
+        let mut sets = HashSet::new();
+        let twice = self.take_over.iter().find(|taken| !sets.insert((taken.indexer, taken.set)));
+        if let Some(Takeover { indexer, set, .. }) = twice {
+            return Some(format!("set {set} of indexer {indexer} is taken over twice"));
         }
         let bad = |path: &&str| path.is_empty() || path.len() > MAX_PATH;
         let mut paths =
@@ -131,13 +156,18 @@ impl Change<'_> {
         if let Some(id) = commit.expect.iter().find(|id| self.state.bucket(**id).is_none()) {
             return Err(Error::Gone { path: self.path.to_owned(), id: *id });
         }
-        let ahead = self.ahead(&commit.ranges)?;
+        let taken = self.taken(&commit.take_over)?;
+        let ahead = self.ahead(&commit.ranges, &commit.take_over)?;
         let is_repeated = !commit.ranges.is_empty() && ahead.is_empty();
         let mut added = Vec::with_capacity(commit.add.len());
         for entry in commit.add {
             added.extend(self.encoded(entry, is_repeated)?);
         }
         // Nothing fails from here on.
+        for Takeover { indexer, set, epoch, owner } in taken {
+            self.writes.put(codec::owner_key(indexer, set), codec::owner_value(epoch, owner));
+            Arc::make_mut(&mut self.state.owners).insert((indexer, set), (epoch, owner));
+        }
         for range in ahead {
             let (stream, upto) = (range.stream.clone(), range.upto);
             // A commit may name a stream twice.
@@ -169,10 +199,48 @@ impl Change<'_> {
         Ok(())
     }
 
+    /// The takeovers that the catalog does not have yet.
+    fn taken(&self, all: &[Takeover]) -> Result<Vec<Takeover>> {
+        let mut taken = Vec::new();
+        for new in all {
+            let (known, owner) = self.state.owner(new.indexer, new.set);
+            if (known, owner) == (new.epoch, new.owner) {
+                continue;
+            }
+            if new.epoch <= known {
+                return Err(self.old_epoch((new.indexer, new.set), new.epoch, (known, owner)));
+            }
+            taken.push(*new);
+        }
+        Ok(taken)
+    }
+
+    fn old_epoch(
+        &self,
+        (indexer, set): (IndexerId, u16),
+        epoch: u64,
+        (known, owner): (u64, IndexerId),
+    ) -> Error {
+        let path = self.path.to_owned();
+        Error::OldEpoch { path, indexer, set, epoch, known, owner }
+    }
+
     /// The ranges that end above the known positions.
-    fn ahead<'r>(&self, ranges: &'r [JournalRange]) -> Result<Vec<&'r JournalRange>> {
+    fn ahead<'r>(
+        &self,
+        ranges: &'r [JournalRange],
+        take_over: &[Takeover],
+    ) -> Result<Vec<&'r JournalRange>> {
         let mut ahead = Vec::new();
         for range in ranges {
+            let set = (range.stream.indexer, range.stream.set);
+            let taken = take_over.iter().find(|taken| (taken.indexer, taken.set) == set);
+            let known = taken
+                .map_or_else(|| self.state.owner(set.0, set.1), |taken| (taken.epoch, taken.owner));
+            // A later one than the known one is from a takeover that is not in this catalog.
+            if range.epoch != known.0 {
+                return Err(self.old_epoch(set, range.epoch, known));
+            }
             let known = self.state.positions.get(&range.stream).copied();
             if known.is_some_and(|known| known >= range.upto) {
                 continue;

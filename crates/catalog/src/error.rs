@@ -1,6 +1,6 @@
 //! Errors of the catalog.
 
-use model::{BucketId, ErrorKind, StreamId};
+use model::{BucketId, ErrorKind, IndexerId, StreamId};
 
 use crate::holder::Holder;
 
@@ -93,6 +93,25 @@ pub enum Error {
         /// The position up to which the stream is in the catalog.
         known: u64,
     },
+    /// The committer does not own the stream any more, or not yet.
+    #[error(
+        "catalog \"{path}\" refuses epoch {epoch} of set {set} of indexer {indexer}: it is in epoch {known}, \
+             owned by indexer {owner}; only the owner stores its buckets"
+    )]
+    OldEpoch {
+        /// Where the catalog is.
+        path: String,
+        /// The indexer that has received the events.
+        indexer: IndexerId,
+        /// Its set.
+        set: u16,
+        /// The epoch of the commit.
+        epoch: u64,
+        /// The epoch of the catalog.
+        known: u64,
+        /// The owner in that epoch.
+        owner: IndexerId,
+    },
     /// A bucket that the commit requires no longer exists.
     #[error("bucket {id} has gone from catalog \"{path}\" meanwhile; look again")]
     Gone {
@@ -149,6 +168,7 @@ impl Error {
             Self::Held { .. }
             | Self::Conflict { .. }
             | Self::Overlap { .. }
+            | Self::OldEpoch { .. }
             | Self::Gone { .. } => ErrorKind::Conflict,
             // Another server can handle it.
             Self::Fenced { .. } => ErrorKind::Unavailable,

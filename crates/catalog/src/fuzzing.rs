@@ -27,6 +27,7 @@ pub fn entries() -> Vec<(Vec<u8>, Vec<u8>)> {
     let document = serde_json::json!({"name": "a", "roles": ["x", "y"], "number": 7});
     let mut entries = vec![
         (codec::NUMBER.to_vec(), codec::number_value(7)),
+        (codec::owner_key(stream.indexer, 0), codec::owner_value(7, stream.indexer)),
         (codec::position_key(&stream), codec::position_value(JournalPosition(7))),
         (codec::discarded_key("buckets/main/a.parquet"), codec::time_value(EventTime(7))),
     ];

@@ -20,6 +20,8 @@
 //! - Commits that wait at the same time are one write: one request to the store.
 //! - An event is in one bucket: a commit whose journal records overlap those of other buckets is refused
 //!   ([`Error::Overlap`]).
+//! - Only the owner of a hot set commits its buckets: a commit with another epoch than that of the last
+//!   [`Takeover`] is refused ([`Error::OldEpoch`]).
 //! - There is one writer. A [`Lease`], taken before the catalog is opened, names it. Opening the
 //!   catalog a second time fences the first writer: its commits fail with [`Error::Fenced`] and
 //!   change nothing.
@@ -62,11 +64,11 @@ mod writer;
 
 pub use buckets::Buckets;
 pub use catalog::Catalog;
-pub use commit::{Commit, Discarded, JournalRange};
+pub use commit::{Commit, Discarded, JournalRange, Takeover};
 pub use error::Error;
 pub use holder::Holder;
 pub use indexes::IndexNames;
 pub use lease::{Lease, LeaseSettings, Lost};
 pub use salvage::{Salvaged, salvage};
 pub use settings::Settings;
-pub use snapshot::{Document, Snapshot};
+pub use snapshot::{Document, OWN_EPOCH, Snapshot};

@@ -20,9 +20,9 @@ use slatedb::{DbReader, DbReaderMode, ValueDeletable, WalReader};
 use theirs::ObjectStoreExt as _;
 use theirs::memory::InMemory;
 
-use crate::Error;
 use crate::codec::{self, Entry, Shared};
 use crate::error::{Result, chain, opened};
+use crate::{Error, Takeover};
 
 /// Maximum number of manifests to try, the newest first.
 const MANIFESTS: usize = 16;
@@ -34,6 +34,8 @@ pub struct Salvaged {
     pub buckets: Vec<BucketEntry>,
     /// Journal positions.
     pub positions: Vec<(StreamId, JournalPosition)>,
+    /// Owners of hot sets: indexer, set, epoch, owner.
+    pub owners: Vec<Takeover>,
     /// Kind, name and content.
     pub documents: Vec<(String, String, Value)>,
     /// Objects that no bucket refers to.
@@ -66,6 +68,9 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
                 summaries.insert(id, summary);
             }
             Ok(Entry::Number(_)) => {}
+            Ok(Entry::Owner(indexer, set, epoch, owner)) => {
+                salvaged.owners.push(Takeover { indexer, set, epoch, owner });
+            }
             Ok(Entry::Document { kind, name, json }) => {
                 salvaged.documents.push((kind, name, json));
             }

@@ -11,7 +11,11 @@ use model::{
 };
 use serde_json::Value;
 
+use crate::Takeover;
 use crate::buckets::{Buckets, ById};
+
+/// The epoch in which an indexer owns its hot sets itself, before anybody has taken them over.
+pub const OWN_EPOCH: u64 = 0;
 
 /// A small named JSON document.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +34,7 @@ pub struct Snapshot {
     pub(crate) positions: Arc<BTreeMap<StreamId, JournalPosition>>,
     pub(crate) documents: Arc<BTreeMap<(String, String), Arc<Value>>>,
     pub(crate) discarded: Arc<BTreeMap<String, EventTime>>,
+    pub(crate) owners: Arc<BTreeMap<(IndexerId, u16), (u64, IndexerId)>>,
     pub(crate) number: u64,
     pub(crate) changed: EventTime,
 }
@@ -78,6 +83,7 @@ impl Snapshot {
             && self.documents.is_empty()
             && self.positions.is_empty()
             && self.discarded.is_empty()
+            && self.owners.is_empty()
     }
 
     /// The indexers that have positions.
@@ -117,6 +123,30 @@ impl Snapshot {
     pub fn positions(&self, indexer: IndexerId) -> Vec<(StreamId, JournalPosition)> {
         let own = self.positions.iter().filter(|(stream, _)| stream.indexer == indexer);
         own.map(|(stream, position)| (stream.clone(), *position)).collect()
+    }
+
+    /// Epoch and owner of a hot set of an indexer; itself in epoch 0 if nobody has taken it over.
+    #[must_use]
+    pub fn owner(&self, indexer: IndexerId, set: u16) -> (u64, IndexerId) {
+        self.owners.get(&(indexer, set)).copied().unwrap_or((OWN_EPOCH, indexer))
+    }
+
+    /// Whether a process that owns a hot set in an epoch still owns it.
+    ///
+    /// # Errors
+    /// The takeover since which it does not.
+    pub fn check_owner(&self, indexer: IndexerId, set: u16, epoch: u64) -> Result<(), Takeover> {
+        let (known, owner) = self.owner(indexer, set);
+        if known > epoch {
+            return Err(Takeover { indexer, set, epoch: known, owner });
+        }
+        Ok(())
+    }
+
+    /// The hot sets that somebody has taken over.
+    pub fn taken_over(&self) -> impl Iterator<Item = Takeover> {
+        let taken = |(&(indexer, set), &(epoch, owner))| Takeover { indexer, set, epoch, owner };
+        self.owners.iter().map(taken)
     }
 
     /// Garbage objects, and when each may be deleted.

@@ -90,6 +90,20 @@ pub enum Error {
         /// Whose, and what helps.
         reason: Arc<str>,
     },
+    /// Another process has taken a hot set over.
+    #[error(
+        "nothing is taken in: indexer {by} has taken over set {set} of this indexer (epoch {epoch}); what \
+         this one has not stored stays in its journal: keep its data directory until the other has stored \
+         the events that it took over"
+    )]
+    TakenOver {
+        /// The set.
+        set: u16,
+        /// The indexer that owns it now.
+        by: model::IndexerId,
+        /// Since this epoch.
+        epoch: u64,
+    },
     /// The input has events for an index that is not for them.
     #[error(transparent)]
     Reserved(#[from] model::ReservedIndex),
@@ -189,6 +203,7 @@ impl Error {
             | Self::Storage { .. }
             | Self::Closed
             | Self::Fenced { .. }
+            | Self::TakenOver { .. }
             | Self::Thread(_) => ErrorKind::Unavailable,
             Self::JournalDamaged { .. } | Self::Document { .. } => ErrorKind::Corrupt,
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,

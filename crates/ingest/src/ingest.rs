@@ -41,6 +41,7 @@ use crate::pipeline::{PipelineSet, Shared};
 use crate::restore;
 use crate::set::{Arrivals, SetId, SetState};
 use crate::{Error, Keep, Settings};
+use catalog::OWN_EPOCH;
 
 /// How long commits that are under way at the end of a drain are waited for.
 const LAST_COMMITS: Duration = Duration::from_secs(5);
@@ -121,12 +122,14 @@ impl Ingest {
             attempts: Attempts::open(&attempts)
                 .map_err(|error| Error::journal_write(&attempts, error))?,
         });
+        let gate = Arc::new(Gate::new(Arc::clone(&spool)));
         let uploader = Uploader {
             store: Arc::clone(&parts.store),
             catalog: Arc::clone(&parts.catalog),
             sifter: Arc::clone(&sifter),
             hot: Arc::clone(&hot),
             spool: Arc::clone(&spool),
+            gate: Arc::clone(&gate),
             sets: Arc::clone(&sets),
             settings: Arc::clone(&settings),
             shutdown: shutdown.clone(),
@@ -155,7 +158,7 @@ impl Ingest {
             sets: Vec::new(),
             hot: Arc::clone(&hot),
             uploads: Arc::clone(&uploads),
-            gate: Arc::new(Gate::new(Arc::clone(&spool))),
+            gate,
             spool,
             lifecycle: None,
             channels,
@@ -603,6 +606,13 @@ async fn recover(
     let mut recovered = Vec::new();
     for number in numbers {
         let id = SetId { indexer: parts.indexer, set: number };
+        // Before anything of the set is read: its events are the new owner's, and so are its objects.
+        let owned = parts.catalog.snapshot().check_owner(id.indexer, id.set, OWN_EPOCH);
+        owned.map_err(|taken| Error::TakenOver {
+            set: number,
+            by: taken.owner,
+            epoch: taken.epoch,
+        })?;
         let directory = root.join(number.to_string());
         let committed = committed.remove(&number).unwrap_or_default();
         let upto = verify.upto(number);

@@ -118,6 +118,7 @@ pub(crate) async fn commit_positions(
         stream: id.stream(&index, lane),
         from: None,
         upto,
+        epoch: catalog::OWN_EPOCH,
     });
     let commit = catalog::Commit { ranges: ranges.collect(), ..catalog::Commit::default() };
     let done = parts.catalog.commit(commit).await;

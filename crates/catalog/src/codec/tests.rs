@@ -117,6 +117,15 @@ fn a_newer_format_is_named_and_not_misread() {
     assert!(damage.at("catalog", b"d").to_string().contains("format 2 instead of 1"));
 }
 
+#[test]
+fn owners_come_back() {
+    let (indexer, owner) =
+        (IndexerId(uuid::Uuid::from_u128(1)), IndexerId(uuid::Uuid::from_u128(2)));
+    let found = decode_one(&owner_key(indexer, 258), &owner_value(7, owner)).unwrap();
+    assert_eq!(found, Entry::Owner(indexer, 258, 7, owner));
+    assert!(decode_one(&owner_key(indexer, 258), &owner_value(7, owner)[..20]).is_err());
+}
+
 proptest! {
     #[test]
     fn positions_come_back(id: u128, set: u16, lane: u8, at: u64) {

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use super::earlier::{buckets, earlier_version};
-use super::support::{at, bucket, entries, id, ids, indexer, open};
-use karst_catalog::{Catalog, Commit, Settings};
-use model::JournalPosition;
+use super::support::{at, bucket, entries, id, ids, indexer, open, stream};
+use karst_catalog::{Catalog, Commit, Settings, Takeover};
+use model::{IndexerId, JournalPosition};
 use runtime::store::Options;
 use testkit::{CrashingStore, Moment, S3Server, TestDir};
 
@@ -19,12 +19,36 @@ const COMMITS: u64 = 4;
 const CHILD: &str = "crash::the_child_commits_until_it_is_killed";
 const OPENING_CHILD: &str = "crash::the_child_opens_an_earlier_version_until_it_is_killed";
 
-/// Commit `k` (from 1) adds two buckets, removes one of the commit before, and moves the stream.
+/// The epoch of commit `k`: each second commit takes the set over.
+fn epoch(k: u64) -> u64 {
+    k / 2
+}
+
+/// Commit `k` (from 1) adds two buckets, removes one of the commit before, and moves the stream; each second
+/// one takes the set over.
 fn commit(k: u64) -> Commit {
     let new = u128::from(k) * 2;
     let remove = if k > 1 { vec![id(new - 2)] } else { vec![] };
     let add = vec![bucket(new, 0, 9), bucket(new + 1, 5, 12)];
-    Commit { add, remove, ranges: at(k), ..Commit::default() }
+    let mut ranges = at(k);
+    ranges[0].epoch = epoch(k);
+    let (indexer, set) = (indexer(), stream().set);
+    let take_over = (epoch(k) > epoch(k - 1)).then(|| Takeover {
+        indexer,
+        set,
+        epoch: epoch(k),
+        owner: owner(k),
+    });
+    let take_over = take_over.into_iter().collect();
+    Commit { add, remove, ranges, take_over, ..Commit::default() }
+}
+
+/// Who owns the set after commit `k`.
+fn owner(k: u64) -> IndexerId {
+    match epoch(k) {
+        0 => indexer(),
+        epoch => IndexerId(uuid::Uuid::from_u128(u128::from(epoch) << 64)),
+    }
 }
 
 /// The buckets after `k` commits.
@@ -110,6 +134,8 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
             let place = format!("{moment} operation {number}, acknowledged {acknowledged}");
             assert!((acknowledged..=acknowledged + 1).contains(&found), "{found} {place}");
             assert_eq!(ids(&catalog), buckets_after(found), "{place}");
+            let owned = catalog.snapshot().owner(indexer(), stream().set);
+            assert_eq!(owned, (epoch(found), owner(found)), "{place}");
             if survived {
                 assert_eq!(found, COMMITS);
                 break;

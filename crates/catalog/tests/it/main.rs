@@ -5,5 +5,6 @@
 mod catalog;
 mod crash;
 mod earlier;
+mod owners;
 mod summaries;
 mod support;

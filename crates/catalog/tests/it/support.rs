@@ -60,7 +60,7 @@ pub fn stream() -> StreamId {
 
 /// The stream up to a position.
 pub fn at(position: u64) -> Vec<JournalRange> {
-    vec![JournalRange { stream: stream(), from: None, upto: JournalPosition(position) }]
+    vec![JournalRange { stream: stream(), from: None, upto: JournalPosition(position), epoch: 0 }]
 }
 
 /// An object that may be deleted after a time.
@@ -71,7 +71,7 @@ pub fn discarded(path: &str, at: i64) -> Discarded {
 /// Records of the stream.
 pub fn records(from: u64, upto: u64) -> Vec<JournalRange> {
     let from = Some(JournalPosition(from));
-    vec![JournalRange { stream: stream(), from, upto: JournalPosition(upto) }]
+    vec![JournalRange { stream: stream(), from, upto: JournalPosition(upto), epoch: 0 }]
 }
 
 pub async fn open(store: Arc<dyn ObjectStore>, settings: Settings) -> Result<Catalog, Error> {

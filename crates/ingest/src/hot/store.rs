@@ -14,7 +14,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bucket::HotBucket;
-use catalog::JournalRange;
+use catalog::{JournalRange, OWN_EPOCH};
 use foldhash::HashMap;
 use model::{
     BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, Lane, StreamId,
@@ -119,7 +119,7 @@ impl RolledBucket {
     /// The journal records that its events are in.
     pub(crate) fn journal_range(&self) -> JournalRange {
         let Filling { from, upto, .. } = self.content;
-        JournalRange { stream: self.stream.clone(), from: Some(from), upto }
+        JournalRange { stream: self.stream.clone(), from: Some(from), upto, epoch: OWN_EPOCH }
     }
 
     fn in_memory(&self) -> bool {

@@ -24,6 +24,7 @@ use super::put::{Content, put};
 use super::sift::Sifter;
 use super::spool::Spool;
 use super::store::{HotStore, RolledBucket};
+use crate::gate::Gate;
 use crate::set::SetState;
 use crate::{Error, Settings};
 
@@ -80,6 +81,7 @@ pub(crate) struct Uploader {
     pub(crate) sifter: Arc<Sifter>,
     pub(crate) hot: Arc<HotStore>,
     pub(crate) spool: Arc<Spool>,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) sets: Arc<Sets>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
@@ -223,7 +225,7 @@ struct Job {
 }
 
 impl Job {
-    /// Encodes, puts and commits; `false` when the process stops first.
+    /// Encodes, puts and commits; `false` when the process stops first, or is not the owner any more.
     async fn store(
         &self,
         encoding: Option<OwnedSemaphorePermit>,
@@ -321,8 +323,20 @@ impl Job {
         self.again(attempt).await.is_some()
     }
 
+    /// Another process commits the buckets of the set from now on. This one takes nothing more in, and
+    /// keeps what it has: spool and journal have the events that the other may not know.
+    fn stop(&self, error: &Error) {
+        let reason: Arc<str> = error.to_string().into();
+        if self.uploader.gate.fenced().is_ok() {
+            tracing::error!(reason = &*reason, "intake stops for good");
+        }
+        self.uploader.gate.fence(&reason);
+        self.uploads.failed(error, Duration::ZERO);
+    }
+
     /// As [`Self::again`], but an attempt is never given up half-way: what becomes of it must be
-    /// known before this process or the next one reads positions.
+    /// known before this process or the next one reads positions. `None` when another process owns the
+    /// set, too.
     async fn commit_again(&self, entry: Option<&BucketEntry>) -> Option<()> {
         let shutdown = &self.uploader.shutdown;
         let (mut pause, longest) = self.uploader.settings.upload_retry;
@@ -334,6 +348,10 @@ impl Job {
             };
             match self.uploader.catalog.commit(commit).await {
                 Ok(()) => return Some(()),
+                Err(catalog::Error::OldEpoch { set, known, owner, .. }) => {
+                    self.stop(&Error::TakenOver { set, by: owner, epoch: known });
+                    return None;
+                }
                 Err(error) => self.uploads.failed(&Error::Catalog(Arc::new(error)), pause),
             }
             shutdown.sleep(jittered(pause)).await;
@@ -371,6 +389,7 @@ fn cause(error: &Error) -> &'static str {
         Error::Storage { .. } => "object storage",
         Error::ObjectConflict { .. } => "another object",
         Error::Catalog(_) => "catalog",
+        Error::TakenOver { .. } => "taken over",
         Error::Bucket(_) => "encoding",
         _ => "other",
     }

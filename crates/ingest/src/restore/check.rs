@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bucket::BucketReader;
-use catalog::{Salvaged, Snapshot};
+use catalog::{Salvaged, Snapshot, Takeover};
 use futures::{StreamExt, TryStreamExt};
 use model::BucketEntry;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -35,6 +35,8 @@ pub struct Checked {
     pub discarded: usize,
     /// Objects of buckets that the catalog does not know: left by a crash, or lost to it.
     pub unknown: Vec<String>,
+    /// Hot sets that another process has taken over.
+    pub taken_over: Vec<Takeover>,
     /// What is damaged or missing.
     pub problems: Vec<String>,
 }
@@ -48,13 +50,14 @@ pub struct Checked {
 pub async fn check(store: &Arc<dyn ObjectStore>, path: &str, deep: bool) -> Result<Checked, Error> {
     let salvaged = catalog::salvage(store, path).await;
     let salvaged = salvaged.map_err(|error| Error::Catalog(Arc::new(error)))?;
-    let Salvaged { buckets, positions, documents, discarded, damage, objects } = salvaged;
+    let Salvaged { buckets, positions, owners, documents, discarded, damage, objects } = salvaged;
     let mut checked = Checked {
         buckets: buckets.len(),
         events: buckets.iter().map(|bucket| bucket.summary.rows).sum(),
         bytes: buckets.iter().map(|bucket| bucket.size).sum(),
         positions: positions.len(),
         discarded: discarded.len(),
+        taken_over: owners,
         problems: damage,
         ..Checked::default()
     };

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bucket::BucketReader;
-use catalog::{Catalog, Commit, Discarded, JournalRange, Salvaged};
+use catalog::{Catalog, Commit, Discarded, JournalRange, OWN_EPOCH, Salvaged, Takeover};
 use futures::StreamExt;
-use model::{BucketEntry, BucketId, BucketState, IndexName};
+use model::{BucketEntry, BucketId, BucketState, IndexName, StreamId};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use runtime::Clock;
@@ -127,9 +127,17 @@ async fn write(
     }
     let discard = salvaged.discarded.into_iter().filter(|(path, _)| !paths.contains(path));
     let discard = discard.map(|(path, delete_after)| Discarded { path, delete_after }).collect();
-    let ranges = salvaged.positions.into_iter();
-    let ranges = ranges.map(|(stream, upto)| JournalRange { stream, from: None, upto }).collect();
-    new.commit(Commit { ranges, discard, ..Commit::default() }).await?;
+    let take_over = salvaged.owners;
+    let epoch_of = |stream: &StreamId| {
+        let is_its = |taken: &&Takeover| (taken.indexer, taken.set) == (stream.indexer, stream.set);
+        take_over.iter().find(is_its).map_or(OWN_EPOCH, |taken| taken.epoch)
+    };
+    let ranges = salvaged.positions.into_iter().map(|(stream, upto)| {
+        let epoch = epoch_of(&stream);
+        JournalRange { stream, from: None, upto, epoch }
+    });
+    let ranges = ranges.collect();
+    new.commit(Commit { ranges, discard, take_over, ..Commit::default() }).await?;
     let documents = salvaged.documents.into_iter();
     let documents: Vec<_> = documents.filter(|(other, _, _)| *other != kind).collect();
     for (kind, _, _) in &documents {

@@ -23,4 +23,5 @@ mod rules;
 mod samples;
 mod set_aside;
 mod setup;
+mod taken_over;
 mod trouble;

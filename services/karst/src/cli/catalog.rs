@@ -41,6 +41,10 @@ async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
         found.discarded
     );
     print_kinds(&found.documents);
+    for taken in &found.taken_over {
+        let catalog::Takeover { indexer, set, epoch, owner } = taken;
+        println!("set {set} of indexer {indexer} is owned by indexer {owner} (epoch {epoch})");
+    }
     if !found.unknown.is_empty() {
         println!(
             "{} objects of buckets are not in the catalog: left by a crash, or lost to the catalog",
