@@ -6,6 +6,7 @@
 
 mod calculated;
 mod lookups;
+mod narrow;
 mod parsed;
 
 use std::collections::HashSet;
@@ -84,6 +85,12 @@ impl Enrichment {
         let mut read = RequiredFields::default();
         read.search(expr);
         read.names.iter().any(|name| self.objects.set.contains(name))
+    }
+
+    /// What stored fields satisfy in all events in which a filter may hold that reads something that is added
+    /// here; `None` if that leaves nothing out.
+    pub(super) fn narrowed(&self, expr: &SearchExpr) -> Option<SearchExpr> {
+        narrow::narrowed(expr, &self.objects)
     }
 
     /// The events with all of it.

@@ -147,10 +147,13 @@ pub(super) async fn events(
         plan = filter_scan(plan, predicate::compile_search(expr, &Stored::default())?)?;
     }
     let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
-    // Conditions on stored fields stay next to the scan, which prunes by them.
+    // Conditions on stored fields stay next to the scan, which prunes by them, and so does what the others
+    // ask of these.
     let (late, early): (Vec<_>, Vec<_>) =
         conjuncts(search.expr.as_ref()).into_iter().partition(|expr| enrichment.sets(expr));
     let shape = Frame::new(plan.clone(), columns.clone());
+    let narrowed: Vec<_> = late.iter().filter_map(|expr| enrichment.narrowed(expr)).collect();
+    let early = early.into_iter().chain(&narrowed).collect();
     if let Some(condition) = all_of(early, &shape, env)? {
         plan = filter_scan(plan, condition)?;
     }

@@ -18,9 +18,9 @@ use crate::{Error, MessageKind};
 /// A lookup that the configuration applies to some events.
 pub(super) struct Automatic {
     parsed: Arc<ParsedLookup>,
-    command: LookupCommand,
-    lookup: Arc<Lookup>,
-    outputs: Vec<String>,
+    pub(super) command: LookupCommand,
+    pub(super) lookup: Arc<Lookup>,
+    pub(super) outputs: Vec<String>,
 }
 
 /// Lookups that are read, by name and inputs: a table is made ready once, however many stanzas ask it.
