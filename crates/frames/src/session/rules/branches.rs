@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, new_null_array};
-use arrow::compute::{interleave, take_record_batch};
+use arrow::compute::interleave;
 use arrow::datatypes::{DataType, FieldRef, Int64Type, Schema};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
@@ -68,12 +68,11 @@ impl Branches {
         if let Some(column) = part.as_column() {
             return Ok((Arc::clone(batch.column(column)), true));
         }
-        let columns = part.columns_of(batch)?;
         if rows.len() == batch.num_rows() {
-            return Ok((part.evaluate(&columns)?.into_array(rows.len())?, true));
+            return Ok((part.of_all(batch)?.into_array(rows.len())?, true));
         }
-        let columns = take_record_batch(&columns, &UInt32Array::from(rows.to_vec()))?;
-        Ok((part.evaluate(&columns)?.into_array(rows.len())?, false))
+        let values = part.of_rows(&UInt32Array::from(rows.to_vec()), batch)?;
+        Ok((values.into_array(rows.len())?, false))
     }
 }
 
@@ -204,7 +203,12 @@ mod tests {
             ).unwrap();
             let whole = case(
                 Some(column(0)),
-                vec![(when(0), column(1)), (when(1), inner), (when(0), column(2))],
+                vec![
+                    (when(0), column(1)),
+                    (when(1), inner),
+                    (when(0), column(2)),
+                    (when(3), literal(ScalarValue::Utf8View(Some("3".to_owned())))),
+                ],
                 has_else.then(|| column(2)),
             ).unwrap();
             let made = Branches::of(&whole, whole.downcast_ref().unwrap()).unwrap().unwrap();

@@ -8,7 +8,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
@@ -58,25 +59,41 @@ fn in_expression(
     expr: &Arc<dyn PhysicalExpr>,
     columns: usize,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
-    let mut copies = false;
-    let made = Arc::clone(expr).transform_up(|node| {
-        let binary = node.downcast_ref::<BinaryExpr>();
-        copies |= binary.is_some_and(|of| matches!(of.op(), Operator::And | Operator::Or));
-        let Some(case) = node.downcast_ref::<CaseExpr>() else { return Ok(Transformed::no(node)) };
-        match Branches::of(&node, case)? {
-            Some(branches) => Ok(Transformed::yes(Arc::new(branches) as _)),
-            None => {
-                copies = true;
-                Ok(Transformed::no(node))
-            }
+    if copies(expr) {
+        let own = collect_columns(expr).len();
+        if own + OTHERS <= columns {
+            let inner = in_children(expr, own)?.unwrap_or_else(|| Arc::clone(expr));
+            return Ok(Some(Arc::new(Narrow::of(inner)?)));
         }
-    })?;
-    let is_new = made.transformed;
-    let made = made.data;
-    if copies && collect_columns(&made).len() + OTHERS <= columns {
-        return Ok(Some(Arc::new(Narrow::of(made)?)));
     }
-    Ok(is_new.then_some(made))
+    let made = in_children(expr, columns)?;
+    let now = made.as_ref().unwrap_or(expr);
+    let branches = now.downcast_ref().map(|case| Branches::of(now, case)).transpose()?.flatten();
+    Ok(branches.map(|branches| Arc::new(branches) as _).or(made))
+}
+
+/// The same for what an expression is made of.
+fn in_children(
+    expr: &Arc<dyn PhysicalExpr>,
+    columns: usize,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    let mut changed = false;
+    let mut children = Vec::new();
+    for child in expr.children() {
+        let made = in_expression(child, columns)?;
+        changed |= made.is_some();
+        children.push(made.unwrap_or_else(|| Arc::clone(child)));
+    }
+    if changed { Arc::clone(expr).with_new_children(children).map(Some) } else { Ok(None) }
+}
+
+/// Whether evaluating an expression copies rows of all columns.
+fn copies(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    match expr.downcast_ref::<BinaryExpr>() {
+        Some(binary) => matches!(binary.op(), Operator::And | Operator::Or),
+        // One with a number before its branches becomes a choice.
+        None => expr.downcast_ref::<CaseExpr>().is_some_and(|case| case.expr().is_none()),
+    }
 }
 
 /// An expression over a batch of the columns that it reads.
@@ -104,14 +121,28 @@ impl Part {
         Ok(Self { expr: expr.data()?, columns })
     }
 
-    /// The columns that it reads, of those of the whole batch.
-    pub(super) fn columns_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        Ok(batch.project(&self.columns)?)
+    /// Its values.
+    pub(super) fn of_all(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        self.evaluate(batch, batch.num_rows(), |column| Ok(Arc::clone(column)))
     }
 
-    /// Its values for a batch of [`columns_of`](Self::columns_of).
-    pub(super) fn evaluate(&self, columns: &RecordBatch) -> Result<ColumnarValue> {
-        self.expr.evaluate(columns)
+    /// Its values for some of the rows.
+    pub(super) fn of_rows(&self, rows: &UInt32Array, batch: &RecordBatch) -> Result<ColumnarValue> {
+        self.evaluate(batch, rows.len(), |column| Ok(take(column, rows, None)?))
+    }
+
+    fn evaluate(
+        &self,
+        batch: &RecordBatch,
+        rows: usize,
+        column: impl Fn(&ArrayRef) -> Result<ArrayRef>,
+    ) -> Result<ColumnarValue> {
+        let schema = Arc::new(batch.schema_ref().project(&self.columns)?);
+        let columns = self.columns.iter().map(|at| column(batch.column(*at)));
+        // It may read none.
+        let rows = RecordBatchOptions::new().with_row_count(Some(rows));
+        let columns = columns.collect::<Result<_>>()?;
+        self.expr.evaluate(&RecordBatch::try_new_with_options(schema, columns, &rows)?)
     }
 
     /// The place of a column, if it is no more than that.
@@ -167,7 +198,7 @@ impl PhysicalExpr for Narrow {
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        self.part.evaluate(&self.part.columns_of(batch)?)
+        self.part.of_all(batch)
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -192,8 +223,8 @@ impl PhysicalExpr for Narrow {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::array::{ArrayRef, Int64Array};
-    use datafusion::physical_expr::expressions::lit;
+    use arrow::array::Int64Array;
+    use datafusion::physical_expr::expressions::{case, lit, not};
 
     use super::*;
 
@@ -241,6 +272,11 @@ mod tests {
             let same = Arc::clone(&narrow).with_new_children(vec![condition]).unwrap();
             assert!(same.eq(&narrow));
         }
+        let tests = vec![(rare(), is(3, Operator::Eq, 1)), (is(2, Operator::Eq, 2), rare())];
+        let case = case(None, tests, Some(rare())).unwrap();
+        let inside = in_expression(&not(both(case, Operator::Or, rare())).unwrap(), 20).unwrap();
+        let inside = format!("{:?}", inside.unwrap());
+        assert!(inside.starts_with("NotExpr { arg: Narrow"), "{inside}");
         assert!(in_expression(&is(3, Operator::Eq, 3), 20).unwrap().is_none(), "nothing is copied");
         assert!(in_expression(&rare(), 4).unwrap().is_none(), "it reads most columns");
     }
