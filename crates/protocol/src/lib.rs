@@ -5,8 +5,11 @@
 //! Invariants: a message of an unknown kind or with unknown fields decodes (to nothing, or without
 //! them); nothing is unpacked beyond the length that the reader allows.
 
+pub mod catalog;
 mod content;
 mod forward;
+#[cfg(test)]
+mod schema;
 mod sequences;
 
 pub use content::{Error, pack, unpack};
