@@ -89,6 +89,14 @@ impl Buckets {
         self.chunks.iter().flat_map(|chunk| chunk.buckets.iter())
     }
 
+    /// All of them, for as long as it takes.
+    pub(crate) fn all(self: Arc<Self>) -> impl Iterator<Item = Arc<BucketHeader>> + Send + use<> {
+        let chunks = self.chunks.clone().into_iter();
+        chunks.flat_map(|chunk| {
+            (0..chunk.buckets.len()).map(move |at| Arc::clone(&chunk.buckets[at]))
+        })
+    }
+
     /// Those that may have events in the range. What lies outside is mostly passed over without a look.
     pub fn overlapping(&self, range: &TimeRange) -> impl Iterator<Item = &Arc<BucketHeader>> {
         let range = *range;

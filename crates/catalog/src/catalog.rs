@@ -1,6 +1,5 @@
 //! The open catalog: opening it, reading it, and the changes that it takes.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,22 +14,31 @@ use tokio::sync::watch;
 
 use crate::adapter::{Adapter, LastFailure};
 use crate::codec::{self, Entry, Shared};
-use crate::commit::Change;
+use crate::commit::{Documents, violated_by_name};
+use crate::contents::Contents;
 use crate::error::{Result, chain, opened};
+use crate::follower::Follower;
+use crate::service::CatalogService;
+use crate::summaries::Source;
 use crate::writer::{Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, migration};
 
-/// The catalog, open for writing. Clones share it.
+/// The catalog: open for writing, or following the process that has it open. Clones share it.
 #[derive(Clone)]
 pub struct Catalog {
-    writer: Arc<Writer>,
+    role: Role,
+}
+
+#[derive(Clone)]
+enum Role {
+    Writer(Arc<Writer>),
+    Follower(Arc<Follower>),
 }
 
 impl fmt::Debug for Catalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let buckets = self.writer.view.borrow().len();
-        let path = &self.writer.path;
-        f.debug_struct("Catalog").field("path", path).field("buckets", &buckets).finish()
+        let (buckets, path) = (self.view().borrow().len(), self.path());
+        f.debug_struct("Catalog").field("path", &path).field("buckets", &buckets).finish()
     }
 }
 
@@ -76,7 +84,34 @@ impl Catalog {
         let path = path.to_owned();
         let content = (snapshot, shared);
         let writer = Writer::new(path, settings, clock, database, failure, content);
-        Ok(Self { writer: Arc::new(writer) })
+        Ok(Self { role: Role::Writer(Arc::new(writer)) })
+    }
+
+    /// Follows the process that has the catalog open and serves it ([`service`](Self::service)), at one of
+    /// several addresses (`http://<host>:<port>`). Returns once it has the leader's state. Changes are made by
+    /// the leader; reading needs no request, except summaries.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an address that is none, [`Error::Unreachable`] if no leader answers in time.
+    pub async fn follow(
+        addresses: &[String],
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        settings.validate()?;
+        let follower = Box::pin(Follower::start(addresses, settings, clock)).await?;
+        Ok(Self { role: Role::Follower(Arc::new(follower)) })
+    }
+
+    /// The gRPC service for followers.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if this catalog follows another process itself.
+    pub fn service(&self) -> Result<CatalogService> {
+        match &self.role {
+            Role::Writer(writer) => Ok(CatalogService::new(Arc::clone(writer))),
+            Role::Follower(_) => Err(self.invalid("to be followed", "it follows another process")),
+        }
     }
 
     /// Makes one atomic change durable. After `Ok`, [`snapshot`](Self::snapshot) includes it. While
@@ -85,25 +120,26 @@ impl Catalog {
     ///
     /// # Errors
     /// [`Error::Fenced`] if another process took the catalog over; [`Error::Conflict`],
-    /// [`Error::Overlap`], [`Error::Gone`] and [`Error::Invalid`] if the commit contradicts the catalog or
-    /// itself. The catalog is then unchanged.
+    /// [`Error::Overlap`], [`Error::OldEpoch`], [`Error::Gone`] and [`Error::Invalid`] if the commit
+    /// contradicts the catalog or itself. The catalog is then unchanged. [`Error::Unreachable`] if the leader
+    /// does not answer: whether the commit has taken effect is not known, and repeating it is safe.
     pub async fn commit(&self, commit: Commit) -> Result<()> {
-        if let Some(reason) = commit.contradiction() {
-            return Err(self.writer.invalid("a commit", &reason));
+        match &self.role {
+            Role::Writer(writer) => writer.commit(commit).await,
+            Role::Follower(follower) => Box::pin(follower.commit(&commit)).await,
         }
-        self.writer.change(move |change: &mut Change<'_>| change.commit(commit)).await
     }
 
     /// The catalog as of the last commit.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.writer.view.borrow().clone()
+        self.view().borrow().clone()
     }
 
     /// A receiver that always has the newest snapshot.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
-        self.writer.view.subscribe()
+        self.view().subscribe()
     }
 
     /// The summaries of buckets, in their order; `None` for a bucket that has left the catalog. Those that
@@ -113,13 +149,18 @@ impl Catalog {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`] or [`Error::Version`] if a summary cannot be read.
     pub async fn summaries(&self, ids: &[BucketId]) -> Result<Vec<Option<Arc<BucketSummary>>>> {
-        let Writer { summaries, database, path, .. } = &*self.writer;
-        summaries.of(ids, (database, path.as_str())).await
+        match &self.role {
+            Role::Writer(writer) => writer.summaries(ids).await,
+            Role::Follower(follower) => {
+                follower.summaries.of(ids, Source::Leader(&follower.leader)).await
+            }
+        }
     }
 
-    /// Waits until this catalog is fenced by another process.
+    /// Waits until this catalog is fenced by another process. A follower never is.
     pub async fn fenced(&self) {
-        let mut fenced = self.writer.fenced.subscribe();
+        let Role::Writer(writer) = &self.role else { return std::future::pending().await };
+        let mut fenced = writer.fenced.subscribe();
         // The sender lives in self, so waiting cannot fail.
         let _ = fenced.wait_for(|fenced| *fenced).await;
     }
@@ -139,13 +180,12 @@ impl Catalog {
     pub async fn put_document(&self, kind: &str, name: &str, json: Value) -> Result<()> {
         self.check_document_name(kind, name)?;
         let size = serde_json::to_vec(&json).map_or(0, |text| text.len());
-        let limit = self.writer.settings.document_bytes;
+        let limit = self.settings().document_bytes;
         if size > limit {
             let reason = format!("it has {size} bytes, and document_bytes is {limit}");
-            return Err(self.writer.invalid(&format!("document {kind}/{name}"), &reason));
+            return Err(self.invalid(&format!("document {kind}/{name}"), &reason));
         }
-        let (kind, name) = (kind.to_owned(), name.to_owned());
-        self.writer.in_time(move |change| change.document(&kind, &name, Some(json))).await
+        self.change_document(kind, name, Some(json)).await
     }
 
     /// Writes several documents in one atomic, durable change.
@@ -153,10 +193,28 @@ impl Catalog {
     /// # Errors
     /// As [`put_document`](Self::put_document); the size limit does not apply.
     pub async fn put_documents(&self, documents: Vec<(String, String, Value)>) -> Result<()> {
-        for (kind, name, _) in &documents {
-            self.check_document_name(kind, name)?;
+        let some = |(kind, name, json)| (kind, name, Some(json));
+        let documents: Documents = documents.into_iter().map(some).collect();
+        match &self.role {
+            Role::Writer(writer) => writer.documents(documents).await,
+            Role::Follower(follower) => Box::pin(follower.documents(&documents)).await,
         }
-        self.writer.change(move |change| change.documents(documents)).await
+    }
+
+    async fn change_document(&self, kind: &str, name: &str, json: Option<Value>) -> Result<()> {
+        let document = vec![(kind.to_owned(), name.to_owned(), json)];
+        match &self.role {
+            Role::Writer(writer) => writer.documents_in_time(document).await,
+            Role::Follower(follower) => {
+                let deadline = follower.settings.document_deadline;
+                let changing = Box::pin(follower.documents(&document));
+                tokio::time::timeout(deadline, changing).await.unwrap_or_else(|_| {
+                    let (leader, seconds) = (follower.path(), deadline.as_secs());
+                    let reason = "the change is under way".to_owned();
+                    Err(Error::Unreachable { leader, seconds, reason })
+                })
+            }
+        }
     }
 
     /// Documents of a kind, by name.
@@ -171,8 +229,7 @@ impl Catalog {
     /// As [`commit`](Self::commit).
     pub async fn delete_document(&self, kind: &str, name: &str) -> Result<()> {
         self.check_document_name(kind, name)?;
-        let (kind, name) = (kind.to_owned(), name.to_owned());
-        self.writer.in_time(move |change| change.document(&kind, &name, None)).await
+        self.change_document(kind, name, None).await
     }
 
     /// Closes the catalog after pending commits, and compacts it so that it opens fast.
@@ -180,16 +237,46 @@ impl Catalog {
     /// # Errors
     /// [`Error::Fenced`] or [`Error::Store`]; committed changes are durable in any case.
     pub async fn close(&self) -> Result<()> {
-        self.writer.close().await
+        match &self.role {
+            Role::Writer(writer) => writer.close().await,
+            Role::Follower(follower) => {
+                follower.close();
+                Ok(())
+            }
+        }
+    }
+
+    fn view(&self) -> &watch::Sender<Arc<Snapshot>> {
+        match &self.role {
+            Role::Writer(writer) => &writer.view,
+            Role::Follower(follower) => &follower.view,
+        }
+    }
+
+    fn settings(&self) -> &Settings {
+        match &self.role {
+            Role::Writer(writer) => &writer.settings,
+            Role::Follower(follower) => &follower.settings,
+        }
+    }
+
+    fn path(&self) -> String {
+        match &self.role {
+            Role::Writer(writer) => writer.path.clone(),
+            Role::Follower(follower) => follower.path(),
+        }
+    }
+
+    fn invalid(&self, what: &str, reason: &str) -> Error {
+        let (path, what, reason) = (self.path(), what.to_owned(), reason.to_owned());
+        Error::Invalid { path, what, reason }
     }
 
     fn check_document_name(&self, kind: &str, name: &str) -> Result<()> {
-        let bad = |text: &str| text.is_empty() || text.contains('\0') || text.len() > 1024;
-        if bad(kind) || bad(name) {
-            let reason = "kind and name must have 1 to 1024 bytes and no NUL";
-            return Err(self.writer.invalid(&format!("document {kind:?}/{name:?}"), reason));
+        match violated_by_name(kind, name) {
+            Some(rule) => Err(self.invalid(&format!("document {kind:?}/{name:?}"), rule)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -230,32 +317,12 @@ async fn load(database: &Db, path: &str) -> Result<(Snapshot, Shared)> {
     let range = codec::IN_MEMORY.start.to_vec()..codec::IN_MEMORY.end.to_vec();
     let mut entries = database.scan_with_options(range, &ahead).await.map_err(failed)?;
     let mut shared = Shared::default();
-    let mut buckets = Vec::new();
-    let mut positions = BTreeMap::new();
-    let mut documents = BTreeMap::new();
-    let mut discarded = BTreeMap::new();
-    let mut owners = BTreeMap::new();
+    let mut contents = Contents::default();
     let decoded = |key: &[u8], value: &[u8], shared: &mut Shared| {
         codec::decode(key, value, shared).map_err(|damage| damage.at(path, key))
     };
     while let Some(pair) = entries.next().await.map_err(failed)? {
-        match decoded(&pair.key, &pair.value, &mut shared)? {
-            Entry::Header(header) => buckets.push(Arc::new(*header)),
-            Entry::Document { kind, name, json } => {
-                documents.insert((kind, name), Arc::new(json));
-            }
-            Entry::Discarded(path, time) => {
-                discarded.insert(path, time);
-            }
-            Entry::Owner(indexer, set, epoch, owner) => {
-                owners.insert((indexer, set), (epoch, owner));
-            }
-            Entry::Position(stream, position) => {
-                positions.insert(stream, position);
-            }
-            // Neither is in the range.
-            Entry::Bucket(_) | Entry::Summary(..) | Entry::Number(_) => {}
-        }
+        contents.take(decoded(&pair.key, &pair.value, &mut shared)?);
     }
     let number = match database.get(codec::NUMBER).await.map_err(failed)? {
         Some(value) => match decoded(codec::NUMBER, &value, &mut shared)? {
@@ -264,14 +331,5 @@ async fn load(database: &Db, path: &str) -> Result<(Snapshot, Shared)> {
         },
         None => 0,
     };
-    let mut snapshot = Snapshot {
-        positions: Arc::new(positions),
-        documents: Arc::new(documents),
-        discarded: Arc::new(discarded),
-        owners: Arc::new(owners),
-        number,
-        ..Snapshot::default()
-    };
-    snapshot.fill(buckets);
-    Ok((snapshot, shared))
+    Ok((contents.into_snapshot(number), shared))
 }

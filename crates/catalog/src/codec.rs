@@ -79,6 +79,14 @@ pub(crate) enum Entry {
     Position(StreamId, JournalPosition),
 }
 
+/// An entry that a write has deleted.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Deleted {
+    Bucket(BucketId),
+    Document(String, String),
+    Discarded(String),
+}
+
 /// Why bytes cannot be decoded as an entry.
 #[derive(Debug)]
 pub(crate) enum Damage {
@@ -97,7 +105,7 @@ impl Damage {
     }
 }
 
-fn content(reason: impl ToString) -> Damage {
+pub(crate) fn content(reason: impl ToString) -> Damage {
     Damage::Content(reason.to_string())
 }
 
@@ -270,9 +278,46 @@ fn bucket(id: &[u8], body: &[u8]) -> Result<Entry, Damage> {
 }
 
 fn document(key: &[u8], body: &[u8]) -> Result<Entry, Damage> {
+    let (kind, name) = name_of(key)?;
+    Ok(Entry::Document { kind, name, json: json(body)? })
+}
+
+fn name_of(key: &[u8]) -> Result<(String, String), Damage> {
     let key = std::str::from_utf8(key).map_err(content)?;
     let (kind, name) = key.split_once('\0').ok_or_else(|| content("the key has no name"))?;
-    Ok(Entry::Document { kind: kind.to_owned(), name: name.to_owned(), json: json(body)? })
+    Ok((kind.to_owned(), name.to_owned()))
+}
+
+/// Kind and name of the document of a key.
+pub(crate) fn document_name(key: &[u8]) -> Result<(String, String), Damage> {
+    match key.split_first() {
+        Some((&DOCUMENT, rest)) => name_of(rest),
+        _ => Err(content("the key is not of a document")),
+    }
+}
+
+/// Whether the entry of a key is in the memory of everybody who has the catalog.
+pub(crate) fn is_in_memory(key: &[u8]) -> bool {
+    IN_MEMORY.contains(&key)
+}
+
+/// What is gone when the entry of a key is deleted.
+pub(crate) fn deleted(key: &[u8]) -> Result<Deleted, Damage> {
+    match key.split_first() {
+        Some((&DOCUMENT, rest)) => {
+            let (kind, name) = name_of(rest)?;
+            Ok(Deleted::Document(kind, name))
+        }
+        Some((&DISCARDED, path)) => {
+            let path = std::str::from_utf8(path).map_err(content)?;
+            Ok(Deleted::Discarded(path.to_owned()))
+        }
+        Some((&HEADER, rest)) => {
+            let id = rest.last_chunk::<16>().ok_or_else(|| content("short key"))?;
+            Ok(Deleted::Bucket(BucketId(uuid::Uuid::from_bytes(*id))))
+        }
+        _ => Err(content("entries of the key's kind are never deleted")),
+    }
 }
 
 fn discarded(path: &[u8], body: &[u8]) -> Result<Entry, Damage> {

@@ -57,6 +57,19 @@ pub enum Error {
         /// The last error of the store.
         reason: String,
     },
+    /// No process that leads has answered.
+    #[error(
+        "the leader of the catalog ({leader}) has not answered within {seconds} s: {reason}; whether a change \
+             has taken effect is not known: repeat it, which makes it once"
+    )]
+    Unreachable {
+        /// The addresses that were asked.
+        leader: String,
+        /// The deadline in seconds.
+        seconds: u64,
+        /// The last failure.
+        reason: String,
+    },
     /// The store ignores conditional puts, so two writers could overwrite each other's changes.
     #[error(
         "the object store of catalog \"{path}\" ignores If-Match on PUT; use S3, a current MinIO \
@@ -172,7 +185,10 @@ impl Error {
             | Self::Gone { .. } => ErrorKind::Conflict,
             // Another server can handle it.
             Self::Fenced { .. } => ErrorKind::Unavailable,
-            Self::Closed { .. } | Self::Store { .. } | Self::Slow { .. } => ErrorKind::Unavailable,
+            Self::Closed { .. }
+            | Self::Store { .. }
+            | Self::Slow { .. }
+            | Self::Unreachable { .. } => ErrorKind::Unavailable,
             Self::NoConditions { .. } | Self::Invalid { .. } | Self::Version { .. } => {
                 ErrorKind::Invalid
             }

@@ -1,10 +1,9 @@
 //! The catalog: which buckets exist. Durable, in object storage.
 //!
-//! The crate does not read or write bucket objects, does not decide what is merged or frozen, and
-//! knows nothing about other servers. The catalog is a small key-value database (SlateDB) below one
-//! prefix of the store. All of it is also in memory, so reading costs no request, except the summaries of
-//! buckets: they are most of it, and are read when they are needed ([`Catalog::summaries`];
-//! docs/decisions/0028).
+//! The crate does not read or write bucket objects, and does not decide what is merged or frozen. The
+//! catalog is a small key-value database (SlateDB) below one prefix of the store. All of it is also in
+//! memory, so reading costs no request, except the summaries of buckets: they are most of it, and are read
+//! when they are needed ([`Catalog::summaries`]; docs/decisions/0028).
 //!
 //! ```text
 //! ingest: roll -> put the bucket's object -> Catalog::commit(add, ranges) -> release the journal
@@ -31,6 +30,10 @@
 //! - A cancelled (dropped) call to `commit` is applied completely or not at all, and the snapshot
 //!   matches the durable state.
 //!
+//! Between processes, one has the catalog open and serves it ([`Catalog::service`], gRPC), and others follow
+//! it ([`Catalog::follow`]) with the same snapshots, a moment later; their changes are made by the first. No
+//! program uses this yet (docs/decisions/0030).
+//!
 //! Example:
 //! ```no_run
 //! # use std::sync::Arc;
@@ -47,9 +50,14 @@
 mod adapter;
 mod buckets;
 mod catalog;
+mod change;
+mod client;
 mod codec;
 mod commit;
+mod contents;
 mod error;
+mod feed;
+mod follower;
 #[doc(hidden)]
 pub mod fuzzing;
 mod holder;
@@ -57,9 +65,11 @@ mod indexes;
 mod lease;
 mod migration;
 pub mod salvage;
+mod service;
 mod settings;
 mod snapshot;
 mod summaries;
+mod wire;
 mod writer;
 
 pub use buckets::Buckets;
@@ -70,5 +80,6 @@ pub use holder::Holder;
 pub use indexes::IndexNames;
 pub use lease::{Lease, LeaseSettings, Lost};
 pub use salvage::{Salvaged, salvage};
+pub use service::CatalogService;
 pub use settings::Settings;
 pub use snapshot::{Document, OWN_EPOCH, Snapshot};

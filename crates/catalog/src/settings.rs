@@ -49,6 +49,17 @@ conf::settings! {
             pub group_commits: usize = 1_000;
             /// Maximum number of changes that wait to be written; further callers wait for a place.
             pub waiting_commits: usize = 10_000;
+            /// Bytes of the last writes that are kept for followers. One that lacks more is sent the whole
+            /// state.
+            pub feed_bytes: usize = 64 << 20;
+            /// Deadline of a follower's request to the leader, with its repetitions. A leader whose store is
+            /// away answers late.
+            pub leader_deadline: Duration = Duration::from_secs(60);
+            /// Deadline of each of the repetitions.
+            pub leader_attempt: Duration = Duration::from_secs(20);
+            /// Pauses between repetitions: the first and the longest.
+            pub leader_retry: (Duration, Duration) =
+                (Duration::from_millis(50), Duration::from_secs(2));
             /// Interval at which a commit that the store does not accept is reported in the log. The commit
             /// is retried until the store is available.
             pub slow_commit: Duration = Duration::from_secs(10);

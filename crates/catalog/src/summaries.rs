@@ -13,6 +13,7 @@ use slatedb::Db;
 use slatedb::config::{DurabilityLevel, ScanOptions};
 
 use crate::Error;
+use crate::client::Leader;
 use crate::codec::{self, Entry, Shared};
 use crate::error::Result;
 
@@ -23,6 +24,13 @@ const SKIPPED: usize = 64;
 
 /// Parts of the cache with a lock and a share of the bytes each.
 const SHARDS: usize = 8;
+
+/// Where summaries are read that are not kept.
+pub(crate) enum Source<'a> {
+    /// The database, and where it is.
+    Database(&'a Db, &'a str),
+    Leader(&'a Leader),
+}
 
 /// The summaries that are kept: those that were used last.
 #[derive(Debug)]
@@ -48,11 +56,12 @@ impl Summaries {
         self.kept.remove(&id);
     }
 
-    /// The summaries of buckets, in their order; `None` for a bucket that the database does not have.
+    /// The summaries of buckets, in their order; `None` for a bucket that the catalog does not have. Those
+    /// that are not kept are read together, by sorted IDs.
     pub(crate) async fn of(
         &self,
         ids: &[BucketId],
-        (database, path): (&Db, &str),
+        source: Source<'_>,
     ) -> Result<Vec<Option<Arc<BucketSummary>>>> {
         let kept = |id| self.kept.get(id).map(|found| Arc::clone(found.value()));
         let mut found: Vec<_> = ids.iter().map(kept).collect();
@@ -71,7 +80,10 @@ impl Summaries {
             .increment(missing.len() as u64);
         missing.sort_unstable();
         missing.dedup();
-        let read = Box::pin(read(database, path, &missing)).await?;
+        let read = match source {
+            Source::Database(database, path) => Box::pin(read(database, path, &missing)).await?,
+            Source::Leader(leader) => Box::pin(leader.summaries(&missing)).await?,
+        };
         for (id, summary) in &read {
             self.insert(*id, Arc::clone(summary));
         }
@@ -84,7 +96,7 @@ impl Summaries {
     }
 }
 
-/// Reads summaries by sorted IDs.
+/// Reads summaries from the database by sorted IDs.
 async fn read(
     database: &Db,
     path: &str,

@@ -15,6 +15,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use model::{BucketId, BucketSummary};
 use parking_lot::Mutex;
 use runtime::{Clock, metrics as names};
 use slatedb::config::{CloseOptions, FlushOptions, FlushType};
@@ -22,11 +23,13 @@ use slatedb::{Db, WriteBatch};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::adapter::LastFailure;
+use crate::change::{Change, Writes};
 use crate::codec::{self, Shared};
-use crate::commit::{Change, Writes};
+use crate::commit::{Documents, violated_by_name};
 use crate::error::{Result, chain};
-use crate::summaries::Summaries;
-use crate::{Error, Settings, Snapshot};
+use crate::feed::{Delta, Feed};
+use crate::summaries::{Source, Summaries};
+use crate::{Commit, Error, Settings, Snapshot};
 
 /// A group takes no more changes once it writes this many bytes: one object should not take long to send.
 const GROUP_BYTES: usize = 8 << 20;
@@ -67,6 +70,8 @@ pub(crate) struct Writer {
     /// Whether another process has taken the catalog over.
     pub(crate) fenced: watch::Sender<bool>,
     pub(crate) summaries: Summaries,
+    /// The last writes, if followers want them.
+    pub(crate) feed: Mutex<Option<Feed>>,
     clock: Arc<dyn Clock>,
     pub(crate) database: Db,
     queue: Mutex<Queue>,
@@ -100,6 +105,7 @@ impl Writer {
             path,
             summaries: Summaries::new(settings.summary_bytes),
             settings,
+            feed: Mutex::new(None),
             view,
             fenced: watch::Sender::new(false),
             clock,
@@ -116,14 +122,36 @@ impl Writer {
         Error::Invalid { path: self.path.clone(), what, reason }
     }
 
-    /// As [`change`](Self::change), with a deadline for interactive callers: after it, returns an
+    /// Applies a commit and makes it durable.
+    pub(crate) async fn commit(self: &Arc<Self>, commit: Commit) -> Result<()> {
+        if let Some(reason) = commit.contradiction() {
+            return Err(self.invalid("a commit", &reason));
+        }
+        self.change(move |change: &mut Change<'_>| change.commit(commit)).await
+    }
+
+    /// Writes and deletes documents in one durable change.
+    pub(crate) async fn documents(self: &Arc<Self>, documents: Documents) -> Result<()> {
+        for (kind, name, _) in &documents {
+            if let Some(rule) = violated_by_name(kind, name) {
+                return Err(self.invalid(&format!("document {kind:?}/{name:?}"), rule));
+            }
+        }
+        self.change(move |change| change.documents(documents)).await
+    }
+
+    pub(crate) async fn summaries(
+        &self,
+        ids: &[BucketId],
+    ) -> Result<Vec<Option<Arc<BucketSummary>>>> {
+        self.summaries.of(ids, Source::Database(&self.database, &self.path)).await
+    }
+
+    /// As [`documents`](Self::documents), with a deadline for interactive callers: after it, returns an
     /// error that the change is still pending, and why.
-    pub(crate) async fn in_time<F>(self: &Arc<Self>, apply: F) -> Result<()>
-    where
-        F: FnOnce(&mut Change<'_>) -> Result<()> + Send + 'static,
-    {
+    pub(crate) async fn documents_in_time(self: &Arc<Self>, documents: Documents) -> Result<()> {
         let deadline = self.settings.document_deadline;
-        match tokio::time::timeout(deadline, self.change(apply)).await {
+        match tokio::time::timeout(deadline, self.documents(documents)).await {
             Ok(done) => done,
             Err(_) => Err(Error::Slow {
                 path: self.path.clone(),
@@ -191,8 +219,10 @@ impl Writer {
         if !writes.entries.is_empty() {
             let number = codec::number_value(state.next.number + 1);
             writes.put(codec::NUMBER.to_vec(), number);
+            let number = state.next.number + 1;
+            let delta = self.feed.lock().is_some().then(|| Delta::of(number, &writes));
             match self.write(writes).await {
-                Ok(()) => self.publish(state),
+                Ok(()) => self.publish(state, delta),
                 Err(error) => {
                     // The database never gives up on the store by itself, so this error is permanent.
                     if matches!(error, Error::Fenced { .. }) {
@@ -232,7 +262,11 @@ impl Writer {
             .map_err(|error| Error::from_database(&self.path, "commit", &error))
     }
 
-    fn publish(self: &Arc<Self>, state: &mut State) {
+    fn publish(self: &Arc<Self>, state: &mut State, delta: Option<Delta>) {
+        // Before the snapshot: who sees its number finds the write.
+        if let (Some(feed), Some(delta)) = (&mut *self.feed.lock(), delta) {
+            feed.push(delta);
+        }
         state.next.number += 1;
         state.next.changed = self.clock.now();
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(state.next.len()));

@@ -5,6 +5,7 @@
 mod catalog;
 mod crash;
 mod earlier;
+mod followers;
 mod owners;
 mod summaries;
 mod support;

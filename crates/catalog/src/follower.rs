@@ -1,0 +1,265 @@
+//! A follower of the catalog: the same snapshots as the leader's, a moment later, and changes that the leader
+//! makes.
+//!
+//! A task of its own keeps the state up to date. When the connection is lost, reading goes on with the state
+//! as it is, and following goes on from its number once a leader answers. The state never goes back: a leader
+//! with an older one is not followed.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use protocol::catalog::{CommitRequest, FollowRequest, FollowResponse};
+use runtime::{Clock, Shutdown};
+use tokio::sync::watch;
+
+use crate::client::{Leader, jittered};
+use crate::codec::{self, Damage, Deleted, Entry, Shared};
+use crate::commit::Documents;
+use crate::contents::Contents;
+use crate::error::{Result, chain};
+use crate::summaries::Summaries;
+use crate::wire;
+use crate::{Commit, Error, Settings, Snapshot};
+
+pub(crate) struct Follower {
+    pub(crate) settings: Settings,
+    pub(crate) summaries: Arc<Summaries>,
+    pub(crate) leader: Arc<Leader>,
+    pub(crate) view: Arc<watch::Sender<Arc<Snapshot>>>,
+    shutdown: Shutdown,
+}
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Follower").field("leader", &self.leader).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.shutdown.stop();
+    }
+}
+
+impl Follower {
+    /// Follows; returns once it has a state.
+    pub(crate) async fn start(
+        addresses: &[String],
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let leader = Arc::new(Leader::new(addresses, &settings)?);
+        let view = Arc::new(watch::channel(Arc::new(Snapshot::default())).0);
+        let summaries = Arc::new(Summaries::new(settings.summary_bytes));
+        let shutdown = Shutdown::new();
+        let failure = Arc::new(Mutex::new("no leader has sent its state".to_owned()));
+        let follower = Self {
+            settings,
+            summaries: Arc::clone(&summaries),
+            leader: Arc::clone(&leader),
+            view: Arc::clone(&view),
+            shutdown: shutdown.clone(),
+        };
+        let (has_state, mut ready) = watch::channel(false);
+        let task = Task {
+            leader,
+            view,
+            summaries,
+            clock,
+            has_state,
+            failure: Arc::clone(&failure),
+            is_lost: false,
+            state: State::default(),
+        };
+        shutdown.spawn(task.run(shutdown.clone()));
+        let deadline = follower.leader.deadline();
+        let waiting = ready.wait_for(|ready| *ready);
+        if tokio::time::timeout(deadline, waiting).await.is_err() {
+            let reason = failure.lock().clone();
+            let (leader, seconds) = (follower.leader.addresses(), deadline.as_secs());
+            return Err(Error::Unreachable { leader, seconds, reason });
+        }
+        Ok(follower)
+    }
+
+    pub(crate) async fn commit(&self, commit: &Commit) -> Result<()> {
+        let request = wire::commit_request(commit);
+        self.send(request.map_err(|damage| self.unsendable(damage))?).await
+    }
+
+    pub(crate) async fn documents(&self, documents: &Documents) -> Result<()> {
+        let request = wire::documents_request(documents);
+        self.send(request.map_err(|damage| self.unsendable(damage))?).await
+    }
+
+    /// Makes a change, and waits until the own state has it.
+    async fn send(&self, request: CommitRequest) -> Result<()> {
+        let number = self.leader.commit(request).await?;
+        let mut view = self.view.subscribe();
+        let seen = view.wait_for(|snapshot| snapshot.number() >= number);
+        let deadline = self.leader.deadline();
+        if tokio::time::timeout(deadline, seen).await.is_ok() {
+            return Ok(());
+        }
+        let reason = "it has made the change, which has not arrived here".to_owned();
+        let (leader, seconds) = (self.leader.addresses(), deadline.as_secs());
+        Err(Error::Unreachable { leader, seconds, reason })
+    }
+
+    pub(crate) fn path(&self) -> String {
+        self.leader.addresses()
+    }
+
+    pub(crate) fn close(&self) {
+        self.shutdown.stop();
+    }
+
+    fn unsendable(&self, damage: Damage) -> Error {
+        damage.at(&self.path(), b"request")
+    }
+}
+
+/// The task that follows.
+struct Task {
+    leader: Arc<Leader>,
+    view: Arc<watch::Sender<Arc<Snapshot>>>,
+    summaries: Arc<Summaries>,
+    clock: Arc<dyn Clock>,
+    has_state: watch::Sender<bool>,
+    /// Why it does not follow.
+    failure: Arc<Mutex<String>>,
+    /// Whether the log says that the leader is lost.
+    is_lost: bool,
+    state: State,
+}
+
+impl Task {
+    async fn run(mut self, shutdown: Shutdown) {
+        let (shortest, longest) = self.leader.pauses();
+        let mut pause = shortest;
+        loop {
+            let place = self.leader.place();
+            let before = self.state.next.number();
+            let ended = tokio::select! {
+                () = shutdown.stopped() => return,
+                ended = self.follow() => ended,
+            };
+            let addresses = self.leader.addresses();
+            tracing::debug!(leader = addresses, reason = ended, "following the catalog has ended");
+            if !std::mem::replace(&mut self.is_lost, true) {
+                tracing::warn!(leader = addresses, reason = ended, "the catalog's leader is lost");
+            }
+            *self.failure.lock() = ended;
+            self.leader.pass_over(place);
+            if self.state.next.number() > before {
+                pause = shortest;
+            }
+            if !shutdown.sleep(jittered(pause)).await {
+                return;
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Follows until the connection ends; why it ended.
+    async fn follow(&mut self) -> String {
+        let number = self.has_state.borrow().then(|| self.state.next.number());
+        self.state.interrupted();
+        let request = FollowRequest { number, kinds: bytes::Bytes::new() };
+        let mut responses = match self.leader.follow(request).await {
+            Ok(responses) => responses,
+            Err(status) => return chain(&status),
+        };
+        loop {
+            match responses.message().await {
+                Ok(Some(response)) => match self.state.take(response, &self.summaries) {
+                    Ok(true) => self.publish(),
+                    Ok(false) => {}
+                    Err(damage) => {
+                        let error = damage.at(&self.leader.addresses(), b"of the feed");
+                        return error.to_string();
+                    }
+                },
+                Ok(None) => return "the leader has ended".to_owned(),
+                Err(status) => return chain(&status),
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        if std::mem::replace(&mut self.is_lost, false) {
+            tracing::info!(leader = self.leader.addresses(), "the catalog is followed again");
+        }
+        self.state.next.changed = self.clock.now();
+        self.view.send_replace(Arc::new(self.state.next.clone()));
+        self.has_state.send_replace(true);
+    }
+}
+
+/// The state, and what has arrived of the next one.
+#[derive(Default)]
+struct State {
+    next: Snapshot,
+    shared: Shared,
+    whole: Option<Contents>,
+    write: Vec<Change>,
+}
+
+enum Change {
+    Put(Entry),
+    Delete(Deleted),
+}
+
+impl State {
+    /// Forgets what has arrived of an incomplete state.
+    fn interrupted(&mut self) {
+        self.whole = None;
+        self.write.clear();
+    }
+
+    /// Takes a message; whether the next state is complete.
+    fn take(
+        &mut self,
+        response: FollowResponse,
+        summaries: &Summaries,
+    ) -> std::result::Result<bool, Damage> {
+        let FollowResponse { number, begins, ends, entries } = response;
+        if begins {
+            self.interrupted();
+            self.whole = Some(Contents::default());
+        }
+        for pair in entries {
+            match (&pair.value, &mut self.whole) {
+                (Some(_), Some(whole)) => whole.take(wire::entry_of(&pair, &mut self.shared)?),
+                (Some(_), None) => {
+                    self.write.push(Change::Put(wire::entry_of(&pair, &mut self.shared)?));
+                }
+                (None, _) => self.write.push(Change::Delete(codec::deleted(&pair.key)?)),
+            }
+        }
+        if !ends {
+            return Ok(false);
+        }
+        if let Some(whole) = self.whole.take() {
+            self.next = whole.into_snapshot(number);
+            return Ok(true);
+        }
+        let expected = self.next.number().saturating_add(1);
+        if number != expected {
+            return Err(codec::content(format!("write {number} came instead of {expected}")));
+        }
+        for change in self.write.drain(..) {
+            match change {
+                Change::Put(entry) => self.next.put(entry),
+                Change::Delete(deleted) => {
+                    if let Deleted::Bucket(id) = &deleted {
+                        summaries.forget(*id);
+                    }
+                    self.next.delete(deleted);
+                }
+            }
+        }
+        self.next.number = number;
+        Ok(true)
+    }
+}

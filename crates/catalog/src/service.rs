@@ -1,0 +1,244 @@
+//! The leader's side of the catalog between processes: the gRPC service `karst.catalog.v1.Catalog`
+//! (`schemas/proto/catalog.proto`). No program starts it yet; connections are neither encrypted nor
+//! authenticated here: whoever adds the service to a server sees to both.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use prost::Message;
+use protocol::catalog::{
+    CommitRequest, CommitResponse, FollowRequest, FollowResponse, SummariesRequest,
+    SummariesResponse,
+};
+use tokio::sync::watch;
+use tonic::body::Body;
+use tonic::codegen::{Body as HttpBody, Service, StdError, http};
+use tonic::server::{Grpc, NamedService};
+use tonic::{Request, Response, Status};
+use tonic_prost::ProstCodec;
+use tower::service_fn;
+
+use crate::codec::{self, Damage};
+use crate::error::Result;
+use crate::feed::{self, Feed, Kinds, Whole};
+use crate::wire::{
+    self, COMMIT, FOLLOW, MAX_IDS, MAX_MESSAGE, PART, SERVICE, SUMMARIES, Wanted, bytes_of, pair,
+};
+use crate::writer::Writer;
+use crate::{Error, Snapshot};
+
+/// The catalog of this process for others. A service of tonic and axum; clones share it.
+#[derive(Debug, Clone)]
+pub struct CatalogService {
+    writer: Arc<Writer>,
+}
+
+impl CatalogService {
+    pub(crate) fn new(writer: Arc<Writer>) -> Self {
+        writer.feed.lock().get_or_insert_with(|| Feed::new(writer.settings.feed_bytes));
+        Self { writer }
+    }
+
+    async fn commit(self, request: CommitRequest) -> Result<CommitResponse> {
+        match wire::wanted(request).map_err(|damage| self.unreadable(damage))? {
+            Wanted::Commit(commit) => self.writer.commit(commit).await?,
+            Wanted::Documents(documents) => self.writer.documents(documents).await?,
+        }
+        // Published before the change was answered.
+        Ok(CommitResponse { number: self.writer.view.borrow().number() })
+    }
+
+    fn follow(self, request: FollowRequest) -> Result<BoxStream<'static, Reply<FollowResponse>>> {
+        let changes = self.writer.view.subscribe();
+        let number = changes.borrow().number();
+        if let Some(newer) = request.number.filter(|theirs| *theirs > number) {
+            let reason = format!("its state {number} is older than the follower's state {newer}");
+            let path = self.writer.path.clone();
+            return Err(Error::Store { path, what: "be followed", reason });
+        }
+        let following = Following {
+            fenced: self.writer.fenced.subscribe(),
+            writer: self.writer,
+            changes,
+            kinds: Kinds(request.kinds.to_vec()),
+            sent: request.number,
+            whole: None,
+            ready: VecDeque::new(),
+        };
+        let responses = stream::try_unfold(following, |mut following| async {
+            match following.next().await {
+                Ok(response) => Ok(Some((response, following))),
+                Err(error) => Err(wire::status(&error)),
+            }
+        });
+        Ok(responses.boxed())
+    }
+
+    async fn summaries(
+        self,
+        request: SummariesRequest,
+    ) -> Result<BoxStream<'static, Reply<SummariesResponse>>> {
+        if request.ids.len() > MAX_IDS {
+            let reason = format!("it names {} buckets, at most {MAX_IDS}", request.ids.len());
+            return Err(self.writer.invalid("a request for summaries", &reason));
+        }
+        let ids = request.ids.iter().map(|id| wire::id_of(id));
+        let ids: std::result::Result<Vec<_>, Damage> = ids.collect();
+        let ids = ids.map_err(|damage| self.unreadable(damage))?;
+        let found = self.writer.summaries(&ids).await?;
+        let mut responses = vec![SummariesResponse::default()];
+        let mut bytes = 0;
+        for (id, summary) in ids.into_iter().zip(found) {
+            let Some(summary) = summary else { continue };
+            let (value, _) =
+                codec::summary_value(&summary).map_err(|damage| self.unreadable(damage))?;
+            let summary = pair(codec::summary_key(id), value);
+            bytes += bytes_of(&summary);
+            if bytes > PART {
+                responses.push(SummariesResponse::default());
+                bytes = bytes_of(&summary);
+            }
+            if let Some(last) = responses.last_mut() {
+                last.summaries.push(summary);
+            }
+        }
+        Ok(stream::iter(responses.into_iter().map(Ok)).boxed())
+    }
+
+    fn unreadable(&self, damage: Damage) -> Error {
+        match damage.at(&self.writer.path, b"request") {
+            Error::Corrupt { reason, .. } => self.writer.invalid("a request", &reason),
+            other => other,
+        }
+    }
+}
+
+type Reply<T> = std::result::Result<T, Status>;
+
+/// What one follower is sent.
+struct Following {
+    writer: Arc<Writer>,
+    changes: watch::Receiver<Arc<Snapshot>>,
+    fenced: watch::Receiver<bool>,
+    kinds: Kinds,
+    /// The state that it has; none: it has nothing.
+    sent: Option<u64>,
+    /// The rest of a whole state.
+    whole: Option<(u64, Whole)>,
+    /// The rest of a write.
+    ready: VecDeque<FollowResponse>,
+}
+
+impl Following {
+    async fn next(&mut self) -> Result<FollowResponse> {
+        loop {
+            if let Some(response) = self.ready.pop_front() {
+                return Ok(response);
+            }
+            if let Some((number, whole)) = &mut self.whole {
+                if let Some(response) = whole.next() {
+                    return response.map_err(|damage| damage.at(&self.writer.path, b"state"));
+                }
+                self.sent = Some(*number);
+                self.whole = None;
+            }
+            let newest = Arc::clone(&self.changes.borrow_and_update());
+            match self.sent {
+                Some(sent) if sent >= newest.number() => self.wait().await?,
+                Some(sent) => {
+                    let delta = self.writer.feed.lock().as_ref().and_then(|feed| feed.after(sent));
+                    match delta {
+                        Some(delta) => {
+                            self.ready = delta.responses(&self.kinds);
+                            self.sent = Some(sent + 1);
+                        }
+                        None => self.send_whole(&newest),
+                    }
+                }
+                None => self.send_whole(&newest),
+            }
+        }
+    }
+
+    fn send_whole(&mut self, newest: &Arc<Snapshot>) {
+        self.whole = Some((newest.number(), feed::whole(newest, &self.kinds)));
+    }
+
+    /// Waits for the next write; fails once this process is no leader any more.
+    async fn wait(&mut self) -> Result<()> {
+        let fenced = Error::Fenced { path: self.writer.path.clone() };
+        tokio::select! {
+            changed = self.changes.changed() => changed.map_err(|_| fenced),
+            // The sender is in the writer, which is held here.
+            _ = self.fenced.wait_for(|fenced| *fenced) => Err(fenced),
+        }
+    }
+}
+
+fn grpc<M, R>() -> Grpc<ProstCodec<M, R>>
+where
+    M: Message + Send + 'static,
+    R: Message + Default + Send + 'static,
+{
+    Grpc::new(ProstCodec::default())
+        .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE))
+}
+
+impl<B> Service<http::Request<B>> for CatalogService
+where
+    B: HttpBody + Send + 'static,
+    B::Error: Into<StdError> + Send + 'static,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future =
+        Pin<Box<dyn Future<Output = std::result::Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<std::result::Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let own = self.clone();
+        Box::pin(async move {
+            let method = request.uri().path().to_owned();
+            Ok(match method.as_str() {
+                COMMIT => {
+                    let commit = service_fn(move |request: Request<CommitRequest>| {
+                        let done = own.clone().commit(request.into_inner());
+                        async {
+                            done.await.map(Response::new).map_err(|error| wire::status(&error))
+                        }
+                    });
+                    grpc::<CommitResponse, _>().unary(commit, request).await
+                }
+                FOLLOW => {
+                    let follow = service_fn(move |request: Request<FollowRequest>| {
+                        let stream = own.clone().follow(request.into_inner());
+                        async { stream.map(Response::new).map_err(|error| wire::status(&error)) }
+                    });
+                    grpc::<FollowResponse, _>().server_streaming(follow, request).await
+                }
+                SUMMARIES => {
+                    let summaries = service_fn(move |request: Request<SummariesRequest>| {
+                        let found = own.clone().summaries(request.into_inner());
+                        async {
+                            found.await.map(Response::new).map_err(|error| wire::status(&error))
+                        }
+                    });
+                    grpc::<SummariesResponse, _>().server_streaming(summaries, request).await
+                }
+                _ => Status::unimplemented("the catalog has no such method").into_http(),
+            })
+        })
+    }
+}
+
+impl NamedService for CatalogService {
+    const NAME: &'static str = SERVICE;
+}

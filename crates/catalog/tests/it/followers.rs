@@ -1,0 +1,373 @@
+//! Followers of the catalog over real connections.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use karst_catalog::{Catalog, Commit, Error, Settings, Takeover};
+use model::{BucketState, IndexerId, StreamId};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use proptest::prelude::*;
+use serde_json::json;
+use testkit::{FailingStore, Moment, wait_until};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tonic::transport::server::TcpIncoming;
+
+use super::support::{at, bucket, discarded, entries, id, indexer, open, records, stream};
+
+/// A leader's server, behind a port of its own that can be closed with all its connections.
+struct Server {
+    address: SocketAddr,
+    forwarding: JoinHandle<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(catalog: &Catalog, address: Option<SocketAddr>) -> Self {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let outside = TcpListener::bind(address.unwrap_or(any)).await.unwrap();
+        let inside = TcpListener::bind(any).await.unwrap();
+        let (address, behind) = (outside.local_addr().unwrap(), inside.local_addr().unwrap());
+        let incoming = TcpIncoming::from(inside).with_nodelay(Some(true));
+        let service = catalog.service().unwrap();
+        let serving = tokio::spawn(async move {
+            let server = tonic::transport::Server::builder().add_service(service);
+            server.serve_with_incoming(incoming).await.unwrap();
+        });
+        let forwarding = tokio::spawn(async move {
+            // They end with the task.
+            let mut connections = JoinSet::new();
+            while let Ok((mut from, _)) = outside.accept().await {
+                connections.spawn(async move {
+                    let mut to = TcpStream::connect(behind).await.unwrap();
+                    let _ = tokio::io::copy_bidirectional(&mut from, &mut to).await;
+                });
+            }
+        });
+        Self { address, forwarding, serving }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    async fn stop(self) -> SocketAddr {
+        for task in [self.forwarding, self.serving] {
+            task.abort();
+            let _ = task.await;
+        }
+        self.address
+    }
+}
+
+fn quick() -> Settings {
+    Settings {
+        leader_retry: (Duration::from_millis(5), Duration::from_millis(50)),
+        leader_attempt: Duration::from_secs(30),
+        leader_deadline: Duration::from_secs(120),
+        ..Settings::default()
+    }
+}
+
+async fn follow(urls: &[String], settings: Settings) -> Result<Catalog, Error> {
+    Catalog::follow(urls, settings, Arc::new(runtime::SystemClock)).await
+}
+
+async fn arrived(follower: &Catalog, leader: &Catalog) {
+    let wanted = leader.snapshot().number();
+    let is_there = || std::future::ready(follower.snapshot().number() >= wanted);
+    assert!(wait_until(is_there, Duration::from_secs(60)).await, "write {wanted} has not arrived");
+}
+
+/// Compares all that two catalogs say.
+async fn compare(follower: &Catalog, leader: &Catalog) {
+    arrived(follower, leader).await;
+    let (ours, theirs) = (follower.snapshot(), leader.snapshot());
+    assert_eq!(ours.number(), theirs.number());
+    assert_eq!(ours.len(), theirs.len());
+    assert_eq!(entries(follower).await, entries(leader).await);
+    for bucket in theirs.overlapping(&[], &model::TimeRange::ALL) {
+        assert_eq!(ours.bucket(bucket.id), Some(bucket));
+    }
+    assert!(ours.discarded().eq(theirs.discarded()));
+    assert!(ours.taken_over().eq(theirs.taken_over()));
+    assert_eq!(ours.indexers(), theirs.indexers());
+    assert_eq!(ours.positions(indexer()), theirs.positions(indexer()));
+    for kind in ["user", "role"] {
+        assert_eq!(ours.documents(kind), theirs.documents(kind));
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Add(u128),
+    Replace(u128),
+    Freeze(u128),
+    Discard(u8),
+    Forget(u8),
+    Put(u8, u8),
+    Delete(u8),
+    TakeOver,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
+    let step = prop_oneof![
+        4 => (1_u128..30).prop_map(Step::Add),
+        2 => (1_u128..30).prop_map(Step::Replace),
+        1 => (1_u128..30).prop_map(Step::Freeze),
+        1 => any::<u8>().prop_map(Step::Discard),
+        1 => any::<u8>().prop_map(Step::Forget),
+        3 => (0_u8..6, any::<u8>()).prop_map(|(name, value)| Step::Put(name, value)),
+        1 => (0_u8..6).prop_map(Step::Delete),
+        1 => Just(Step::TakeOver),
+    ];
+    prop::collection::vec((any::<bool>(), step), 1..30)
+}
+
+/// Makes a change on one of the catalogs; whether it was taken.
+async fn make(catalog: &Catalog, step: Step, epoch: &mut u64, position: &mut u64) -> bool {
+    let name = |name: u8| (if name < 3 { "user" } else { "role" }, format!("{name}"));
+    let done = match step {
+        Step::Add(number) => {
+            *position += 2;
+            let mut ranges = records(*position - 1, *position);
+            ranges[0].epoch = *epoch;
+            let time = i64::try_from(number).unwrap();
+            let add = vec![bucket(number, time, time + 9)];
+            catalog.commit(Commit { add, ranges, ..Commit::default() }).await
+        }
+        Step::Replace(number) => {
+            let (old, new) = (id(number), bucket(number + 100, 5, 50));
+            let commit = Commit {
+                expect: vec![old],
+                remove: vec![old],
+                add: vec![new],
+                ..Commit::default()
+            };
+            catalog.commit(commit).await
+        }
+        Step::Freeze(number) => {
+            let time = i64::try_from(number).unwrap();
+            let mut entry = bucket(number, time, time + 9);
+            entry.state = BucketState::Frozen;
+            let expect = vec![entry.id];
+            catalog.commit(Commit { expect, add: vec![entry], ..Commit::default() }).await
+        }
+        Step::Discard(path) => {
+            let discard = vec![discarded(&format!("garbage/{path}"), 7)];
+            catalog.commit(Commit { discard, ..Commit::default() }).await
+        }
+        Step::Forget(path) => {
+            let forget = vec![format!("garbage/{path}")];
+            catalog.commit(Commit { forget, ..Commit::default() }).await
+        }
+        Step::Put(number, value) => {
+            let (kind, name) = name(number);
+            catalog.put_document(kind, &name, json!({ "value": value })).await
+        }
+        Step::Delete(number) => {
+            let (kind, name) = name(number);
+            catalog.delete_document(kind, &name).await
+        }
+        Step::TakeOver => {
+            *epoch += 1;
+            let owner = IndexerId(uuid::Uuid::from_u128((*epoch).into()));
+            let StreamId { indexer, set, .. } = stream();
+            let take_over = vec![Takeover { indexer, set, epoch: *epoch, owner }];
+            catalog.commit(Commit { take_over, ..Commit::default() }).await
+        }
+    };
+    match done {
+        Ok(()) => true,
+        Err(Error::Gone { .. } | Error::Conflict { .. }) => false,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+async fn run(steps: Vec<(bool, Step)>, settings: Settings) {
+    let leader = open(Arc::new(InMemory::new()), settings.clone()).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let follower = follow(&[server.url()], settings).await.unwrap();
+    let (mut epoch, mut position) = (0, 0);
+    for (is_remote, step) in steps {
+        let catalog = if is_remote { &follower } else { &leader };
+        let is_made = make(catalog, step, &mut epoch, &mut position).await;
+        if is_remote && is_made {
+            // Its own change is in its own state when it returns.
+            assert!(follower.snapshot().number() >= leader.snapshot().number());
+        }
+    }
+    compare(&follower, &leader).await;
+    // One that comes late has the same.
+    let late = follow(&[server.url()], quick()).await.unwrap();
+    compare(&late, &leader).await;
+    server.stop().await;
+}
+
+fn block_on(work: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).enable_all().build().unwrap().block_on(work);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn a_follower_has_what_the_leader_has(steps in steps()) {
+        block_on(run(steps, quick()));
+    }
+
+    /// Hardly anything is kept for followers, so that they are sent whole states again and again.
+    #[test]
+    fn so_has_one_that_cannot_keep_up(steps in steps()) {
+        block_on(run(steps, Settings { feed_bytes: 1, ..quick() }));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_lost_connection_it_goes_on_from_its_state() {
+    let leader = open(Arc::new(InMemory::new()), Settings::default()).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let follower = follow(&[server.url()], quick()).await.unwrap();
+    let add = vec![bucket(1, 0, 9)];
+    follower.commit(Commit { add, ranges: at(1), ..Commit::default() }).await.unwrap();
+    let address = server.stop().await;
+    let mut seen = follower.subscribe();
+    seen.mark_unchanged();
+
+    // Reading goes on; a change waits for the leader.
+    assert_eq!(follower.snapshot().len(), 1);
+    leader.put_document("user", "ann", json!({ "age": 3 })).await.unwrap();
+    let changing = tokio::spawn({
+        let follower = follower.clone();
+        async move { follower.put_document("user", "bob", json!(1)).await }
+    });
+    let server = Server::start(&leader, Some(address)).await;
+    changing.await.unwrap().unwrap();
+    compare(&follower, &leader).await;
+    assert_eq!(follower.documents("user").await.len(), 2);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_are_those_of_the_leader() {
+    let leader = open(Arc::new(InMemory::new()), Settings::default()).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let follower = follow(&[server.url()], quick()).await.unwrap();
+    let add = |number: u128, from: u64, upto: u64| Commit {
+        add: vec![bucket(number, 0, 9)],
+        ranges: records(from, upto),
+        ..Commit::default()
+    };
+    follower.commit(add(1, 1, 5)).await.unwrap();
+    let mut other = add(1, 6, 7);
+    other.add[0].size = 7;
+    let mut late = add(2, 6, 7);
+    late.ranges[0].epoch = 3;
+    let gone = Commit { expect: vec![id(9)], ..Commit::default() };
+    let twice = Commit { remove: vec![id(1)], ..add(1, 6, 7) };
+    for commit in [other, late, gone, twice, add(2, 4, 7)] {
+        let ours = follower.commit(commit.clone()).await.unwrap_err();
+        let theirs = leader.commit(commit).await.unwrap_err();
+        assert_eq!(ours.to_string(), theirs.to_string());
+        assert_eq!(ours.kind(), theirs.kind());
+    }
+    let large = json!("x".repeat(2 << 20));
+    let error = follower.put_document("user", "ann", large).await.unwrap_err();
+    assert!(error.to_string().contains("document_bytes"), "{error}");
+    server.stop().await;
+}
+
+/// The answer to a merge was lost: the merge is made again, and must not look as if its parts had gone to
+/// somebody else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeated_replacement_is_done() {
+    let catalog = open(Arc::new(InMemory::new()), Settings::default()).await.unwrap();
+    let add = vec![bucket(1, 0, 4), bucket(2, 5, 9)];
+    catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+    let parts = vec![id(1), id(2)];
+    let merge = |number: u128| Commit {
+        expect: parts.clone(),
+        remove: parts.clone(),
+        add: vec![bucket(number, 0, 9)],
+        ..Commit::default()
+    };
+    catalog.commit(merge(3)).await.unwrap();
+    let number = catalog.snapshot().number();
+    catalog.commit(merge(3)).await.unwrap();
+    assert_eq!(catalog.snapshot().number(), number);
+    let error = catalog.commit(merge(4)).await.unwrap_err();
+    assert!(matches!(error, Error::Gone { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_is_away_delays_changes_but_not_reading() {
+    let failing = Arc::new(FailingStore::new(Arc::new(InMemory::new()) as Arc<dyn ObjectStore>));
+    let leader = open(Arc::clone(&failing) as _, Settings::default()).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let follower = follow(&[server.url()], quick()).await.unwrap();
+    follower.put_document("user", "ann", json!(1)).await.unwrap();
+    failing.hooks().fail(Moment::Before);
+    let changing = tokio::spawn({
+        let follower = follower.clone();
+        let commit = Commit { add: vec![bucket(1, 0, 9)], ranges: at(1), ..Commit::default() };
+        async move { follower.commit(commit).await }
+    });
+    // Somebody who comes meanwhile is served, too.
+    let late = follow(&[server.url()], quick()).await.unwrap();
+    assert_eq!(late.documents("user").await.len(), 1);
+    assert_eq!(follower.documents("user").await.len(), 1);
+    assert!(!changing.is_finished());
+    failing.hooks().heal();
+    changing.await.unwrap().unwrap();
+    compare(&late, &leader).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn followers_go_over_to_the_process_that_has_taken_over() {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let old = open(Arc::clone(&store), Settings::default()).await.unwrap();
+    let before = Server::start(&old, None).await;
+    // Nobody listens there yet.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    drop(listener);
+    let urls = [before.url(), format!("http://{place}")];
+    let follower = follow(&urls, quick()).await.unwrap();
+    follower.commit(Commit { add: vec![bucket(1, 0, 9)], ..Commit::default() }).await.unwrap();
+
+    let new = open(store, Settings::default()).await.unwrap();
+    let after = Server::start(&new, Some(place)).await;
+    new.commit(Commit { add: vec![bucket(2, 0, 9)], ..Commit::default() }).await.unwrap();
+    // The old one learns from this that it is none any more, and the new one makes the change.
+    follower.commit(Commit { add: vec![bucket(3, 0, 9)], ..Commit::default() }).await.unwrap();
+    compare(&follower, &new).await;
+    assert_eq!(new.snapshot().len(), 3);
+    assert_eq!(old.snapshot().len(), 1);
+    after.stop().await;
+    before.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_leader_the_outcome_is_not_known() {
+    let leader = open(Arc::new(InMemory::new()), Settings::default()).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let short = Settings { leader_deadline: Duration::from_millis(300), ..quick() };
+    let url = server.url();
+    let follower = loop {
+        // The deadline is short for a busy machine.
+        if let Ok(follower) = follow(std::slice::from_ref(&url), short.clone()).await {
+            break follower;
+        }
+    };
+    server.stop().await;
+    let error = follower.commit(Commit { ranges: at(1), ..Commit::default() }).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains("is not known: repeat it"), "{error}");
+    let Err(error) = follow(&[url], short.clone()).await else { panic!("nobody leads") };
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    let error = follow(&["no address".to_owned()], short).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
+}
