@@ -5,13 +5,14 @@
 //! nobody who was let in waits for object storage to come back. Senders who can wait do, the others
 //! are refused after their time, and have to send again.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use runtime::metrics as names;
 
 use crate::Error;
+use crate::fence::Fence;
 use crate::hot::spool::Spool;
 
 /// How often somebody who waits looks again.
@@ -21,27 +22,25 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Gate {
     spool: Arc<Spool>,
-    /// Why it is closed for good.
-    fenced: OnceLock<Arc<str>>,
+    /// Whether it is closed for good.
+    fence: Arc<Fence>,
     /// Since when it is closed, less what the metric has.
     closed_since: Mutex<Option<Instant>>,
 }
 
 impl Gate {
-    pub(crate) fn new(spool: Arc<Spool>) -> Self {
-        Self { spool, fenced: OnceLock::new(), closed_since: Mutex::new(None) }
+    pub(crate) fn new(spool: Arc<Spool>, fence: Arc<Fence>) -> Self {
+        Self { spool, fence, closed_since: Mutex::new(None) }
     }
 
     /// Lets nobody in any more, nor anybody who waits.
     pub(crate) fn fence(&self, reason: &Arc<str>) {
-        // The first reason is the one that counts.
-        let _ = self.fenced.set(Arc::clone(reason));
+        self.fence.close(reason);
     }
 
     /// The answer to everybody, once it is closed for good.
     pub(crate) fn fenced(&self) -> Result<(), Error> {
-        let fenced = |reason: &Arc<str>| Err(Error::Fenced { reason: Arc::clone(reason) });
-        self.fenced.get().map_or(Ok(()), fenced)
+        self.fence.check()
     }
 
     /// Lets in, at the latest after `wait`; gives what is left of it.

@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ack::Share;
 use crate::channels::{Begun, Channels};
+use crate::fence::Fence;
 use crate::fields::KnownFields;
 use crate::gate::Gate;
 use crate::hot::aside::{Aside, SetAside};
@@ -122,14 +123,15 @@ impl Ingest {
             attempts: Attempts::open(&attempts)
                 .map_err(|error| Error::journal_write(&attempts, error))?,
         });
-        let gate = Arc::new(Gate::new(Arc::clone(&spool)));
+        let fence = Arc::new(Fence::default());
+        let gate = Arc::new(Gate::new(Arc::clone(&spool), Arc::clone(&fence)));
         let uploader = Uploader {
             store: Arc::clone(&parts.store),
             catalog: Arc::clone(&parts.catalog),
             sifter: Arc::clone(&sifter),
             hot: Arc::clone(&hot),
             spool: Arc::clone(&spool),
-            gate: Arc::clone(&gate),
+            fence,
             sets: Arc::clone(&sets),
             settings: Arc::clone(&settings),
             shutdown: shutdown.clone(),

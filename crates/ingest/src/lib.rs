@@ -19,6 +19,7 @@
 mod ack;
 mod channels;
 mod error;
+mod fence;
 mod fields;
 pub mod forwarded;
 #[doc(hidden)]

@@ -24,7 +24,7 @@ use super::put::{Content, put};
 use super::sift::Sifter;
 use super::spool::Spool;
 use super::store::{HotStore, RolledBucket};
-use crate::gate::Gate;
+use crate::fence::Fence;
 use crate::set::SetState;
 use crate::{Error, Settings};
 
@@ -81,7 +81,7 @@ pub(crate) struct Uploader {
     pub(crate) sifter: Arc<Sifter>,
     pub(crate) hot: Arc<HotStore>,
     pub(crate) spool: Arc<Spool>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) fence: Arc<Fence>,
     pub(crate) sets: Arc<Sets>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
@@ -327,10 +327,9 @@ impl Job {
     /// keeps what it has: spool and journal have the events that the other may not know.
     fn stop(&self, error: &Error) {
         let reason: Arc<str> = error.to_string().into();
-        if self.uploader.gate.fenced().is_ok() {
+        if self.uploader.fence.close(&reason) {
             tracing::error!(reason = &*reason, "intake stops for good");
         }
-        self.uploader.gate.fence(&reason);
         self.uploads.failed(error, Duration::ZERO);
     }
 
