@@ -149,7 +149,8 @@ pub(crate) fn names_in(arguments: &[Argument], row: usize) -> [Value<'_>; 3] {
     [0, 1, 2].map(|at| arguments.get(at).map_or(Value::Null, |argument| argument.get(row)))
 }
 
-/// What stands for a name within a batch: its bytes if it is short, else where it is. `None` if it is not text.
+/// What stands for a name within a batch: its bytes if it is short, else where it is. `None` if it is not
+/// text.
 fn identity(name: Value<'_>) -> Option<u128> {
     const SHORT: usize = 15;
     match name {

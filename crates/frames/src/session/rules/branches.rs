@@ -186,7 +186,8 @@ mod tests {
         #[test]
         fn a_choice_has_the_values_of_the_case(
             rows in prop::collection::vec(
-                (prop::option::of(0_i64..4), prop::option::of(0_usize..4), prop::option::of(0_usize..4)), 0..40
+                (prop::option::of(0_i64..4), prop::option::of(0_usize..4), prop::option::of(0_usize..4)),
+                0..40,
             ),
             has_else in any::<bool>(),
         ) {

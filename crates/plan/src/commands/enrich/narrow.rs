@@ -29,7 +29,9 @@ use super::parsed::ParsedField;
 
 /// Comparisons that a filter may turn into; one that needs more is left to the calculated values: to compare
 /// takes time, too.
-const MOST: usize = 150;
+const MOST: usize = 300;
+/// Comparisons of a filter that is narrowed, such as one of event types: more are not worth making twice.
+const MOST_ASKED: usize = 30;
 /// Rows of lookups that are looked through for it, over all.
 const MOST_ROWS: usize = 50_000;
 /// Lookups behind each other, each of which gives what the next one asks for, at most.
@@ -107,7 +109,17 @@ pub(super) fn narrowed(filter: &SearchExpr, objects: &Objects) -> Option<SearchE
     {
         return None;
     }
-    Narrowing::new(objects).filter(filter).into_filter()
+    (comparisons(filter) <= MOST_ASKED)
+        .then(|| Narrowing::new(objects).filter(filter).into_filter())?
+}
+
+/// The words and comparisons of a filter.
+fn comparisons(filter: &SearchExpr) -> usize {
+    match filter {
+        SearchExpr::And(members) | SearchExpr::Or(members) => members.iter().map(comparisons).sum(),
+        SearchExpr::Not(inner, _) => comparisons(inner),
+        _ => 1,
+    }
 }
 
 impl<'a> Narrowing<'a> {
