@@ -27,7 +27,7 @@ struct Server {
 impl Server {
     async fn start(catalog: &Catalog, address: Option<SocketAddr>) -> Self {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let outside = TcpListener::bind(address.unwrap_or(any)).await.unwrap();
+        let outside = bound(address.unwrap_or(any)).await;
         let inside = TcpListener::bind(any).await.unwrap();
         let (address, behind) = (outside.local_addr().unwrap(), inside.local_addr().unwrap());
         let incoming = TcpIncoming::from(inside).with_nodelay(Some(true));
@@ -60,6 +60,17 @@ impl Server {
         }
         self.address
     }
+}
+
+/// A listener there, as soon as nobody else has the port.
+async fn bound(address: SocketAddr) -> TcpListener {
+    for _ in 0..600 {
+        if let Ok(listener) = TcpListener::bind(address).await {
+            return listener;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{address} is in use")
 }
 
 fn quick() -> Settings {
