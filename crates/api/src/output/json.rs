@@ -28,7 +28,31 @@ pub(super) struct Lists {
 pub(super) struct Columnwise {
     told: Told,
     fields: Vec<String>,
-    columns: Vec<(List, Vec<u8>)>,
+    columns: Vec<Column>,
+}
+
+/// Bytes of a piece of a column: a column in one piece, which grows, takes up to twice its size.
+const PIECE: usize = 256 << 10;
+/// Bytes that a piece may lack to be complete.
+const SLACK: usize = PIECE / 32;
+
+/// The texts of a column.
+#[derive(Debug, Default)]
+struct Column {
+    list: List,
+    pieces: Vec<Vec<u8>>,
+    last: Vec<u8>,
+}
+
+impl Column {
+    fn add(&mut self, cell: &impl Serialize) {
+        self.list.add(cell, &mut self.last);
+        if self.last.len() >= PIECE - SLACK {
+            // The first piece grows: most columns are small. A column that has one will fill another.
+            let next = Vec::with_capacity(PIECE);
+            self.pieces.push(std::mem::replace(&mut self.last, next));
+        }
+    }
 }
 
 /// Items with commas between them.
@@ -105,7 +129,7 @@ impl RowFormat for Lists {
 
 impl Columnwise {
     pub(super) fn new(told: Told, fields: Vec<String>) -> Self {
-        let columns = fields.iter().map(|_| (List::default(), Vec::new())).collect();
+        let columns = fields.iter().map(|_| Column::default()).collect();
         Self { told, fields, columns }
     }
 }
@@ -119,17 +143,18 @@ impl RowFormat for Columnwise {
     fn rows(&mut self, page: &Page, _: &mut Vec<u8>) {
         let columns = Columns::of(&self.fields, page);
         for row in &page.rows {
-            for ((list, written), cell) in self.columns.iter_mut().zip(columns.cells(row)) {
-                list.add(&cell, written);
+            for (column, cell) in self.columns.iter_mut().zip(columns.cells(row)) {
+                column.add(&cell);
             }
         }
     }
 
     fn end(&mut self) -> Vec<Vec<u8>> {
         let mut pieces = Vec::new();
-        for (at, (_, written)) in std::mem::take(&mut self.columns).into_iter().enumerate() {
+        for (at, column) in std::mem::take(&mut self.columns).into_iter().enumerate() {
             pieces.push(if at == 0 { b"[".to_vec() } else { b"],[".to_vec() });
-            pieces.push(written);
+            pieces.extend(column.pieces);
+            pieces.push(column.last);
         }
         let mut out = if pieces.is_empty() { b"]".to_vec() } else { b"]]".to_vec() };
         finish(&self.told, &mut out);
