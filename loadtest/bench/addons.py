@@ -1,4 +1,4 @@
-"""make bench-addons: what the add-ons of an installation cost searches that are not about them.
+"""make bench-addons: times of searches with and without the add-ons of an installation.
 
 Two servers have the same events of eight source types. One of them has add-ons as people install them: for each
 source type aliases, calculated fields that choose among texts and fields, and lookups, which set the fields that
