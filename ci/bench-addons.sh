@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make bench-addons: times of searches with and without the add-ons of an installation. BENCH_NOTE says something about the machine.
+# make bench-addons: times of searches with and without the add-ons of an installation; BENCH_NOTE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
