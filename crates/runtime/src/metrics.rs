@@ -165,6 +165,10 @@ metrics! {
         "Summaries of buckets that searches asked of the catalog, by where they came from (memory, store).";
     CATALOG_SUMMARY_BYTES Gauge "karst_catalog_summary_bytes"
         "Bytes of the summaries that the catalog keeps in memory.";
+    TRANSPORT_CONNECTIONS Gauge "karst_transport_connections"
+        "Open connections from other processes of the cluster.";
+    TRANSPORT_REFUSED Counter "karst_transport_refused_total"
+        "Connections of the cluster's port that were refused, by reason.";
     STORE_REQUESTS Counter "karst_store_requests_total"
         "Requests to S3 as sent, retries included, by operation.";
     STORE_ERRORS Counter "karst_store_errors_total"

@@ -59,6 +59,23 @@ const LABELLED: &[(&str, &[Label])] = &[
     (MERGES, &[("outcome", &["done", "failed"])]),
     (CATALOG_COMMITS, &[("outcome", &["done", "failed"])]),
     (CATALOG_SUMMARIES, &[("from", &["memory", "store"])]),
+    (
+        TRANSPORT_REFUSED,
+        &[(
+            "reason",
+            &[
+                "accept",
+                "certificate",
+                "cluster",
+                "connection",
+                "connections",
+                "garbage",
+                "secret",
+                "timeout",
+                "version",
+            ],
+        )],
+    ),
     (STORE_REQUESTS, &[("operation", &["get", "head", "put", "post", "delete"])]),
     (
         STORE_ERRORS,
