@@ -1,11 +1,13 @@
 //! Hot rows: what ingest hands to search and to [`write_bucket`](crate::write_bucket) without either
 //! knowing the other.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use async_trait::async_trait;
 use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange, columns};
 
 /// The seventh column of hot rows: indexed fields of an event as one compact JSON object, values
@@ -62,9 +64,60 @@ pub struct HotBucket {
     pub stored: Option<Arc<BucketEntry>>,
 }
 
-/// Whoever has hot buckets. A search takes this snapshot first and the catalog's second, and ignores
+/// The hot buckets of this process. A search takes this snapshot first and the catalog's second, and ignores
 /// hot buckets that the catalog has, so that no event is missed or met twice.
 pub trait HotBuckets: Send + Sync + Debug {
     /// The hot buckets of the indexes that may have events in the range.
     fn snapshot(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<HotBucket>;
+
+    /// All buckets whose rows are in memory.
+    fn in_memory(&self) -> HashSet<BucketId>;
+}
+
+/// Hot buckets of this process, of others, or of both.
+#[async_trait]
+pub trait HotDirectory: Send + Sync + Debug {
+    /// The hot buckets of the indexes that may have events in the range. Never fails: what is not known is
+    /// [missing](HotView::missing).
+    async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView;
+
+    /// Whether a view costs requests to other processes.
+    fn is_remote(&self) -> bool;
+}
+
+/// Hot buckets at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct HotView {
+    /// The buckets.
+    pub buckets: Vec<HotBucket>,
+    /// The number of a write of the catalog. A bucket that had left its indexer before the view was taken is in
+    /// the catalog as of this write: a search looks into the catalog once it has it.
+    pub floor: u64,
+    /// Indexers that did not answer: the view lacks their buckets.
+    pub missing: Vec<MissingIndexer>,
+}
+
+/// An indexer that did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MissingIndexer {
+    /// Its server name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The hot buckets of this process only.
+#[derive(Debug, Clone)]
+pub struct LocalHot(pub Arc<dyn HotBuckets>);
+
+#[async_trait]
+impl HotDirectory for LocalHot {
+    async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
+        // What has left is in the catalog of this process already.
+        HotView { buckets: self.0.snapshot(indexes, range), ..HotView::default() }
+    }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
 }

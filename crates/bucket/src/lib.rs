@@ -35,7 +35,9 @@ mod write;
 pub use error::Error;
 pub use fields::{FieldExtractor, FieldSource, NoFields};
 pub use granules::GranuleSet;
-pub use hot::{FIELDS, HotBucket, HotBuckets, hot_schema};
+pub use hot::{
+    FIELDS, HotBucket, HotBuckets, HotDirectory, HotView, LocalHot, MissingIndexer, hot_schema,
+};
 pub use query::TermQuery;
 pub use read::{
     BucketReader, ColumnDescription, Description, EventStream, Found, Postings,

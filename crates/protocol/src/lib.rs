@@ -8,6 +8,7 @@
 pub mod catalog;
 mod content;
 mod forward;
+pub mod hot;
 #[cfg(test)]
 mod schema;
 mod sequences;

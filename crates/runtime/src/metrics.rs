@@ -174,6 +174,12 @@ metrics! {
     STORE_ERRORS Counter "karst_store_errors_total"
         "Requests to S3 that it failed, refused for now or did not answer, by operation and reason.";
     STORE_BYTES Counter "karst_store_bytes_total" "Bytes from and to S3, by operation.";
+    PEERS_VIEWS Counter "karst_peers_views_total"
+        "Requests of searches to indexers for their hot buckets, by outcome (ok, error).";
+    PEERS_RECEIVED_BYTES Counter "karst_peers_received_bytes_total"
+        "Bytes of hot rows received from other indexers.";
+    PEERS_HELD_BYTES Gauge "karst_peers_held_bytes"
+        "Memory that hot rows of other indexers take.";
     CACHE_BYTES Counter "karst_cache_read_bytes_total" "Bytes served, by tier (dram, nvme, store).";
     CACHE_READS Counter "karst_cache_reads_total" "Blocks served, by tier (dram, nvme, store).";
     CACHE_MICROS Counter "karst_cache_read_microseconds_total"

@@ -43,6 +43,10 @@ impl HotBuckets for NoHotRows {
     fn snapshot(&self, _: &[IndexName], _: &TimeRange) -> Vec<HotBucket> {
         Vec::new()
     }
+
+    fn in_memory(&self) -> std::collections::HashSet<model::BucketId> {
+        Default::default()
+    }
 }
 
 /// A store without a bucket.
@@ -125,7 +129,7 @@ fn service(catalog: Catalog) -> SearchService {
         catalog,
         apps: apps.expect("there are no files"),
         surroundings: Arc::new(plan::EventsOnly),
-        hot: Arc::new(NoHotRows),
+        hot: Arc::new(bucket::LocalHot(Arc::new(NoHotRows))),
         objects: Arc::new(NoObjects),
         indexes: Arc::new(Main),
         clock: Arc::new(runtime::SystemClock),

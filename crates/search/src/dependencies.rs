@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use apps::Apps;
-use bucket::HotBuckets;
+use bucket::HotDirectory;
 use cache::SearchReads;
 use catalog::{Catalog, IndexNames};
 use object_store::ObjectStore;
@@ -28,8 +28,8 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
 pub struct Dependencies {
     /// Which buckets exist.
     pub catalog: Catalog,
-    /// Buckets that are still being filled.
-    pub hot: Arc<dyn HotBuckets>,
+    /// Buckets that are still being filled, of all indexers.
+    pub hot: Arc<dyn HotDirectory>,
     /// Objects, read through the cache.
     pub objects: Arc<dyn Objects>,
     /// Configuration, lookups, collections.

@@ -88,6 +88,9 @@ pub enum Error {
         /// Whether its object is not what was written, or is missing.
         damaged: bool,
     },
+    /// Events of other processes cannot be read now, and the answer may not miss them.
+    #[error("{0}")]
+    Unavailable(String),
     /// The job was cancelled.
     #[error("the search was cancelled")]
     Cancelled,
@@ -125,7 +128,9 @@ impl Error {
             | Self::TooManyResults { .. }
             | Self::ResultBytes { .. } => ErrorKind::Exhausted,
             Self::UnknownJob => ErrorKind::NotFound,
-            Self::Bucket { .. } | Self::Unrecorded(_) => ErrorKind::Unavailable,
+            Self::Bucket { .. } | Self::Unavailable(_) | Self::Unrecorded(_) => {
+                ErrorKind::Unavailable
+            }
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

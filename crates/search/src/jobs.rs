@@ -33,7 +33,6 @@ use crate::Error;
 use crate::control::ScanControl;
 use crate::inspect::Inspection;
 use crate::preview::Kept;
-use crate::quarantine::Quarantined;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport, Timeline};
 pub use fields::{FieldCounts, Mode};
@@ -186,10 +185,10 @@ impl Job {
         }
     }
 
-    /// Whether events are missing from the answer because their buckets are quarantined.
+    /// Whether events are missing from the answer: their buckets are quarantined, or their indexer does not answer.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        !self.report().left_out().is_empty()
+        self.report().is_incomplete()
     }
 
     /// What the user should know about the answer.
@@ -482,7 +481,7 @@ impl Job {
         let mut messages = Vec::new();
         let mut warn = |text: String| messages.push(Message { kind: MessageKind::Warning, text });
         self.report().warnings().into_iter().for_each(&mut warn);
-        self.report().left_out().iter().map(Quarantined::message).for_each(&mut warn);
+        self.report().incomplete().into_iter().for_each(&mut warn);
         if self.lifecycle.is_finalized() {
             warn(format!(
                 "the search was finalized before it had read everything: {} of {} buckets",

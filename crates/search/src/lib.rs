@@ -21,6 +21,7 @@ mod error;
 mod explain;
 mod external_lookups;
 mod handover;
+mod hot_rows;
 mod inspect;
 mod jobs;
 mod lookup_files;

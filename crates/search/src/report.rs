@@ -1,9 +1,10 @@
 //! What the scans of a job did: buckets, rows, events over time. Written by scans, read by anyone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use bucket::MissingIndexer;
 use cache::SearchReads;
 use metrics::counter;
 use model::{BucketId, EventTime};
@@ -80,6 +81,7 @@ pub(crate) struct ScanReport {
     pruned_by: Mutex<Vec<String>>,
     warnings: Mutex<Vec<String>>,
     left_out: Mutex<BTreeMap<BucketId, Quarantined>>,
+    missing: Mutex<BTreeSet<MissingIndexer>>,
 }
 
 /// The counters at one moment, for the inspector.
@@ -199,11 +201,28 @@ impl ScanReport {
         left_out.entry(bucket.id).or_insert_with(|| bucket.clone());
     }
 
-    /// The buckets that the answer misses.
+    /// Notes an indexer whose hot buckets the answer misses.
+    pub(crate) fn miss(&self, indexer: &MissingIndexer) {
+        self.missing.lock().insert(indexer.clone());
+    }
+
+    /// Whether the answer misses events.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        !self.left_out.lock().is_empty() || !self.missing.lock().is_empty()
+    }
+
+    /// What the answer misses, a message each.
     #[must_use]
-    pub(crate) fn left_out(&self) -> Vec<Quarantined> {
+    pub(crate) fn incomplete(&self) -> Vec<String> {
         let left_out = self.left_out.lock();
-        left_out.values().cloned().collect()
+        let missing = self.missing.lock();
+        let indexers = missing.iter().map(|MissingIndexer { name, reason }| {
+            format!(
+                "The results are incomplete: {name}: {reason}; events that are not in object storage yet are \
+                 missing."
+            )
+        });
+        left_out.values().map(Quarantined::message).chain(indexers).collect()
     }
 
     /// Notes the index expression of a scan.

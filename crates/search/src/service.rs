@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::control::ScanControl;
 use crate::engine::Engine;
+use crate::hot_rows::HotRows;
 use crate::jobs::{Job, JobRequest, Jobs, NewJob};
 use crate::lookup_files::LookupFiles;
 use crate::memory::{Granted, Memory};
@@ -220,7 +221,11 @@ impl SearchService {
         StoredEvents {
             context: ScanContext {
                 catalog: engine.deps.catalog.clone(),
-                hot: Arc::clone(&engine.deps.hot),
+                hot: Arc::new(HotRows::new(
+                    Arc::clone(&engine.deps.hot),
+                    engine.deps.catalog.clone(),
+                    Arc::clone(report),
+                )),
                 readers: Arc::clone(&engine.readers),
                 store: engine.deps.objects.counted(&report.reads),
                 knowledge,

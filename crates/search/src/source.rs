@@ -68,7 +68,7 @@ impl StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Fields, Error> {
-        let hot = self.context.hot.snapshot(indexes, range);
+        let (hot, _) = self.context.hot.of(indexes, range).await;
         let knowledge = &self.context.knowledge;
         let mut found = self.discovered.fields(&hot, knowledge).await;
         let mut others = Vec::new();
@@ -123,7 +123,7 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Vec<FieldInfo>, Error> {
-        let hot = self.context.hot.snapshot(indexes, range);
+        let (hot, _) = self.context.hot.of(indexes, range).await;
         let knowledge = &self.context.knowledge;
         let mut found = self.discovered.fields(&hot, knowledge).await;
         self.summaries(&self.stored(indexes, range), |summary| {
@@ -151,11 +151,12 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<bool, Error> {
+        // Hot first, as when buckets are read: what is uploaded meanwhile is in both.
+        let (hot, _) = self.context.hot.of(indexes, range).await;
         if searchable(&self.context.catalog.snapshot(), indexes, range).any(|one| one.summary_rows)
         {
             return Ok(true);
         }
-        let hot = self.context.hot.snapshot(indexes, range);
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
         let is_there =
             |entry: &Arc<BucketEntry>| entry.summary.field(columns::SUMMARY_VERSION).is_some();
@@ -169,7 +170,7 @@ impl EventSource for StoredEvents {
         range: &TimeRange,
     ) -> Result<Option<HashSet<String>>, Error> {
         // Hot first, as when buckets are read: what is uploaded meanwhile is in both.
-        let hot = self.context.hot.snapshot(indexes, range);
+        let (hot, _) = self.context.hot.of(indexes, range).await;
         let stored = self.context.catalog.snapshot();
         let mut found: HashSet<&str> = HashSet::new();
         for bucket in &hot {
@@ -203,7 +204,7 @@ impl EventSource for StoredEvents {
         range: &TimeRange,
     ) -> Result<Vec<ValueCount>, Error> {
         let mut merged: BTreeMap<String, ValueCount> = BTreeMap::new();
-        let hot = self.context.hot.snapshot(indexes, range);
+        let (hot, _) = self.context.hot.of(indexes, range).await;
         let stored = self.context.catalog.snapshot();
         for bucket in hot.iter().filter(|bucket| !stored.contains(&bucket.index, bucket.id)) {
             for batch in &bucket.batches {

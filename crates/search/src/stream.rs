@@ -9,7 +9,6 @@ use plan::{OutputColumn, PlanningTime, Subsearches, Waiting};
 use crate::control::ScanControl;
 use crate::handover;
 use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results};
-use crate::quarantine::Quarantined;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
 use crate::{Error, SearchService};
@@ -157,6 +156,6 @@ impl Export {
     /// What is missing from the rows; known when they are all there.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        self.report.left_out().iter().map(Quarantined::message).collect()
+        self.report.incomplete()
     }
 }

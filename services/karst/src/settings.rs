@@ -44,6 +44,7 @@ pub(crate) fn registry() -> Registry {
         access::settings::DECLARED,
         inputs::settings::DECLARED,
         ingest::DECLARED,
+        peers::DECLARED,
         api::DECLARED,
         server::DECLARED,
         &[UNUSED],

@@ -138,7 +138,7 @@ impl Server {
         let search = SearchService::new(
             Dependencies {
                 catalog: catalog.clone(),
-                hot: ingest.hot(),
+                hot: Arc::new(bucket::LocalHot(ingest.hot())),
                 objects: Arc::new(Direct(store)),
                 apps: apps.clone(),
                 surroundings: Arc::new(plan::EventsOnly),

@@ -6,6 +6,7 @@
 //! catalog's commit, so a search that looks here first and into the catalog second meets every
 //! event.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -459,6 +460,16 @@ impl bucket::HotBuckets for HotStore {
             bucket
         };
         found.into_iter().map(columns).collect()
+    }
+
+    fn in_memory(&self) -> HashSet<BucketId> {
+        let streams = self.streams.read();
+        let ids = |state: &Stream| {
+            let rolled = state.rolled.iter().filter(|bucket| bucket.in_memory());
+            let rolled = rolled.map(|bucket| bucket.content.id);
+            rolled.chain(state.open.as_ref().map(|open| open.id)).collect::<Vec<_>>()
+        };
+        streams.values().flat_map(ids).collect()
     }
 }
 

@@ -59,6 +59,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     (MERGES, &[("outcome", &["done", "failed"])]),
     (CATALOG_COMMITS, &[("outcome", &["done", "failed"])]),
     (CATALOG_SUMMARIES, &[("from", &["memory", "store"])]),
+    (PEERS_VIEWS, &[("outcome", &["ok", "error"])]),
     (
         TRANSPORT_REFUSED,
         &[(

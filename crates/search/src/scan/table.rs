@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
-use bucket::HotBuckets;
+use bucket::MissingIndexer;
 use catalog::{Catalog, Snapshot};
 use datafusion::catalog::Session;
 use datafusion::common::{Column, ScalarValue};
@@ -30,6 +30,7 @@ use super::unit::{Known, Stored, Unit};
 use super::wanted::Wanted;
 use super::work::{Output, View, Work};
 use crate::control::ScanControl;
+use crate::hot_rows::HotRows;
 use crate::quarantine::{Quarantine, Quarantined, quarantined};
 use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
@@ -42,7 +43,7 @@ pub(super) const SMALL_SCAN: u64 = 10_000;
 #[derive(Debug, Clone)]
 pub(crate) struct ScanContext {
     pub(crate) catalog: Catalog,
-    pub(crate) hot: Arc<dyn HotBuckets>,
+    pub(crate) hot: Arc<HotRows>,
     pub(crate) readers: Arc<Readers>,
     /// Where buckets are read, counted for this job.
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -102,7 +103,8 @@ impl EventsTable {
         let range = pruning.range.intersect(&self.request.range);
         let indexes = &self.request.indexes;
         // Hot first, catalog second: a bucket that is uploaded in between is in both, never in none.
-        let hot = self.context.hot.snapshot(indexes, &range);
+        let (hot, missing) = self.context.hot.of(indexes, &range).await;
+        self.go_on_without(&missing)?;
         let stored = self.context.catalog.snapshot();
         let quarantined = quarantined(&stored);
         let mut units = Vec::new();
@@ -207,16 +209,37 @@ impl EventsTable {
         Some(function.with(identity).call(vec![sourcetype]).expr)
     }
 
-    /// Goes on without a damaged bucket, where there is a place to say so: SQL has none.
+    /// Goes on without indexers that do not answer, as without a damaged bucket. Their absence has been noted.
+    fn go_on_without(&self, missing: &[MissingIndexer]) -> Result<()> {
+        let (Some(MissingIndexer { name, reason }), Some(why)) =
+            (missing.first(), self.must_be_whole())
+        else {
+            return Ok(());
+        };
+        let message = format!("{name}: {reason}, and {why}");
+        Err(DataFusionError::External(Box::new(crate::Error::Unavailable(message))))
+    }
+
+    /// Why the answer may not miss events, if it may not: there must be a place to say so, and SQL has none.
+    fn must_be_whole(&self) -> Option<&'static str> {
+        match (self.enforces_range, self.context.allow_partial) {
+            (false, true) => None,
+            (true, _) => Some("SQL gives no incomplete results"),
+            (false, false) => Some("allow_partial_results is off"),
+        }
+    }
+
+    /// Goes on without a damaged bucket, if the answer may miss events.
     fn leave_out(&self, bucket: &Quarantined) -> Result<()> {
         let Quarantined { id, index, reason, .. } = bucket;
-        let why = match (self.enforces_range, self.context.allow_partial) {
-            (false, true) => {
-                self.context.report.leave_out(bucket);
-                return Ok(());
-            }
-            (true, _) => "SQL gives no incomplete results; choose a time range without it",
-            (false, false) => "allow_partial_results is off",
+        let Some(why) = self.must_be_whole() else {
+            self.context.report.leave_out(bucket);
+            return Ok(());
+        };
+        let why = if self.enforces_range {
+            format!("{why}; choose a time range without it")
+        } else {
+            why.to_owned()
         };
         let message = format!("bucket {id} of index {index} is quarantined ({reason}), and {why}");
         let (bucket, damaged) = (bucket.path.clone(), false);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bucket::{HotBucket, HotBuckets};
+use bucket::{HotBucket, HotBuckets, LocalHot};
 use conf::{Layer, Layers};
 use karst_search::{JobRequest, SearchService, Settings};
 use karst_spectest::SpecEvent;
@@ -29,6 +29,10 @@ impl HotBuckets for Arriving {
         let missing = usize::from(number < self.complete.load(Ordering::SeqCst));
         self.buckets[..self.buckets.len() - missing].to_vec()
     }
+
+    fn in_memory(&self) -> std::collections::HashSet<model::BucketId> {
+        self.buckets.iter().map(|bucket| bucket.id).collect()
+    }
 }
 
 async fn count(service: &SearchService, search: &str) -> String {
@@ -52,7 +56,7 @@ async fn events_of_a_source_type_that_arrives_after_planning_are_not_found_half(
     let catalog = open(&store).await;
     let names = vec![IndexName::new("main").unwrap()];
     let objects = Arc::new(Uncounted(store));
-    let (beside, settings) = (Arc::clone(&arriving), Settings::default());
+    let (beside, settings) = (Arc::new(LocalHot(arriving.clone())), Settings::default());
     let service = service_beside(catalog, beside, objects, &knowledge, names, settings);
 
     let search = "search index=main NOT level=low | stats count";

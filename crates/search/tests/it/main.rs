@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod control;
+mod elsewhere;
 mod far_away;
 mod inspector;
 mod large;

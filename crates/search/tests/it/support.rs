@@ -9,7 +9,8 @@ use arrow::array::{
 };
 use arrow::datatypes::Int32Type;
 use bucket::{
-    FieldExtractor, FieldSource, HotBucket, HotBuckets, WriteOptions, hot_schema, write_bucket,
+    FieldExtractor, FieldSource, HotBucket, HotBuckets, HotDirectory, LocalHot, WriteOptions,
+    hot_schema, write_bucket,
 };
 use cache::{CachedStore, SearchReads};
 use catalog::{Catalog, Commit, IndexNames};
@@ -40,6 +41,10 @@ impl HotBuckets for HotRows {
             indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
         };
         self.0.iter().filter(wanted).cloned().collect()
+    }
+
+    fn in_memory(&self) -> std::collections::HashSet<BucketId> {
+        self.0.iter().map(|bucket| bucket.id).collect()
     }
 }
 
@@ -138,13 +143,20 @@ pub(crate) fn service_with(
     names: Vec<IndexName>,
     settings: Settings,
 ) -> SearchService {
-    service_beside(catalog, Arc::new(HotRows(hot)), objects, knowledge, names, settings)
+    service_beside(
+        catalog,
+        Arc::new(LocalHot(Arc::new(HotRows(hot)))),
+        objects,
+        knowledge,
+        names,
+        settings,
+    )
 }
 
 /// The same beside hot buckets that may change.
 pub(crate) fn service_beside(
     catalog: Catalog,
-    hot: Arc<dyn HotBuckets>,
+    hot: Arc<dyn HotDirectory>,
     objects: Arc<dyn Objects>,
     knowledge: &Arc<Knowledge>,
     names: Vec<IndexName>,

@@ -129,7 +129,7 @@ pub(crate) async fn assemble(
     let search = SearchService::new(
         Dependencies {
             catalog: catalog.clone(),
-            hot: ingest.hot(),
+            hot: Arc::new(bucket::LocalHot(ingest.hot())),
             objects: Arc::new(Objects {
                 ingest: Arc::clone(&ingest),
                 cache: Arc::clone(&cache),

@@ -1,0 +1,328 @@
+//! The hot buckets of all indexers, for the searches of this process.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bucket::{HotBucket, HotBuckets, HotDirectory, HotView, MissingIndexer};
+use futures::future::join_all;
+use metrics::{counter, gauge};
+use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange};
+use object_store::ObjectStore;
+use parking_lot::Mutex;
+use protocol::hot::{Bucket, Known, OpenResponse};
+use runtime::metrics as names;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::connection::{self, Connect, Deadlines};
+use crate::held::Held;
+use crate::objects::PeerFirst;
+use crate::service::{bytes_of, id_of};
+use crate::{Settings, rows};
+
+/// How long an indexer that did not answer in time is waited for, until it answers again: it must not make every
+/// search slow.
+const SUSPECT: Duration = Duration::from_millis(500);
+/// Attempts at a view. Rows may leave the memory of this process while it waits for those behind them.
+const ATTEMPTS: usize = 3;
+
+/// A process that has hot buckets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Indexer {
+    /// Its identity, the same after a restart.
+    pub id: String,
+    /// Its server name, for messages.
+    pub name: String,
+    /// Where its service is.
+    pub address: String,
+}
+
+/// See the module. Clones share it.
+#[derive(Clone)]
+pub struct Directory {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    local: Option<Arc<dyn HotBuckets>>,
+    indexers: watch::Receiver<Arc<[Indexer]>>,
+    connect: Connect,
+    settings: Settings,
+    peers: Mutex<HashMap<String, Arc<Peer>>>,
+}
+
+/// An indexer with what is known of it.
+pub(crate) struct Peer {
+    indexer: Indexer,
+    channel: Result<Channel, String>,
+    held: Mutex<Held>,
+    /// The buckets that wait for their upload, by the path of their object.
+    stored: Mutex<HashMap<String, Arc<BucketEntry>>>,
+    is_suspect: AtomicBool,
+}
+
+impl fmt::Debug for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let indexers = self.shared.indexers.borrow().len();
+        f.debug_struct("Directory").field("indexers", &indexers).finish_non_exhaustive()
+    }
+}
+
+impl Directory {
+    /// The hot buckets of this process, if it has some, and those of the other indexers as they come and go.
+    #[must_use]
+    pub fn new(
+        local: Option<Arc<dyn HotBuckets>>,
+        indexers: watch::Receiver<Arc<[Indexer]>>,
+        connect: Connect,
+        settings: Settings,
+    ) -> Self {
+        let peers = Mutex::default();
+        Self { shared: Arc::new(Shared { local, indexers, connect, settings, peers }) }
+    }
+
+    /// A store that reads the objects of buckets that wait for their upload from their indexers, and all others
+    /// from `inner`.
+    #[must_use]
+    pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
+        Arc::new(PeerFirst::new(self.clone(), inner))
+    }
+
+    /// The indexer that has an object which waits for its upload, and the bucket.
+    pub(crate) fn owner(&self, path: &str) -> Option<(Arc<Peer>, Arc<BucketEntry>)> {
+        let peers = self.shared.peers.lock();
+        peers.values().find_map(|peer| {
+            let entry = peer.stored.lock().get(path).map(Arc::clone)?;
+            Some((Arc::clone(peer), entry))
+        })
+    }
+
+    pub(crate) fn deadlines(&self) -> Deadlines {
+        let Settings { first_answer, next_part, .. } = self.shared.settings;
+        Deadlines { first: first_answer, next: next_part }
+    }
+
+    /// The indexers there are now.
+    fn peers(&self) -> Vec<Arc<Peer>> {
+        let indexers = Arc::clone(&self.shared.indexers.borrow());
+        let mut peers = self.shared.peers.lock();
+        peers.retain(|_, peer| indexers.contains(&peer.indexer));
+        let mut now = Vec::with_capacity(indexers.len());
+        for indexer in indexers.iter() {
+            let new = || {
+                Arc::new(Peer {
+                    indexer: indexer.clone(),
+                    channel: (self.shared.connect)(&indexer.address),
+                    held: Mutex::default(),
+                    stored: Mutex::default(),
+                    is_suspect: AtomicBool::new(false),
+                })
+            };
+            now.push(Arc::clone(peers.entry(indexer.id.clone()).or_insert_with(new)));
+        }
+        now
+    }
+
+    /// Frees memory for the rows of the next search.
+    fn evict(&self) {
+        let peers: Vec<_> = self.shared.peers.lock().values().cloned().collect();
+        let bytes = || peers.iter().map(|peer| peer.held.lock().bytes()).sum::<usize>();
+        while bytes() > self.shared.settings.held_bytes {
+            let oldest = peers.iter().filter_map(|peer| Some((peer.held.lock().oldest()?, peer)));
+            let Some(((_, id), peer)) = oldest.min_by_key(|(oldest, _)| *oldest) else { break };
+            peer.held.lock().remove(id);
+        }
+        #[allow(clippy::cast_precision_loss)]
+        gauge!(names::PEERS_HELD_BYTES).set(bytes() as f64);
+    }
+}
+
+#[async_trait]
+impl HotDirectory for Directory {
+    async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
+        let local = self.shared.local.as_ref().map(|hot| hot.snapshot(indexes, range));
+        let room = Room { most: self.shared.settings.held_bytes, used: AtomicUsize::new(0) };
+        let peers = self.peers();
+        let deadlines = self.deadlines();
+        let asked = peers.iter().map(|peer| peer.view((indexes, range), deadlines, &room));
+        let answers = join_all(asked).await;
+        let mut view = HotView { buckets: local.unwrap_or_default(), ..HotView::default() };
+        for (peer, answer) in peers.iter().zip(answers) {
+            let outcome = match answer {
+                Ok((floor, buckets)) => {
+                    view.floor = view.floor.max(floor);
+                    view.buckets.extend(buckets);
+                    "ok"
+                }
+                Err(status) => {
+                    let Indexer { name, address, .. } = &peer.indexer;
+                    let name = format!("indexer {name} ({address})");
+                    view.missing.push(MissingIndexer { name, reason: connection::reason(&status) });
+                    "error"
+                }
+            };
+            counter!(names::PEERS_VIEWS, "outcome" => outcome).increment(1);
+        }
+        // A bucket that has moved to another indexer meanwhile is there twice.
+        let mut seen = HashSet::with_capacity(view.buckets.len());
+        view.buckets.retain(|bucket| seen.insert(bucket.id));
+        self.evict();
+        view
+    }
+
+    fn is_remote(&self) -> bool {
+        !self.shared.indexers.borrow().is_empty()
+    }
+}
+
+/// The memory that one view may take.
+struct Room {
+    most: usize,
+    used: AtomicUsize,
+}
+
+impl Room {
+    fn take(&self, bytes: usize) -> Result<(), Status> {
+        if self.used.fetch_add(bytes, Relaxed) + bytes <= self.most {
+            return Ok(());
+        }
+        let most = self.most >> 20;
+        Err(Status::resource_exhausted(format!(
+            "the hot rows of the search take more than max_peer_rows_mb = {most}; choose a shorter time range"
+        )))
+    }
+}
+
+type View = (u64, Vec<HotBucket>);
+
+impl Peer {
+    pub(crate) async fn read(
+        &self,
+        path: &str,
+        range: std::ops::Range<u64>,
+        deadlines: Deadlines,
+    ) -> Result<bytes::Bytes, Status> {
+        connection::read(self.channel()?, path, range, deadlines).await
+    }
+
+    fn channel(&self) -> Result<Channel, Status> {
+        self.channel.clone().map_err(Status::invalid_argument)
+    }
+
+    async fn view(
+        &self,
+        wanted: (&[IndexName], &TimeRange),
+        mut deadlines: Deadlines,
+        room: &Room,
+    ) -> Result<View, Status> {
+        if self.is_suspect.load(Relaxed) {
+            deadlines.first = deadlines.first.min(SUSPECT);
+        }
+        let mut attempts = 0;
+        let answer = loop {
+            attempts += 1;
+            match self.ask(wanted, deadlines, room).await {
+                Ok(None) if attempts < ATTEMPTS => {}
+                Ok(None) => break Err(Status::aborted("its rows do not stay in memory here")),
+                Ok(Some(view)) => break Ok(view),
+                Err(status) => break Err(status),
+            }
+        };
+        let timed_out =
+            matches!(&answer, Err(status) if status.code() == tonic::Code::DeadlineExceeded);
+        self.is_suspect.store(timed_out, Relaxed);
+        answer
+    }
+
+    /// Asks once. `None`: rows that were here when it was asked have been evicted since.
+    async fn ask(
+        &self,
+        wanted: (&[IndexName], &TimeRange),
+        deadlines: Deadlines,
+        room: &Room,
+    ) -> Result<Option<View>, Status> {
+        let known = self.held.lock().known();
+        let known = known.into_iter().map(|(id, rows)| Known { id: bytes_of(id), rows }).collect();
+        let mut answer = connection::open(self.channel()?, wanted, known, deadlines).await?;
+        let Some(list) = answer.next().await? else {
+            return Err(Status::data_loss("the answer is empty"));
+        };
+        let OpenResponse { floor, buckets, gone, .. } = list;
+        let mut buckets: Vec<_> = buckets.into_iter().map(hot_bucket).collect::<Result<_, _>>()?;
+        {
+            let mut held = self.held.lock();
+            for id in &gone {
+                held.remove(id_of(id)?);
+            }
+            let now = Instant::now();
+            for bucket in buckets.iter().filter(|bucket| bucket.stored.is_none()) {
+                room.take(held.bytes_of(bucket.id))?;
+                held.first(bucket.id, 1, now);
+            }
+        }
+        let mut new: HashMap<BucketId, usize> = HashMap::new();
+        while let Some(part) = answer.next().await? {
+            let Some(part) = part.rows else { continue };
+            let damaged = |error: arrow::error::ArrowError| Status::data_loss(error.to_string());
+            counter!(names::PEERS_RECEIVED_BYTES).increment(part.batch.len() as u64);
+            let batch = rows::decode(&part.batch).map_err(damaged)?;
+            room.take(batch.get_array_memory_size())?;
+            let id = id_of(&part.id)?;
+            *new.entry(id).or_default() += batch.num_rows();
+            // Rows before these have been evicted: they are asked for again.
+            if self.held.lock().add(id, part.first, &batch, Instant::now()).is_err() {
+                return Ok(None);
+            }
+        }
+        let (mut held, now) = (self.held.lock(), Instant::now());
+        let mut stored = HashMap::new();
+        for bucket in &mut buckets {
+            match &bucket.stored {
+                Some(entry) => {
+                    stored.insert(entry.path.clone(), Arc::clone(entry));
+                }
+                None => match held.first(bucket.id, bucket.rows, now) {
+                    Some(batches) => bucket.batches = batches,
+                    None => return Ok(None),
+                },
+            }
+        }
+        drop(held);
+        self.remember(stored);
+        Ok(Some((floor, buckets)))
+    }
+
+    /// Searches that run still read those that were listed before.
+    fn remember(&self, stored: HashMap<String, Arc<BucketEntry>>) {
+        const REMEMBERED: usize = 4_096;
+        let mut known = self.stored.lock();
+        if known.len() > REMEMBERED {
+            known.clear();
+        }
+        known.extend(stored);
+    }
+}
+
+fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
+    let unreadable = |what: &str, error: &dyn fmt::Display| {
+        Status::data_loss(format!("its {what} is unreadable: {error}"))
+    };
+    let stored = bucket.stored.map(|json| serde_json::from_slice::<BucketEntry>(&json));
+    let stored = stored.transpose().map_err(|error| unreadable("list of buckets", &error))?;
+    Ok(HotBucket {
+        id: id_of(&bucket.id)?,
+        index: IndexName::new(&bucket.index).map_err(|error| unreadable("index name", &error))?,
+        first_time: EventTime(bucket.first_time),
+        last_time: EventTime(bucket.last_time),
+        rows: bucket.rows,
+        raw_bytes: bucket.raw_bytes,
+        batches: Vec::new(),
+        stored: stored.map(Arc::new),
+    })
+}

@@ -1,0 +1,43 @@
+//! Hot buckets between processes: an indexer shows its own, a search head sees those of all indexers.
+//!
+//! ```text
+//! indexer:      hot rows, spool  -> HotService --.
+//!                                                 | gRPC, karst.hot.v1 (schemas/proto/hot.proto)
+//! search head:  search <- Directory <- held rows -'
+//! ```
+//!
+//! A search head keeps the rows that it was sent, in so much memory (`max_peer_rows_mb`), and asks for those
+//! behind them: a search over rows that were searched before moves nothing but a list. Rows never change, and
+//! they leave with their bucket.
+//!
+//! Guarantees: a view has each bucket once, with all rows that its indexer had acknowledged when it was asked; a
+//! bucket that had left is in the catalog as of [`floor`](bucket::HotView::floor). What cannot be had is
+//! [missing](bucket::HotView::missing), with the reason.
+//!
+//! It leaves to others: connections and who may connect (whoever gives the channels and serves the service),
+//! and which indexers there are ([`Indexer`]).
+
+mod connection;
+mod directory;
+mod held;
+mod objects;
+mod rows;
+mod service;
+mod settings;
+
+pub use connection::Connect;
+pub use directory::{Directory, Indexer};
+pub use service::{HotParts, HotService};
+pub use settings::Settings;
+
+/// The declarations of settings.
+pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];
+
+/// The service and its methods.
+pub(crate) const SERVICE: &str = "karst.hot.v1.Hot";
+pub(crate) const OPEN: &str = "/karst.hot.v1.Hot/Open";
+pub(crate) const READ: &str = "/karst.hot.v1.Hot/Read";
+/// Longest message: the longest event fits.
+pub(crate) const MAX_MESSAGE: usize = 256 << 20;
+/// Longer answers are sent in parts, as far as events allow.
+pub(crate) const PART: usize = 2 << 20;

@@ -1,0 +1,228 @@
+//! An indexer that is only its hot buckets, behind a real port.
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{
+    ArrayRef, AsArray, DictionaryArray, RecordBatch, StringArray, StringViewArray,
+    TimestampMicrosecondArray,
+};
+use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
+use bucket::{HotBucket, HotBuckets, hot_schema};
+use catalog::Catalog;
+use karst_peers::{Connect, Directory, HotParts, HotService, Indexer, Settings};
+use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, TimeRange};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use parking_lot::Mutex;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tonic::transport::Endpoint;
+use tonic::transport::server::TcpIncoming;
+
+pub(crate) fn main_index() -> IndexName {
+    IndexName::new("main").unwrap()
+}
+
+/// Rows of event numbers: the number is time, arrival and text.
+pub(crate) fn rows(numbers: std::ops::Range<i64>) -> RecordBatch {
+    let count = numbers.clone().count();
+    let times = || -> ArrayRef {
+        let times = TimestampMicrosecondArray::from_iter_values(numbers.clone());
+        Arc::new(times.with_timezone("UTC"))
+    };
+    let name = |name: &'static str| -> ArrayRef {
+        Arc::new(std::iter::repeat_n(name, count).collect::<DictionaryArray<Int32Type>>())
+    };
+    let texts = numbers.clone().map(|number| format!("event {number} {}", "of many".repeat(20)));
+    let columns: Vec<ArrayRef> = vec![
+        times(),
+        times(),
+        Arc::new(StringViewArray::from_iter_values(texts)),
+        name("host"),
+        name("source"),
+        name("sourcetype"),
+        Arc::new(StringArray::from(vec![None::<&str>; count])),
+    ];
+    RecordBatch::try_new(hot_schema(), columns).unwrap()
+}
+
+/// The event numbers of rows, each with its text.
+pub(crate) fn numbers(batch: &RecordBatch) -> Vec<i64> {
+    let times = batch.column(0).as_primitive::<TimestampMicrosecondType>();
+    let texts = batch.column(2).as_string_view();
+    for row in 0..batch.num_rows() {
+        assert!(texts.value(row).starts_with(&format!("event {} ", times.value(row))));
+    }
+    times.values().to_vec()
+}
+
+/// Hot buckets by id.
+#[derive(Debug, Default)]
+pub(crate) struct Hot(pub(crate) Mutex<BTreeMap<BucketId, HotBucket>>);
+
+impl Hot {
+    /// Adds rows to a bucket, as their sender is acknowledged.
+    pub(crate) fn append(&self, id: BucketId, numbers: std::ops::Range<i64>) {
+        let mut buckets = self.0.lock();
+        let bucket = buckets.entry(id).or_insert_with(|| HotBucket {
+            id,
+            index: main_index(),
+            first_time: EventTime(numbers.start),
+            last_time: EventTime(numbers.start),
+            rows: 0,
+            raw_bytes: 0,
+            batches: Vec::new(),
+            stored: None,
+        });
+        bucket.last_time = EventTime(numbers.end - 1);
+        bucket.rows += numbers.clone().count() as u64;
+        bucket.batches.push(rows(numbers));
+    }
+
+    pub(crate) fn remove(&self, id: BucketId) {
+        self.0.lock().remove(&id);
+    }
+}
+
+impl HotBuckets for Hot {
+    fn snapshot(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<HotBucket> {
+        let wanted = |bucket: &&HotBucket| {
+            indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
+        };
+        self.0.lock().values().filter(wanted).cloned().collect()
+    }
+
+    fn in_memory(&self) -> HashSet<BucketId> {
+        let buckets = self.0.lock();
+        buckets.values().filter(|one| one.stored.is_none()).map(|one| one.id).collect()
+    }
+}
+
+/// A bucket of these events in the catalog.
+pub(crate) fn entry(id: BucketId, numbers: std::ops::Range<i64>) -> BucketEntry {
+    let (first, last) = (EventTime(numbers.start), EventTime(numbers.end - 1));
+    BucketEntry {
+        id,
+        path: id.object_path(&main_index(), "19700101"),
+        index: main_index(),
+        size: 1_000,
+        state: BucketState::Warm,
+        summary: Arc::new(BucketSummary {
+            rows: numbers.count() as u64,
+            raw_bytes: 900,
+            first_time: first,
+            last_time: last,
+            first_index_time: first,
+            last_index_time: last,
+            hosts: vec![],
+            sources: vec![],
+            sourcetypes: vec![],
+            fields: vec![],
+            fields_complete: true,
+            rules: vec![],
+        }),
+    }
+}
+
+/// An indexer.
+pub(crate) struct Served {
+    pub(crate) hot: Arc<Hot>,
+    pub(crate) spool: Arc<InMemory>,
+    pub(crate) indexer: Indexer,
+    /// Bytes that it has sent.
+    pub(crate) sent: Arc<AtomicU64>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl Served {
+    pub(crate) async fn start(name: &str, catalog: &Catalog) -> Self {
+        let (hot, spool) = (Arc::new(Hot::default()), Arc::new(InMemory::new()));
+        let service = HotService::new(HotParts {
+            hot: Arc::clone(&hot) as Arc<dyn HotBuckets>,
+            catalog: catalog.clone(),
+            spool: Arc::clone(&spool) as Arc<dyn ObjectStore>,
+        });
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let outside = TcpListener::bind(any).await.unwrap();
+        let inside = TcpListener::bind(any).await.unwrap();
+        let behind = inside.local_addr().unwrap();
+        let indexer = indexer(name, outside.local_addr().unwrap());
+        let serving = tokio::spawn(async move {
+            let server = tonic::transport::Server::builder().add_service(service);
+            server.serve_with_incoming(TcpIncoming::from(inside)).await.unwrap();
+        });
+        let sent = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&sent);
+        let forwarding = tokio::spawn(async move {
+            // They end with the task.
+            let mut connections = JoinSet::new();
+            while let Ok((client, _)) = outside.accept().await {
+                let counter = Arc::clone(&counter);
+                connections.spawn(async move {
+                    let (mut from, mut to) = client.into_split();
+                    let server = TcpStream::connect(behind).await.unwrap();
+                    let (mut answers, mut requests) = server.into_split();
+                    let asking = tokio::io::copy(&mut from, &mut requests);
+                    let answering = async {
+                        let mut part = vec![0; 64 << 10];
+                        loop {
+                            let read = tokio::io::AsyncReadExt::read(&mut answers, &mut part);
+                            let length = read.await.unwrap_or(0);
+                            counter.fetch_add(length as u64, Ordering::SeqCst);
+                            if length == 0 || to.write_all(&part[..length]).await.is_err() {
+                                break;
+                            }
+                        }
+                    };
+                    tokio::select! { _ = asking => {}, () = answering => {} }
+                });
+            }
+        });
+        Self { hot, spool, indexer, sent, tasks: [serving, forwarding] }
+    }
+
+    /// Ends as by a kill.
+    pub(crate) async fn stop(self) -> Indexer {
+        for task in self.tasks {
+            task.abort();
+            let _ = task.await;
+        }
+        self.indexer
+    }
+}
+
+pub(crate) fn indexer(name: &str, address: SocketAddr) -> Indexer {
+    Indexer { id: name.to_owned(), name: name.to_owned(), address: format!("http://{address}") }
+}
+
+pub(crate) fn settings() -> Settings {
+    let layers = conf::Layers::builtin();
+    Settings::read(&layers).unwrap()
+}
+
+/// A directory of these indexers.
+pub(crate) fn directory(
+    indexers: Vec<Indexer>,
+    settings: Settings,
+) -> (Directory, watch::Sender<Arc<[Indexer]>>) {
+    let (sender, receiver) = watch::channel(indexers.into());
+    let connect: Connect = Arc::new(|address: &str| {
+        let endpoint = Endpoint::from_shared(address.to_owned());
+        Ok(endpoint.map_err(|error| error.to_string())?.connect_lazy())
+    });
+    (Directory::new(None, receiver, connect, settings), sender)
+}
+
+pub(crate) async fn catalog() -> Catalog {
+    let (store, settings) = (Arc::new(InMemory::new()), catalog::Settings::default());
+    Catalog::open(store, "catalog", settings, Arc::new(runtime::SystemClock)).await.unwrap()
+}
+
+pub(crate) fn id(number: u128) -> BucketId {
+    BucketId(uuid::Uuid::from_u128(number))
+}

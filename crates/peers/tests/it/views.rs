@@ -1,0 +1,187 @@
+//! What a view has, what it costs, and what it says when an indexer does not answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bucket::{HotDirectory, HotView};
+use bytes::Bytes;
+use karst_peers::{Indexer, Settings};
+use model::{EventTime, TimeRange};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use tokio::net::TcpListener;
+
+use crate::support::{
+    Served, catalog, directory, entry, id, indexer, main_index, numbers, settings,
+};
+
+/// All event numbers of a view, sorted.
+fn events(view: &HotView) -> Vec<i64> {
+    let batches = view.buckets.iter().flat_map(|bucket| &bucket.batches);
+    let mut all: Vec<i64> = batches.flat_map(numbers).collect();
+    all.sort_unstable();
+    all
+}
+
+async fn all(directory: &karst_peers::Directory) -> HotView {
+    directory.view(&[main_index()], &TimeRange::ALL).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_has_the_rows_of_all_indexers_and_later_views_cost_only_the_new_ones() {
+    let catalog = catalog().await;
+    let served = [Served::start("one", &catalog).await, Served::start("two", &catalog).await];
+    let known = served.iter().map(|served| served.indexer.clone()).collect();
+    let (directory, _indexers) = directory(known, settings());
+    let sent = || served.iter().map(|served| served.sent.load(Ordering::SeqCst)).sum::<u64>();
+    served[0].hot.append(id(1), 0..10_000);
+    served[1].hot.append(id(2), 10_000..20_000);
+    let view = all(&directory).await;
+    assert_eq!(events(&view), (0..20_000).collect::<Vec<_>>());
+    assert!(view.missing.is_empty() && directory.is_remote());
+    let first = sent();
+    served[1].hot.append(id(2), 20_000..20_010);
+    let view = all(&directory).await;
+    assert_eq!(events(&view), (0..20_010).collect::<Vec<_>>());
+    assert!((sent() - first) * 10 < first, "{first} bytes first, then {}", sent() - first);
+
+    let range = TimeRange { earliest: EventTime(19_000), latest: EventTime(30_000) };
+    let some = directory.view(&[main_index()], &range).await;
+    assert_eq!(events(&some).first(), Some(&10_000), "whole buckets that overlap");
+    let other = model::IndexName::new("other").unwrap();
+    assert!(directory.view(&[other], &TimeRange::ALL).await.buckets.is_empty());
+    // A bucket that has left is not shown, and not kept.
+    served[0].hot.remove(id(1));
+    assert_eq!(events(&all(&directory).await), (10_000..20_010).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_do_not_fit_are_missing_and_the_setting_is_named() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    let small = Settings { held_bytes: 2 << 20, ..settings() };
+    let (directory, _indexers) = directory(vec![served.indexer.clone()], small);
+    // Each fits, together they do not.
+    served.hot.append(id(1), 0..5_000);
+    served.hot.append(id(2), 5_000..10_000);
+    for (first, last) in [(0, 5_000), (5_000, 10_000), (0, 5_000)] {
+        let range = TimeRange { earliest: EventTime(first), latest: EventTime(last) };
+        let view = directory.view(&[main_index()], &range).await;
+        assert_eq!(view.missing, []);
+        assert_eq!(events(&view), (first..last).collect::<Vec<_>>());
+    }
+    let view = all(&directory).await;
+    assert!(view.missing[0].reason.contains("max_peer_rows_mb = 2"), "{:?}", view.missing);
+    assert!(view.missing[0].name.contains("indexer one (http://127.0.0.1:"), "{:?}", view.missing);
+    assert!(view.buckets.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_indexer_that_does_not_answer_is_missing_until_it_does() {
+    let catalog = catalog().await;
+    let served = [Served::start("one", &catalog).await, Served::start("two", &catalog).await];
+    let silent = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let silent = indexer("silent", silent.local_addr().map(|address| (address, silent)).unwrap().0);
+    served[0].hot.append(id(1), 0..10);
+    served[1].hot.append(id(2), 10..20);
+    let quick = Settings { first_answer: Duration::from_secs(1), ..settings() };
+    let known = served.iter().map(|served| served.indexer.clone());
+    let known: Vec<Indexer> = known.chain([silent.clone()]).collect();
+    let (directory, indexers) = directory(known.clone(), quick);
+    let view = all(&directory).await;
+    assert_eq!(events(&view), (0..20).collect::<Vec<_>>(), "the others are there");
+    assert_eq!(view.missing.len(), 1);
+    assert!(view.missing[0].name.contains("silent"), "{:?}", view.missing);
+
+    let [one, two] = served;
+    two.stop().await;
+    let view = all(&directory).await;
+    assert_eq!(events(&view), (0..10).collect::<Vec<_>>());
+    let names: Vec<_> = view.missing.iter().map(|missing| missing.name.as_str()).collect();
+    assert!(names.len() == 2 && names[0].contains("two"), "{names:?}");
+    assert!(view.missing.iter().all(|missing| !missing.reason.is_empty()));
+
+    // It comes back elsewhere, with what it had.
+    let two = Served::start("two", &catalog).await;
+    two.hot.append(id(2), 10..25);
+    indexers.send_replace([one.indexer.clone(), two.indexer.clone()].into());
+    let view = all(&directory).await;
+    assert_eq!((events(&view), view.missing), ((0..25).collect::<Vec<_>>(), vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_hangs_makes_the_first_search_slow_and_not_the_next() {
+    let silent = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    // Connections are made and never answered.
+    let silent_indexer = indexer("silent", silent.local_addr().unwrap());
+    let patient = Settings { first_answer: Duration::from_secs(5), ..settings() };
+    let (directory, _indexers) = directory(vec![silent_indexer], patient);
+    let begin = Instant::now();
+    assert!(all(&directory).await.missing[0].reason.contains("no answer within 5000 ms"));
+    let first = begin.elapsed();
+    let begin = Instant::now();
+    assert_eq!(all(&directory).await.missing.len(), 1);
+    assert!(begin.elapsed() < first / 2, "{:?}, first {first:?}", begin.elapsed());
+    drop(silent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_servers_and_other_addresses_are_missing() {
+    let garbage = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let address = garbage.local_addr().unwrap();
+    let answering = tokio::spawn(async move {
+        while let Ok((mut client, _)) = garbage.accept().await {
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut client, b"220 mail.example ESMTP\r\n")
+                .await;
+        }
+    });
+    let wrong = Indexer { address: "not an address".to_owned(), ..indexer("wrong", address) };
+    let (directory, _indexers) = directory(vec![indexer("mail", address), wrong], settings());
+    let view = all(&directory).await;
+    assert_eq!(view.missing.len(), 2, "{view:?}");
+    assert!(view.missing.iter().all(|missing| !missing.reason.is_empty()));
+    answering.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_waits_for_its_upload_is_read_from_its_indexer_until_it_is_uploaded() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    let (directory, _indexers) = directory(vec![served.indexer.clone()], settings());
+    let inner = Arc::new(InMemory::new());
+    let store = directory.readable(Arc::clone(&inner) as Arc<dyn ObjectStore>);
+    served.hot.append(id(1), 0..10);
+    assert_eq!(events(&all(&directory).await).len(), 10);
+    let content: Bytes = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let stored = model::BucketEntry { size: content.len() as u64, ..entry(id(1), 0..10) };
+    let path = Path::from(stored.path.clone());
+    served.spool.put(&path, content.clone().into()).await.unwrap();
+    {
+        let mut buckets = served.hot.0.lock();
+        let bucket = buckets.get_mut(&id(1)).unwrap();
+        bucket.batches.clear();
+        bucket.stored = Some(Arc::new(stored.clone()));
+    }
+    let view = all(&directory).await;
+    assert_eq!(view.buckets[0].stored.as_deref(), Some(&stored));
+    let ranges = [0..1, 4_999_999..5_000_000, 10..4_000_000];
+    for _ in 0..2 {
+        let read = store.get_ranges(&path, &ranges).await.unwrap();
+        for (range, data) in ranges.iter().zip(read) {
+            assert_eq!(data, content[range.start as usize..range.end as usize]);
+        }
+        let suffix = GetOptions { range: Some(GetRange::Suffix(8)), ..GetOptions::default() };
+        let tail = store.get_opts(&path, suffix).await.unwrap().bytes().await.unwrap();
+        assert_eq!(tail, content[content.len() - 8..]);
+        assert_eq!(store.head(&path).await.unwrap().size, content.len() as u64);
+        // Then it is uploaded, and leaves the spool.
+        inner.put(&path, content.clone().into()).await.unwrap();
+        let _ = served.spool.delete(&path).await;
+    }
+    let other = Path::from("buckets/other");
+    inner.put(&other, Bytes::from_static(b"x").into()).await.unwrap();
+    assert_eq!(store.get(&other).await.unwrap().bytes().await.unwrap(), "x");
+}

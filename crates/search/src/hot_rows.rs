@@ -1,0 +1,107 @@
+//! The hot buckets of all indexers as one job sees them.
+//!
+//! Guarantees that a search which looks into the catalog after [`HotRows::of`] meets each event once: a bucket
+//! that had left its indexer before is in that snapshot, and one that has not is in the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucket::{HotBucket, HotDirectory, HotView, MissingIndexer};
+use catalog::Catalog;
+use model::{IndexName, TimeRange};
+use parking_lot::Mutex;
+use tokio::time::{Instant, timeout};
+
+use crate::report::ScanReport;
+
+/// How long the scans of a job share what other processes have answered. Much less than the age at which
+/// buckets are merged (`mergeMinAge`): a hot bucket of an old view could be part of another one by then.
+const SHARED: Duration = Duration::from_secs(1);
+/// How long a search waits until the catalog of this process has what an indexer has committed.
+const LAG: Duration = Duration::from_secs(5);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct HotRows {
+    directory: Arc<dyn HotDirectory>,
+    catalog: Catalog,
+    report: Arc<ScanReport>,
+    shared: Mutex<Option<Shared>>,
+}
+
+#[derive(Debug, Clone)]
+struct Shared {
+    at: Instant,
+    indexes: Vec<IndexName>,
+    range: TimeRange,
+    view: HotView,
+}
+
+impl Shared {
+    fn covers(&self, indexes: &[IndexName], range: &TimeRange) -> bool {
+        self.at.elapsed() < SHARED
+            && self.range.earliest <= range.earliest
+            && range.latest <= self.range.latest
+            && indexes.iter().all(|index| self.indexes.contains(index))
+    }
+
+    fn part(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
+        let wanted = |bucket: &&HotBucket| {
+            indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
+        };
+        let buckets = self.view.buckets.iter().filter(wanted).cloned().collect();
+        HotView { buckets, ..self.view.clone() }
+    }
+}
+
+impl HotRows {
+    /// For a job with this report.
+    pub(crate) fn new(
+        directory: Arc<dyn HotDirectory>,
+        catalog: Catalog,
+        report: Arc<ScanReport>,
+    ) -> Self {
+        Self { directory, catalog, report, shared: Mutex::default() }
+    }
+
+    /// The hot buckets of the indexes that may have events in the range, and the indexers that did not
+    /// answer, which the report notes too.
+    pub(crate) async fn of(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> (Vec<HotBucket>, Vec<MissingIndexer>) {
+        if !self.directory.is_remote() {
+            return (self.directory.view(indexes, range).await.buckets, Vec::new());
+        }
+        let shared = self.shared.lock().clone();
+        if let Some(shared) = shared.filter(|shared| shared.covers(indexes, range)) {
+            let view = shared.part(indexes, range);
+            return (view.buckets, view.missing);
+        }
+        let at = Instant::now();
+        let mut view = self.directory.view(indexes, range).await;
+        view.missing.extend(self.lag(view.floor).await);
+        view.missing.iter().for_each(|missing| self.report.miss(missing));
+        let (indexes, range) = (indexes.to_vec(), *range);
+        *self.shared.lock() = Some(Shared { at, indexes, range, view: view.clone() });
+        (view.buckets, view.missing)
+    }
+
+    /// Waits until the catalog has the write. Without it, buckets that have left their indexer are missing.
+    async fn lag(&self, floor: u64) -> Option<MissingIndexer> {
+        let mut snapshots = self.catalog.subscribe();
+        let reached = snapshots.wait_for(|snapshot| snapshot.number() >= floor);
+        match timeout(LAG, reached).await {
+            Ok(Ok(_)) => None,
+            // The sender is in the catalog.
+            Ok(Err(_)) | Err(_) => Some(MissingIndexer {
+                name: "the catalog of this process".to_owned(),
+                reason: format!(
+                    "it lags behind: it has the writes up to {}, an indexer those up to {floor}",
+                    self.catalog.snapshot().number()
+                ),
+            }),
+        }
+    }
+}
