@@ -54,7 +54,7 @@ pub use login::{Attempt, Entered, Refusal};
 pub use passwords::Checked;
 pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like, role_name_fault};
-pub use secrets::{Secret, Secrets};
+pub use secrets::{Secret, Secrets, derived_key};
 pub use server_settings::ServerSettings;
 pub use sessions::{AtProvider, ExpiredSession, SessionInfo, SessionSettings};
 pub use settings::time_span;

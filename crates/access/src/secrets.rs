@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use catalog::Catalog;
 use parking_lot::RwLock;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
@@ -142,6 +143,16 @@ impl Secrets {
 fn random(bytes: &mut [u8]) -> Result<(), Error> {
     let filled = SystemRandom::new().fill(bytes);
     filled.map_err(|_| Error::Internal("the system has no random numbers".to_owned()))
+}
+
+/// A key for one purpose, derived from a secret that several processes have.
+#[must_use]
+pub fn derived_key(secret: &[u8], purpose: &str) -> [u8; Secrets::KEY_BYTES] {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    let tag = hmac::sign(&key, format!("karst {purpose} key").as_bytes());
+    let mut derived = [0; Secrets::KEY_BYTES];
+    derived.copy_from_slice(tag.as_ref());
+    derived
 }
 
 fn sealing(key: &[u8; Secrets::KEY_BYTES]) -> Result<LessSafeKey, Error> {

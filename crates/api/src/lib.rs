@@ -74,6 +74,8 @@ pub struct ApiState {
     pub search: SearchService,
     /// Events in.
     pub ingest: Arc<Ingest>,
+    /// The other processes of the cluster, if this one is part of one.
+    pub directory: Option<peers::Directory>,
     /// Who may ask.
     pub accounts: Arc<Accounts>,
     /// What they may do.

@@ -4,6 +4,7 @@ mod api_tokens;
 mod apps;
 mod auth;
 mod buckets;
+mod cluster;
 mod complete;
 pub(crate) mod console;
 mod data_indexes;
@@ -79,6 +80,7 @@ routes! {
         api_tokens,
         apps,
         buckets,
+        cluster,
         complete,
         data_indexes,
         data_inputs,

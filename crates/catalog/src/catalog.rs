@@ -11,6 +11,7 @@ use serde_json::Value;
 use slatedb::Db;
 use slatedb::config::{ScanOptions, SstBlockSize};
 use tokio::sync::watch;
+use transport::Transport;
 
 use crate::adapter::{Adapter, LastFailure};
 use crate::codec::{self, Entry, Shared};
@@ -88,18 +89,20 @@ impl Catalog {
     }
 
     /// Follows the process that has the catalog open and serves it ([`service`](Self::service)), at one of
-    /// several addresses (`http://<host>:<port>`). Returns once it has the leader's state. Changes are made by
+    /// several addresses (`<host>:<port>`). Returns once it has the leader's state. Changes are made by
     /// the leader; reading needs no request, except summaries.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an address that is none, [`Error::Unreachable`] if no leader answers in time.
+    /// [`Error::Invalid`] for an address that is none, [`Error::Unreachable`] if no leader answers in time,
+    /// [`Error::Refused`] if one of the processes belongs to another cluster, or has another secret or version.
     pub async fn follow(
         addresses: &[String],
+        transport: &Transport,
         settings: Settings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         settings.validate()?;
-        let follower = Box::pin(Follower::start(addresses, settings, clock)).await?;
+        let follower = Box::pin(Follower::start((addresses, transport), settings, clock)).await?;
         Ok(Self { role: Role::Follower(Arc::new(follower)) })
     }
 
@@ -155,6 +158,12 @@ impl Catalog {
                 follower.summaries.of(ids, Source::Leader(&follower.leader)).await
             }
         }
+    }
+
+    /// Whether another process has the catalog open, and this one follows it.
+    #[must_use]
+    pub fn follows(&self) -> bool {
+        matches!(self.role, Role::Follower(_))
     }
 
     /// Waits until this catalog is fenced by another process. A follower never is.

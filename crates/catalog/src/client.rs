@@ -16,19 +16,15 @@ use protocol::catalog::{
 };
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
+use transport::Transport;
 
 use crate::codec::{Entry, Shared};
 use crate::error::{Result, chain};
 use crate::wire::{self, COMMIT, FOLLOW, MAX_IDS, MAX_MESSAGE, SUMMARIES};
 use crate::{Error, Settings};
-
-/// How long a connection may take, and how often a silent one is probed. Half as long again without an answer
-/// and it is given up.
-const CONNECT: Duration = Duration::from_secs(5);
-const PROBE: Duration = Duration::from_secs(10);
 
 /// A process that may lead.
 struct Peer {
@@ -54,7 +50,11 @@ impl std::fmt::Debug for Leader {
 
 impl Leader {
     /// Connects when the first request is made.
-    pub(crate) fn new(addresses: &[String], settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(
+        addresses: &[String],
+        transport: &Transport,
+        settings: &Settings,
+    ) -> Result<Self> {
         let refused = |address: &str, reason: String| Error::Invalid {
             path: String::new(),
             what: format!("the address {address:?} of a leader"),
@@ -62,14 +62,8 @@ impl Leader {
         };
         let mut peers = Vec::with_capacity(addresses.len());
         for address in addresses {
-            let endpoint = Endpoint::from_shared(address.clone());
-            let endpoint = endpoint.map_err(|error| refused(address, chain(&error)))?;
-            let channel = endpoint
-                .connect_timeout(CONNECT)
-                .http2_keep_alive_interval(PROBE)
-                .keep_alive_timeout(PROBE / 2)
-                .keep_alive_while_idle(true)
-                .connect_lazy();
+            let channel = transport.channel(address);
+            let channel = channel.map_err(|error| refused(address, chain(&error)))?;
             peers.push(Peer { address: address.clone(), channel });
         }
         if peers.is_empty() {
@@ -241,7 +235,11 @@ async fn ready(channel: Channel) -> std::result::Result<Grpc<Channel>, Status> {
         .max_encoding_message_size(MAX_MESSAGE);
     match grpc.ready().await {
         Ok(()) => Ok(grpc),
-        Err(error) => Err(Status::unavailable(chain(&error))),
+        Err(error) => {
+            let mut status = Status::unavailable(chain(&error));
+            status.set_source(Arc::new(error));
+            Err(status)
+        }
     }
 }
 

@@ -70,6 +70,12 @@ pub enum Error {
         /// The last failure.
         reason: String,
     },
+    /// The process at an address and this one do not belong together.
+    #[error("the catalog cannot be followed: {reason}")]
+    Refused {
+        /// The address, why, and what helps.
+        reason: String,
+    },
     /// The store ignores conditional puts, so two writers could overwrite each other's changes.
     #[error(
         "the object store of catalog \"{path}\" ignores If-Match on PUT; use S3, a current MinIO \
@@ -189,9 +195,10 @@ impl Error {
             | Self::Store { .. }
             | Self::Slow { .. }
             | Self::Unreachable { .. } => ErrorKind::Unavailable,
-            Self::NoConditions { .. } | Self::Invalid { .. } | Self::Version { .. } => {
-                ErrorKind::Invalid
-            }
+            Self::Refused { .. }
+            | Self::NoConditions { .. }
+            | Self::Invalid { .. }
+            | Self::Version { .. } => ErrorKind::Invalid,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
         }
     }

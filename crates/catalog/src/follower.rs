@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use protocol::catalog::{CommitRequest, FollowRequest, FollowResponse};
 use runtime::{Clock, Shutdown};
 use tokio::sync::watch;
+use transport::Transport;
 
 use crate::client::{Leader, jittered};
 use crate::codec::{self, Damage, Deleted, Entry, Shared};
@@ -44,11 +45,11 @@ impl Drop for Follower {
 impl Follower {
     /// Follows; returns once it has a state.
     pub(crate) async fn start(
-        addresses: &[String],
+        (addresses, transport): (&[String], &Transport),
         settings: Settings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let leader = Arc::new(Leader::new(addresses, &settings)?);
+        let leader = Arc::new(Leader::new(addresses, transport, &settings)?);
         let view = Arc::new(watch::channel(Arc::new(Snapshot::default())).0);
         let summaries = Arc::new(Summaries::new(settings.summary_bytes));
         let shutdown = Shutdown::new();
@@ -61,20 +62,31 @@ impl Follower {
             shutdown: shutdown.clone(),
         };
         let (has_state, mut ready) = watch::channel(false);
+        let (refused, mut refusal) = watch::channel(None);
         let task = Task {
             leader,
             view,
             summaries,
             clock,
             has_state,
+            refused,
             failure: Arc::clone(&failure),
             is_lost: false,
             state: State::default(),
         };
         shutdown.spawn(task.run(shutdown.clone()));
         let deadline = follower.leader.deadline();
-        let waiting = ready.wait_for(|ready| *ready);
-        if tokio::time::timeout(deadline, waiting).await.is_err() {
+        let waiting = async {
+            tokio::select! {
+                _ = ready.wait_for(|ready| *ready) => None,
+                refused = refusal.wait_for(Option::is_some) => refused.ok()?.clone(),
+            }
+        };
+        let waited = tokio::time::timeout(deadline, waiting).await;
+        if let Ok(Some(reason)) = waited {
+            return Err(Error::Refused { reason });
+        }
+        if waited.is_err() {
             let reason = failure.lock().clone();
             let (leader, seconds) = (follower.leader.addresses(), deadline.as_secs());
             return Err(Error::Unreachable { leader, seconds, reason });
@@ -126,6 +138,8 @@ struct Task {
     summaries: Arc<Summaries>,
     clock: Arc<dyn Clock>,
     has_state: watch::Sender<bool>,
+    /// Why a process that was asked and this one do not belong together.
+    refused: watch::Sender<Option<String>>,
     /// Why it does not follow.
     failure: Arc<Mutex<String>>,
     /// Whether the log says that the leader is lost.
@@ -168,7 +182,12 @@ impl Task {
         let request = FollowRequest { number, kinds: bytes::Bytes::new() };
         let mut responses = match self.leader.follow(request).await {
             Ok(responses) => responses,
-            Err(status) => return chain(&status),
+            Err(status) => {
+                if let Some(reason) = transport::Error::refusal(&status) {
+                    self.refused.send_replace(Some(reason));
+                }
+                return chain(&status);
+            }
         };
         loop {
             match responses.message().await {

@@ -31,8 +31,8 @@
 //!   matches the durable state.
 //!
 //! Between processes, one has the catalog open and serves it ([`Catalog::service`], gRPC), and others follow
-//! it ([`Catalog::follow`]) with the same snapshots, a moment later; their changes are made by the first. No
-//! program uses this yet (docs/decisions/0030).
+//! it ([`Catalog::follow`]) with the same snapshots, a moment later; their changes are made by the first
+//! (docs/decisions/0030).
 //!
 //! Example:
 //! ```no_run

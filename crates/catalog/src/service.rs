@@ -1,6 +1,5 @@
 //! The leader's side of the catalog between processes: the gRPC service `karst.catalog.v1.Catalog`
-//! (`schemas/proto/catalog.proto`). No program starts it yet; connections are neither encrypted nor
-//! authenticated here: whoever adds the service to a server sees to both.
+//! (`schemas/proto/catalog.proto`). Whoever serves it sees to encryption and authentication.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

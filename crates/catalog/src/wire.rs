@@ -239,7 +239,10 @@ fn failure(error: &Error) -> Failure {
             let (first, known) = (found.into(), known.into());
             Failure { what: key, first, known, ..of(FailureKind::Version, &path) }
         }
-        other @ (Error::Held { .. } | Error::NoConditions { .. } | Error::Unreachable { .. }) => {
+        other @ (Error::Held { .. }
+        | Error::NoConditions { .. }
+        | Error::Refused { .. }
+        | Error::Unreachable { .. }) => {
             Failure { reason: other.to_string(), ..of(FailureKind::Unspecified, "") }
         }
     }

@@ -42,7 +42,7 @@ use crate::pipeline::{PipelineSet, Shared};
 use crate::restore;
 use crate::set::{Arrivals, SetId, SetState};
 use crate::{Error, Keep, Settings};
-use catalog::OWN_EPOCH;
+use catalog::{Commit, OWN_EPOCH, Takeover};
 
 /// How long commits that are under way at the end of a drain are waited for.
 const LAST_COMMITS: Duration = Duration::from_secs(5);
@@ -199,7 +199,10 @@ impl Ingest {
             }
         }
         let lifecycle = Lifecycle::new(&parts, &limits, &hot, shutdown.clone());
-        shutdown.spawn(Arc::clone(&lifecycle).run());
+        // One process of a cluster does this: the one that has the catalog.
+        if !parts.catalog.follows() {
+            shutdown.spawn(Arc::clone(&lifecycle).run());
+        }
         ingest.lifecycle = Some(lifecycle);
         shutdown.spawn(delete_orphans(
             parts.store,
@@ -594,27 +597,28 @@ async fn recover(
     to: &Destination,
     channels: &Arc<Channels>,
 ) -> Result<(Vec<RecoveredSet>, Vec<u16>), Error> {
+    let configured = parts.settings.parallel_ingestion_pipelines;
+    let mut numbers: Vec<u16> = (0..configured).collect();
+    let leftovers = leftover_sets(root, configured)?;
+    numbers.extend(&leftovers);
+    // Before anything of a set is read, also its positions: a commit that this indexer has sent before it was
+    // restarted is in the catalog now, or never will be.
+    let mut epochs: HashMap<u16, u64> = HashMap::default();
+    for number in &numbers {
+        let epoch = own(parts, SetId { indexer: parts.indexer, set: *number }).await?;
+        to.hot.own(*number, epoch);
+        epochs.insert(*number, epoch);
+    }
     let mut committed: HashMap<u16, HashMap<StreamRef, JournalPosition>> = HashMap::default();
     for (stream, position) in parts.catalog.positions(parts.indexer).await {
         let set = committed.entry(stream.set).or_default();
         set.insert((stream.index, stream.lane), position);
     }
-    let configured = parts.settings.parallel_ingestion_pipelines;
-    let mut numbers: Vec<u16> = (0..configured).collect();
-    let leftovers = leftover_sets(root, configured)?;
-    numbers.extend(&leftovers);
     let verify = restore::to_verify(parts, &committed);
     let mut highest = HashMap::default();
     let mut recovered = Vec::new();
     for number in numbers {
         let id = SetId { indexer: parts.indexer, set: number };
-        // Before anything of the set is read: its events are the new owner's, and so are its objects.
-        let owned = parts.catalog.snapshot().check_owner(id.indexer, id.set, OWN_EPOCH);
-        owned.map_err(|taken| Error::TakenOver {
-            set: number,
-            by: taken.owner,
-            epoch: taken.epoch,
-        })?;
         let directory = root.join(number.to_string());
         let committed = committed.remove(&number).unwrap_or_default();
         let upto = verify.upto(number);
@@ -636,12 +640,34 @@ async fn recover(
             Ok((Arc::new(state), outcome, stored, last_position))
         });
         let (state, outcome, stored, last) = work.await.unwrap_or(Err(Error::Abandoned))?;
-        restore::commit_positions(parts, id, stored).await?;
+        let epoch = epochs.get(&number).copied().unwrap_or(OWN_EPOCH);
+        restore::commit_positions(parts, (id, epoch), stored).await?;
         highest.insert(number, JournalPosition(last));
         recovered.push((state, outcome));
     }
     verify.note(parts, &highest).await?;
     Ok((recovered, leftovers))
+}
+
+/// The epoch in which this process owns a set. Where the catalog is another process, it is a new one: a commit
+/// of this indexer that is still on its way is refused from then on, so that its events can be replayed.
+///
+/// # Errors
+/// Another indexer owns the set: its events are the new owner's, and so are its objects.
+async fn own(parts: &Parts, id: SetId) -> Result<u64, Error> {
+    let (known, owner) = parts.catalog.snapshot().owner(id.indexer, id.set);
+    if owner != id.indexer {
+        return Err(Error::TakenOver { set: id.set, by: owner, epoch: known });
+    }
+    if !parts.catalog.follows() {
+        return Ok(known);
+    }
+    let epoch = known + 1;
+    let taken = Takeover { indexer: id.indexer, set: id.set, epoch, owner };
+    let commit = Commit { take_over: vec![taken], ..Commit::default() };
+    let taken = parts.catalog.commit(commit).await;
+    taken.map_err(|error| Error::Catalog(Arc::new(error)))?;
+    Ok(epoch)
 }
 
 /// What of the journal is in stored buckets without the catalog knowing.

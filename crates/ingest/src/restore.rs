@@ -108,7 +108,7 @@ fn verify_all() -> (String, String, Value) {
 /// Moves the streams up to where stored buckets have all of them.
 pub(crate) async fn commit_positions(
     parts: &Parts,
-    id: SetId,
+    (id, epoch): (SetId, u64),
     stored: HashMap<StreamRef, JournalPosition>,
 ) -> Result<(), Error> {
     if stored.is_empty() {
@@ -118,7 +118,7 @@ pub(crate) async fn commit_positions(
         stream: id.stream(&index, lane),
         from: None,
         upto,
-        epoch: catalog::OWN_EPOCH,
+        epoch,
     });
     let commit = catalog::Commit { ranges: ranges.collect(), ..catalog::Commit::default() };
     let done = parts.catalog.commit(commit).await;

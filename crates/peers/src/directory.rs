@@ -108,6 +108,21 @@ impl Directory {
         Deadlines { first: first_answer, next: next_part }
     }
 
+    /// Whether each of the other processes answers: the number of the last write of the catalog that it has, or
+    /// why it does not.
+    pub async fn answers(&self) -> Vec<(String, Result<u64, String>)> {
+        let room = Room { most: 0, used: AtomicUsize::new(0) };
+        let (peers, deadlines) = (self.peers(), self.deadlines());
+        let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
+        let asked = peers.iter().map(|peer| peer.view(nothing, deadlines, &room));
+        let answers = join_all(asked).await;
+        let told = answers.into_iter().map(|answer| match answer {
+            Ok((floor, _)) => Ok(floor),
+            Err(status) => Err(connection::reason(&status)),
+        });
+        peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
+    }
+
     /// The indexers there are now.
     fn peers(&self) -> Vec<Arc<Peer>> {
         let indexers = Arc::clone(&self.shared.indexers.borrow());

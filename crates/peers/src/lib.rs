@@ -14,19 +14,20 @@
 //! bucket that had left is in the catalog as of [`floor`](bucket::HotView::floor). What cannot be had is
 //! [missing](bucket::HotView::missing), with the reason.
 //!
-//! It leaves to others: connections and who may connect (whoever gives the channels and serves the service),
-//! and which indexers there are ([`Indexer`]).
+//! It leaves to others: connections and who may connect (whoever gives the channels and serves the service).
 
 mod connection;
 mod directory;
 mod held;
 mod objects;
+mod registration;
 mod rows;
 mod service;
 mod settings;
 
 pub use connection::Connect;
 pub use directory::{Directory, Indexer};
+pub use registration::{Registration, leave};
 pub use service::{HotParts, HotService};
 pub use settings::Settings;
 

@@ -17,6 +17,10 @@ use crate::report::ScanReport;
 /// How long the scans of a job share what other processes have answered. Much less than the age at which
 /// buckets are merged (`mergeMinAge`): a hot bucket of an old view could be part of another one by then.
 const SHARED: Duration = Duration::from_secs(1);
+/// Age of a view above which it is taken again before the catalog is looked at, for the same reason.
+const FRESH: Duration = Duration::from_secs(15);
+/// Views that are taken for one that is fresh.
+const ATTEMPTS: usize = 3;
 /// How long a search waits until the catalog of this process has what an indexer has committed.
 const LAG: Duration = Duration::from_secs(5);
 
@@ -79,9 +83,24 @@ impl HotRows {
             let view = shared.part(indexes, range);
             return (view.buckets, view.missing);
         }
-        let at = Instant::now();
-        let mut view = self.directory.view(indexes, range).await;
-        view.missing.extend(self.lag(view.floor).await);
+        let mut attempts = 1;
+        let (at, view) = loop {
+            let at = Instant::now();
+            let mut view = self.directory.view(indexes, range).await;
+            view.missing.extend(self.lag(view.floor).await);
+            if at.elapsed() < FRESH {
+                break (at, view);
+            }
+            if attempts == ATTEMPTS {
+                view.missing.push(MissingIndexer {
+                    name: "hot buckets".to_owned(),
+                    reason: format!("reading them took longer than {} s", FRESH.as_secs()),
+                });
+                view.buckets.clear();
+                break (at, view);
+            }
+            attempts += 1;
+        };
         view.missing.iter().for_each(|missing| self.report.miss(missing));
         let (indexes, range) = (indexes.to_vec(), *range);
         *self.shared.lock() = Some(Shared { at, indexes, range, view: view.clone() });

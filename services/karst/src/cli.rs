@@ -11,6 +11,7 @@ pub(crate) mod bucket;
 mod cache;
 pub(crate) mod catalog;
 mod client;
+pub(crate) mod cluster;
 pub(crate) mod inspect;
 mod inspection;
 pub(crate) mod list;

@@ -5,6 +5,7 @@
 //! are in `.conf` files.
 
 mod audit;
+mod cluster;
 mod identity;
 mod operate;
 mod spl;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditExportOptions, AuditOptions, AuditVerifyOptions, AuditWhat};
+pub(crate) use cluster::{ClusterInitOptions, ClusterOptions, ClusterWhat};
 pub(crate) use identity::{
     AddUserOptions, CreateTokenOptions, PasswordOptions, TokenOptions, TokenWhat, UserOptions,
     UserWhat,
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     Spl(SplOptions),
     /// Show whether a server runs, its addresses, and what is wrong with it.
     Status(StatusOptions),
+    /// Credentials for a new cluster; the processes of a running one.
+    Cluster(ClusterOptions),
     /// Stop the server on --data-dir, and wait until it has ended.
     Stop(StopOptions),
     /// Log in to a server on another machine; commands with the same --uri use the session.
@@ -121,6 +125,17 @@ pub(crate) struct ServerOptions {
     /// Roles of this process; default: all.
     #[arg(long = "role", env = "KARST_ROLE", value_delimiter = ',')]
     pub(crate) roles: Vec<Role>,
+    /// Serve the other processes of a cluster at this address: the catalog, and hot buckets to searches.
+    /// Required in a cluster; other machines need the credentials of --cluster-dir.
+    #[arg(long, env = "KARST_CLUSTER_ADDRESS")]
+    pub(crate) cluster_address: Option<SocketAddr>,
+    /// Cluster address (HOST:PORT) of the control plane; needed without the role control-plane.
+    #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',')]
+    pub(crate) manager_uri: Vec<String>,
+    /// Directory with the credentials of the cluster, written by karst cluster init. Without it, all
+    /// processes have to run on this machine.
+    #[arg(long, env = "KARST_CLUSTER_DIR")]
+    pub(crate) cluster_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataDir,
     /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix (credentials, region

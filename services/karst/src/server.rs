@@ -5,6 +5,7 @@ mod assemble;
 pub(crate) mod audit;
 mod bodies;
 mod certificate;
+mod cluster;
 mod connections;
 mod console;
 mod conversation;
@@ -25,6 +26,7 @@ mod ownership;
 mod ports;
 mod request_conf;
 mod requests;
+mod roles;
 mod serving;
 mod setup;
 mod store_conf;
@@ -41,11 +43,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use runtime::Shutdown;
+use runtime::{Shutdown, SystemClock};
 use search::SearchThreads;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::assemble::{Ground, Karst};
+use self::cluster::Cluster;
 use self::credentials::InitialPassword;
 use self::gateway::Progress;
 use self::lock::DataLock;
@@ -54,7 +57,7 @@ use self::ports::Ports;
 use self::serving::Serving;
 use self::setup::Setup;
 use self::tls::Certificates;
-use crate::config::{Role, ServerOptions};
+use crate::config::ServerOptions;
 
 /// The declarations of settings that only this program reads.
 pub(crate) const DECLARED: &[&[conf::Setting]] = &[
@@ -94,14 +97,6 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
     runtime::process::make_files_private();
     if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
         eprintln!("karst: cannot begin again with settings of the allocator: {error}");
-    }
-    let roles = [Role::Indexer, Role::SearchHead, Role::ControlPlane];
-    let wanted = &options.roles;
-    if !wanted.is_empty() && !roles.iter().all(|role| wanted.contains(role)) {
-        anyhow::bail!(
-            "a process with some roles only is not supported yet: leave out --role, or name all of \
-             indexer, search-head and control-plane"
-        );
     }
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -144,7 +139,10 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let (setup, inputs) = Setup::read(options)?;
     let http = http_conf::settings(&setup.layers, options)?;
     descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
-    let ports = Ports::bind(options, &inputs).await?;
+    let cluster = Cluster::join(options, &setup.layers, &SystemClock).await?;
+    let roles = cluster.roles;
+    let inputs = if roles.indexer { inputs } else { inputs::own_log(options)? };
+    let ports = Ports::bind(options, roles, &inputs).await?;
     let loggers = logs::install(options)?;
     setup.warn();
     let shutdown = Shutdown::new();
@@ -155,19 +153,28 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let serving = Serving::new(http.clone(), &shutdown);
     let listeners = listen::start(ports.http, tls.as_ref(), &progress, &serving)?;
     let store = assemble::object_store(options, &setup.layers).await?;
-    let ownership = Ownership::take(&store, options, &setup.layers, &lock, &progress).await?;
+    // Only the process that has the catalog open owns it.
+    let ownership = match roles.control_plane {
+        true => Some(Ownership::take(&store, options, &setup.layers, &lock, &progress).await?),
+        false => None,
+    };
     let initial = InitialPassword::below(lock.directory());
     let (initial, progress) = (&initial, &progress);
     let (knowledge, ignored) = (Arc::clone(&setup.knowledge), setup.ignored.clone());
-    let ground = Ground { options, setup, http, store, loggers, initial, progress };
+    let ground = Ground { options, cluster, setup, http, store, loggers, initial, progress };
     let run = async {
-        let karst = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
+        let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
         let intake = shutdown.part();
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
-        listeners.open(options, &karst)?;
+        listeners.open(options, roles, &karst)?;
+        let management = ownership::management(options);
+        let known_as = (karst.state.info.guid.as_str(), management);
+        let shown = (&karst.state.catalog, &karst.ingest);
+        Box::pin(cluster.open(shown, known_as, &shutdown)).await?;
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
-        let starting = inputs::start(options, inputs, ports.inputs, &karst, forwarders, &intake);
+        let starting =
+            inputs::start((options, roles), inputs, ports.inputs, &karst, forwarders, &intake);
         Box::pin(starting).await?;
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
@@ -182,12 +189,14 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         initial.show();
         let state = karst.state.clone();
         shutdown.spawn_blocking(move || app_mistakes::tell(&state, &knowledge, &ignored));
-        let ended = wait_for_end(options, &karst, &ownership, &intake).await;
+        let ended = wait_for_end(options, &karst, ownership.as_ref(), &intake).await;
         stop(karst, &intake, &shutdown, &lock).await;
         ended
     };
     let ended = run.await;
-    ownership.release().await;
+    if let Some(ownership) = ownership {
+        ownership.release().await;
+    }
     ended
 }
 
@@ -195,13 +204,18 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
 async fn wait_for_end(
     options: &ServerOptions,
     karst: &Karst,
-    ownership: &Ownership,
+    ownership: Option<&Ownership>,
     intake: &Shutdown,
 ) -> Result<Ended> {
     let reason = tokio::select! {
         stopped = stop_signal() => return stopped.map(|()| Ended::Stopped),
         () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
-        reason = ownership.ended(karst.catalog()) => reason,
+        reason = async {
+            match ownership {
+                Some(ownership) => ownership.ended(karst.catalog()).await,
+                None => std::future::pending().await,
+            }
+        } => reason,
     };
     // First: what is refused would be logged by every input that goes on.
     intake.stop();
@@ -215,7 +229,12 @@ async fn wait_for_end(
             () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
             () = tokio::time::sleep_until(until) => return Ok(Ended::Fenced(told)),
             // The catalog knows that somebody has taken it, the lease knows who.
-            reason = ownership.lost(), if !told.contains("management") => {
+            reason = async {
+                match ownership {
+                    Some(ownership) => ownership.lost().await,
+                    None => std::future::pending().await,
+                }
+            }, if !told.contains("management") => {
                 tracing::warn!("{reason}");
                 karst.fence(&reason);
                 told = reason;

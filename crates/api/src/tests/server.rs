@@ -264,6 +264,7 @@ async fn state(
     ApiState {
         search,
         ingest,
+        directory: None,
         accounts,
         roles,
         authority,

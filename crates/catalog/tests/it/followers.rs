@@ -9,11 +9,13 @@ use model::{BucketState, IndexerId, StreamId};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use proptest::prelude::*;
+use runtime::Shutdown;
 use serde_json::json;
 use testkit::{FailingStore, Moment, wait_until};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
-use tonic::transport::server::TcpIncoming;
+use tonic::service::Routes;
+use transport::Transport;
 
 use super::support::{at, bucket, discarded, entries, id, indexer, open, records, stream};
 
@@ -30,11 +32,12 @@ impl Server {
         let outside = bound(address.unwrap_or(any)).await;
         let inside = TcpListener::bind(any).await.unwrap();
         let (address, behind) = (outside.local_addr().unwrap(), inside.local_addr().unwrap());
-        let incoming = TcpIncoming::from(inside).with_nodelay(Some(true));
-        let service = catalog.service().unwrap();
+        let routes = Routes::new(catalog.service().unwrap());
+        let shutdown = Shutdown::new();
+        let stop = shutdown.token().drop_guard();
         let serving = tokio::spawn(async move {
-            let server = tonic::transport::Server::builder().add_service(service);
-            server.serve_with_incoming(incoming).await.unwrap();
+            let _stop = stop;
+            plain().serve(inside, routes, &shutdown).await.unwrap();
         });
         let forwarding = tokio::spawn(async move {
             // They end with the task.
@@ -82,8 +85,16 @@ fn quick() -> Settings {
     }
 }
 
+/// Connections within this machine. A test beside much other work may be silent for long.
+fn plain() -> Transport {
+    let patient = Duration::from_secs(60);
+    let layers = conf::Layers::builtin();
+    let settings = transport::Settings::read(&layers).unwrap();
+    Transport::plain(transport::Settings { connect: patient, silence: patient, ..settings })
+}
+
 async fn follow(urls: &[String], settings: Settings) -> Result<Catalog, Error> {
-    Catalog::follow(urls, settings, Arc::new(runtime::SystemClock)).await
+    Catalog::follow(urls, &plain(), settings, Arc::new(runtime::SystemClock)).await
 }
 
 async fn arrived(follower: &Catalog, leader: &Catalog) {

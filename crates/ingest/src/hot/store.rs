@@ -106,6 +106,8 @@ pub(crate) struct RolledBucket {
     body: Mutex<Body>,
     waiting: Mutex<Vec<Waiting>>,
     pub(crate) path: String,
+    /// The epoch in which this process owns the set.
+    epoch: u64,
     pub(crate) rolled_at: std::time::Instant,
 }
 
@@ -120,7 +122,7 @@ impl RolledBucket {
     /// The journal records that its events are in.
     pub(crate) fn journal_range(&self) -> JournalRange {
         let Filling { from, upto, .. } = self.content;
-        JournalRange { stream: self.stream.clone(), from: Some(from), upto, epoch: OWN_EPOCH }
+        JournalRange { stream: self.stream.clone(), from: Some(from), upto, epoch: self.epoch }
     }
 
     fn in_memory(&self) -> bool {
@@ -164,6 +166,8 @@ pub(crate) struct HotStore {
     streams: RwLock<HashMap<StreamId, Stream>>,
     /// Weight of open and rolled buckets in memory.
     raw_bytes: AtomicU64,
+    /// The epochs in which this process owns its sets, as far as they are not the first.
+    epochs: Mutex<HashMap<u16, u64>>,
 }
 
 impl fmt::Debug for HotStore {
@@ -178,7 +182,13 @@ impl HotStore {
             schema: bucket::hot_schema(),
             streams: RwLock::default(),
             raw_bytes: AtomicU64::new(0),
+            epochs: Mutex::default(),
         }
+    }
+
+    /// Buckets of the set that roll from now on are committed in this epoch.
+    pub(crate) fn own(&self, set: u16, epoch: u64) {
+        self.epochs.lock().insert(set, epoch);
     }
 
     /// Adds rows to their stream's open bucket, which is opened if there is none.
@@ -331,10 +341,12 @@ impl HotStore {
         let chunks = std::mem::take(&mut content.chunks);
         let waiting = std::mem::take(&mut content.waiting);
         let day = EventTime(content.last_time).day();
+        let epoch = self.epochs.lock().get(&stream.set).copied().unwrap_or(OWN_EPOCH);
         let rolled = Arc::new(RolledBucket {
             path: content.id.object_path(&stream.index, &day),
             stream: stream.clone(),
             content,
+            epoch,
             body: Mutex::new(Body::Memory(chunks)),
             waiting: Mutex::new(waiting),
             rolled_at: std::time::Instant::now(),

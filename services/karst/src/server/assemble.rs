@@ -12,6 +12,7 @@ use access::{
 use anyhow::{Context, Result};
 use api::{ApiState, Control, ServerInfo};
 use apps::{Apps, Suppressions};
+use bucket::{HotDirectory, LocalHot};
 use cache::CachedStore;
 use catalog::Catalog;
 use conf::Layers;
@@ -24,6 +25,7 @@ use search::{Dependencies, SearchService, SearchThreads};
 use tokio::sync::watch;
 
 use super::audit::{self, Trail};
+use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::gateway::Progress;
@@ -42,6 +44,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Ground<'a> {
     pub(crate) options: &'a ServerOptions,
+    pub(crate) cluster: Cluster,
     pub(crate) setup: Setup,
     pub(crate) http: HttpServer,
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -64,8 +67,8 @@ pub(crate) async fn assemble(
     ground: Ground<'_>,
     threads: SearchThreads,
     shutdown: &Shutdown,
-) -> Result<Karst> {
-    let Ground { options, setup, http, store, loggers, initial, progress } = ground;
+) -> Result<(Karst, Cluster)> {
+    let Ground { options, cluster, setup, http, store, loggers, initial, progress } = ground;
     let Setup { layers, knowledge, authentication, search: mut search_settings, .. } = setup;
     let data = &options.data.data_dir;
     search_settings.spill_directory = Some(spill_directory(data).await?);
@@ -77,17 +80,16 @@ pub(crate) async fn assemble(
     let ingest_settings = ingest_conf::settings(&layers, options)?;
     let cache_settings = store_conf::cache(&layers, options)?;
     let request_memory = request_conf::budget(&layers)?;
-    progress.set("opening the catalog");
     let audit_layers = layers.clone();
-    let catalog = Catalog::open(
-        Arc::clone(&store),
-        "catalog",
-        catalog::Settings::read(&layers)?,
-        Arc::clone(&clock),
-    )
-    .await
-    .context("cannot open the catalog")
-    .map_err(whole::way_out)?;
+    let catalog_settings = catalog::Settings::read(&layers)?;
+    let catalog = if cluster.roles.control_plane {
+        progress.set("opening the catalog");
+        let store = Arc::clone(&store);
+        let opening = Catalog::open(store, "catalog", catalog_settings, Arc::clone(&clock)).await;
+        opening.context("cannot open the catalog").map_err(whole::way_out)?
+    } else {
+        cluster.follow(&catalog_settings, &clock, progress).await?
+    };
     whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
     let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
     let cache = Arc::new(cache.context("cannot open the cache")?);
@@ -125,13 +127,20 @@ pub(crate) async fn assemble(
         directory: options.conf_dir.clone(),
     })
     .context("cannot read what is kept beside the files of apps")?;
+    let directory =
+        cluster.directory(&ingest, &catalog, &indexer.to_string(), &audit_layers, shutdown)?;
+    let hot: Arc<dyn HotDirectory> = match &directory {
+        Some(directory) => Arc::new(directory.clone()),
+        None => Arc::new(LocalHot(ingest.hot())),
+    };
     let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
         Dependencies {
             catalog: catalog.clone(),
-            hot: Arc::new(bucket::LocalHot(ingest.hot())),
+            hot,
             objects: Arc::new(Objects {
                 ingest: Arc::clone(&ingest),
+                directory: directory.clone(),
                 cache: Arc::clone(&cache),
                 store: Arc::clone(&store),
             }),
@@ -162,7 +171,11 @@ pub(crate) async fn assemble(
     let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
     let accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock)).await?;
     accounts.set_session_timeout(timeout);
-    let api_tokens = ApiTokens::load(catalog.clone(), &host_name(), &identity::token_key(data)?)?;
+    let token_key = match cluster.key("tokens") {
+        Some(key) => key,
+        None => identity::token_key(data)?,
+    };
+    let api_tokens = ApiTokens::load(catalog.clone(), &host_name(), &token_key)?;
     let roles = Arc::new(Roles::load(catalog.clone())?);
     let tokens = HecTokens::load(catalog.clone()).await?;
     let is_first = accounts.is_empty();
@@ -174,11 +187,16 @@ pub(crate) async fn assemble(
     let permissions = Arc::new(Permissions::load(catalog.clone(), access)?);
     let authority =
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
+    let secret_key = match cluster.key("secrets") {
+        Some(key) => key,
+        None => identity::secret_key(data)?,
+    };
     let files = ::inputs::monitor::MonitorStatus::default();
     let inputs = inputs::running(options, &audit_layers, &ingest, &indexes, files.clone())?;
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
+        directory,
         accounts,
         roles,
         authority,
@@ -193,7 +211,7 @@ pub(crate) async fn assemble(
         catalog: catalog.clone(),
         knowledge,
         apps,
-        secrets: Arc::new(Secrets::load(catalog.clone(), &identity::secret_key(data)?)?),
+        secrets: Arc::new(Secrets::load(catalog.clone(), &secret_key)?),
         permissions,
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
@@ -209,7 +227,7 @@ pub(crate) async fn assemble(
         console: Arc::new(EmbeddedConsole::default()),
     };
     surroundings.answer_rest(&state);
-    Ok(Karst { state, ingest, catalog, cache, trail })
+    Ok((Karst { state, ingest, catalog, cache, trail }, cluster))
 }
 
 /// Tells administrators of events that no bucket could hold.
@@ -254,7 +272,9 @@ impl Karst {
     /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest.
     pub(crate) async fn close(self, deadline: Duration) {
         self.trail.close().await;
-        if !self.ingest.drain(deadline).await {
+        if self.ingest.drain(deadline).await {
+            cluster::leave(&self.catalog, &self.state.info.guid).await;
+        } else {
             tracing::warn!("not everything is in object storage; the journal has the rest");
         }
         // Neither holds anything that a start after a crash would not find again: a store that does not

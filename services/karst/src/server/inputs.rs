@@ -19,6 +19,7 @@ use runtime::Shutdown;
 
 use super::assemble::{Karst, host_name};
 use super::logs;
+use super::roles::Roles;
 use crate::config::{ServerOptions, aws_variables};
 
 /// The enabled inputs, validated as far as possible from the files alone.
@@ -37,6 +38,16 @@ pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Resu
     all.monitor_settings = MonitorSettings::read(knowledge.layers())?;
     add_syslog(options, &mut all)?;
     add_files(options, &host, &mut all)?;
+    Ok(all)
+}
+
+/// What a process without the role indexer takes in: its own log.
+///
+/// # Errors
+/// If its path cannot be monitored.
+pub(crate) fn own_log(options: &ServerOptions) -> Result<Configured> {
+    let mut all = Configured::default();
+    all.monitor.push(log_target(options)?);
     Ok(all)
 }
 
@@ -73,7 +84,7 @@ pub(crate) fn running(
 /// # Errors
 /// If an input that is not an app's has an unknown index, or if a token cannot be kept.
 pub(crate) async fn start(
-    options: &ServerOptions,
+    (options, roles): (&ServerOptions, Roles),
     mut all: Configured,
     bound: Bound,
     karst: &Karst,
@@ -103,7 +114,12 @@ pub(crate) async fn start(
         tracing::warn!("{warning}");
     }
     let host = host_name();
-    let conf = karst.state.apps.knowledge().conf("inputs");
+    // The inputs of files and apps are an indexer's.
+    let conf = if roles.indexer {
+        karst.state.apps.knowledge().conf("inputs")
+    } else {
+        Knowledge::builtin().conf("inputs")
+    };
     // What is wrong in files has been told; what was changed over REST was checked then.
     let now = Configured::read_tolerating(&conf, &host, &|_| true).unwrap_or_default();
     for token in now.http {
@@ -113,8 +129,12 @@ pub(crate) async fn start(
         }
     }
     let mut always = Configured::default();
-    add_syslog(options, &mut always)?;
-    add_files(options, &host, &mut always)?;
+    if roles.indexer {
+        add_syslog(options, &mut always)?;
+        add_files(options, &host, &mut always)?;
+    } else {
+        always.monitor.push(log_target(options)?);
+    }
     let base = Base { always, forwarders, shutdown: shutdown.clone() };
     for (what, listener) in karst.state.inputs.start(base, &conf, bound).await {
         println!("  {what:<11} {listener}");
@@ -143,12 +163,19 @@ fn add_files(options: &ServerOptions, host: &str, all: &mut Configured) -> Resul
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         all.monitor.push(target(&path.to_string_lossy(), to.clone())?);
     }
+    all.monitor.push(log_target(options)?);
+    Ok(())
+}
+
+/// The server's own log.
+fn log_target(options: &ServerOptions) -> Result<MonitorTarget> {
     let own = logs::directory(options).join("karst.log");
     let own = std::path::absolute(&own).unwrap_or(own);
-    let mut own = target(&own.to_string_lossy(), IndexName::new("_internal")?)?;
-    own.sourcetype = Some("karst".into());
-    all.monitor.push(own);
-    Ok(())
+    let own = own.to_string_lossy();
+    let made = MonitorTarget::new(&own, IndexName::new("_internal")?, host_name().into());
+    let mut made = made.map_err(|reason| anyhow::anyhow!("cannot follow {own}: {reason}"))?;
+    made.sourcetype = Some("karst".into());
+    Ok(made)
 }
 
 /// Creates or updates a token, unless it is unchanged.

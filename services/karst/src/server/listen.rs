@@ -7,6 +7,7 @@ use tokio_rustls::TlsAcceptor;
 use super::assemble::Karst;
 use super::gateway::{Gateway, Progress};
 use super::ports::{HttpPort, Role};
+use super::roles::{self, Roles};
 use super::serving::{Port, Serving, Tls};
 use super::tls;
 use crate::config::ServerOptions;
@@ -23,7 +24,7 @@ impl Listeners {
     ///
     /// # Errors
     /// If a setting of the HTTP inputs is invalid.
-    pub(crate) fn open(&self, options: &ServerOptions, karst: &Karst) -> Result<()> {
+    pub(crate) fn open(&self, options: &ServerOptions, roles: Roles, karst: &Karst) -> Result<()> {
         let receivers = api::Receivers::new(karst.state.clone())?;
         let rest = api::rest_router(karst.state.clone());
         for (role, door) in &self.doors {
@@ -32,6 +33,9 @@ impl Listeners {
                 Role::Otlp => door.open(receivers.otlp()),
                 Role::Elastic => {
                     door.open(receivers.elasticsearch(&options.elasticsearch_version));
+                }
+                Role::Management | Role::Web if !roles.search_head => {
+                    door.open(roles::without_searches(rest.clone()));
                 }
                 Role::Management | Role::Web => door.open(rest.clone()),
             }

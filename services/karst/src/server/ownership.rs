@@ -76,7 +76,6 @@ impl Ownership {
         progress: &Progress,
     ) -> Result<Self> {
         let settings = LeaseSettings::read(layers)?;
-        let scheme = if options.management_plain { "http" } else { "https" };
         let holder = Holder {
             instance: identity::known(lock.directory()).unwrap_or_default(),
             nonce: runtime::random::uuid().to_string(),
@@ -84,7 +83,7 @@ impl Ownership {
             host: host_name(),
             pid: std::process::id(),
             started: now_text(),
-            management: format!("{scheme}://{}", options.management_address),
+            management: management(options),
             data: lock.directory().display().to_string(),
         };
         let waiting = |holder: &Holder, window: Duration| {
@@ -157,6 +156,12 @@ impl Ownership {
             tracing::debug!("the catalog's lease stays; the next server finds it standing still");
         }
     }
+}
+
+/// The URL of the management port.
+pub(crate) fn management(options: &ServerOptions) -> String {
+    let scheme = if options.management_plain { "http" } else { "https" };
+    format!("{scheme}://{}", options.management_address)
 }
 
 /// Time-out of the release.

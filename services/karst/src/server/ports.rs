@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 
 use super::forwarding;
+use super::roles::Roles;
 use crate::config::ServerOptions;
 
 /// The service of an HTTP port.
@@ -58,14 +59,19 @@ impl Ports {
     ///
     /// # Errors
     /// If a port is in use, or not permitted.
-    pub(crate) async fn bind(options: &ServerOptions, inputs: &Configured) -> Result<Self> {
+    pub(crate) async fn bind(
+        options: &ServerOptions,
+        roles: Roles,
+        inputs: &Configured,
+    ) -> Result<Self> {
         let mut http = Vec::new();
-        for (name, role, tls, address) in http_addresses(options) {
+        let wanted = http_addresses(options).into_iter().filter(|(_, role, ..)| roles.serve(*role));
+        for (name, role, tls, address) in wanted {
             let listener = bind(name, address).await?;
             http.push(HttpPort { name, role, tls, listener });
         }
         let mut forwarders = Vec::new();
-        if let Some((address, tls)) = forwarding::address(options) {
+        if let Some((address, tls)) = forwarding::address(options).filter(|_| roles.indexer) {
             let listener = bind("forwarders", address).await?;
             forwarders.push(BoundForwarderPort { tls, listener });
         }

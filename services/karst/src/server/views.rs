@@ -8,6 +8,7 @@ use api::{CacheView, MetricsView};
 use cache::{CachedStore, SearchReads};
 use ingest::Ingest;
 use object_store::ObjectStore;
+use peers::Directory;
 use runtime::Shutdown;
 use runtime::metrics::{Program, Recorder};
 
@@ -15,17 +16,29 @@ use runtime::metrics::{Program, Recorder};
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) ingest: Arc<Ingest>,
+    /// Where other processes keep theirs.
+    pub(crate) directory: Option<Directory>,
     pub(crate) cache: Arc<CachedStore>,
     pub(crate) store: Arc<dyn ObjectStore>,
 }
 
 impl search::Objects for Objects {
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
-        self.ingest.readable(Arc::new(self.cache.counted(reads)))
+        self.readable(Arc::new(self.cache.counted(reads)))
     }
 
     fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
-        Some(self.ingest.readable(Arc::clone(&self.store)))
+        Some(self.readable(Arc::clone(&self.store)))
+    }
+}
+
+impl Objects {
+    fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
+        let others = match &self.directory {
+            Some(directory) => directory.readable(inner),
+            None => inner,
+        };
+        self.ingest.readable(others)
     }
 }
 

@@ -1,0 +1,66 @@
+//! The list of the processes of a cluster: documents of the catalog.
+
+use catalog::{Catalog, Error, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::Indexer;
+
+/// The kind of the documents. Their names are the identities of the processes.
+const KIND: &str = "peer";
+
+/// What a process tells the others of itself, from its start until it has stopped in an orderly way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registration {
+    /// Its server name.
+    pub name: String,
+    /// Its cluster address.
+    pub address: String,
+    /// Its roles, as `--role` takes them.
+    pub roles: Vec<String>,
+    /// The URL of its management port.
+    pub management: String,
+    /// The version of its program.
+    pub version: String,
+    /// When it was started, RFC 3339.
+    pub started: String,
+}
+
+impl Registration {
+    /// Adds this process to the list, or replaces what the list says of it.
+    ///
+    /// # Errors
+    /// If the catalog does not take the document.
+    pub async fn write(&self, catalog: &Catalog, id: &str) -> Result<(), Error> {
+        let document = serde_json::json!(self);
+        catalog.put_document(KIND, id, document).await
+    }
+
+    /// The processes in the list, by identity.
+    #[must_use]
+    pub fn all(snapshot: &Snapshot) -> Vec<(String, Self)> {
+        let documents = snapshot.documents(KIND).into_iter();
+        let read = documents.filter_map(|document| {
+            let registration = serde_json::from_value((*document.json).clone()).ok()?;
+            Some((document.name, registration))
+        });
+        read.collect()
+    }
+
+    /// The processes in the list but one: each of them may have hot buckets.
+    #[must_use]
+    pub fn others(snapshot: &Snapshot, own: &str) -> Vec<Indexer> {
+        let others = Self::all(snapshot).into_iter().filter(|(id, _)| id != own);
+        others.map(|(id, Self { name, address, .. })| Indexer { id, name, address }).collect()
+    }
+}
+
+/// Takes a process out of the list.
+///
+/// # Errors
+/// If the catalog does not take the change.
+pub async fn leave(catalog: &Catalog, id: &str) -> Result<(), Error> {
+    if catalog.snapshot().document(KIND, id).is_none() {
+        return Ok(());
+    }
+    catalog.delete_document(KIND, id).await
+}

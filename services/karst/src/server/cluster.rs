@@ -1,0 +1,206 @@
+//! This process among those of its cluster: its connections, the catalog that it follows, who else there is.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use catalog::Catalog;
+use conf::Layers;
+use ingest::Ingest;
+use object_store::memory::InMemory;
+use peers::{Connect, Directory, HotParts, HotService, Indexer, Registration};
+use runtime::{Clock, Shutdown};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::service::Routes;
+use transport::{Credentials, Transport};
+
+use super::assemble::host_name;
+use super::gateway::Progress;
+use super::ownership::now_text;
+use super::roles::Roles;
+use crate::config::ServerOptions;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) roles: Roles,
+    transport: Transport,
+    listener: Option<TcpListener>,
+    /// Where the others reach this process.
+    address: Option<String>,
+    managers: Vec<String>,
+    /// What all processes of the cluster know, and nobody else.
+    secret: Option<String>,
+}
+
+impl Cluster {
+    /// Reads the credentials and binds the port.
+    ///
+    /// # Errors
+    /// If roles and flags contradict each other, credentials are missing or wrong, or the port is in use.
+    pub(crate) async fn join(
+        options: &ServerOptions,
+        layers: &Layers,
+        clock: &dyn Clock,
+    ) -> Result<Self> {
+        let roles = Roles::of(options)?;
+        let settings = transport::Settings::read(layers)?;
+        let credentials = options.cluster_dir.as_deref();
+        let credentials = credentials.map(|path| Credentials::open(path, clock)).transpose()?;
+        let transport = match &credentials {
+            Some(credentials) => Transport::new(credentials, settings)?,
+            None => Transport::plain(settings),
+        };
+        let (mut listener, mut address) = (None, None);
+        if let Some(place) = options.cluster_address {
+            anyhow::ensure!(
+                credentials.is_some() || place.ip().is_loopback(),
+                "--cluster-address {place} can be reached from other machines: give --cluster-dir, the credentials \
+                 of the cluster (karst cluster init)"
+            );
+            let bound = TcpListener::bind(place).await.with_context(|| {
+                format!(
+                    "cannot listen on {place} for the cluster; is another server running there?"
+                )
+            })?;
+            address = Some(reached_at(bound.local_addr()?));
+            listener = Some(bound);
+        }
+        let secret = credentials.map(|credentials| credentials.secret().to_owned());
+        let managers = options.manager_uri.clone();
+        Ok(Self { roles, transport, listener, address, managers, secret })
+    }
+
+    /// A key that all processes of the cluster derive from its secret; `None` without credentials.
+    pub(crate) fn key(&self, purpose: &str) -> Option<[u8; 32]> {
+        let secret = self.secret.as_deref()?;
+        Some(access::derived_key(secret.as_bytes(), purpose))
+    }
+
+    /// The catalog of the process that has it open. Waits until there is one.
+    ///
+    /// # Errors
+    /// If that process refuses this one: another cluster, another secret, an unknown version.
+    pub(crate) async fn follow(
+        &self,
+        settings: &catalog::Settings,
+        clock: &Arc<dyn Clock>,
+        progress: &Progress,
+    ) -> Result<Catalog> {
+        let managers = self.managers.join(", ");
+        loop {
+            progress.set(format!("waiting for the catalog of {managers}"));
+            let (settings, clock) = (settings.clone(), Arc::clone(clock));
+            let following = Catalog::follow(&self.managers, &self.transport, settings, clock).await;
+            match following {
+                Err(error @ catalog::Error::Unreachable { .. }) => {
+                    tracing::warn!("{error}");
+                    eprintln!("karst: {error}; still waiting");
+                }
+                other => return other.context("cannot follow the catalog (--manager-uri)"),
+            }
+        }
+    }
+
+    /// The hot buckets of this process and of the others, if this one is part of a cluster.
+    pub(crate) fn directory(
+        &self,
+        ingest: &Ingest,
+        catalog: &Catalog,
+        own: &str,
+        layers: &Layers,
+        shutdown: &Shutdown,
+    ) -> Result<Option<Directory>> {
+        if self.address.is_none() {
+            return Ok(None);
+        }
+        let (sender, receiver) = watch::channel(others(catalog, own));
+        let (catalog, own) = (catalog.clone(), own.to_owned());
+        let stop = shutdown.clone();
+        shutdown.spawn(async move {
+            let mut changes = catalog.subscribe();
+            loop {
+                tokio::select! {
+                    () = stop.stopped() => return,
+                    changed = changes.changed() => if changed.is_err() { return },
+                }
+                changes.borrow_and_update();
+                let now = others(&catalog, &own);
+                sender.send_if_modified(|known| {
+                    let is_new = *known != now;
+                    *known = now;
+                    is_new
+                });
+            }
+        });
+        let transport = self.transport.clone();
+        let connect: Connect =
+            Arc::new(move |address| transport.channel(address).map_err(|error| error.to_string()));
+        let settings = peers::Settings::read(layers)?;
+        Ok(Some(Directory::new(Some(ingest.hot()), receiver, connect, settings)))
+    }
+
+    /// Serves the other processes, and tells them of this one.
+    ///
+    /// # Errors
+    /// If the registration cannot be written.
+    pub(crate) async fn open(
+        self,
+        (catalog, ingest): (&Catalog, &Arc<Ingest>),
+        (id, management): (&str, String),
+        shutdown: &Shutdown,
+    ) -> Result<()> {
+        let (Some(listener), Some(address)) = (self.listener, self.address) else { return Ok(()) };
+        let hot = HotService::new(HotParts {
+            hot: ingest.hot(),
+            catalog: catalog.clone(),
+            spool: ingest.readable(Arc::new(InMemory::new())),
+        });
+        let mut routes = Routes::new(hot);
+        if self.roles.control_plane {
+            routes = routes.add_service(catalog.service()?);
+        }
+        let (transport, stop) = (self.transport, shutdown.clone());
+        shutdown.spawn(async move {
+            if let Err(error) = transport.serve(listener, routes, &stop).await {
+                tracing::error!(%error, "the cluster's port is not served");
+            }
+        });
+        println!("  cluster     {address} ({})", self.roles.names().join(", "));
+        let registration = Registration {
+            name: host_name(),
+            address,
+            roles: self.roles.names().into_iter().map(str::to_owned).collect(),
+            management,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: now_text(),
+        };
+        registration.write(catalog, id).await.context("cannot join the cluster")
+    }
+}
+
+/// Takes this process out of the list, once everything that it had is in object storage.
+pub(crate) async fn leave(catalog: &Catalog, id: &str) {
+    const LEAVE: Duration = Duration::from_secs(2);
+    match tokio::time::timeout(LEAVE, peers::leave(catalog, id)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "this process stays in the list of the cluster"),
+        Err(_) => {
+            tracing::warn!("this process stays in the list of the cluster: no answer in time")
+        }
+    }
+}
+
+fn others(catalog: &Catalog, own: &str) -> Arc<[Indexer]> {
+    Registration::others(&catalog.snapshot(), own).into()
+}
+
+/// The address for others.
+fn reached_at(bound: SocketAddr) -> String {
+    if bound.ip().is_unspecified() {
+        return format!("{}:{}", host_name(), bound.port());
+    }
+    bound.to_string()
+}

@@ -1,0 +1,146 @@
+//! The roles of this process, and what it refuses because it does not have one.
+
+use std::convert::Infallible;
+
+use anyhow::{Result, bail};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use tower::{Service, ServiceExt};
+
+use super::ports;
+use crate::config::{Role, ServerOptions};
+
+/// The roles of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Roles {
+    pub(crate) control_plane: bool,
+    pub(crate) indexer: bool,
+    pub(crate) search_head: bool,
+}
+
+impl Roles {
+    /// The roles of `--role`, checked against the other flags.
+    ///
+    /// # Errors
+    /// If a flag is missing for the roles, or contradicts them.
+    pub(crate) fn of(options: &ServerOptions) -> Result<Self> {
+        let has = |role| options.roles.is_empty() || options.roles.contains(&role);
+        let roles = Self {
+            control_plane: has(Role::ControlPlane),
+            indexer: has(Role::Indexer),
+            search_head: has(Role::SearchHead),
+        };
+        if roles.control_plane && !options.manager_uri.is_empty() {
+            bail!(
+                "--manager-uri names the control plane, and this process has that role itself: leave it out, or \
+                 give --role without control-plane (a standby is not supported yet)"
+            );
+        }
+        if !roles.control_plane && options.manager_uri.is_empty() {
+            bail!(
+                "without the role control-plane, --manager-uri has to name the cluster address of the process \
+                 that has it"
+            );
+        }
+        if !(roles.control_plane && roles.indexer && roles.search_head)
+            && options.cluster_address.is_none()
+        {
+            bail!(
+                "a process with some roles only needs --cluster-address, where the others reach it"
+            );
+        }
+        Ok(roles)
+    }
+
+    /// Whether a process with these roles has the HTTP port.
+    pub(crate) fn serve(self, port: ports::Role) -> bool {
+        match port {
+            ports::Role::Hec | ports::Role::Otlp | ports::Role::Elastic => self.indexer,
+            ports::Role::Management => true,
+            ports::Role::Web => self.search_head,
+        }
+    }
+
+    /// Their names, as `--role` takes them.
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        let all = [
+            (self.control_plane, "control-plane"),
+            (self.indexer, "indexer"),
+            (self.search_head, "search-head"),
+        ];
+        all.into_iter().filter_map(|(has, name)| has.then_some(name)).collect()
+    }
+}
+
+/// REST without searches, for a process that is no search head.
+pub(crate) fn without_searches<S>(
+    rest: S,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    tower::service_fn(move |request: Request| {
+        let rest = rest.clone();
+        async move {
+            if searches(request.uri().path()) {
+                return Ok(refusal());
+            }
+            rest.oneshot(request).await
+        }
+    })
+}
+
+/// Whether the path stands for searches: jobs, exports, SQL.
+fn searches(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
+    match parts.next() {
+        Some("api") => path.ends_with("/sql"),
+        Some("arrow.flight.protocol.FlightService") => true,
+        Some("services") => jobs(parts),
+        Some("servicesNS") => jobs(parts.skip(2)),
+        _ => false,
+    }
+}
+
+fn jobs<'p>(mut parts: impl Iterator<Item = &'p str>) -> bool {
+    parts.next() == Some("search") && parts.any(|part| part == "jobs")
+}
+
+fn refusal() -> Response {
+    let text =
+        "this process does not have the role search-head: send searches to a process that has it";
+    let body = json!({"messages": [{"type": "FATAL", "text": text}]}).to_string();
+    let headers = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, Body::from(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_searches_are_known_with_and_without_a_namespace() {
+        for path in [
+            "/services/search/jobs",
+            "/services/search/v2/jobs/export",
+            "/servicesNS/admin/search/search/jobs/17.2/results",
+            "/api/v1/sql",
+            "/arrow.flight.protocol.FlightService/GetFlightInfo",
+        ] {
+            assert!(searches(path), "{path}");
+        }
+        for path in [
+            "/services/server/info",
+            "/services/search/parser",
+            "/servicesNS/nobody/search/data/lookup-table-files/jobs",
+            "/services/data/indexes",
+            "/healthz",
+        ] {
+            assert!(!searches(path), "{path}");
+        }
+    }
+}
