@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use parking_lot::{Mutex, RwLock};
 use runtime::Clock;
 use serde::{Deserialize, Serialize};
@@ -144,6 +144,26 @@ pub struct Accounts {
     verbose: bool,
 }
 
+impl Followed for Accounts {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let gone: Vec<String> = {
+            let mut users = self.users.write();
+            let read = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+            let before = std::mem::replace(&mut *users, read);
+            let stays = |name: &String| users.get(name).is_some_and(|user| !user.locked);
+            before.into_keys().filter(|name| !stays(name)).collect()
+        };
+        for name in gone {
+            self.sessions.close_all_of(&name, None);
+        }
+        Ok(())
+    }
+}
+
 impl Accounts {
     /// Reads the users from the catalog.
     ///
@@ -154,12 +174,7 @@ impl Accounts {
         settings: AuthenticationSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
-        let mut users = HashMap::new();
-        for document in catalog.snapshot().documents(KIND) {
-            let user = serde_json::from_value(document.json.as_ref().clone())
-                .map_err(|error| Error::document(KIND, &document.name, &error))?;
-            users.insert(document.name, user);
-        }
+        let users = Self::read(&catalog.snapshot())?;
         let passwords = Passwords::start()?;
         let provider = match settings.provider {
             ProviderSettings::Local => IdentityProvider::Local,
@@ -189,6 +204,16 @@ impl Accounts {
             policy: settings.passwords,
             verbose: settings.verbose,
         })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<HashMap<String, User>, Error> {
+        let mut users = HashMap::new();
+        for document in snapshot.documents(KIND) {
+            let user = serde_json::from_value(document.json.as_ref().clone())
+                .map_err(|error| Error::document(KIND, &document.name, &error))?;
+            users.insert(document.name, user);
+        }
+        Ok(users)
     }
 
     /// Whether there is anybody who could log in.

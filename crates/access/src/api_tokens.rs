@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
@@ -144,6 +144,24 @@ impl std::fmt::Debug for ApiTokens {
     }
 }
 
+impl Followed for ApiTokens {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut known = self.known.write();
+        let read = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+        // What this process has seen of their use stays.
+        let mut before = std::mem::take(&mut *known);
+        for token in read {
+            let used = before.remove(&token.id).map(|(_, used)| used).unwrap_or_default();
+            known.insert(token.id.clone(), (token, used));
+        }
+        Ok(())
+    }
+}
+
 impl ApiTokens {
     /// Size of a key in bytes.
     pub const KEY_BYTES: usize = 32;
@@ -157,12 +175,8 @@ impl ApiTokens {
         issuer: &str,
         key: &[u8; Self::KEY_BYTES],
     ) -> Result<Self, Error> {
-        let mut known = HashMap::new();
-        for document in catalog.snapshot().documents(KIND) {
-            let token: ApiToken = serde_json::from_value(document.json.as_ref().clone())
-                .map_err(|error| Error::document(KIND, &document.name, &error))?;
-            known.insert(token.id.clone(), (token, Use::default()));
-        }
+        let read = Self::read(&catalog.snapshot())?.into_iter();
+        let known = read.map(|token| (token.id.clone(), (token, Use::default()))).collect();
         Ok(Self {
             catalog,
             issuer: issuer.to_owned(),
@@ -170,6 +184,15 @@ impl ApiTokens {
             decoding: DecodingKey::from_secret(key),
             known: RwLock::new(known),
         })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<Vec<ApiToken>, Error> {
+        let documents = snapshot.documents(KIND).into_iter();
+        let token = |document: catalog::Document| {
+            serde_json::from_value(document.json.as_ref().clone())
+                .map_err(|error| Error::document(KIND, &document.name, &error))
+        };
+        documents.map(token).collect()
     }
 
     /// Creates a token; returns its ID and its text, which is not stored.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use conf::Access;
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
@@ -94,19 +94,37 @@ pub struct Permissions {
     known: RwLock<Arc<Known>>,
 }
 
+impl Followed for Permissions {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut known = self.known.write();
+        let set = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+        Arc::make_mut(&mut known).set = set;
+        Ok(())
+    }
+}
+
 impl Permissions {
     /// Reads the permissions from the catalog, which replace those of metadata files.
     ///
     /// # Errors
     /// If a document is unreadable.
     pub fn load(catalog: Catalog, apps: BTreeMap<String, Access>) -> Result<Self, Error> {
-        let mut known = Known { apps: Arc::new(apps), ..Known::default() };
-        for document in catalog.snapshot().documents(KIND) {
+        let known = Known { apps: Arc::new(apps), set: Self::read(&catalog.snapshot())? };
+        Ok(Self { catalog, known: RwLock::new(Arc::new(known)) })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<BTreeMap<String, Perms>, Error> {
+        let mut set = BTreeMap::new();
+        for document in snapshot.documents(KIND) {
             let perms = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
-            known.set.insert(document.name, perms);
+            set.insert(document.name, perms);
         }
-        Ok(Self { catalog, known: RwLock::new(Arc::new(known)) })
+        Ok(set)
     }
 
     /// The permissions of a shared object.

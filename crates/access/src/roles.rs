@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
@@ -98,20 +98,37 @@ pub fn is_built_in(name: &str) -> bool {
     Role::built_in().iter().any(|role| role.name == name)
 }
 
+impl Followed for Roles {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut known = self.known.write();
+        *known = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+}
+
 impl Roles {
     /// Reads the roles from the catalog.
     ///
     /// # Errors
     /// If a role document is unreadable.
     pub fn load(catalog: Catalog) -> Result<Self, Error> {
+        let known = Self::read(&catalog.snapshot())?;
+        Ok(Self { catalog, known: RwLock::new(known) })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<BTreeMap<String, Role>, Error> {
         let built_in = Role::built_in().into_iter().map(|role| (role.name.clone(), role));
         let mut known: BTreeMap<String, Role> = built_in.collect();
-        for document in catalog.snapshot().documents(KIND) {
+        for document in snapshot.documents(KIND) {
             let role = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
             known.insert(document.name, role);
         }
-        Ok(Self { catalog, known: RwLock::new(known) })
+        Ok(known)
     }
 
     /// Every role, by name.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use parking_lot::RwLock;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
@@ -66,6 +66,18 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
+impl Followed for Secrets {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut known = self.known.write();
+        *known = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+}
+
 impl Secrets {
     /// Size of a key in bytes.
     pub const KEY_BYTES: usize = 32;
@@ -85,13 +97,18 @@ impl Secrets {
     /// # Errors
     /// If a document is unreadable.
     pub fn load(catalog: Catalog, key: &[u8; Self::KEY_BYTES]) -> Result<Self, Error> {
+        let known = Self::read(&catalog.snapshot())?;
+        Ok(Self { catalog, key: sealing(key)?, known: RwLock::new(known) })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<BTreeMap<String, Secret>, Error> {
         let mut known = BTreeMap::new();
-        for document in catalog.snapshot().documents(KIND) {
+        for document in snapshot.documents(KIND) {
             let secret: Secret = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
             known.insert(secret.place(), secret);
         }
-        Ok(Self { catalog, key: sealing(key)?, known: RwLock::new(known) })
+        Ok(known)
     }
 
     /// All passwords, encrypted.

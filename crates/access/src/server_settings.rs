@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,21 @@ pub struct ServerSettings {
     changed: Mutex<Changed>,
 }
 
+impl Followed for ServerSettings {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut changed = self.changed.lock();
+        let read = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+        if let Some(read) = read {
+            *changed = read;
+        }
+        Ok(())
+    }
+}
+
 impl ServerSettings {
     /// Reads the settings from the catalog; `session_timeout` applies if none is stored.
     ///
@@ -35,12 +50,15 @@ impl ServerSettings {
             seconds if seconds % 3_600 == 0 => format!("{}h", seconds / 3_600),
             seconds => format!("{seconds}s"),
         };
-        let changed = match catalog.snapshot().document(KIND, NAME) {
-            Some(json) => serde_json::from_value(json.as_ref().clone())
-                .map_err(|error| Error::document(KIND, NAME, &error))?,
-            None => Changed { session_timeout: default },
-        };
+        let read = Self::read(&catalog.snapshot())?;
+        let changed = read.unwrap_or(Changed { session_timeout: default });
         Ok(Self { catalog, changed: Mutex::new(changed) })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<Option<Changed>, Error> {
+        let document = snapshot.document(KIND, NAME);
+        let changed = document.map(|json| serde_json::from_value(json.as_ref().clone()));
+        changed.transpose().map_err(|error| Error::document(KIND, NAME, &error))
     }
 
     /// `sessionTimeout`, as it was given.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use model::IndexName;
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
@@ -83,20 +83,37 @@ struct Known {
     limit: usize,
 }
 
+impl Followed for HecTokens {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut known = self.known.write();
+        known.by_secret =
+            Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+}
+
 impl HecTokens {
     /// Reads the tokens from the catalog.
     ///
     /// # Errors
     /// If the catalog cannot be read.
     pub async fn load(catalog: Catalog) -> Result<Self, Error> {
+        let known = Known { by_secret: Self::read(&catalog.snapshot())?, limit: usize::MAX };
+        Ok(Self { catalog, known: RwLock::new(known) })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<HashMap<String, Arc<HecToken>>, Error> {
         let mut tokens = HashMap::new();
-        for document in catalog.snapshot().documents(KIND) {
+        for document in snapshot.documents(KIND) {
             let token: HecToken = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
             tokens.insert(token.token.clone(), Arc::new(token));
         }
-        let known = Known { by_secret: tokens, limit: usize::MAX };
-        Ok(Self { catalog, known: RwLock::new(known) })
+        Ok(tokens)
     }
 
     /// Sets the maximum number of tokens.

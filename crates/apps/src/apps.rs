@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use conf::{Layer, Layers};
 use knowledge::Knowledge;
 use object_store::ObjectStore;
@@ -90,6 +90,24 @@ impl State {
     }
 }
 
+impl Followed for Apps {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut state = self.inner.state.write();
+        let objects =
+            Self::read(&self.inner.catalog.snapshot()).map_err(|error| error.to_string())?;
+        // A change of this process is there already.
+        if objects != state.objects {
+            *state = State::new(&self.inner.files, objects);
+            self.inner.views.lock().clear();
+        }
+        Ok(())
+    }
+}
+
 impl Apps {
     /// Puts the objects of the catalog beside the files.
     ///
@@ -97,12 +115,7 @@ impl Apps {
     /// A document that is not what was written.
     pub fn open(parts: Parts) -> Result<Self, Error> {
         let files = parts.files;
-        let mut objects = BTreeMap::new();
-        for document in parts.catalog.snapshot().documents(KIND) {
-            let stored: Stored = serde_json::from_value(document.json.as_ref().clone())
-                .map_err(|error| damaged(&document.name, &error))?;
-            objects.insert(document.name, stored);
-        }
+        let objects = Self::read(&parts.catalog.snapshot())?;
         let state = RwLock::new(State::new(&files, objects));
         let inner = Inner {
             lookups: Lookups::new(Arc::clone(&parts.store), parts.directory.clone()),
@@ -115,6 +128,16 @@ impl Apps {
             views: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<BTreeMap<String, Stored>, Error> {
+        let mut objects = BTreeMap::new();
+        for document in snapshot.documents(KIND) {
+            let stored: Stored = serde_json::from_value(document.json.as_ref().clone())
+                .map_err(|error| damaged(&document.name, &error))?;
+            objects.insert(document.name, stored);
+        }
+        Ok(objects)
     }
 
     /// The directory of apps, if there is one.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use catalog::Catalog;
+use catalog::{Catalog, Followed, Snapshot};
 use parking_lot::RwLock;
 use serde_json::json;
 
@@ -18,19 +18,36 @@ pub struct Suppressions {
     until: RwLock<HashMap<String, i64>>,
 }
 
+impl Followed for Suppressions {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let mut until = self.until.write();
+        *until = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+}
+
 impl Suppressions {
     /// Reads them from the catalog.
     ///
     /// # Errors
     /// [`Error::Damaged`] for a document that cannot be read.
     pub fn load(catalog: Catalog) -> Result<Self, Error> {
+        let until = Self::read(&catalog.snapshot())?;
+        Ok(Self { catalog, until: RwLock::new(until) })
+    }
+
+    fn read(snapshot: &Snapshot) -> Result<HashMap<String, i64>, Error> {
         let mut until = HashMap::new();
-        for document in catalog.snapshot().documents(KIND) {
+        for document in snapshot.documents(KIND) {
             let time = serde_json::from_value(document.json["until"].clone())
                 .map_err(|error| damaged(&document.name, &error))?;
             until.insert(document.name, time);
         }
-        Ok(Self { catalog, until: RwLock::new(until) })
+        Ok(until)
     }
 
     /// `<owner>/<app>/<name>`: identifies a saved search among all.

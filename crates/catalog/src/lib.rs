@@ -57,6 +57,7 @@ mod commit;
 mod contents;
 mod error;
 mod feed;
+mod followed;
 mod follower;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -76,6 +77,7 @@ pub use buckets::Buckets;
 pub use catalog::Catalog;
 pub use commit::{Commit, Discarded, JournalRange, Takeover};
 pub use error::Error;
+pub use followed::Followed;
 pub use holder::Holder;
 pub use indexes::IndexNames;
 pub use lease::{Lease, LeaseSettings, Lost};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, IndexNames};
+use catalog::{Catalog, Followed, IndexNames, Snapshot};
 use knowledge::{IndexSettings, Knowledge};
 use model::IndexName;
 use parking_lot::RwLock;
@@ -104,15 +104,14 @@ impl IndexCatalog {
             };
             known.insert(index.name.clone(), entry);
         }
-        for document in catalog.snapshot().documents(KIND) {
-            let definition = serde_json::from_value(document.json.as_ref().clone())
-                .map_err(|error| damaged(&document.name, &error))?;
-            let name =
-                IndexName::new(&document.name).map_err(|error| damaged(&document.name, &error))?;
-            let new = KnownIndex { configured: None, definition: IndexDefinition::default() };
-            known.entry(name).or_insert(new).definition = definition;
-        }
+        define(&mut known, &catalog.snapshot())?;
         Ok(Self { catalog, known: RwLock::new(known) })
+    }
+
+    /// What follows the changes that other processes make, and tells ingest.
+    #[must_use]
+    pub fn followed(self: &Arc<Self>, ingest: Arc<Ingest>) -> Arc<dyn Followed> {
+        Arc::new(FollowedIndexes { indexes: Arc::clone(self), ingest })
     }
 
     /// Tells ingest how long indexes are kept, and ends removals that a crash cut short.
@@ -226,6 +225,47 @@ impl IndexNames for IndexCatalog {
     fn default_names(&self) -> Vec<IndexName> {
         self.names().into_iter().filter(|name| name.as_str() == DEFAULT_INDEX).collect()
     }
+}
+
+struct FollowedIndexes {
+    indexes: Arc<IndexCatalog>,
+    ingest: Arc<Ingest>,
+}
+
+impl Followed for FollowedIndexes {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        let keep: Vec<_> = {
+            let mut known = self.indexes.known.write();
+            let mut now = known.clone();
+            now.retain(|_, index| index.configured.is_some());
+            now.values_mut().for_each(|index| index.definition = IndexDefinition::default());
+            define(&mut now, &self.indexes.catalog.snapshot())
+                .map_err(|error| error.to_string())?;
+            *known = now;
+            known.iter().map(|(name, index)| (name.clone(), index.keep())).collect()
+        };
+        for (name, keep) in keep {
+            self.ingest.set_keep(&name, keep);
+        }
+        Ok(())
+    }
+}
+
+/// Adds what the catalog says of indexes.
+fn define(known: &mut BTreeMap<IndexName, KnownIndex>, snapshot: &Snapshot) -> Result<(), Error> {
+    for document in snapshot.documents(KIND) {
+        let definition = serde_json::from_value(document.json.as_ref().clone())
+            .map_err(|error| damaged(&document.name, &error))?;
+        let name =
+            IndexName::new(&document.name).map_err(|error| damaged(&document.name, &error))?;
+        let new = KnownIndex { configured: None, definition: IndexDefinition::default() };
+        known.entry(name).or_insert(new).definition = definition;
+    }
+    Ok(())
 }
 
 fn refused(error: catalog::Error) -> Error {

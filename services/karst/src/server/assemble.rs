@@ -14,7 +14,7 @@ use api::{ApiState, Control, ServerInfo};
 use apps::{Apps, Suppressions};
 use bucket::{HotDirectory, LocalHot};
 use cache::CachedStore;
-use catalog::Catalog;
+use catalog::{Catalog, Followed};
 use conf::Layers;
 use futures::TryStreamExt;
 use ingest::{IndexCatalog, Ingest};
@@ -227,7 +227,27 @@ pub(crate) async fn assemble(
         console: Arc::new(EmbeddedConsole::default()),
     };
     surroundings.answer_rest(&state);
+    if state.directory.is_some() {
+        let state = state.clone();
+        shutdown.spawn(catalog.clone().keep_up(kept_documents(&state), shutdown.clone()));
+    }
     Ok((Karst { state, ingest, catalog, cache, trail }, cluster))
+}
+
+/// What has documents in memory that other processes may change.
+fn kept_documents(state: &ApiState) -> Vec<Arc<dyn Followed>> {
+    vec![
+        Arc::clone(&state.accounts) as Arc<dyn Followed>,
+        Arc::clone(&state.roles) as Arc<dyn Followed>,
+        Arc::clone(&state.permissions) as Arc<dyn Followed>,
+        Arc::clone(&state.tokens) as Arc<dyn Followed>,
+        Arc::clone(&state.api_tokens) as Arc<dyn Followed>,
+        Arc::clone(&state.secrets) as Arc<dyn Followed>,
+        Arc::clone(&state.suppressions) as Arc<dyn Followed>,
+        Arc::clone(&state.server_settings) as Arc<dyn Followed>,
+        Arc::new(state.apps.clone()),
+        state.indexes.followed(Arc::clone(&state.ingest)),
+    ]
 }
 
 /// Tells administrators of events that no bucket could hold.

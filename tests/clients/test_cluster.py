@@ -1,0 +1,319 @@
+"""A cluster of processes: what searches find in it, what a kill of each of them does, and who may join."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from cluster import Cluster, Process
+from karst import BINARY, wait_for
+
+SEED = 20261125
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    made = []
+
+    def make(**options):
+        made.append(Cluster(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.kill()
+
+
+def numbers(rows):
+    return sorted(int(row["n"]) for row in rows)
+
+
+ALL = "search index=main n=* | table n"
+
+
+def test_every_search_head_finds_the_hot_and_the_stored_events_of_all_indexers(cluster):
+    cluster = cluster().start()
+    for number, indexer in enumerate(cluster.indexers):
+        indexer.send(*({"n": number * 100 + n} for n in range(100)), index="main")
+    cluster.indexers[0].roll("main")
+    for head in cluster.heads:
+        rows, messages = head.answer(ALL)
+        assert (numbers(rows), messages) == (list(range(300)), [])
+        rows, _ = head.answer("search index=main n=250 | stats count, values(host) as host")
+        assert rows[0]["count"] == "1"
+        assert head.count("index=main n<150") == 150
+        rows, _ = head.answer("| metadata type=sourcetypes index=main")
+        assert sum(int(row["totalCount"]) for row in rows) == 300
+        fields = head.rows("search index=main | fieldsummary | table field")
+        assert "n" in [row["field"] for row in fields]
+    # Events that arrive are found at once, and moving them into object storage changes nothing.
+    cluster.indexers[1].send({"n": 300}, index="main")
+    assert numbers(cluster.heads[1].rows(ALL)) == list(range(301))
+    for indexer in cluster.indexers:
+        indexer.roll("main")
+        assert numbers(cluster.heads[0].rows(ALL)) == list(range(301))
+    listed = cluster.heads[0].cli("cluster", "status", "-o", "json")
+    assert listed.returncode == 0, listed
+    rows = [json.loads(line) for line in listed.stdout.splitlines()]
+    roles = sorted(row["roles"] for row in rows)
+    assert roles == ["control-plane", *["indexer"] * 3, *["search-head"] * 2]
+    assert {row["status"] for row in rows} == {"Up"}
+    cluster.stop()
+
+
+def test_what_one_process_changes_holds_in_all_of_them(cluster):
+    cluster = cluster(indexers=1).start()
+    one, two = cluster.heads
+    (indexer,) = cluster.indexers
+    one.create_index("shop")
+    form = {"name": "eve", "password": "long enough 1", "roles": "user"}
+    assert one.rest("POST", "/services/authentication/users", form).status == 201
+    form = {"name": "macro_of_one", "definition": "index=shop"}
+    path = "/servicesNS/nobody/search/configs/conf-macros"
+    assert one.rest("POST", path, form).status == 201
+    shared = {"sharing": "app", "owner": "admin"}
+    assert one.rest("POST", f"{path}/macro_of_one/acl", shared).status == 200
+    form = {"name": "of_one", "index": "shop", "output_mode": "json"}
+    token = one.rest("POST", "/services/data/inputs/http", form)
+    assert token.status == 201, token
+    token = token.json()["entry"][0]["content"]["token"]
+
+    def is_taken():
+        answer = indexer.hec({"event": {"n": 1}}, token=token)
+        return answer.status == 200
+
+    wait_for(is_taken, "the indexer knows index and token", 10)
+    as_eve = ("eve", "long enough 1")
+    wait_for(
+        lambda: two.rest("GET", "/services/server/info", auth=as_eve).status == 200,
+        "the other search head knows the user",
+        10,
+    )
+    wait_for(lambda: two.count("`macro_of_one`") >= 1, "and the macro", 10)
+    # And they are gone for all when they are removed.
+    assert one.rest("DELETE", "/services/authentication/users/eve").status == 200
+    wait_for(
+        lambda: two.rest("GET", "/services/server/info", auth=as_eve).status == 401,
+        "the user is gone",
+        10,
+    )
+    # Events that a search head collects are found by the others, hot as they are.
+    rows, _ = one.answer('| makeresults | eval _raw="collected n=7" | collect index=shop')
+    assert len(rows) == 1
+    wait_for(lambda: two.count("index=shop collected") == 1, "the collected event", 10)
+    cluster.stop()
+
+
+def test_a_process_refuses_what_is_of_another_role(cluster):
+    cluster = cluster(indexers=1, heads=1).start()
+    (indexer,), (head,) = cluster.indexers, cluster.heads
+    form = {"search": "search index=main", "exec_mode": "oneshot"}
+    for process in [indexer, cluster.control_plane]:
+        answer = process.rest("POST", "/services/search/jobs", form)
+        assert answer.status == 503 and "role search-head" in answer.text, answer
+        assert process.rest("GET", "/services/server/info").status == 200
+    for process in [head, cluster.control_plane]:
+        with pytest.raises(OSError):
+            process.hec_get("/services/collector/health")
+    cluster.stop()
+
+
+def test_without_an_indexer_results_say_that_they_are_incomplete_until_it_is_back(cluster):
+    cluster = cluster(indexers=2, heads=1).start()
+    (head,), (one, two) = cluster.heads, cluster.indexers
+    one.send({"n": 0}, index="main")
+    two.send({"n": 1}, index="main")
+    assert numbers(head.rows(ALL)) == [0, 1]
+    two.kill()
+    rows, messages = head.answer(ALL)
+    assert numbers(rows) == [0]
+    assert len(messages) == 1 and "results are incomplete: indexer" in messages[0], messages
+    assert two.address in messages[0], messages
+    sql = {"query": "SELECT count(*) FROM main"}
+    answer = head.rest("POST", "/api/v1/sql", body=json.dumps(sql))
+    assert answer.status >= 400 and "SQL gives no incomplete results" in answer.text, answer
+    listed = head.cli("cluster", "status")
+    assert listed.returncode != 0 and "Down" in listed.stdout, listed
+    two.start()
+    assert head.answer(ALL)[1] == []
+    assert numbers(head.rows(ALL)) == [0, 1]
+    # One that stops in an orderly way leaves nothing behind that could be missing.
+    assert two.stop() == 0
+    rows, messages = head.answer(ALL)
+    assert (numbers(rows), messages) == ([0, 1], [])
+    cluster.stop()
+
+
+def test_without_the_control_plane_events_are_taken_and_found(cluster):
+    cluster = cluster(indexers=1, heads=1).start()
+    (indexer,), (head,) = cluster.indexers, cluster.heads
+    indexer.send({"n": 0}, index="main")
+    indexer.roll("main")
+    cluster.control_plane.kill()
+    indexer.send({"n": 1}, index="main")
+    assert numbers(head.rows(ALL)) == [0, 1]
+    assert head.answer(ALL)[1] == []
+    cluster.control_plane.start()
+    indexer.roll("main")
+    assert numbers(head.rows(ALL)) == [0, 1]
+    cluster.stop()
+
+
+class Sender(threading.Thread):
+    """Sends events one after the other; what is not acknowledged is not sent again."""
+
+    def __init__(self, indexer, first):
+        super().__init__(daemon=True)
+        self.indexer, self.next = indexer, first
+        self.acknowledged, self.unknown = set(), set()
+        self.is_over = threading.Event()
+
+    def run(self):
+        while not self.is_over.is_set():
+            sent = range(self.next, self.next + 20)
+            self.next += 20
+            try:
+                events = [{"event": {"n": n}, "index": "main"} for n in sent]
+                answer = self.indexer.hec(events)
+                taken = answer.status == 200
+            except (OSError, ValueError):
+                taken = False
+                time.sleep(0.05)
+            (self.acknowledged if taken else self.unknown).update(sent)
+
+
+KILLS = 12
+
+
+def test_kills_of_any_process_lose_and_double_nothing(cluster, store):
+    variables = store.variables()
+    cluster = cluster(store=("s3://karst/cluster-kills", variables)).start()
+    chance = random.Random(SEED)
+    senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
+    for sender in senders:
+        sender.start()
+    searches = 0
+    for number in range(KILLS):
+        victim = chance.choice(cluster.all)
+        time.sleep(chance.uniform(0.1, 0.8))
+        before = set().union(*(set(sender.acknowledged) for sender in senders))
+        heads = [head for head in cluster.heads if head is not victim]
+        victim.kill()
+        if number % 3 == 0 and victim not in cluster.indexers:
+            chance.choice(cluster.indexers).rest(
+                "POST", "/services/data/indexes/main/roll-hot-buckets", {}, timeout=1
+            ) if victim is not cluster.control_plane else None
+        for head in heads:
+            rows, messages = head.answer(ALL)
+            found = numbers(rows)
+            assert len(found) == len(set(found)), "an event is there twice"
+            lost = before - set(found)
+            assert not lost or messages, f"{len(lost)} events are missing, and nobody says so"
+            searches += 1
+        victim.start()
+    for sender in senders:
+        sender.is_over.set()
+        sender.join(60)
+    acknowledged = set().union(*(sender.acknowledged for sender in senders))
+    unknown = set().union(*(sender.unknown for sender in senders))
+    assert len(acknowledged) > 1_000 and searches >= KILLS
+    for rolled in [False, True]:
+        if rolled:
+            for indexer in cluster.indexers:
+                indexer.roll("main")
+        for head in cluster.heads:
+            rows, messages = head.answer(ALL)
+            found = numbers(rows)
+            assert messages == []
+            assert len(found) == len(set(found)), "an event is there twice"
+            assert not acknowledged - set(found), "acknowledged events are lost"
+            assert not set(found) - acknowledged - unknown, "events that nobody sent"
+    cluster.stop()
+
+
+def refused(process):
+    """What a process says that does not start."""
+    process.directory.mkdir(parents=True, exist_ok=True)
+    ended = subprocess.run(
+        [BINARY, "server"],
+        env=process.environment,
+        cwd=process.directory,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode != 0, ended
+    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("karst: ")]
+    return line
+
+
+def test_one_clear_sentence_for_each_reason_not_to_join(cluster, tmp_path):
+    cluster = cluster(indexers=1, heads=0)
+    cluster.control_plane.start()
+    (indexer,) = cluster.indexers
+    other = tmp_path / "other"
+    subprocess.run([BINARY, "cluster", "init", other], capture_output=True, check=True)
+    again = subprocess.run([BINARY, "cluster", "init", other], capture_output=True, text=True)
+    assert again.returncode != 0 and "exists already" in again.stderr, again
+
+    def with_(**environment):
+        process = Process(tmp_path / "joining", ["indexer"], cluster.store, {})
+        process.environment.update(
+            {
+                "KARST_CLUSTER_DIR": str(cluster.credentials),
+                "KARST_MANAGER_URI": cluster.control_plane.address,
+                **environment,
+            }
+        )
+        process.environment = {k: v for k, v in process.environment.items() if v is not None}
+        return refused(process)
+
+    assert "cluster" in with_(KARST_CLUSTER_DIR=str(other))
+    wrong = tmp_path / "wrong"
+    shutil.copytree(cluster.credentials, wrong)
+    (wrong / "secret").write_text("another secret that is long\n")
+    assert "secret" in with_(KARST_CLUSTER_DIR=str(wrong))
+    assert "karst cluster init" in with_(KARST_CLUSTER_DIR=str(tmp_path / "nowhere"))
+    assert "credentials" in with_(KARST_CLUSTER_DIR=None)
+    assert "--manager-uri" in with_(KARST_MANAGER_URI=None)
+    assert "--cluster-address" in with_(KARST_CLUSTER_ADDRESS=None)
+    assert "standby" in with_(KARST_ROLE="control-plane")
+    assert "--cluster-dir" in with_(KARST_CLUSTER_DIR=None, KARST_CLUSTER_ADDRESS="0.0.0.0:29887")
+    # Nobody is there: it waits, and says for whom.
+    cluster.control_plane.kill()
+    indexer.launch()
+
+    def waits():
+        try:
+            answer = indexer.request(indexer.management_port, "GET", "/readyz", tls=True)
+        except OSError:
+            return False
+        return f"waiting for the catalog of {cluster.control_plane.address}" in answer.text
+
+    wait_for(waits, "the indexer says what it waits for", 20)
+    cluster.control_plane.start()
+    indexer.ready()
+    cluster.stop()
+
+
+def test_a_control_plane_that_was_stopped_and_replaced_changes_nothing(cluster):
+    cluster = cluster(indexers=1, heads=1).start()
+    (indexer,), (head,) = cluster.indexers, cluster.heads
+    indexer.send({"n": 0}, index="main")
+    old = cluster.control_plane
+    old.process.send_signal(signal.SIGSTOP)
+    replaced = old.process
+    # Another one over the same store, at the same address for the cluster: the old one's port is still bound, so
+    # it is ended by the operator in the middle of its sleep.
+    indexer.send({"n": 1}, index="main")
+    assert numbers(head.rows(ALL)) == [0, 1]
+    replaced.send_signal(signal.SIGCONT)
+    indexer.roll("main")
+    assert numbers(head.rows(ALL)) == [0, 1]
+    assert head.answer(ALL)[1] == []
+    cluster.stop()
