@@ -1,4 +1,5 @@
 # make run    builds Karst, starts it, loads sample data and prints what to try next
+# make cluster  the same as a cluster of six processes
 # make test   sets up what the tests need, then runs every test
 # make help   the rest
 
@@ -9,13 +10,16 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: build ## build, start the server, load sample data
 	@ci/demo.sh
+
+cluster: build ## build, start a cluster of processes on this machine, load sample data
+	@ci/cluster.sh
 
 build: console ## build all programs
 	cargo build --locked --workspace --bins

@@ -90,8 +90,8 @@ pub trait HotDirectory: Send + Sync + Debug {
 pub struct HotView {
     /// The buckets.
     pub buckets: Vec<HotBucket>,
-    /// The number of a write of the catalog. A bucket that had left its indexer before the view was taken is in
-    /// the catalog as of this write: a search looks into the catalog once it has it.
+    /// The number of a write of the catalog. A bucket that had left its indexer before the view was taken
+    /// is in the catalog as of this write: a search looks into the catalog once it has it.
     pub floor: u64,
     /// Indexers that did not answer: the view lacks their buckets.
     pub missing: Vec<MissingIndexer>,

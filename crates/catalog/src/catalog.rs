@@ -94,7 +94,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`Error::Invalid`] for an address that is none, [`Error::Unreachable`] if no leader answers in time,
-    /// [`Error::Refused`] if one of the processes belongs to another cluster, or has another secret or version.
+    /// [`Error::Refused`] if a process belongs to another cluster, or has another secret or version.
     pub async fn follow(
         addresses: &[String],
         transport: &Transport,

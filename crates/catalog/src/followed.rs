@@ -12,8 +12,8 @@ pub trait Followed: Send + Sync {
     /// The kind.
     fn kind(&self) -> &'static str;
 
-    /// Takes the documents of [`Catalog::snapshot`] in place of those that it has. The snapshot is taken while
-    /// what is kept is locked: a change that this process has just made is in it.
+    /// Takes the documents of [`Catalog::snapshot`] in place of those that it has. The snapshot is taken
+    /// while what is kept is locked: a change that this process has just made is in it.
     ///
     /// # Errors
     /// Which document is not understood. What was kept before stays.

@@ -11,7 +11,6 @@ use bucket::{HotBucket, HotBuckets, HotDirectory, HotView, MissingIndexer};
 use futures::future::join_all;
 use metrics::{counter, gauge};
 use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange};
-use object_store::ObjectStore;
 use parking_lot::Mutex;
 use protocol::hot::{Bucket, Known, OpenResponse};
 use runtime::metrics as names;
@@ -22,7 +21,6 @@ use tonic::transport::Channel;
 
 use crate::connection::{self, Connect, Deadlines};
 use crate::held::Held;
-use crate::objects::PeerFirst;
 use crate::service::{bytes_of, id_of};
 use crate::{Settings, rows};
 
@@ -85,13 +83,6 @@ impl Directory {
     ) -> Self {
         let peers = Mutex::default();
         Self { shared: Arc::new(Shared { local, indexers, connect, settings, peers }) }
-    }
-
-    /// A store that reads the objects of buckets that wait for their upload from their indexers, and all others
-    /// from `inner`.
-    #[must_use]
-    pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
-        Arc::new(PeerFirst::new(self.clone(), inner))
     }
 
     /// The indexer that has an object which waits for its upload, and the bucket.

@@ -21,16 +21,21 @@ use crate::directory::Directory;
 
 /// See [`Directory::readable`].
 #[derive(Debug)]
-pub(crate) struct PeerFirst {
+struct PeerFirst {
     directory: Directory,
     inner: Arc<dyn ObjectStore>,
 }
 
-impl PeerFirst {
-    pub(crate) fn new(directory: Directory, inner: Arc<dyn ObjectStore>) -> Self {
-        Self { directory, inner }
+impl Directory {
+    /// A store that reads the objects of buckets that wait for their upload from their indexers, and all others
+    /// from `inner`.
+    #[must_use]
+    pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
+        Arc::new(PeerFirst { directory: self.clone(), inner })
     }
+}
 
+impl PeerFirst {
     /// `None`: no indexer has it, or it has been uploaded since.
     async fn ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>>> {
         let (peer, _) = self.directory.owner(location.as_ref())?;

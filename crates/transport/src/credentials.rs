@@ -26,11 +26,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::Error;
+use crate::certificate::{self, NAME};
 use crate::error::Result;
-use crate::{Error, tls};
 
-/// The name in the certificate, which clients expect whatever address they connect to.
-pub(crate) const NAME: &str = "process.cluster.karst.internal";
 /// Lifetime of the certificates in years.
 const YEARS: i32 = 10;
 /// Shortest secret in characters.
@@ -121,7 +120,7 @@ impl Credentials {
         let certificate = certificate.map_err(damaged_pem(CERTIFICATE))?;
         let key = PrivateKeyDer::from_pem_slice(pem(KEY)?.as_bytes()).map_err(damaged_pem(KEY))?;
         let seconds = u64::try_from(clock.now().0 / 1_000_000).unwrap_or(0);
-        tls::check(&ca, &certificate, &key, seconds)
+        certificate::check(&ca, &certificate, &key, seconds)
             .map_err(|reason| Error::Certificate { path: directory.join(CERTIFICATE), reason })?;
         let directory = directory.to_owned();
         Ok(Self { directory, cluster: cluster.id, secret, ca, certificate, key })
@@ -165,12 +164,12 @@ fn issue(cluster: Uuid, now: EventTime) -> std::result::Result<(String, String, 
     let ca_key = KeyPair::generate().map_err(failed)?;
     let ca_pem = ca.self_signed(&ca_key).map_err(failed)?.pem();
     let issuer = Issuer::new(ca, ca_key);
-    let (certificate, key) = certificate(&issuer, now)?;
+    let (certificate, key) = signed(&issuer, now)?;
     Ok((ca_pem, certificate, key))
 }
 
 /// A certificate of processes and its key, PEM.
-fn certificate(
+fn signed(
     issuer: &Issuer<'_, KeyPair>,
     now: EventTime,
 ) -> std::result::Result<(String, String), String> {

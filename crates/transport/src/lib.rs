@@ -17,6 +17,7 @@
 //! - Without credentials only addresses of this machine are served and connected to.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+mod certificate;
 mod connect;
 mod credentials;
 mod error;

@@ -19,7 +19,7 @@ pub(crate) fn with_expired(directory: &Path, now: EventTime) -> (Credentials, Cr
     let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
     let issuer = Issuer::new(ca, ca_key);
     let set = |now: EventTime| {
-        let (certificate, key) = certificate(&issuer, now).unwrap();
+        let (certificate, key) = signed(&issuer, now).unwrap();
         Credentials {
             directory: good.directory.clone(),
             cluster: good.cluster,
