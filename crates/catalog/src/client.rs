@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use model::{BucketId, BucketSummary};
@@ -39,6 +39,10 @@ pub(crate) struct Leader {
     current: AtomicUsize,
     /// Of a request with its repetitions, and of one of them.
     deadlines: (Duration, Duration),
+    /// Of a request for summaries, which can be read elsewhere.
+    summaries_deadline: Duration,
+    /// Whether nobody that was asked leads.
+    is_lost: AtomicBool,
     pauses: (Duration, Duration),
 }
 
@@ -70,7 +74,14 @@ impl Leader {
             return Err(refused("", "at least one is needed".to_owned()));
         }
         let deadlines = (settings.leader_deadline, settings.leader_attempt);
-        Ok(Self { peers, current: AtomicUsize::new(0), deadlines, pauses: settings.leader_retry })
+        Ok(Self {
+            peers,
+            current: AtomicUsize::new(0),
+            deadlines,
+            summaries_deadline: settings.summaries_deadline,
+            is_lost: AtomicBool::new(false),
+            pauses: settings.leader_retry,
+        })
     }
 
     pub(crate) fn addresses(&self) -> String {
@@ -98,7 +109,7 @@ impl Leader {
                 grpc.unary(request, PathAndQuery::from_static(COMMIT), codec).await
             }
         };
-        Ok(self.ask(ask).await?.into_inner().number)
+        Ok(self.ask(self.deadlines.0, ask).await?.into_inner().number)
     }
 
     /// Summaries of buckets, those that the leader has.
@@ -124,7 +135,7 @@ impl Leader {
                     Ok(all)
                 }
             };
-            for pair in self.ask(ask).await? {
+            for pair in self.ask(self.summaries_deadline, ask).await? {
                 let entry = wire::entry_of(&pair, &mut Shared::default());
                 let entry = entry.map_err(|damage| damage.at(&self.addresses(), &pair.key))?;
                 if let Entry::Summary(id, summary) = entry {
@@ -151,6 +162,16 @@ impl Leader {
         opened.unwrap_or_else(|_| Err(silent(self.deadlines.1))).map(tonic::Response::into_inner)
     }
 
+    /// Whether the leader is lost: then nobody is asked for what can be had elsewhere.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::SeqCst)
+    }
+
+    /// Notes whether the leader is lost; whether it was before.
+    pub(crate) fn lose(&self, is_lost: bool) -> bool {
+        self.is_lost.swap(is_lost, Ordering::SeqCst)
+    }
+
     /// The pauses between attempts, at first and at most.
     pub(crate) fn pauses(&self) -> (Duration, Duration) {
         self.pauses
@@ -172,12 +193,12 @@ impl Leader {
     }
 
     /// Asks until there is an answer of the catalog.
-    async fn ask<T, F>(&self, request: impl Fn(Channel) -> F) -> Result<T>
+    async fn ask<T, F>(&self, deadline: Duration, request: impl Fn(Channel) -> F) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Status>> + Send,
     {
         let began = Instant::now();
-        let (deadline, attempt) = self.deadlines;
+        let attempt = self.deadlines.1;
         let (mut pause, longest) = self.pauses;
         loop {
             let (place, channel) = self.peer();

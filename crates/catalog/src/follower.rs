@@ -71,7 +71,6 @@ impl Follower {
             has_state,
             refused,
             failure: Arc::clone(&failure),
-            is_lost: false,
             state: State::default(),
         };
         shutdown.spawn(task.run(shutdown.clone()));
@@ -142,8 +141,6 @@ struct Task {
     refused: watch::Sender<Option<String>>,
     /// Why it does not follow.
     failure: Arc<Mutex<String>>,
-    /// Whether the log says that the leader is lost.
-    is_lost: bool,
     state: State,
 }
 
@@ -160,7 +157,7 @@ impl Task {
             };
             let addresses = self.leader.addresses();
             tracing::debug!(leader = addresses, reason = ended, "following the catalog has ended");
-            if !std::mem::replace(&mut self.is_lost, true) {
+            if !self.leader.lose(true) {
                 tracing::warn!(leader = addresses, reason = ended, "the catalog's leader is lost");
             }
             *self.failure.lock() = ended;
@@ -206,7 +203,7 @@ impl Task {
     }
 
     fn publish(&mut self) {
-        if std::mem::replace(&mut self.is_lost, false) {
+        if self.leader.lose(false) {
             tracing::info!(leader = self.leader.addresses(), "the catalog is followed again");
         }
         self.state.next.changed = self.clock.now();

@@ -55,6 +55,8 @@ conf::settings! {
             /// Deadline of a follower's request to the leader, with its repetitions. A leader whose store is
             /// away answers late.
             pub leader_deadline: Duration = Duration::from_secs(60);
+            /// Deadline of a follower's request for summaries. The objects of buckets have them, too.
+            pub summaries_deadline: Duration = Duration::from_secs(2);
             /// Deadline of each of the repetitions.
             pub leader_attempt: Duration = Duration::from_secs(20);
             /// Pauses between repetitions: the first and the longest.

@@ -39,6 +39,8 @@ pub struct Indexer {
     pub name: String,
     /// Where its service is.
     pub address: String,
+    /// Whether its events are those of the cluster itself, in indexes with an underscore before the name.
+    pub is_internal: bool,
 }
 
 /// See the module. Clones share it.
@@ -154,7 +156,10 @@ impl HotDirectory for Directory {
     async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
         let local = self.shared.local.as_ref().map(|hot| hot.snapshot(indexes, range));
         let room = Room { most: self.shared.settings.held_bytes, used: AtomicUsize::new(0) };
-        let peers = self.peers();
+        let mut peers = self.peers();
+        if !indexes.iter().any(|index| index.as_str().starts_with('_')) {
+            peers.retain(|peer| !peer.indexer.is_internal);
+        }
         let deadlines = self.deadlines();
         let asked = peers.iter().map(|peer| peer.view((indexes, range), deadlines, &room));
         let answers = join_all(asked).await;

@@ -50,7 +50,12 @@ impl Registration {
     #[must_use]
     pub fn others(snapshot: &Snapshot, own: &str) -> Vec<Indexer> {
         let others = Self::all(snapshot).into_iter().filter(|(id, _)| id != own);
-        others.map(|(id, Self { name, address, .. })| Indexer { id, name, address }).collect()
+        let indexer = |(id, Self { name, address, roles, .. }): (String, Self)| {
+            // Nothing else is taken in without one of these roles.
+            let takes = |role: &String| role == "indexer" || role == "search-head";
+            Indexer { id, name, address, is_internal: !roles.iter().any(takes) }
+        };
+        others.map(indexer).collect()
     }
 }
 

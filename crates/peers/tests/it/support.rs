@@ -197,7 +197,12 @@ impl Served {
 }
 
 pub(crate) fn indexer(name: &str, address: SocketAddr) -> Indexer {
-    Indexer { id: name.to_owned(), name: name.to_owned(), address: format!("http://{address}") }
+    Indexer {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        address: format!("http://{address}"),
+        is_internal: false,
+    }
 }
 
 pub(crate) fn settings() -> Settings {

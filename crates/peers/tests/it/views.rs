@@ -35,7 +35,7 @@ async fn a_view_has_the_rows_of_all_indexers_and_later_views_cost_only_the_new_o
     let catalog = catalog().await;
     let served = [Served::start("one", &catalog).await, Served::start("two", &catalog).await];
     let known = served.iter().map(|served| served.indexer.clone()).collect();
-    let (directory, _indexers) = directory(known, settings());
+    let (directory, indexers) = directory(known, settings());
     let sent = || served.iter().map(|served| served.sent.load(Ordering::SeqCst)).sum::<u64>();
     served[0].hot.append(id(1), 0..10_000);
     served[1].hot.append(id(2), 10_000..20_000);
@@ -53,6 +53,13 @@ async fn a_view_has_the_rows_of_all_indexers_and_later_views_cost_only_the_new_o
     assert_eq!(events(&some).first(), Some(&10_000), "whole buckets that overlap");
     let other = model::IndexName::new("other").unwrap();
     assert!(directory.view(&[other], &TimeRange::ALL).await.buckets.is_empty());
+    // Of a process that has only events of the cluster itself nobody expects others.
+    let internal = Indexer { is_internal: true, ..indexer("gone", ([127, 0, 0, 1], 9).into()) };
+    let some = served[1].indexer.clone();
+    indexers.send_replace([served[0].indexer.clone(), some, internal].into());
+    assert_eq!(all(&directory).await.missing, []);
+    let audit = model::IndexName::new("_audit").unwrap();
+    assert_eq!(directory.view(&[audit], &TimeRange::ALL).await.missing.len(), 1);
     // A bucket that has left is not shown, and not kept.
     served[0].hot.remove(id(1));
     assert_eq!(events(&all(&directory).await), (10_000..20_010).collect::<Vec<_>>());

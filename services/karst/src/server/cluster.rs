@@ -57,8 +57,8 @@ impl Cluster {
         if let Some(place) = options.cluster_address {
             anyhow::ensure!(
                 credentials.is_some() || place.ip().is_loopback(),
-                "--cluster-address {place} can be reached from other machines: give --cluster-dir, the credentials \
-                 of the cluster (karst cluster init)"
+                "--cluster-address {place} can be reached from other machines: give --cluster-dir, the \
+                 credentials of the cluster (karst cluster init)"
             );
             let bound = TcpListener::bind(place).await.with_context(|| {
                 format!(

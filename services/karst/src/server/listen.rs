@@ -34,10 +34,10 @@ impl Listeners {
                 Role::Elastic => {
                     door.open(receivers.elasticsearch(&options.elasticsearch_version));
                 }
-                Role::Management | Role::Web if !roles.search_head => {
-                    door.open(roles::without_searches(rest.clone()));
+                Role::Management | Role::Web if roles.search_head && roles.indexer => {
+                    door.open(rest.clone());
                 }
-                Role::Management | Role::Web => door.open(rest.clone()),
+                Role::Management | Role::Web => door.open(roles::limited(roles, rest.clone())),
             }
         }
         Ok(())

@@ -35,14 +35,14 @@ impl Roles {
         };
         if roles.control_plane && !options.manager_uri.is_empty() {
             bail!(
-                "--manager-uri names the control plane, and this process has that role itself: leave it out, or \
-                 give --role without control-plane (a standby is not supported yet)"
+                "--manager-uri names the control plane, and this process has that role itself: leave it \
+                 out, or give --role without control-plane (a standby is not supported yet)"
             );
         }
         if !roles.control_plane && options.manager_uri.is_empty() {
             bail!(
-                "without the role control-plane, --manager-uri has to name the cluster address of the process \
-                 that has it"
+                "without the role control-plane, --manager-uri has to name the cluster address of the \
+                 process that has it"
             );
         }
         if !(roles.control_plane && roles.indexer && roles.search_head)
@@ -75,8 +75,9 @@ impl Roles {
     }
 }
 
-/// REST without searches, for a process that is no search head.
-pub(crate) fn without_searches<S>(
+/// REST without what is for processes of other roles.
+pub(crate) fn limited<S>(
+    roles: Roles,
     rest: S,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
 where
@@ -86,8 +87,12 @@ where
     tower::service_fn(move |request: Request| {
         let rest = rest.clone();
         async move {
-            if searches(request.uri().path()) {
-                return Ok(refusal());
+            let path = request.uri().path();
+            if !roles.search_head && searches(path) {
+                return Ok(refusal("search-head", "searches"));
+            }
+            if !roles.indexer && takes_events(path) {
+                return Ok(refusal("indexer", "events"));
             }
             rest.oneshot(request).await
         }
@@ -106,13 +111,24 @@ fn searches(path: &str) -> bool {
     }
 }
 
+/// Whether the path stands for events to take in.
+fn takes_events(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    let rest: Vec<&str> = match parts.next() {
+        Some("services") => parts.collect(),
+        Some("servicesNS") => parts.skip(2).collect(),
+        _ => return false,
+    };
+    rest.starts_with(&["receivers"]) || rest.starts_with(&["data", "inputs", "oneshot"])
+}
+
 fn jobs<'p>(mut parts: impl Iterator<Item = &'p str>) -> bool {
     parts.next() == Some("search") && parts.any(|part| part == "jobs")
 }
 
-fn refusal() -> Response {
+fn refusal(role: &str, what: &str) -> Response {
     let text =
-        "this process does not have the role search-head: send searches to a process that has it";
+        format!("this process does not have the role {role}: send {what} to a process that has it");
     let body = json!({"messages": [{"type": "FATAL", "text": text}]}).to_string();
     let headers = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::SERVICE_UNAVAILABLE, headers, Body::from(body)).into_response()
@@ -121,6 +137,16 @@ fn refusal() -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_that_take_events_are_known_with_and_without_a_namespace() {
+        for path in ["/services/receivers/simple", "/servicesNS/a/b/data/inputs/oneshot"] {
+            assert!(takes_events(path), "{path}");
+        }
+        for path in ["/services/data/inputs/http", "/services/search/jobs", "/healthz"] {
+            assert!(!takes_events(path), "{path}");
+        }
+    }
 
     #[test]
     fn paths_of_searches_are_known_with_and_without_a_namespace() {
