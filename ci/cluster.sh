@@ -2,6 +2,8 @@
 # make cluster: starts a cluster on this machine (a control plane, three indexers, two search heads) over
 # ./data-cluster, takes in a generated sample, and says what to try and what to kill. Ctrl-C stops it; data stays.
 set -euo pipefail
+# Ctrl-C reaches this script only, which stops them in order.
+set -m
 cd "$(dirname "$0")/.."
 bin="$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)"
 data="${KARST_CLUSTER_DATA:-data-cluster}"
@@ -41,9 +43,15 @@ export KARST_CLUSTER_DIR="$data/credentials" KARST_OBJECT_STORE="$store"
 start() {
   local manager=()
   [ "$2" = control-plane ] || manager=(--manager-uri 127.0.0.1:17007)
-  "$bin/karst" server --role "$2" --data-dir "$data/$1" --cluster-address "127.0.0.1:$(($3 + 7))" \
-    --management-address "127.0.0.1:$(($3 + 9))" --hec-address "127.0.0.1:$(($3 + 8))" \
-    --web-address "127.0.0.1:$3" "${manager[@]}" >>"$data/$1.log" 2>&1 &
+  local command=("$bin/karst" server --role "$2" --data-dir "$data/$1"
+    --cluster-address "127.0.0.1:$(($3 + 7))" --management-address "127.0.0.1:$(($3 + 9))"
+    --hec-address "127.0.0.1:$(($3 + 8))" --web-address "127.0.0.1:$3" "${manager[@]}")
+  # With the keys of the store: for the one who starts it only.
+  (
+    umask 077
+    { declare -px | grep -E ' (AWS|KARST)_'; echo "exec ${command[*]@Q}"; } >"$data/$1.sh"
+  )
+  "${command[@]}" >>"$data/$1.log" 2>&1 &
   pids+=($!)
   eval "pid_$1=$!"
   until grep -qs "\"pid\":$![,}]" "$data/$1/local-session.json"; do
@@ -85,6 +93,6 @@ Kill something and search again:
   kill -9 $pid_manager   # searches and intake go on; buckets are committed when it is back
   karst cluster status
 
-and start it again with the same command (its log is in $data). Stop all with Ctrl-C.
+Start it again with bash $data/indexer2.sh; logs are beside it. Stop all with Ctrl-C.
 TEXT
 wait

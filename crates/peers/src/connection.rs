@@ -124,11 +124,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// Why an indexer did not answer, for those who search.
 pub(crate) fn reason(status: &Status) -> String {
     let said = status.message();
-    let source = std::error::Error::source(status).map(chain).unwrap_or_default();
-    match (said.is_empty(), source.is_empty()) {
-        (true, true) => format!("{}", status.code()),
-        (true, false) => source,
-        (false, false) if !said.contains(&source) => format!("{said}: {source}"),
-        (false, _) => said.to_owned(),
+    if !said.is_empty() {
+        return said.to_owned();
     }
+    let source = std::error::Error::source(status).map(chain);
+    source.unwrap_or_else(|| status.code().to_string())
 }
