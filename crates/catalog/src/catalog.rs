@@ -145,8 +145,8 @@ impl Catalog {
         self.view().subscribe()
     }
 
-    /// The summaries of buckets, in their order; `None` for a bucket that has left the catalog, and for one of
-    /// which a follower asks its leader in vain: the object of a bucket has its summary, too. Those that
+    /// The summaries of buckets, in their order; `None` for a bucket that has left the catalog, and for one
+    /// of which a follower asks its leader in vain: the object of a bucket has its summary, too. Those that
     /// are not in memory are read in one pass: it is better to ask for many at a time than for one after the
     /// other.
     ///

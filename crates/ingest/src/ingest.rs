@@ -649,8 +649,9 @@ async fn recover(
     Ok((recovered, leftovers))
 }
 
-/// The epoch in which this process owns a set. Where the catalog is another process, it is a new one: a commit
-/// of this indexer that is still on its way is refused from then on, so that its events can be replayed.
+/// The epoch in which this process owns a set. Where the catalog is another process, it is a new one: a
+/// commit of this indexer that is still on its way is refused from then on, so that its events can be
+/// replayed.
 ///
 /// # Errors
 /// Another indexer owns the set: its events are the new owner's, and so are its objects.

@@ -24,8 +24,8 @@ use crate::held::Held;
 use crate::service::{bytes_of, id_of};
 use crate::{Settings, rows};
 
-/// How long an indexer that did not answer in time is waited for, until it answers again: it must not make every
-/// search slow.
+/// How long an indexer that did not answer in time is waited for, until it answers again: it must not make
+/// every search slow.
 const SUSPECT: Duration = Duration::from_millis(500);
 /// Attempts at a view. Rows may leave the memory of this process while it waits for those behind them.
 const ATTEMPTS: usize = 3;
@@ -101,8 +101,8 @@ impl Directory {
         Deadlines { first: first_answer, next: next_part }
     }
 
-    /// Whether each of the other processes answers: the number of the last write of the catalog that it has, or
-    /// why it does not.
+    /// Whether each of the other processes answers: the number of the last write of the catalog that it has,
+    /// or why it does not.
     pub async fn answers(&self) -> Vec<(String, Result<u64, String>)> {
         let room = Room { most: 0, used: AtomicUsize::new(0) };
         let (peers, deadlines) = (self.peers(), self.deadlines());

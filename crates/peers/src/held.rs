@@ -46,8 +46,8 @@ impl Held {
         self.buckets.get(&id).map_or(0, |bucket| bucket.bytes)
     }
 
-    /// Adds rows of a bucket, those before which are `first`. Rows that are here already, of another search that
-    /// asked at the same time, are passed over.
+    /// Adds rows of a bucket, those before which are `first`. Rows that are here already, of another search
+    /// that asked at the same time, are passed over.
     ///
     /// # Errors
     /// If rows between those here and these are lacking.

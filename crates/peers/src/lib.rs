@@ -10,9 +10,9 @@
 //! behind them: a search over rows that were searched before moves nothing but a list. Rows never change, and
 //! they leave with their bucket.
 //!
-//! Guarantees: a view has each bucket once, with all rows that its indexer had acknowledged when it was asked; a
-//! bucket that had left is in the catalog as of [`floor`](bucket::HotView::floor). What cannot be had is
-//! [missing](bucket::HotView::missing), with the reason.
+//! Guarantees: a view has each bucket once, with all rows that its indexer had acknowledged when it was
+//! asked; a bucket that had left is in the catalog as of [`floor`](bucket::HotView::floor). What cannot be
+//! had is [missing](bucket::HotView::missing), with the reason.
 //!
 //! It leaves to others: connections and who may connect (whoever gives the channels and serves the service).
 

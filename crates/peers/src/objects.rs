@@ -27,8 +27,8 @@ struct PeerFirst {
 }
 
 impl Directory {
-    /// A store that reads the objects of buckets that wait for their upload from their indexers, and all others
-    /// from `inner`.
+    /// A store that reads the objects of buckets that wait for their upload from their indexers, and all
+    /// others from `inner`.
     #[must_use]
     pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
         Arc::new(PeerFirst { directory: self.clone(), inner })

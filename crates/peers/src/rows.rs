@@ -36,8 +36,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<RecordBatch> {
     RecordBatch::try_new(schema, batch.columns().to_vec())
 }
 
-/// The rows behind the first ones, in parts that are short enough for a message, with the number of rows before
-/// each.
+/// The rows behind the first ones, in parts that are short enough for a message, with the number of rows
+/// before each.
 pub(crate) fn parts(batches: &[RecordBatch], first: u64) -> Vec<(u64, RecordBatch)> {
     let mut parts = Vec::new();
     let mut before = 0;

@@ -16,8 +16,8 @@ conf::settings! {
             "receiveTimeout" => pub next_part: Duration = "60", Type::of(Unit::Seconds, 1, 3600);
         }
         "limits"["search"] {
-            /// Memory for the hot rows of other processes. Rows that were searched lately stay there; a search
-            /// over more hot rows than fit leaves out some indexers, and says so.
+            /// Memory for the hot rows of other processes. Rows that were searched lately stay there; a
+            /// search over more hot rows than fit leaves out some indexers, and says so.
             "max_peer_rows_mb" => pub held_bytes: usize = "1024", Type::megabytes(1);
         }
     }

@@ -1,7 +1,7 @@
 //! The hot buckets of all indexers as one job sees them.
 //!
-//! Guarantees that a search which looks into the catalog after [`HotRows::of`] meets each event once: a bucket
-//! that had left its indexer before is in that snapshot, and one that has not is in the answer.
+//! Guarantees that a search which looks into the catalog after [`HotRows::of`] meets each event once: a
+//! bucket that had left its indexer before is in that snapshot, and one that has not is in the answer.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -185,7 +185,8 @@ impl Job {
         }
     }
 
-    /// Whether events are missing from the answer: their buckets are quarantined, or their indexer does not answer.
+    /// Whether events are missing from the answer: their buckets are quarantined, or their indexer does not
+    /// answer.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.report().is_incomplete()

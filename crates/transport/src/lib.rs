@@ -1,7 +1,7 @@
 //! Connections between the processes of a cluster: who may connect, and over what.
 //!
 //! The crate knows neither messages nor services: it gives out gRPC channels and serves gRPC routes. A
-//! connection begins with TLS 1.3, in which both sides show the cluster's certificate, and a [greeting](hello)
+//! connection begins with TLS 1.3, in which both sides show the cluster's certificate, and a greeting
 //! in which both sides prove that they know the cluster's secret. HTTP/2 follows.
 //!
 //! ```text

@@ -209,7 +209,8 @@ impl EventsTable {
         Some(function.with(identity).call(vec![sourcetype]).expr)
     }
 
-    /// Goes on without indexers that do not answer, as without a damaged bucket. Their absence has been noted.
+    /// Goes on without indexers that do not answer, as without a damaged bucket. Their absence has been
+    /// noted.
     fn go_on_without(&self, missing: &[MissingIndexer]) -> Result<()> {
         let (Some(MissingIndexer { name, reason }), Some(why)) =
             (missing.first(), self.must_be_whole())

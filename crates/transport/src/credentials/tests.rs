@@ -1,3 +1,5 @@
+//! Credentials of a cluster: made, read, damaged, expired.
+
 use runtime::{ManualClock, SystemClock};
 
 use super::*;
