@@ -614,7 +614,9 @@ async fn recover(
         let set = committed.entry(stream.set).or_default();
         set.insert((stream.index, stream.lane), position);
     }
-    let verify = restore::to_verify(parts, &committed);
+    // Over a catalog that it follows, each start takes an epoch.
+    let is_known = epochs.values().any(|epoch| *epoch > OWN_EPOCH + 1);
+    let verify = restore::to_verify(parts, &committed, is_known);
     let mut highest = HashMap::default();
     let mut recovered = Vec::new();
     for number in numbers {

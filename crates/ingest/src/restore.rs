@@ -34,7 +34,8 @@ pub fn journal_segment(data: &std::path::Path) -> Result<Option<std::path::PathB
     check::first_segment(&data.join("journal"))
 }
 
-/// The document that says how far journals are to be compared with buckets.
+/// The kind of the documents that say how far journals are to be compared with buckets: one for each indexer, under
+/// its identity, and one for all that have none yet.
 const KIND: &str = "recovery";
 const NAME: &str = "journal";
 
@@ -69,35 +70,38 @@ impl Verify {
         }
         let sets: serde_json::Map<String, Value> =
             highest.iter().map(|(set, last)| (set.to_string(), json!(last.0))).collect();
-        let content = json!({"indexer": parts.indexer.to_string(), "sets": sets});
-        let put = parts.catalog.put_document(KIND, NAME, content).await;
+        let (name, content) = (parts.indexer.to_string(), json!({ "sets": sets }));
+        let put = parts.catalog.put_document(KIND, &name, content).await;
         put.map_err(|error| Error::Catalog(std::sync::Arc::new(error)))
     }
 }
 
-/// What the start has to compare.
+/// What the start has to compare. `is_known`: this indexer has been started over this catalog before.
 pub(crate) fn to_verify(
     parts: &Parts,
     committed: &HashMap<u16, HashMap<StreamRef, JournalPosition>>,
+    is_known: bool,
 ) -> Verify {
     let snapshot = parts.catalog.snapshot();
     let strange = journal_owners(&parts.data).iter().any(|owner| *owner != parts.indexer);
     if strange && !snapshot.is_empty() {
         return Verify::All;
     }
-    match snapshot.document(KIND, NAME) {
-        Some(note) if note["indexer"] == parts.indexer.to_string() => {
-            let sets = note["sets"].as_object().into_iter().flatten();
-            let sets = sets.filter_map(|(set, last)| {
-                Some((set.parse().ok()?, JournalPosition(last.as_u64()?)))
-            });
-            Verify::Upto(sets.collect())
-        }
-        // The note of a rebuild names nobody.
-        Some(_) => Verify::All,
-        None if committed.is_empty() && !snapshot.is_empty() => Verify::All,
-        None => Verify::Nothing,
+    let own = parts.indexer.to_string();
+    let general = snapshot.document(KIND, NAME);
+    // Earlier releases have written the one for all over with that of the only indexer.
+    let earlier = general.clone().filter(|note| note["indexer"] == own);
+    if let Some(note) = snapshot.document(KIND, &own).or(earlier) {
+        let sets = note["sets"].as_object().into_iter().flatten();
+        let sets = sets.filter_map(|(set, last)| {
+            Some((set.parse().ok()?, JournalPosition(last.as_u64()?)))
+        });
+        return Verify::Upto(sets.collect());
     }
+    if general.is_some() || (committed.is_empty() && !is_known && !snapshot.is_empty()) {
+        return Verify::All;
+    }
+    Verify::Nothing
 }
 
 /// The note of a rebuilt catalog.

@@ -1,16 +1,19 @@
 //! Which journal records are in stored buckets although the catalog has no position for them: after
 //! the catalog was rebuilt from the buckets, or the indexer got another identity.
 //!
-//! Arrival times tell: `_indextime` is given once, in microseconds and strictly increasing, and is kept
-//! by every merge, and the events of a record go into one bucket together. So a record is stored exactly
-//! if a bucket of its index has an event of its first arrival time. Only buckets whose arrivals overlap
-//! those of the journal are read, and of them one column.
+//! Arrival times and texts tell: `_indextime` is given once, in microseconds and strictly increasing within an
+//! indexer, and is kept by every merge, and the events of a record go into one bucket together. So a record is
+//! stored exactly if a bucket of its index has an event with its first arrival time and its first text. The time
+//! alone is not enough: indexers give the same ones. Only buckets whose arrivals overlap those of the journal
+//! are read, and of them two columns.
 
+use std::hash::BuildHasher;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::TimestampMicrosecondType;
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use bucket::{BucketReader, GranuleSet};
 use foldhash::{HashMap, HashSet};
 use futures::TryStreamExt;
@@ -23,12 +26,12 @@ use crate::journal::{Record, StreamRef, scan_segment, segments};
 /// Rows of one batch.
 const BATCH_ROWS: usize = 65_536;
 
-/// First arrivals by index.
-pub(crate) type Arrivals = HashMap<IndexName, HashSet<i64>>;
+/// The first arrivals of records by index, and the hashes of their first texts.
+pub(crate) type Arrivals = HashMap<IndexName, HashMap<i64, u64>>;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct StoredRecords(Arrivals);
+pub(crate) struct StoredRecords(HashMap<IndexName, HashSet<i64>>);
 
 impl StoredRecords {
     /// Whether a stored bucket of the index has the event that arrived then.
@@ -45,15 +48,15 @@ impl StoredRecords {
         buckets: &[Arc<BucketHeader>],
         wanted: &Arrivals,
     ) -> Result<Self, Error> {
-        let mut found = Arrivals::default();
+        let mut found: HashMap<IndexName, HashSet<i64>> = HashMap::default();
         for entry in buckets {
             let Some(wanted) = wanted.get(&entry.index) else { continue };
             let inside = |time: &&i64| is_within(entry, EventTime(**time));
-            if !wanted.iter().any(|time| inside(&time)) {
+            if !wanted.keys().any(|time| inside(&time)) {
                 continue;
             }
-            let arrivals = match arrivals_of(store, &entry.path(), entry.size).await {
-                Ok(arrivals) => arrivals,
+            let stored = match stored_of(store, entry, wanted).await {
+                Ok(stored) => stored,
                 Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {
                     // What the journal has of it is better than what cannot be read.
                     tracing::warn!(bucket = %entry.id, %error, "the journal counts instead of a bucket");
@@ -61,7 +64,6 @@ impl StoredRecords {
                 }
                 Err(error) => return Err(error),
             };
-            let stored = wanted.iter().filter(inside).filter(|time| arrivals.contains(time));
             found.entry(entry.index.clone()).or_default().extend(stored);
         }
         Ok(Self(found))
@@ -72,26 +74,70 @@ fn is_within(entry: &BucketHeader, time: EventTime) -> bool {
     entry.first_index_time <= time && time <= entry.last_index_time
 }
 
+/// Those of the records that a bucket has.
+async fn stored_of(
+    store: &Arc<dyn ObjectStore>,
+    entry: &BucketHeader,
+    wanted: &HashMap<i64, u64>,
+) -> Result<Vec<i64>, Error> {
+    let columns = [columns::INDEX_TIME, columns::RAW];
+    let mut found = Vec::new();
+    let take = |batch: &RecordBatch| {
+        let texts = batch.column_by_name(columns::RAW);
+        let texts = texts.and_then(|column| cast(column, &DataType::Utf8).ok());
+        for (row, time) in times_of(batch).iter().enumerate() {
+            let Some(hash) = wanted.get(time) else { continue };
+            let texts = texts.as_ref().map(|texts| texts.as_string::<i32>());
+            let text = texts.filter(|texts| texts.is_valid(row)).map_or("", |it| it.value(row));
+            if *hash == hash_of(text.as_bytes()) {
+                found.push(*time);
+            }
+        }
+    };
+    read(store, (&entry.path(), entry.size), &columns, take).await?;
+    Ok(found)
+}
+
 /// The arrival times of all events of a bucket.
 pub(crate) async fn arrivals_of(
     store: &Arc<dyn ObjectStore>,
     path: &str,
     size: u64,
 ) -> Result<HashSet<i64>, Error> {
+    let mut arrivals = HashSet::default();
+    let take = |batch: &RecordBatch| arrivals.extend(times_of(batch));
+    read(store, (path, size), &[columns::INDEX_TIME], take).await?;
+    Ok(arrivals)
+}
+
+/// Reads columns of a bucket.
+async fn read(
+    store: &Arc<dyn ObjectStore>,
+    (path, size): (&str, u64),
+    columns: &[&str],
+    mut take: impl FnMut(&RecordBatch),
+) -> Result<(), Error> {
     let failed = |error: bucket::Error| Error::Bucket(Arc::new(error));
     let path = object_store::path::Path::from(path);
     let reader = BucketReader::open(Arc::clone(store), &path, size).await.map_err(failed)?;
     let all = GranuleSet::all(reader.granules());
-    let rows = reader.read(&[columns::INDEX_TIME], &all, BATCH_ROWS).await.map_err(failed)?;
-    rows.try_fold(HashSet::default(), |mut arrivals: HashSet<i64>, batch| async move {
-        let times = batch
-            .column_by_name(columns::INDEX_TIME)
-            .and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
-        arrivals.extend(times.into_iter().flat_map(|times| times.values().iter().copied()));
-        Ok(arrivals)
-    })
-    .await
-    .map_err(failed)
+    let mut rows = reader.read(columns, &all, BATCH_ROWS).await.map_err(failed)?;
+    while let Some(batch) = rows.try_next().await.map_err(failed)? {
+        take(&batch);
+    }
+    Ok(())
+}
+
+fn times_of(batch: &RecordBatch) -> &[i64] {
+    batch
+        .column_by_name(columns::INDEX_TIME)
+        .and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>())
+        .map_or(&[], |times| times.values())
+}
+
+/// The same for the same text, within this process.
+fn hash_of(text: &[u8]) -> u64 {
+    foldhash::fast::FixedState::default().hash_one(text)
 }
 
 /// The first arrivals of the journal's records above what is committed, up to a position.
@@ -113,7 +159,8 @@ pub(crate) fn uncommitted(
             let stream = (batch.batch.index.clone(), batch.lane);
             let covered = committed.get(&stream).is_some_and(|known| *known >= batch.position);
             if !covered && batch.position <= upto && batch.batch.rows() > 0 {
-                arrivals.entry(stream.0).or_default().insert(batch.first_index_time);
+                let hash = hash_of(batch.batch.row(0));
+                arrivals.entry(stream.0).or_default().insert(batch.first_index_time, hash);
             }
         })?;
     }

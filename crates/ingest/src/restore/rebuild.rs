@@ -242,9 +242,16 @@ async fn without_parts(
             Err(error) => return Err(error),
         };
         for part in parts {
-            let summary = &all[part].summary;
-            dropped[part] = arrivals.contains(&summary.first_index_time.0)
-                && arrivals.contains(&summary.last_index_time.0);
+            let BucketEntry { path, size, summary, .. } = &all[part];
+            let has = |time: model::EventTime| arrivals.contains(&time.0);
+            // Those of another indexer may have some times in common.
+            dropped[part] = has(summary.first_index_time)
+                && has(summary.last_index_time)
+                && match arrivals_of(store, path, *size).await {
+                    Ok(of_part) => of_part.is_subset(&arrivals),
+                    // Its object is gone: a merge that has it whole is all there is of it.
+                    Err(error) => error.kind() == model::ErrorKind::NotFound,
+                };
         }
     }
     let mut dropped = dropped.into_iter();

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use ingest::restore::{check, lost, rebuild};
 use ingest::{LifecycleSettings, Settings};
-use runtime::{Clock, SystemClock};
+use model::EventTime;
+use runtime::{Clock, ManualClock, SystemClock};
 use serde_json::json;
 use testkit::TestDir;
 
@@ -129,6 +130,36 @@ async fn a_journal_under_another_identity_doubles_nothing() {
     let ingest = Arc::new(ingest::Ingest::start(parts).await.unwrap());
     let setup = Setup { ingest, catalog, store };
     assert_eq!(sorted(&setup).await, ["in a bucket", "in the journal"]);
+}
+
+/// One indexer has stored events that arrived at the very times at which those of another one did, which has
+/// stored none yet and is killed.
+#[tokio::test]
+async fn a_journal_is_not_taken_for_the_buckets_of_another_indexer() {
+    let (base, one, two) = (TestDir::new(), TestDir::new(), TestDir::new());
+    let clock = Arc::new(ManualClock::new(EventTime(1_900_000_000_000_000)));
+    let base = start(base.path(), settings()).await;
+    let start_as = async |data: &Path, number: u128| {
+        let mut parts = crate::setup::parts(data, &base, settings());
+        parts.indexer = model::IndexerId(uuid::Uuid::from_u128(number));
+        parts.clock = clock.clone();
+        let ingest = Arc::new(ingest::Ingest::start(parts).await.unwrap());
+        Setup { ingest, catalog: base.catalog.clone(), store: base.store.clone() }
+    };
+    let stored = start_as(one.path(), 1).await;
+    let killed = start_as(two.path(), 2).await;
+    stored.events(&["one", "two", "three"]).await;
+    killed.events(&["four", "five", "six"]).await;
+    let arrivals = |rows: Vec<(i64, i64, String)>| -> Vec<i64> {
+        rows.into_iter().map(|(_, arrival, _)| arrival).collect()
+    };
+    assert_eq!(arrivals(stored.rows().await), arrivals(killed.rows().await), "a tie");
+    stored.ingest.roll_all(None).await.unwrap();
+    drop(killed);
+    for _ in 0..2 {
+        let again = start_as(two.path(), 2).await;
+        assert_eq!(sorted(&again).await, ["five", "four", "one", "six", "three", "two"]);
+    }
 }
 
 #[tokio::test]
