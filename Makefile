@@ -1,5 +1,5 @@
 # make run    builds Karst, starts it, loads sample data and prints what to try next
-# make cluster  the same as a cluster of six processes
+# make cluster  the same as a cluster of seven processes
 # make test   sets up what the tests need, then runs every test
 # make help   the rest
 

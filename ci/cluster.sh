@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make cluster: starts a cluster on this machine (a control plane, three indexers, two search heads) over
+# make cluster: starts a cluster on this machine (control plane and standby, three indexers, two search heads) over
 # ./data-cluster, takes in a generated sample, and says what to try and what to kill. Ctrl-C stops it; data stays.
 set -euo pipefail
 # Ctrl-C reaches this script only, which stops them in order.
@@ -41,11 +41,10 @@ export KARST_CLUSTER_DIR="$data/credentials" KARST_OBJECT_STORE="$store"
 
 # start NAME ROLE BASE-PORT
 start() {
-  local manager=()
-  [ "$2" = control-plane ] || manager=(--manager-uri 127.0.0.1:17007)
   local command=("$bin/karst" server --role "$2" --data-dir "$data/$1"
     --cluster-address "127.0.0.1:$(($3 + 7))" --management-address "127.0.0.1:$(($3 + 9))"
-    --hec-address "127.0.0.1:$(($3 + 8))" --web-address "127.0.0.1:$3" "${manager[@]}")
+    --hec-address "127.0.0.1:$(($3 + 8))" --web-address "127.0.0.1:$3"
+    --manager-uri 127.0.0.1:17007,127.0.0.1:17067)
   # With the keys of the store: for the one who starts it only.
   (
     umask 077
@@ -61,6 +60,7 @@ start() {
   echo "$1: $2, process $!, management https://127.0.0.1:$(($3 + 9))"
 }
 start manager control-plane 17000
+start standby control-plane 17060
 start indexer1 indexer 17010
 start indexer2 indexer 17020
 start indexer3 indexer 17030
@@ -90,7 +90,7 @@ or open http://127.0.0.1:17040 (user admin, password in $data/manager/auth/initi
 Kill something and search again:
 
   kill -9 $pid_indexer2   # results say that they are incomplete; what it has acknowledged is in its journal
-  kill -9 $pid_manager   # searches and intake go on; buckets are committed when it is back
+  kill -9 $pid_manager   # searches and intake go on; the standby leads after three seconds
   karst cluster status
 
 Start it again with bash $data/indexer2.sh; logs are beside it. Stop all with Ctrl-C.

@@ -1,4 +1,4 @@
-"""A cluster under test: a control plane, indexers and search heads as processes of their own."""
+"""A cluster under test: control planes, indexers and search heads as processes of their own."""
 
 import subprocess
 
@@ -65,7 +65,7 @@ class Process(Server):
 class Cluster:
     """Processes that belong together."""
 
-    def __init__(self, directory, indexers=3, heads=2, store=None):
+    def __init__(self, directory, indexers=3, heads=2, store=None, standbys=0):
         self.directory = directory
         self.credentials = directory / "credentials"
         made = subprocess.run(
@@ -73,29 +73,55 @@ class Cluster:
         )
         assert "Wrote the credentials of cluster" in made.stdout, made
         self.store, self.variables = store or (str(directory / "store"), {})
-        self.control_plane = self.process("control-plane", ["control-plane"], manager=False)
-        self.indexers = [self.process(f"indexer-{n}", ["indexer"]) for n in range(indexers)]
-        self.heads = [self.process(f"head-{n}", ["search-head"]) for n in range(heads)]
+        names = ["control-plane", *(f"standby-{n}" for n in range(standbys))]
+        self.control_planes = [self.process(name, ["control-plane"], []) for name in names]
+        managers = [one.address for one in self.control_planes]
+        if standbys:
+            for one in self.control_planes:
+                one.environment["KARST_MANAGER_URI"] = ",".join(managers)
+        self.indexers = [self.process(f"indexer-{n}", ["indexer"], managers) for n in range(indexers)]
+        self.heads = [self.process(f"head-{n}", ["search-head"], managers) for n in range(heads)]
 
-    def process(self, name, roles, manager=True):
+    def process(self, name, roles, managers):
         environment = {"KARST_CLUSTER_DIR": str(self.credentials), **self.variables}
-        if manager:
-            environment["KARST_MANAGER_URI"] = self.control_plane.address
+        if managers:
+            environment["KARST_MANAGER_URI"] = ",".join(managers)
         return Process(self.directory / name, roles, self.store, environment)
 
     @property
+    def control_plane(self):
+        """The first one, which leads at first if it is started first."""
+        return self.control_planes[0]
+
+    @property
     def all(self):
-        return [self.control_plane, *self.indexers, *self.heads]
+        return [*self.control_planes, *self.indexers, *self.heads]
+
+    def peers(self, process):
+        """What a process knows of all of them, by cluster address."""
+        answer = process.rest("GET", "/services/cluster/manager/peers?output_mode=json&count=0")
+        assert answer.status == 200, answer
+        contents = [entry["content"] for entry in answer.json()["entry"]]
+        return {content["host_port_pair"]: content for content in contents}
+
+    def leader(self, process):
+        """The control plane that leads, as a process says."""
+        leading = [at for at, peer in self.peers(process).items() if peer["leads_since"]]
+        assert len(leading) == 1, leading
+        return next(one for one in self.control_planes if one.address == leading[0])
 
     def start(self):
-        for process in self.all:
+        self.control_plane.launch()
+        if len(self.control_planes) > 1:
+            self.control_plane.ready()
+        for process in self.all[1:]:
             process.launch()
         for process in self.all:
             process.ready()
         return self
 
     def stop(self):
-        """The control plane last, so that the others can commit what they have."""
+        """Control planes last, so that the others can commit what they have."""
         codes = [process.stop() for process in reversed(self.all) if process.process is not None]
         assert not any(codes), codes
         for process in self.all:

@@ -1,6 +1,7 @@
 """A cluster of processes: what searches find in it, what a kill of each of them does, and who may join."""
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -13,7 +14,7 @@ import pytest
 from cluster import Cluster, Process
 from karst import BINARY, wait_for
 
-SEED = 20261125
+SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
 
 
 @pytest.fixture
@@ -63,6 +64,7 @@ def test_every_search_head_finds_the_hot_and_the_stored_events_of_all_indexers(c
     roles = sorted(row["roles"] for row in rows)
     assert roles == ["control-plane", *["indexer"] * 3, *["search-head"] * 2]
     assert {row["status"] for row in rows} == {"Up"}
+    assert [row["roles"] for row in rows if row["leads since"]] == ["control-plane"]
     cluster.stop()
 
 
@@ -191,12 +193,12 @@ class Sender(threading.Thread):
             time.sleep(0.01)
 
 
-KILLS = 12
+KILLS = int(os.environ.get("CLUSTER_KILLS", "12"))
 
 
 def test_kills_of_any_process_lose_and_double_nothing(cluster, store):
     variables = store.variables()
-    cluster = cluster(store=("s3://karst/cluster-kills", variables)).start()
+    cluster = cluster(store=("s3://karst/cluster-kills", variables), standbys=1).start()
     chance = random.Random(SEED)
     senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
     for sender in senders:
@@ -235,6 +237,70 @@ def test_kills_of_any_process_lose_and_double_nothing(cluster, store):
             assert len(found) == len(set(found)), "an event is there twice"
             assert not acknowledged - set(found), "acknowledged events are lost"
             assert not set(found) - acknowledged - unknown, "events that nobody sent"
+    cluster.stop()
+
+
+def change(process, name):
+    """Makes a change that the catalog has to take."""
+    form = {"name": name, "definition": "index=main"}
+    path = "/servicesNS/nobody/search/configs/conf-macros"
+    return process.rest("POST", path, form).status == 201
+
+
+@pytest.mark.parametrize("how", ["kill", "stop", "hang"])
+def test_a_standby_takes_over_and_the_former_leader_stands_by(cluster, how):
+    cluster = cluster(indexers=2, heads=1, standbys=1).start()
+    (head,), leader = cluster.heads, cluster.control_plane
+    standby = cluster.control_planes[1]
+    assert cluster.leader(head) is leader
+    senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
+    for sender in senders:
+        sender.start()
+    wait_for(lambda: all(len(one.acknowledged) > 100 for one in senders), "events", 30)
+    assert change(head, "before")
+    if how == "kill":
+        leader.kill()
+    elif how == "stop":
+        assert leader.stop() == 0
+    else:
+        leader.process.send_signal(signal.SIGSTOP)
+    # The change waits for the standby; searches and events do not wait.
+    changing = threading.Thread(target=change, args=(head, "meanwhile"))
+    changing.start()
+    rows, messages = head.answer(ALL)
+    assert len(rows) > 200 and messages == [], messages
+    wait_for(lambda: cluster.leader(head) is standby, "the standby leads", 30)
+    changing.join(60)
+    assert not changing.is_alive()
+    for indexer in cluster.indexers:
+        indexer.roll("main")
+    if how == "hang":
+        leader.process.send_signal(signal.SIGCONT)
+    else:
+        leader.start()
+    # The former leader begins again, and follows.
+    wait_for(
+        lambda: cluster.peers(head)[leader.address]["status"] == "Up"
+        and not cluster.peers(head)[leader.address]["leads_since"],
+        "the former leader stands by",
+        60,
+    )
+    assert cluster.leader(leader.ready()) is standby
+    for sender in senders:
+        sender.is_over.set()
+        sender.join(60)
+    assert head.rest("GET", "/servicesNS/nobody/search/configs/conf-macros/meanwhile").status == 200
+    acknowledged = set().union(*(sender.acknowledged for sender in senders))
+    unknown = set().union(*(sender.unknown for sender in senders))
+    wait_for(lambda: head.answer(ALL)[1] == [], "complete results", 30)
+    found = numbers(head.rows(ALL))
+    assert len(found) == len(set(found)) and not acknowledged - set(found)
+    assert not set(found) - acknowledged - unknown
+    # And back again.
+    standby.kill()
+    wait_for(lambda: cluster.leader(head) is leader, "the first one leads again", 30)
+    assert change(head, "after")
+    standby.start()
     cluster.stop()
 
 
@@ -284,7 +350,9 @@ def test_one_clear_sentence_for_each_reason_not_to_join(cluster, tmp_path):
     assert "credentials" in with_(KARST_CLUSTER_DIR=None)
     assert "--manager-uri" in with_(KARST_MANAGER_URI=None)
     assert "--cluster-address" in with_(KARST_CLUSTER_ADDRESS=None)
-    assert "standby" in with_(KARST_ROLE="control-plane")
+    lonely = with_(KARST_ROLE="control-plane", KARST_CLUSTER_ADDRESS=None)
+    assert "--cluster-address" in lonely
+    assert "secret" in with_(KARST_ROLE="control-plane", KARST_CLUSTER_DIR=str(wrong))
     assert "--cluster-dir" in with_(KARST_CLUSTER_DIR=None, KARST_CLUSTER_ADDRESS="0.0.0.0:29887")
     # Nobody is there: it waits, and says for whom.
     cluster.control_plane.kill()

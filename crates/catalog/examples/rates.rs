@@ -1,5 +1,5 @@
-//! Commits a second over a directory and over S3, written one by one and in groups:
-//! `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog takes, in a process of
+//! Commits a second over a directory and over S3, written one by one and in groups, in the process that leads and
+//! from followers: `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog takes, in a process of
 //! its own, and finding buckets and their summaries in it: `... --example rates open <buckets> <hosts of
 //! each>`; `fill <directory> <buckets> <hosts>` and `reopen <directory>` do the same in two steps.
 #![allow(clippy::disallowed_methods)]
@@ -15,11 +15,18 @@ use model::{
 };
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use runtime::Shutdown;
 use runtime::store::{DurableLocal, Options};
 use testkit::{Faults, S3Proxy, S3Server, TestDir};
+use transport::{Credentials, Transport};
 
 /// Committers of the bar.
 const COMMITTERS: u16 = 64;
+/// Followers that they are spread over, where they are not in the process that leads.
+const FOLLOWERS: usize = 4;
+/// Changes of which it is measured how long followers lack them.
+const FED: u64 = 1_000;
 /// Commits a second that the catalog has to take from them over S3, and their slowest hundredth in ms.
 const BAR: (f64, f64) = (500.0, 60.0);
 /// The earliest event of large catalogs, and the time between two buckets, in microseconds.
@@ -72,37 +79,83 @@ async fn main() -> Result<(), Error> {
         for group_commits in [1, Settings::default().group_commits] {
             let settings = Settings { group_commits, ..Settings::default() };
             let path = format!("{}-{group_commits}", name.replace([' ', ','], "-"));
-            let rate = measure(Arc::clone(&store), &path, settings, time).await?;
-            let Rate { commits, p50, p99, writes } = rate;
-            println!(
-                "| {name} | {group_commits} | {commits:.0} | {p50:.1} | {p99:.1} | {writes:.0} |"
-            );
+            let clock = Arc::new(runtime::SystemClock);
+            let leader = Catalog::open(Arc::clone(&store), &path, settings, clock).await?;
+            measure(name, &group_commits.to_string(), (&leader, &[leader.clone()]), time).await?;
+            leader.close().await?;
         }
+        let path = format!("{}-followers", name.replace([' ', ','], "-"));
+        let most = Settings::default().group_commits.to_string();
+        let (leader, followers) = cluster(Arc::clone(&store), &path).await?;
+        let remote = format!("{name}, from {FOLLOWERS} followers");
+        measure(&remote, &most, (&leader, &followers), time).await?;
+        leader.close().await?;
     }
+    feed().await?;
     let (commits, slowest) = BAR;
     println!("\n{COMMITTERS} committers. Bar over S3: {commits} commits/s, p99 {slowest} ms.");
     Ok(())
 }
 
-struct Rate {
-    commits: f64,
-    p50: f64,
-    p99: f64,
-    writes: f64,
-}
-
-async fn measure(
+/// A leader, and followers over encrypted connections.
+async fn cluster(
     store: Arc<dyn ObjectStore>,
     path: &str,
-    settings: Settings,
+) -> Result<(Catalog, Vec<Catalog>), Error> {
+    let clock = Arc::new(runtime::SystemClock);
+    let leader = Catalog::open(store, path, Settings::default(), clock.clone()).await?;
+    let directory = TestDir::new();
+    let place = directory.path().join("credentials");
+    let credentials = Credentials::create(&place, clock.as_ref());
+    let settings = transport::Settings::read(&conf::Layers::builtin()).expect("the defaults");
+    let transport = credentials.and_then(|credentials| Transport::new(&credentials, settings));
+    let transport = transport.expect("credentials that were just made");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let (serving, routes) = (transport.clone(), tonic::service::Routes::new(leader.service()));
+    tokio::spawn(async move { serving.serve(listener, routes, &Shutdown::new()).await });
+    let mut followers = Vec::new();
+    for _ in 0..FOLLOWERS {
+        let (addresses, clock) = ([address.clone()], clock.clone());
+        let follower = Catalog::follow(&addresses, &transport, Settings::default(), clock);
+        followers.push(follower.await?);
+    }
+    Ok((leader, followers))
+}
+
+/// How long followers lack a change that the leader has: the last one of them each time.
+async fn feed() -> Result<(), Error> {
+    let (leader, followers) = cluster(Arc::new(InMemory::new()), "feed").await?;
+    let mut times = Vec::new();
+    for number in 0..FED {
+        leader.commit(commit(number.into(), 0, number + 1)).await?;
+        let (begun, wanted) = (Instant::now(), leader.snapshot().number());
+        for follower in &followers {
+            let mut seen = follower.subscribe();
+            let _ = seen.wait_for(|snapshot| snapshot.number() >= wanted).await;
+        }
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    let (p50, p99) = (at(&times, 0.5), at(&times, 0.99));
+    println!(
+        "\nA commit has reached {FOLLOWERS} followers {p50:.2} ms after the leader (p99 {p99:.2} ms; bar 50)."
+    );
+    leader.close().await
+}
+
+/// Has committers commit to catalogs, those of the leader or of its followers.
+async fn measure(
+    name: &str,
+    most: &str,
+    (leader, catalogs): (&Catalog, &[Catalog]),
     time: Duration,
-) -> Result<Rate, Error> {
-    let catalog = Catalog::open(store, path, settings, Arc::new(runtime::SystemClock)).await?;
-    let before = catalog.snapshot().number();
+) -> Result<(), Error> {
+    let before = leader.snapshot().number();
     let begun = Instant::now();
     let tasks: Vec<_> = (0..COMMITTERS)
         .map(|set| {
-            let catalog = catalog.clone();
+            let catalog = catalogs[usize::from(set) % catalogs.len()].clone();
             tokio::spawn(async move {
                 let mut times = Vec::new();
                 let mut position = 0;
@@ -122,11 +175,15 @@ async fn measure(
         times.extend(task.await.expect("the task ends")?);
     }
     let seconds = begun.elapsed().as_secs_f64();
-    let writes = (catalog.snapshot().number() - before) as f64 / seconds;
-    catalog.close().await?;
+    let writes = (leader.snapshot().number() - before) as f64 / seconds;
     times.sort_by(f64::total_cmp);
-    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    Ok(Rate { commits: times.len() as f64 / seconds, p50: at(0.5), p99: at(0.99), writes })
+    let (commits, p50, p99) = (times.len() as f64 / seconds, at(&times, 0.5), at(&times, 0.99));
+    println!("| {name} | {most} | {commits:.0} | {p50:.1} | {p99:.1} | {writes:.0} |");
+    Ok(())
+}
+
+fn at(times: &[f64], part: f64) -> f64 {
+    times[((times.len() - 1) as f64 * part) as usize]
 }
 
 /// A bucket with the next record of a stream.

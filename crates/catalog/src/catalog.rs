@@ -14,20 +14,27 @@ use tokio::sync::watch;
 use transport::Transport;
 
 use crate::adapter::{Adapter, LastFailure};
-use crate::codec::{self, Entry, Shared};
+use crate::codec::{self, Entry};
 use crate::commit::{Documents, violated_by_name};
 use crate::contents::Contents;
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
 use crate::service::CatalogService;
 use crate::summaries::Source;
-use crate::writer::{Writer, patiently};
+use crate::writer::{Opened, Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, migration};
 
 /// The catalog: open for writing, or following the process that has it open. Clones share it.
 #[derive(Clone)]
 pub struct Catalog {
-    role: Role,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The newest snapshot, whichever role it is of.
+    view: Arc<watch::Sender<Arc<Snapshot>>>,
+    /// A follower may become the writer, and stays it.
+    role: watch::Sender<Role>,
 }
 
 #[derive(Clone)]
@@ -38,7 +45,7 @@ enum Role {
 
 impl fmt::Debug for Catalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (buckets, path) = (self.view().borrow().len(), self.path());
+        let (buckets, path) = (self.shared.view.borrow().len(), self.path());
         f.debug_struct("Catalog").field("path", &path).field("buckets", &buckets).finish()
     }
 }
@@ -57,35 +64,22 @@ impl Catalog {
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         settings.validate()?;
-        let mut database = settings.database();
-        let conditions = has_conditions(&store, path).await?;
-        if let Some(cleanup) = &mut database.garbage_collector_options {
-            cleanup.boundary_files_enabled = conditions;
-        }
         let failure = LastFailure::default();
-        let adapter = Arc::new(Adapter::new(store, failure.clone()));
-        let building = Db::builder(path.to_owned(), adapter)
-            .with_settings(database)
-            .with_db_cache_disabled()
-            .with_sst_block_size(SstBlockSize::Block16Kib)
-            .build();
-        let database = patiently(
-            (settings.slow_commit, &failure),
-            "opening the catalog",
-            Box::pin(opened(path, building)),
-        )
-        .await?;
-        let loading = Box::pin(async {
-            migration::split_buckets(&database, path).await?;
-            load(&database, path).await
-        });
-        let (mut snapshot, shared) =
-            patiently((settings.slow_commit, &failure), "reading the catalog", loading).await?;
-        snapshot.changed = clock.now();
-        let path = path.to_owned();
-        let content = (snapshot, shared);
-        let writer = Writer::new(path, settings, clock, database, failure, content);
-        Ok(Self { role: Role::Writer(Arc::new(writer)) })
+        let database = open_database(store, path, &settings, &failure).await?;
+        let (snapshot, headers) = read(&database, path, &settings, &failure).await?;
+        let snapshot = Snapshot { changed: clock.now(), ..snapshot };
+        let view = Arc::new(watch::Sender::new(Arc::new(snapshot)));
+        let opened = Opened { database, failure, headers, view: Arc::clone(&view) };
+        let writer = Writer::new(path.to_owned(), settings, clock, opened);
+        Ok(Self::with(view, Role::Writer(Arc::new(writer))))
+    }
+
+    fn with(view: Arc<watch::Sender<Arc<Snapshot>>>, role: Role) -> Self {
+        Self { shared: Arc::new(Shared { view, role: watch::Sender::new(role) }) }
+    }
+
+    fn role(&self) -> Role {
+        self.shared.role.borrow().clone()
     }
 
     /// Follows the process that has the catalog open and serves it ([`service`](Self::service)), at one of
@@ -103,17 +97,77 @@ impl Catalog {
     ) -> Result<Self> {
         settings.validate()?;
         let follower = Box::pin(Follower::start((addresses, transport), settings, clock)).await?;
-        Ok(Self { role: Role::Follower(Arc::new(follower)) })
+        let view = Arc::clone(&follower.view);
+        Ok(Self::with(view, Role::Follower(Arc::new(follower))))
     }
 
-    /// The gRPC service for followers.
+    /// Opens the catalog that this process has followed, and fences the writer. Who has subscribed to it notices
+    /// nothing but the next snapshot, and changes that wait for the former leader are made here. If it fails,
+    /// this process goes on following.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if this catalog follows another process itself.
-    pub fn service(&self) -> Result<CatalogService> {
-        match &self.role {
-            Role::Writer(writer) => Ok(CatalogService::new(Arc::clone(writer))),
-            Role::Follower(_) => Err(self.invalid("to be followed", "it follows another process")),
+    /// As [`open`](Self::open).
+    pub async fn lead(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        path: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<()> {
+        let Role::Follower(follower) = self.role() else { return Ok(()) };
+        let (settings, view) = (follower.settings.clone(), Arc::clone(&self.shared.view));
+        let failure = LastFailure::default();
+        let database = open_database(store, path, &settings, &failure).await?;
+        // Nobody writes any more. What was fed is durable, so the follower has this state or an older one.
+        let number = number_of(&database, path).await?;
+        let mut headers = codec::Shared::default();
+        let mut newer = None;
+        let known = view.borrow().number();
+        if known != number {
+            let (snapshot, shared) = read(&database, path, &settings, &failure).await?;
+            headers = shared;
+            newer = Some(Snapshot { changed: clock.now(), ..snapshot });
+        }
+        follower.end().await;
+        if let Some(newer) = newer {
+            view.send_replace(Arc::new(newer));
+        }
+        let opened = Opened { database, failure, headers, view };
+        let writer = Arc::new(Writer::new(path.to_owned(), settings, clock, opened));
+        writer.feed_followers();
+        self.shared.role.send_replace(Role::Writer(writer));
+        Ok(())
+    }
+
+    /// Waits until this process has the catalog open.
+    pub async fn leads(&self) {
+        let mut role = self.shared.role.subscribe();
+        // The sender lives in self, so waiting cannot fail.
+        let _ = role.wait_for(|role| matches!(role, Role::Writer(_))).await;
+    }
+
+    /// Whether this process follows, and nobody whom it could follow answers.
+    #[must_use]
+    pub fn lacks_leader(&self) -> bool {
+        match self.role() {
+            Role::Writer(_) => false,
+            Role::Follower(follower) => follower.leader.is_lost(),
+        }
+    }
+
+    /// The gRPC service for followers. While this process follows another one, it refuses them.
+    #[must_use]
+    pub fn service(&self) -> CatalogService {
+        if let Role::Writer(writer) = self.role() {
+            writer.feed_followers();
+        }
+        CatalogService::new(self.clone())
+    }
+
+    /// The writer, if this process leads.
+    pub(crate) fn writer(&self) -> Result<Arc<Writer>> {
+        match self.role() {
+            Role::Writer(writer) => Ok(writer),
+            Role::Follower(follower) => Err(Error::NotLeading { leader: follower.path() }),
         }
     }
 
@@ -127,22 +181,27 @@ impl Catalog {
     /// contradicts the catalog or itself. The catalog is then unchanged. [`Error::Unreachable`] if the leader
     /// does not answer: whether the commit has taken effect is not known, and repeating it is safe.
     pub async fn commit(&self, commit: Commit) -> Result<()> {
-        match &self.role {
-            Role::Writer(writer) => writer.commit(commit).await,
-            Role::Follower(follower) => Box::pin(follower.commit(&commit)).await,
+        let follower = match self.role() {
+            Role::Writer(writer) => return writer.commit(commit).await,
+            Role::Follower(follower) => follower,
+        };
+        tokio::select! {
+            done = Box::pin(follower.commit(&commit)) => done,
+            // It may have been made already; then making it again changes nothing.
+            () = self.leads() => self.writer()?.commit(commit).await,
         }
     }
 
     /// The catalog as of the last commit.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.view().borrow().clone()
+        self.shared.view.borrow().clone()
     }
 
     /// A receiver that always has the newest snapshot.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
-        self.view().subscribe()
+        self.shared.view.subscribe()
     }
 
     /// The summaries of buckets, in their order; `None` for a bucket that has left the catalog, and for one
@@ -153,7 +212,7 @@ impl Catalog {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`] or [`Error::Version`] if a summary cannot be read.
     pub async fn summaries(&self, ids: &[BucketId]) -> Result<Vec<Option<Arc<BucketSummary>>>> {
-        match &self.role {
+        match self.role() {
             Role::Writer(writer) => writer.summaries(ids).await,
             Role::Follower(follower) => {
                 follower.summaries.of(ids, Source::Leader(&follower.leader)).await
@@ -164,12 +223,13 @@ impl Catalog {
     /// Whether another process has the catalog open, and this one follows it.
     #[must_use]
     pub fn follows(&self) -> bool {
-        matches!(self.role, Role::Follower(_))
+        matches!(*self.shared.role.borrow(), Role::Follower(_))
     }
 
-    /// Waits until this catalog is fenced by another process. A follower never is.
+    /// Waits until this catalog is fenced by another process. A follower never is, until it leads.
     pub async fn fenced(&self) {
-        let Role::Writer(writer) = &self.role else { return std::future::pending().await };
+        self.leads().await;
+        let Role::Writer(writer) = self.role() else { return std::future::pending().await };
         let mut fenced = writer.fenced.subscribe();
         // The sender lives in self, so waiting cannot fail.
         let _ = fenced.wait_for(|fenced| *fenced).await;
@@ -205,25 +265,30 @@ impl Catalog {
     pub async fn put_documents(&self, documents: Vec<(String, String, Value)>) -> Result<()> {
         let some = |(kind, name, json)| (kind, name, Some(json));
         let documents: Documents = documents.into_iter().map(some).collect();
-        match &self.role {
-            Role::Writer(writer) => writer.documents(documents).await,
-            Role::Follower(follower) => Box::pin(follower.documents(&documents)).await,
+        let follower = match self.role() {
+            Role::Writer(writer) => return writer.documents(documents).await,
+            Role::Follower(follower) => follower,
+        };
+        tokio::select! {
+            done = Box::pin(follower.documents(&documents)) => done,
+            () = self.leads() => self.writer()?.documents(documents).await,
         }
     }
 
     async fn change_document(&self, kind: &str, name: &str, json: Option<Value>) -> Result<()> {
         let document = vec![(kind.to_owned(), name.to_owned(), json)];
-        match &self.role {
-            Role::Writer(writer) => writer.documents_in_time(document).await,
-            Role::Follower(follower) => {
-                let deadline = follower.settings.document_deadline;
-                let changing = Box::pin(follower.documents(&document));
-                tokio::time::timeout(deadline, changing).await.unwrap_or_else(|_| {
-                    let (leader, seconds) = (follower.path(), deadline.as_secs());
-                    let reason = "the change is under way".to_owned();
-                    Err(Error::Unreachable { leader, seconds, reason })
-                })
-            }
+        let follower = match self.role() {
+            Role::Writer(writer) => return writer.documents_in_time(document).await,
+            Role::Follower(follower) => follower,
+        };
+        let deadline = follower.settings.document_deadline;
+        let changing = Box::pin(follower.documents(&document));
+        tokio::select! {
+            done = tokio::time::timeout(deadline, changing) => done.unwrap_or_else(|_| {
+                let reason = "the change is under way".to_owned();
+                Err(follower.leader.unreachable(deadline, Some(reason)))
+            }),
+            () = self.leads() => self.writer()?.documents_in_time(document).await,
         }
     }
 
@@ -247,7 +312,7 @@ impl Catalog {
     /// # Errors
     /// [`Error::Fenced`] or [`Error::Store`]; committed changes are durable in any case.
     pub async fn close(&self) -> Result<()> {
-        match &self.role {
+        match self.role() {
             Role::Writer(writer) => writer.close().await,
             Role::Follower(follower) => {
                 follower.close();
@@ -256,22 +321,15 @@ impl Catalog {
         }
     }
 
-    fn view(&self) -> &watch::Sender<Arc<Snapshot>> {
-        match &self.role {
-            Role::Writer(writer) => &writer.view,
-            Role::Follower(follower) => &follower.view,
-        }
-    }
-
-    fn settings(&self) -> &Settings {
-        match &self.role {
-            Role::Writer(writer) => &writer.settings,
-            Role::Follower(follower) => &follower.settings,
+    fn settings(&self) -> Settings {
+        match self.role() {
+            Role::Writer(writer) => writer.settings.clone(),
+            Role::Follower(follower) => follower.settings.clone(),
         }
     }
 
     fn path(&self) -> String {
-        match &self.role {
+        match self.role() {
             Role::Writer(writer) => writer.path.clone(),
             Role::Follower(follower) => follower.path(),
         }
@@ -288,6 +346,42 @@ impl Catalog {
             None => Ok(()),
         }
     }
+}
+
+/// Opens the database, creating it if it does not exist, and fences any earlier writer.
+async fn open_database(
+    store: Arc<dyn ObjectStore>,
+    path: &str,
+    settings: &Settings,
+    failure: &LastFailure,
+) -> Result<Db> {
+    let mut database = settings.database();
+    let conditions = has_conditions(&store, path).await?;
+    if let Some(cleanup) = &mut database.garbage_collector_options {
+        cleanup.boundary_files_enabled = conditions;
+    }
+    let adapter = Arc::new(Adapter::new(store, failure.clone()));
+    let building = Db::builder(path.to_owned(), adapter)
+        .with_settings(database)
+        .with_db_cache_disabled()
+        .with_sst_block_size(SstBlockSize::Block16Kib)
+        .build();
+    let opening = Box::pin(opened(path, building));
+    patiently((settings.slow_commit, failure), "opening the catalog", opening).await
+}
+
+/// Reads everything that is kept in memory.
+async fn read(
+    database: &Db,
+    path: &str,
+    settings: &Settings,
+    failure: &LastFailure,
+) -> Result<(Snapshot, codec::Shared)> {
+    let loading = Box::pin(async {
+        migration::split_buckets(database, path).await?;
+        load(database, path).await
+    });
+    patiently((settings.slow_commit, failure), "reading the catalog", loading).await
 }
 
 /// Tries a conditional update that must fail. `false`: the store reports that it has no conditional
@@ -320,26 +414,30 @@ async fn has_conditions(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool
 /// Read-ahead while opening a catalog, in bytes.
 const READ_AHEAD: usize = 4 << 20;
 
-async fn load(database: &Db, path: &str) -> Result<(Snapshot, Shared)> {
+async fn load(database: &Db, path: &str) -> Result<(Snapshot, codec::Shared)> {
     let failed = |error: slatedb::Error| Error::from_database(path, "read", &error);
     // Reads perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at 50 ms per block.
     let ahead = ScanOptions::default().with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(8);
     let range = codec::IN_MEMORY.start.to_vec()..codec::IN_MEMORY.end.to_vec();
     let mut entries = database.scan_with_options(range, &ahead).await.map_err(failed)?;
-    let mut shared = Shared::default();
+    let mut shared = codec::Shared::default();
     let mut contents = Contents::default();
-    let decoded = |key: &[u8], value: &[u8], shared: &mut Shared| {
-        codec::decode(key, value, shared).map_err(|damage| damage.at(path, key))
-    };
     while let Some(pair) = entries.next().await.map_err(failed)? {
-        contents.take(decoded(&pair.key, &pair.value, &mut shared)?);
+        let entry = codec::decode(&pair.key, &pair.value, &mut shared);
+        contents.take(entry.map_err(|damage| damage.at(path, &pair.key))?);
     }
-    let number = match database.get(codec::NUMBER).await.map_err(failed)? {
-        Some(value) => match decoded(codec::NUMBER, &value, &mut shared)? {
-            Entry::Number(number) => number,
-            _ => 0,
-        },
-        None => 0,
-    };
+    let number = number_of(database, path).await?;
     Ok((contents.into_snapshot(number), shared))
+}
+
+/// The number of the last write.
+async fn number_of(database: &Db, path: &str) -> Result<u64> {
+    let value = database.get(codec::NUMBER).await;
+    let value = value.map_err(|error| Error::from_database(path, "read", &error))?;
+    let Some(value) = value else { return Ok(0) };
+    let entry = codec::decode(codec::NUMBER, &value, &mut codec::Shared::default());
+    match entry.map_err(|damage| damage.at(path, codec::NUMBER))? {
+        Entry::Number(number) => Ok(number),
+        _ => Ok(0),
+    }
 }

@@ -1,19 +1,23 @@
 //! Requests of a follower to the leader of the catalog, over gRPC.
 //!
-//! A follower knows the addresses of all processes that may lead. A request goes to the one that answered
-//! last; when it does not answer, or is no leader, the next one is asked after a pause, until the deadline.
+//! A follower knows the addresses of all processes that may lead. It asks all of them for the feed, again and
+//! again, until one of them gives it: that one leads. Requests go to the process that is followed; while none
+//! is, and when it does not answer, they wait and are repeated, until the deadline.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use model::{BucketId, BucketSummary};
+use parking_lot::Mutex;
 use prost::Message;
 use protocol::catalog::{
     CommitRequest, CommitResponse, FollowRequest, FollowResponse, SummariesRequest,
     SummariesResponse,
 };
+use tokio::sync::watch;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
@@ -35,14 +39,14 @@ struct Peer {
 /// The processes that may lead.
 pub(crate) struct Leader {
     peers: Vec<Peer>,
-    /// The one that is asked first.
-    current: AtomicUsize,
+    /// The one that leads, as far as is known: it gives the feed.
+    followed: watch::Sender<Option<usize>>,
+    /// Why none is followed.
+    failure: Mutex<String>,
     /// Of a request with its repetitions, and of one of them.
     deadlines: (Duration, Duration),
     /// Of a request for summaries, which can be read elsewhere.
     summaries_deadline: Duration,
-    /// Whether nobody that was asked leads.
-    is_lost: AtomicBool,
     pauses: (Duration, Duration),
 }
 
@@ -76,10 +80,10 @@ impl Leader {
         let deadlines = (settings.leader_deadline, settings.leader_attempt);
         Ok(Self {
             peers,
-            current: AtomicUsize::new(0),
+            followed: watch::Sender::new(None),
+            failure: Mutex::new("no leader has sent its state".to_owned()),
             deadlines,
             summaries_deadline: settings.summaries_deadline,
-            is_lost: AtomicBool::new(false),
             pauses: settings.leader_retry,
         })
     }
@@ -146,50 +150,89 @@ impl Leader {
         Ok(found)
     }
 
-    /// One attempt to follow the process that is asked first.
+    /// Asks all processes for the feed until one of them gives it. `refused` is told of those that do not belong
+    /// to this one.
     pub(crate) async fn follow(
         &self,
         request: FollowRequest,
-    ) -> std::result::Result<Streaming<FollowResponse>, Status> {
-        let (_, channel) = self.peer();
-        let opening = async {
-            let mut grpc = ready(channel).await?;
-            let codec = ProstCodec::<FollowRequest, FollowResponse>::default();
-            let path = PathAndQuery::from_static(FOLLOW);
-            grpc.server_streaming(Request::new(request), path, codec).await
-        };
-        let opened = tokio::time::timeout(self.deadlines.1, opening).await;
-        opened.unwrap_or_else(|_| Err(silent(self.deadlines.1))).map(tonic::Response::into_inner)
+        refused: &(dyn Fn(String) + Sync),
+    ) -> (usize, Streaming<FollowResponse>) {
+        let mut asked: FuturesUnordered<_> = (0..self.peers.len())
+            .map(|place| {
+                let request = request.clone();
+                async move { (place, self.feed_of(place, request, refused).await) }
+            })
+            .collect();
+        match asked.next().await {
+            Some(first) => first,
+            // There is at least one, and each is asked for ever.
+            None => std::future::pending().await,
+        }
     }
 
-    /// Whether the leader is lost: then nobody is asked for what can be had elsewhere.
+    /// The feed of one process, once it leads.
+    async fn feed_of(
+        &self,
+        place: usize,
+        request: FollowRequest,
+        refused: &(dyn Fn(String) + Sync),
+    ) -> Streaming<FollowResponse> {
+        let peer = &self.peers[place];
+        let (mut pause, longest) = self.pauses;
+        loop {
+            let (channel, request) = (peer.channel.clone(), Request::new(request.clone()));
+            let opening = async {
+                let mut grpc = ready(channel).await?;
+                let codec = ProstCodec::<FollowRequest, FollowResponse>::default();
+                grpc.server_streaming(request, PathAndQuery::from_static(FOLLOW), codec).await
+            };
+            let opened = tokio::time::timeout(self.deadlines.1, Box::pin(opening)).await;
+            let status = match opened {
+                Ok(Ok(feed)) => return feed.into_inner(),
+                Ok(Err(status)) => status,
+                Err(_) => silent(self.deadlines.1),
+            };
+            if let Some(reason) = transport::Error::refusal(&status) {
+                refused(reason);
+            }
+            let reason = chain(&status);
+            tracing::debug!(address = peer.address, reason, "it gives no feed of the catalog");
+            // That somebody does not lead says least about why nobody does.
+            let leads_not = matches!(wire::error_of(&status), Some(Error::NotLeading { .. }));
+            if !leads_not || self.peers.len() == 1 {
+                self.fail(reason);
+            }
+            tokio::time::sleep(jittered(pause)).await;
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Why no process is followed.
+    pub(crate) fn failure(&self) -> String {
+        self.failure.lock().clone()
+    }
+
+    pub(crate) fn fail(&self, reason: String) {
+        *self.failure.lock() = reason;
+    }
+
+    /// Whether no process is followed: then nobody is asked for what can be had elsewhere.
     pub(crate) fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::SeqCst)
+        self.followed.borrow().is_none()
     }
 
-    /// Notes whether the leader is lost; whether it was before.
-    pub(crate) fn lose(&self, is_lost: bool) -> bool {
-        self.is_lost.swap(is_lost, Ordering::SeqCst)
+    /// Notes which process is followed; whether another one was, or none.
+    pub(crate) fn note(&self, followed: Option<usize>) -> bool {
+        self.followed.send_if_modified(|known| std::mem::replace(known, followed) != followed)
+    }
+
+    pub(crate) fn address(&self, place: usize) -> &str {
+        &self.peers[place].address
     }
 
     /// The pauses between attempts, at first and at most.
     pub(crate) fn pauses(&self) -> (Duration, Duration) {
         self.pauses
-    }
-
-    /// Asks another process from now on, unless somebody has seen to that.
-    pub(crate) fn pass_over(&self, place: usize) {
-        let next = (place + 1) % self.peers.len();
-        let _ = self.current.compare_exchange(place, next, Ordering::SeqCst, Ordering::SeqCst);
-    }
-
-    pub(crate) fn place(&self) -> usize {
-        self.current.load(Ordering::SeqCst)
-    }
-
-    fn peer(&self) -> (usize, Channel) {
-        let place = self.place();
-        (place, self.peers[place].channel.clone())
     }
 
     /// Asks until there is an answer of the catalog.
@@ -200,35 +243,48 @@ impl Leader {
         let began = Instant::now();
         let attempt = self.deadlines.1;
         let (mut pause, longest) = self.pauses;
+        let mut failure = None;
+        let mut followed = self.followed.subscribe();
         loop {
-            let (place, channel) = self.peer();
+            let left = deadline.saturating_sub(began.elapsed());
+            let leader = tokio::time::timeout(left, followed.wait_for(Option::is_some)).await;
+            let place = leader.ok().and_then(|known| *known.ok()?);
+            let Some(place) = place else { return Err(self.unreachable(deadline, failure)) };
             let left = attempt.min(deadline.saturating_sub(began.elapsed()));
-            let answer = tokio::time::timeout(left, Box::pin(request(channel))).await;
-            let status = match answer {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(status)) => status,
-                Err(_) => silent(attempt),
+            let request = Box::pin(request(self.peers[place].channel.clone()));
+            let status = tokio::select! {
+                answer = tokio::time::timeout(left, request) => match answer {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(status)) => status,
+                    Err(_) => silent(attempt),
+                },
+                // What a process is asked that is followed no more is asked of the next one.
+                _ = followed.changed() => continue,
             };
-            let reason = match self.judge(&status) {
+            failure = match self.judge(&status) {
                 Judgement::Answer(error) => return Err(error),
-                Judgement::AskAgain(reason) => reason,
+                Judgement::AskAgain(reason) => Some(reason),
             };
-            self.pass_over(place);
             if began.elapsed() + pause >= deadline {
-                let (leader, seconds) = (self.addresses(), deadline.as_secs());
-                return Err(Error::Unreachable { leader, seconds, reason });
+                return Err(self.unreachable(deadline, failure));
             }
             tokio::time::sleep(jittered(pause)).await;
             pause = (pause * 2).min(longest);
         }
     }
 
+    pub(crate) fn unreachable(&self, deadline: Duration, reason: Option<String>) -> Error {
+        let (leader, seconds) = (self.addresses(), deadline.as_secs());
+        let reason = reason.unwrap_or_else(|| self.failure());
+        Error::Unreachable { leader, seconds, reason }
+    }
+
     fn judge(&self, status: &Status) -> Judgement {
         match wire::error_of(status) {
             // It is no leader any more; another one is, or will be.
-            Some(error @ (Error::Fenced { .. } | Error::Closed { .. })) => {
-                Judgement::AskAgain(error.to_string())
-            }
+            Some(
+                error @ (Error::Fenced { .. } | Error::Closed { .. } | Error::NotLeading { .. }),
+            ) => Judgement::AskAgain(error.to_string()),
             Some(error) => Judgement::Answer(error),
             None => match status.code() {
                 Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented => {

@@ -19,6 +19,12 @@ pub enum Error {
         /// Where the catalog is.
         path: String,
     },
+    /// This process follows another one that has the catalog open.
+    #[error("this process does not lead: it follows the one that has the catalog open ({leader})")]
+    NotLeading {
+        /// Addresses of processes that may.
+        leader: String,
+    },
     /// A live server uses the catalog.
     #[error(
         "the catalog is in use by another server ({by}), which is alive; stop that one first, or start \
@@ -190,7 +196,7 @@ impl Error {
             | Self::OldEpoch { .. }
             | Self::Gone { .. } => ErrorKind::Conflict,
             // Another server can handle it.
-            Self::Fenced { .. } => ErrorKind::Unavailable,
+            Self::Fenced { .. } | Self::NotLeading { .. } => ErrorKind::Unavailable,
             Self::Closed { .. }
             | Self::Store { .. }
             | Self::Slow { .. }

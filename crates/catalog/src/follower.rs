@@ -6,10 +6,10 @@
 //! with an older one is not followed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::Mutex;
 use protocol::catalog::{CommitRequest, FollowRequest, FollowResponse};
-use runtime::{Clock, Shutdown};
+use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
 use transport::Transport;
 
@@ -20,6 +20,7 @@ use crate::contents::Contents;
 use crate::error::{Result, chain};
 use crate::summaries::Summaries;
 use crate::wire;
+use crate::writer::count;
 use crate::{Commit, Error, Settings, Snapshot};
 
 pub(crate) struct Follower {
@@ -53,7 +54,6 @@ impl Follower {
         let view = Arc::new(watch::channel(Arc::new(Snapshot::default())).0);
         let summaries = Arc::new(Summaries::new(settings.summary_bytes));
         let shutdown = Shutdown::new();
-        let failure = Arc::new(Mutex::new("no leader has sent its state".to_owned()));
         let follower = Self {
             settings,
             summaries: Arc::clone(&summaries),
@@ -63,16 +63,8 @@ impl Follower {
         };
         let (has_state, mut ready) = watch::channel(false);
         let (refused, mut refusal) = watch::channel(None);
-        let task = Task {
-            leader,
-            view,
-            summaries,
-            clock,
-            has_state,
-            refused,
-            failure: Arc::clone(&failure),
-            state: State::default(),
-        };
+        let state = State::default();
+        let task = Task { leader, view, summaries, clock, has_state, refused, state };
         shutdown.spawn(task.run(shutdown.clone()));
         let deadline = follower.leader.deadline();
         let waiting = async {
@@ -81,16 +73,11 @@ impl Follower {
                 refused = refusal.wait_for(Option::is_some) => refused.ok()?.clone(),
             }
         };
-        let waited = tokio::time::timeout(deadline, waiting).await;
-        if let Ok(Some(reason)) = waited {
-            return Err(Error::Refused { reason });
+        match tokio::time::timeout(deadline, waiting).await {
+            Ok(None) => Ok(follower),
+            Ok(Some(reason)) => Err(Error::Refused { reason }),
+            Err(_) => Err(follower.leader.unreachable(deadline, None)),
         }
-        if waited.is_err() {
-            let reason = failure.lock().clone();
-            let (leader, seconds) = (follower.leader.addresses(), deadline.as_secs());
-            return Err(Error::Unreachable { leader, seconds, reason });
-        }
-        Ok(follower)
     }
 
     pub(crate) async fn commit(&self, commit: &Commit) -> Result<()> {
@@ -113,8 +100,7 @@ impl Follower {
             return Ok(());
         }
         let reason = "it has made the change, which has not arrived here".to_owned();
-        let (leader, seconds) = (self.leader.addresses(), deadline.as_secs());
-        Err(Error::Unreachable { leader, seconds, reason })
+        Err(self.leader.unreachable(deadline, Some(reason)))
     }
 
     pub(crate) fn path(&self) -> String {
@@ -123,6 +109,12 @@ impl Follower {
 
     pub(crate) fn close(&self) {
         self.shutdown.stop();
+    }
+
+    /// Follows no more: the view is not touched from then on.
+    pub(crate) async fn end(&self) {
+        self.shutdown.stop();
+        while self.shutdown.finish(Duration::from_secs(1)).await.is_err() {}
     }
 
     fn unsendable(&self, damage: Damage) -> Error {
@@ -139,8 +131,6 @@ struct Task {
     has_state: watch::Sender<bool>,
     /// Why a process that was asked and this one do not belong together.
     refused: watch::Sender<Option<String>>,
-    /// Why it does not follow.
-    failure: Arc<Mutex<String>>,
     state: State,
 }
 
@@ -149,19 +139,17 @@ impl Task {
         let (shortest, longest) = self.leader.pauses();
         let mut pause = shortest;
         loop {
-            let place = self.leader.place();
             let before = self.state.next.number();
             let ended = tokio::select! {
                 () = shutdown.stopped() => return,
                 ended = self.follow() => ended,
             };
             let addresses = self.leader.addresses();
-            tracing::debug!(leader = addresses, reason = ended, "following the catalog has ended");
-            if !self.leader.lose(true) {
-                tracing::warn!(leader = addresses, reason = ended, "the catalog's leader is lost");
+            metrics::gauge!(names::CATALOG_FOLLOWS).set(0.0);
+            if self.leader.note(None) {
+                tracing::warn!(addresses, reason = ended, "the catalog's leader is lost");
             }
-            *self.failure.lock() = ended;
-            self.leader.pass_over(place);
+            self.leader.fail(ended);
             if self.state.next.number() > before {
                 pause = shortest;
             }
@@ -177,22 +165,24 @@ impl Task {
         let number = self.has_state.borrow().then(|| self.state.next.number());
         self.state.interrupted();
         let request = FollowRequest { number, kinds: bytes::Bytes::new() };
-        let mut responses = match self.leader.follow(request).await {
-            Ok(responses) => responses,
-            Err(status) => {
-                if let Some(reason) = transport::Error::refusal(&status) {
-                    self.refused.send_replace(Some(reason));
-                }
-                return chain(&status);
-            }
+        let refused = |reason| {
+            self.refused.send_replace(Some(reason));
         };
+        let (place, mut responses) = self.leader.follow(request, &refused).await;
+        // With its state, requests can be answered; a follower that has one already need not wait for it.
+        if number.is_some() {
+            self.followed(place);
+        }
         loop {
             match responses.message().await {
                 Ok(Some(response)) => match self.state.take(response, &self.summaries) {
-                    Ok(true) => self.publish(),
+                    Ok(true) => {
+                        self.followed(place);
+                        self.publish();
+                    }
                     Ok(false) => {}
                     Err(damage) => {
-                        let error = damage.at(&self.leader.addresses(), b"of the feed");
+                        let error = damage.at(self.leader.address(place), b"of the feed");
                         return error.to_string();
                     }
                 },
@@ -202,11 +192,16 @@ impl Task {
         }
     }
 
-    fn publish(&mut self) {
-        if self.leader.lose(false) {
-            tracing::info!(leader = self.leader.addresses(), "the catalog is followed again");
+    fn followed(&self, place: usize) {
+        metrics::gauge!(names::CATALOG_FOLLOWS).set(1.0);
+        if self.leader.note(Some(place)) {
+            tracing::info!(leader = self.leader.address(place), "the catalog is followed");
         }
+    }
+
+    fn publish(&mut self) {
         self.state.next.changed = self.clock.now();
+        metrics::gauge!(names::CATALOG_BUCKETS).set(count(self.state.next.len()));
         self.view.send_replace(Arc::new(self.state.next.clone()));
         self.has_state.send_replace(true);
     }
@@ -256,6 +251,8 @@ impl State {
         if !ends {
             return Ok(false);
         }
+        let what = if self.whole.is_some() { "whole" } else { "write" };
+        metrics::counter!(names::CATALOG_STATES, "what" => what).increment(1);
         if let Some(whole) = self.whole.take() {
             self.next = whole.into_snapshot(number);
             return Ok(true);

@@ -32,7 +32,7 @@
 //!
 //! Between processes, one has the catalog open and serves it ([`Catalog::service`], gRPC), and others follow
 //! it ([`Catalog::follow`]) with the same snapshots, a moment later; their changes are made by the first
-//! (docs/decisions/0030).
+//! (docs/decisions/0030). A follower becomes the writer in place ([`Catalog::lead`]; docs/decisions/0033).
 //!
 //! Example:
 //! ```no_run
@@ -80,7 +80,7 @@ pub use error::Error;
 pub use followed::Followed;
 pub use holder::Holder;
 pub use indexes::IndexNames;
-pub use lease::{Lease, LeaseSettings, Lost};
+pub use lease::{Lease, LeaseSettings, LeaseWatch, Lost, Seen};
 pub use salvage::{Salvaged, salvage};
 pub use service::CatalogService;
 pub use settings::Settings;

@@ -24,45 +24,46 @@ use tower::service_fn;
 
 use crate::codec::{self, Damage};
 use crate::error::Result;
-use crate::feed::{self, Feed, Kinds, Whole};
+use crate::feed::{self, Kinds, Whole};
 use crate::wire::{
     self, COMMIT, FOLLOW, MAX_IDS, MAX_MESSAGE, PART, SERVICE, SUMMARIES, Wanted, bytes_of, pair,
 };
 use crate::writer::Writer;
-use crate::{Error, Snapshot};
+use crate::{Catalog, Error, Snapshot};
 
 /// The catalog of this process for others. A service of tonic and axum; clones share it.
 #[derive(Debug, Clone)]
 pub struct CatalogService {
-    writer: Arc<Writer>,
+    catalog: Catalog,
 }
 
 impl CatalogService {
-    pub(crate) fn new(writer: Arc<Writer>) -> Self {
-        writer.feed.lock().get_or_insert_with(|| Feed::new(writer.settings.feed_bytes));
-        Self { writer }
+    pub(crate) fn new(catalog: Catalog) -> Self {
+        Self { catalog }
     }
 
     async fn commit(self, request: CommitRequest) -> Result<CommitResponse> {
-        match wire::wanted(request).map_err(|damage| self.unreadable(damage))? {
-            Wanted::Commit(commit) => self.writer.commit(commit).await?,
-            Wanted::Documents(documents) => self.writer.documents(documents).await?,
+        let writer = self.catalog.writer()?;
+        match wire::wanted(request).map_err(|damage| unreadable(&writer, damage))? {
+            Wanted::Commit(commit) => writer.commit(commit).await?,
+            Wanted::Documents(documents) => writer.documents(documents).await?,
         }
         // Published before the change was answered.
-        Ok(CommitResponse { number: self.writer.view.borrow().number() })
+        Ok(CommitResponse { number: writer.view.borrow().number() })
     }
 
     fn follow(self, request: FollowRequest) -> Result<BoxStream<'static, Reply<FollowResponse>>> {
-        let changes = self.writer.view.subscribe();
+        let writer = self.catalog.writer()?;
+        let changes = writer.view.subscribe();
         let number = changes.borrow().number();
         if let Some(newer) = request.number.filter(|theirs| *theirs > number) {
             let reason = format!("its state {number} is older than the follower's state {newer}");
-            let path = self.writer.path.clone();
+            let path = writer.path.clone();
             return Err(Error::Store { path, what: "be followed", reason });
         }
         let following = Following {
-            fenced: self.writer.fenced.subscribe(),
-            writer: self.writer,
+            fenced: writer.fenced.subscribe(),
+            writer,
             changes,
             kinds: Kinds(request.kinds.to_vec()),
             sent: request.number,
@@ -82,20 +83,21 @@ impl CatalogService {
         self,
         request: SummariesRequest,
     ) -> Result<BoxStream<'static, Reply<SummariesResponse>>> {
+        let writer = self.catalog.writer()?;
         if request.ids.len() > MAX_IDS {
             let reason = format!("it names {} buckets, at most {MAX_IDS}", request.ids.len());
-            return Err(self.writer.invalid("a request for summaries", &reason));
+            return Err(writer.invalid("a request for summaries", &reason));
         }
         let ids = request.ids.iter().map(|id| wire::id_of(id));
         let ids: std::result::Result<Vec<_>, Damage> = ids.collect();
-        let ids = ids.map_err(|damage| self.unreadable(damage))?;
-        let found = self.writer.summaries(&ids).await?;
+        let ids = ids.map_err(|damage| unreadable(&writer, damage))?;
+        let found = writer.summaries(&ids).await?;
         let mut responses = vec![SummariesResponse::default()];
         let mut bytes = 0;
         for (id, summary) in ids.into_iter().zip(found) {
             let Some(summary) = summary else { continue };
             let (value, _) =
-                codec::summary_value(&summary).map_err(|damage| self.unreadable(damage))?;
+                codec::summary_value(&summary).map_err(|damage| unreadable(&writer, damage))?;
             let summary = pair(codec::summary_key(id), value);
             bytes += bytes_of(&summary);
             if bytes > PART {
@@ -109,11 +111,12 @@ impl CatalogService {
         Ok(stream::iter(responses.into_iter().map(Ok)).boxed())
     }
 
-    fn unreadable(&self, damage: Damage) -> Error {
-        match damage.at(&self.writer.path, b"request") {
-            Error::Corrupt { reason, .. } => self.writer.invalid("a request", &reason),
-            other => other,
-        }
+}
+
+fn unreadable(writer: &Writer, damage: Damage) -> Error {
+    match damage.at(&writer.path, b"request") {
+        Error::Corrupt { reason, .. } => writer.invalid("a request", &reason),
+        other => other,
     }
 }
 

@@ -61,7 +61,7 @@ conf::settings! {
             pub leader_attempt: Duration = Duration::from_secs(20);
             /// Pauses between repetitions: the first and the longest.
             pub leader_retry: (Duration, Duration) =
-                (Duration::from_millis(50), Duration::from_secs(2));
+                (Duration::from_millis(50), Duration::from_millis(500));
             /// Interval at which a commit that the store does not accept is reported in the log. The commit
             /// is retried until the store is available.
             pub slow_commit: Duration = Duration::from_secs(10);

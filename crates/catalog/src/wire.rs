@@ -208,6 +208,7 @@ fn failure(error: &Error) -> Failure {
     match error.clone() {
         Error::Fenced { path } => of(FailureKind::Fenced, &path),
         Error::Closed { path } => of(FailureKind::Closed, &path),
+        Error::NotLeading { leader } => of(FailureKind::NotLeading, &leader),
         Error::Store { path, what, reason } => {
             Failure { what: what.to_owned(), reason, ..of(FailureKind::Store, &path) }
         }
@@ -261,6 +262,7 @@ pub(crate) fn error_of(status: &Status) -> Option<Error> {
         FailureKind::Unspecified => return None,
         FailureKind::Fenced => Error::Fenced { path },
         FailureKind::Closed => Error::Closed { path },
+        FailureKind::NotLeading => Error::NotLeading { leader: path },
         FailureKind::Store => {
             let reason = format!("its leader cannot {what}: {reason}");
             Error::Store { path, what: "make the change", reason }

@@ -63,10 +63,20 @@ struct State {
     failed: Option<Error>,
 }
 
+/// The open database, and what was read of it.
+pub(crate) struct Opened {
+    pub(crate) database: Db,
+    pub(crate) failure: LastFailure,
+    /// What headers have in common.
+    pub(crate) headers: Shared,
+    /// Has the newest state.
+    pub(crate) view: Arc<watch::Sender<Arc<Snapshot>>>,
+}
+
 pub(crate) struct Writer {
     pub(crate) path: String,
     pub(crate) settings: Settings,
-    pub(crate) view: watch::Sender<Arc<Snapshot>>,
+    pub(crate) view: Arc<watch::Sender<Arc<Snapshot>>>,
     /// Whether another process has taken the catalog over.
     pub(crate) fenced: watch::Sender<bool>,
     pub(crate) summaries: Summaries,
@@ -91,12 +101,10 @@ impl Writer {
         path: String,
         settings: Settings,
         clock: Arc<dyn Clock>,
-        database: Db,
-        failure: LastFailure,
-        (snapshot, shared): (Snapshot, Shared),
+        Opened { database, failure, headers: shared, view }: Opened,
     ) -> Self {
+        let snapshot = Snapshot::clone(&view.borrow());
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
-        let (view, _) = watch::channel(Arc::new(snapshot.clone()));
         // The first write compacts what earlier processes may have left.
         let unfolded = settings.fold_commits - 1;
         let state = State { next: snapshot, shared, unfolded, failed: None };
@@ -120,6 +128,11 @@ impl Writer {
     pub(crate) fn invalid(&self, what: &str, reason: &str) -> Error {
         let (what, reason) = (what.to_owned(), reason.to_owned());
         Error::Invalid { path: self.path.clone(), what, reason }
+    }
+
+    /// Keeps the last writes for followers from now on.
+    pub(crate) fn feed_followers(&self) {
+        self.feed.lock().get_or_insert_with(|| Feed::new(self.settings.feed_bytes));
     }
 
     /// Applies a commit and makes it durable.
@@ -353,7 +366,7 @@ impl Drop for Leader {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn count(number: usize) -> f64 {
+pub(crate) fn count(number: usize) -> f64 {
     number as f64
 }
 

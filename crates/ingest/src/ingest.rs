@@ -199,10 +199,7 @@ impl Ingest {
             }
         }
         let lifecycle = Lifecycle::new(&parts, &limits, &hot, shutdown.clone());
-        // One process of a cluster does this: the one that has the catalog.
-        if !parts.catalog.follows() {
-            shutdown.spawn(Arc::clone(&lifecycle).run());
-        }
+        shutdown.spawn(Arc::clone(&lifecycle).run());
         ingest.lifecycle = Some(lifecycle);
         shutdown.spawn(delete_orphans(
             parts.store,

@@ -106,8 +106,12 @@ impl Lifecycle {
         })
     }
 
-    /// Works until the signal to stop.
+    /// Works from when this process has the catalog open until the signal to stop.
     pub(crate) async fn run(self: Arc<Self>) {
+        tokio::select! {
+            () = self.shutdown.stopped() => return,
+            () = self.catalog.leads() => {}
+        }
         while self.shutdown.sleep(self.settings.lifecycle.rotate_period).await {
             tokio::select! {
                 () = self.shutdown.stopped() => return,

@@ -27,7 +27,7 @@ mod settings;
 
 pub use connection::Connect;
 pub use directory::{Directory, Indexer};
-pub use registration::{Registration, leave};
+pub use registration::{Registration, leader, leave, note_leader};
 pub use service::{HotParts, HotService};
 pub use settings::Settings;
 

@@ -25,6 +25,26 @@ pub struct Registration {
     pub started: String,
 }
 
+/// The kind and the name of the document that says who leads.
+const LEADER: (&str, &str) = ("leader", "catalog");
+
+/// Notes that a process leads, and since when.
+///
+/// # Errors
+/// If the catalog does not take the document.
+pub async fn note_leader(catalog: &Catalog, id: &str, since: &str) -> Result<(), Error> {
+    let document = serde_json::json!({ "id": id, "since": since });
+    catalog.put_document(LEADER.0, LEADER.1, document).await
+}
+
+/// The identity of the process that leads, and since when.
+#[must_use]
+pub fn leader(snapshot: &Snapshot) -> Option<(String, String)> {
+    let document = snapshot.documents(LEADER.0).into_iter().find(|one| one.name == LEADER.1)?;
+    let text = |field: &str| document.json[field].as_str().map(str::to_owned);
+    Some((text("id")?, text("since")?))
+}
+
 impl Registration {
     /// Adds this process to the list, or replaces what the list says of it.
     ///

@@ -123,6 +123,7 @@ pub enum FailureKind {
     Invalid = 9,
     Corrupt = 10,
     Version = 11,
+    NotLeading = 12,
 }
 
 #[cfg(test)]

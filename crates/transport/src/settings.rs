@@ -13,12 +13,12 @@ conf::settings! {
             /// Splunk: 60.
             "cxn_timeout" => pub connect: Duration = "2", Type::of(Unit::Seconds, 1, 600);
             /// How long another process may be silent: a connection that neither carries data nor answers
-            /// the probes, which are sent every second, is given up. Splunk: 60.
+            /// the probes, which are sent twice a second, is given up. Splunk: 60.
             "rcv_timeout" => pub silence: Duration = "2", Type::of(Unit::Seconds, 1, 600);
         }
         fixed {
             /// How long a connection may be idle before it is probed.
-            pub probe: Duration = Duration::from_secs(1);
+            pub probe: Duration = Duration::from_millis(500);
             /// How long the handshake of somebody who connects may take.
             pub handshake: Duration = Duration::from_secs(5);
             /// Open connections, handshakes included; further ones are closed.

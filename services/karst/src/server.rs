@@ -18,6 +18,7 @@ mod http_conf;
 mod identity;
 mod ingest_conf;
 mod inputs;
+mod leadership;
 mod listen;
 mod lock;
 mod log_file;
@@ -51,8 +52,8 @@ use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
 use self::credentials::InitialPassword;
 use self::gateway::Progress;
+use self::leadership::Leadership;
 use self::lock::DataLock;
-use self::ownership::Ownership;
 use self::ports::Ports;
 use self::serving::Serving;
 use self::setup::Setup;
@@ -153,15 +154,12 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let serving = Serving::new(http.clone(), &shutdown);
     let listeners = listen::start(ports.http, tls.as_ref(), &progress, &serving)?;
     let store = assemble::object_store(options, &setup.layers).await?;
-    // Only the process that has the catalog open owns it.
-    let ownership = match roles.control_plane {
-        true => Some(Ownership::take(&store, options, &setup.layers, &lock, &progress).await?),
-        false => None,
-    };
+    let leadership = Leadership::new(&store, options, &setup.layers, &lock, &cluster)?;
     let initial = InitialPassword::below(lock.directory());
     let (initial, progress) = (&initial, &progress);
     let (knowledge, ignored) = (Arc::clone(&setup.knowledge), setup.ignored.clone());
-    let ground = Ground { options, cluster, setup, http, store, loggers, initial, progress };
+    let leading = Arc::clone(&leadership);
+    let ground = Ground { options, cluster, leading, setup, http, store, loggers, initial, progress };
     let run = async {
         let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
         let intake = shutdown.part();
@@ -189,14 +187,12 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         initial.show();
         let state = karst.state.clone();
         shutdown.spawn_blocking(move || app_mistakes::tell(&state, &knowledge, &ignored));
-        let ended = wait_for_end(options, &karst, ownership.as_ref(), &intake).await;
+        let ended = wait_for_end(options, &karst, &leadership, &intake).await;
         stop(karst, &intake, &shutdown, &lock).await;
         ended
     };
     let ended = run.await;
-    if let Some(ownership) = ownership {
-        ownership.release().await;
-    }
+    leadership.release().await;
     ended
 }
 
@@ -204,22 +200,21 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
 async fn wait_for_end(
     options: &ServerOptions,
     karst: &Karst,
-    ownership: Option<&Ownership>,
+    leadership: &Leadership,
     intake: &Shutdown,
 ) -> Result<Ended> {
     let reason = tokio::select! {
         stopped = stop_signal() => return stopped.map(|()| Ended::Stopped),
         () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
-        reason = async {
-            match ownership {
-                Some(ownership) => ownership.ended(karst.catalog()).await,
-                None => std::future::pending().await,
-            }
-        } => reason,
+        reason = leadership.ended(karst.catalog()) => reason,
     };
     // First: what is refused would be logged by every input that goes on.
     intake.stop();
     karst.fence(&reason);
+    if leadership.stands_by_again() {
+        tracing::warn!("another process leads now; this one begins again as its standby: {reason}");
+        return Ok(Ended::ToBeginAgain);
+    }
     let said = Duration::from_secs(options.fenced_seconds);
     let until = tokio::time::Instant::now() + said;
     let mut told = reason;
@@ -229,12 +224,7 @@ async fn wait_for_end(
             () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
             () = tokio::time::sleep_until(until) => return Ok(Ended::Fenced(told)),
             // The catalog knows that somebody has taken it, the lease knows who.
-            reason = async {
-                match ownership {
-                    Some(ownership) => ownership.lost().await,
-                    None => std::future::pending().await,
-                }
-            }, if !told.contains("management") => {
+            reason = leadership.lost(), if !told.contains("management") => {
                 tracing::warn!("{reason}");
                 karst.fence(&reason);
                 told = reason;

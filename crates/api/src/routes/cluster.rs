@@ -28,6 +28,7 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
         None => Vec::new(),
     };
     let own = state.catalog.snapshot();
+    let leader = peers::leader(&own);
     let entry = |(id, registration): (String, Registration)| {
         // This process has the newest state that it knows of.
         let answer = if id == state.info.guid {
@@ -40,6 +41,8 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
             Some(Err(reason)) => ("Down", None, reason),
             None => ("Unknown", None, String::new()),
         };
+        let leads = leader.as_ref().filter(|(leader, _)| *leader == id);
+        let since = leads.map(|(_, since)| since);
         let Registration { name, address, roles, management, version, started } = registration;
         let content = json!({
             "label": name,
@@ -51,6 +54,7 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
             "status": status,
             "status_reason": reason,
             "catalog_write": write,
+            "leads_since": since,
         });
         Entry::new(PATH, &id, feed::content(content))
     };

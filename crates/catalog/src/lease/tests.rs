@@ -10,8 +10,12 @@ use tokio::sync::Notify;
 use super::*;
 
 /// So long that no test waits for it.
-const LONG: LeaseSettings = LeaseSettings { renewal: Duration::from_secs(50) };
-const SHORT: LeaseSettings = LeaseSettings { renewal: Duration::from_millis(20) };
+const LONG: LeaseSettings = renewed_every(Duration::from_secs(50));
+const SHORT: LeaseSettings = renewed_every(Duration::from_millis(20));
+
+const fn renewed_every(renewal: Duration) -> LeaseSettings {
+    LeaseSettings { renewal, heartbeat: renewal }
+}
 
 fn store() -> Arc<dyn ObjectStore> {
     Arc::new(InMemory::new())
@@ -129,4 +133,43 @@ async fn a_lease_that_was_deleted_is_written_again() {
     lease.renew().await.ok().unwrap();
     lease.renew().await.ok().unwrap();
     assert!(read(store.as_ref()).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_standby_sees_how_long_the_lease_has_not_changed() {
+    let store = store();
+    let mut watch = LeaseWatch::new(Arc::clone(&store));
+    assert!(watch.take(server("b", "2", "lock b"), LONG).await.unwrap().is_none(), "it has not looked");
+    assert_eq!(watch.look().await.unwrap(), Seen::Free);
+    let mut live = take(&store, server("a", "1", "lock a"), LONG).await.0.unwrap();
+    let still = |seen: Seen| match seen {
+        Seen::Still { holder, since, renewal } => (holder.nonce, since, renewal),
+        Seen::Free => panic!("it is held"),
+    };
+    let (nonce, first, renewal) = still(watch.look().await.unwrap());
+    assert_eq!((nonce.as_str(), renewal), ("1", LONG.renewal));
+    sleep(Duration::from_millis(30)).await;
+    let (_, second, _) = still(watch.look().await.unwrap());
+    assert!(second >= first + Duration::from_millis(30));
+    live.renew().await.ok().unwrap();
+    let seen = Instant::now();
+    let (_, third, _) = still(watch.look().await.unwrap());
+    assert!(third <= seen.elapsed(), "it counts from the look that found the change");
+}
+
+#[tokio::test]
+async fn of_two_standbys_one_takes_the_lease_and_the_holder_loses_it() {
+    let store = store();
+    let mut live = take(&store, server("a", "1", "lock a"), LONG).await.0.unwrap();
+    let mut standbys = [LeaseWatch::new(Arc::clone(&store)), LeaseWatch::new(Arc::clone(&store))];
+    for standby in &mut standbys {
+        standby.look().await.unwrap();
+    }
+    let new = standbys[0].take(server("b", "2", "lock b"), SHORT).await.unwrap().unwrap();
+    assert!(standbys[1].take(server("c", "3", "lock c"), SHORT).await.unwrap().is_none());
+    assert!(matches!(live.renew().await, Err(Renewal::Lost(holder)) if holder.nonce == "2"));
+    new.release().await;
+    assert_eq!(standbys[1].look().await.unwrap(), Seen::Free);
+    standbys[1].take(server("c", "3", "lock c"), SHORT).await.unwrap().unwrap();
+    assert!(standbys[0].take(server("b", "4", "lock b"), SHORT).await.unwrap().is_none());
 }

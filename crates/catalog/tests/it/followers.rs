@@ -20,19 +20,19 @@ use transport::Transport;
 use super::support::{at, bucket, discarded, entries, id, indexer, open, records, stream};
 
 /// A leader's server, behind a port of its own that can be closed with all its connections.
-struct Server {
+pub struct Server {
     address: SocketAddr,
     forwarding: JoinHandle<()>,
     serving: JoinHandle<()>,
 }
 
 impl Server {
-    async fn start(catalog: &Catalog, address: Option<SocketAddr>) -> Self {
+    pub async fn start(catalog: &Catalog, address: Option<SocketAddr>) -> Self {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let outside = bound(address.unwrap_or(any)).await;
         let inside = TcpListener::bind(any).await.unwrap();
         let (address, behind) = (outside.local_addr().unwrap(), inside.local_addr().unwrap());
-        let routes = Routes::new(catalog.service().unwrap());
+        let routes = Routes::new(catalog.service());
         let shutdown = Shutdown::new();
         let stop = shutdown.token().drop_guard();
         let serving = tokio::spawn(async move {
@@ -52,11 +52,11 @@ impl Server {
         Self { address, forwarding, serving }
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    async fn stop(self) -> SocketAddr {
+    pub async fn stop(self) -> SocketAddr {
         for task in [self.forwarding, self.serving] {
             task.abort();
             let _ = task.await;
@@ -76,7 +76,7 @@ async fn bound(address: SocketAddr) -> TcpListener {
     panic!("{address} is in use")
 }
 
-fn quick() -> Settings {
+pub fn quick() -> Settings {
     Settings {
         leader_retry: (Duration::from_millis(5), Duration::from_millis(50)),
         leader_attempt: Duration::from_secs(30),
@@ -93,7 +93,7 @@ fn plain() -> Transport {
     Transport::plain(transport::Settings { connect: patient, silence: patient, ..settings })
 }
 
-async fn follow(urls: &[String], settings: Settings) -> Result<Catalog, Error> {
+pub async fn follow(urls: &[String], settings: Settings) -> Result<Catalog, Error> {
     Catalog::follow(urls, &plain(), settings, Arc::new(runtime::SystemClock)).await
 }
 
@@ -104,7 +104,7 @@ async fn arrived(follower: &Catalog, leader: &Catalog) {
 }
 
 /// Compares all that two catalogs say.
-async fn compare(follower: &Catalog, leader: &Catalog) {
+pub async fn compare(follower: &Catalog, leader: &Catalog) {
     arrived(follower, leader).await;
     let (ours, theirs) = (follower.snapshot(), leader.snapshot());
     assert_eq!(ours.number(), theirs.number());

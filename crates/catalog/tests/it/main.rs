@@ -7,5 +7,6 @@ mod crash;
 mod earlier;
 mod followers;
 mod owners;
+mod standby;
 mod summaries;
 mod support;

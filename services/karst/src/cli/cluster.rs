@@ -41,11 +41,12 @@ fn init(options: &ClusterInitOptions) -> Result<ExitCode> {
 }
 
 /// The columns of the list.
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 8] = [
     "label",
     "roles",
     "host_port_pair",
     "status",
+    "leads_since",
     "catalog_write",
     "splunk_version",
     "status_reason",
@@ -55,7 +56,7 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
     let feed = client.get("/services/cluster/manager/peers?output_mode=json&count=0").await?;
     let mut rows = Rows::default();
-    let names = ["name", "roles", "address", "status", "catalog write", "version", "reason"];
+    let names = ["name", "roles", "address", "status", "leads since", "catalog write", "version", "reason"];
     rows.fields.extend(names.map(str::to_owned));
     let entries = feed["entry"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut all_up = true;

@@ -30,6 +30,7 @@ use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
+use super::leadership::Leadership;
 use super::logs::Loggers;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
@@ -45,6 +46,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 pub(crate) struct Ground<'a> {
     pub(crate) options: &'a ServerOptions,
     pub(crate) cluster: Cluster,
+    pub(crate) leading: Arc<Leadership>,
     pub(crate) setup: Setup,
     pub(crate) http: HttpServer,
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -68,7 +70,7 @@ pub(crate) async fn assemble(
     threads: SearchThreads,
     shutdown: &Shutdown,
 ) -> Result<(Karst, Cluster)> {
-    let Ground { options, cluster, setup, http, store, loggers, initial, progress } = ground;
+    let Ground { options, cluster, leading, setup, http, store, loggers, initial, progress } = ground;
     let Setup { layers, knowledge, authentication, search: mut search_settings, .. } = setup;
     let data = &options.data.data_dir;
     search_settings.spill_directory = Some(spill_directory(data).await?);
@@ -82,14 +84,8 @@ pub(crate) async fn assemble(
     let request_memory = request_conf::budget(&layers)?;
     let audit_layers = layers.clone();
     let catalog_settings = catalog::Settings::read(&layers)?;
-    let catalog = if cluster.roles.control_plane {
-        progress.set("opening the catalog");
-        let store = Arc::clone(&store);
-        let opening = Catalog::open(store, "catalog", catalog_settings, Arc::clone(&clock)).await;
-        opening.context("cannot open the catalog").map_err(whole::way_out)?
-    } else {
-        cluster.follow(&catalog_settings, &clock, progress).await?
-    };
+    let at = (progress, shutdown);
+    let catalog = leading.catalog(&cluster, catalog_settings, &clock, at).await?;
     whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
     let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
     let cache = Arc::new(cache.context("cannot open the cache")?);
@@ -179,8 +175,9 @@ pub(crate) async fn assemble(
     let roles = Arc::new(Roles::load(catalog.clone())?);
     let tokens = HecTokens::load(catalog.clone()).await?;
     let is_first = accounts.is_empty();
-    initial.make(options, &accounts, &tokens).await?;
-    if is_first {
+    let leads = !catalog.follows();
+    initial.make(options, &accounts, &tokens, leads).await?;
+    if is_first && leads {
         trail.record_first_start().await?;
     }
     let accounts = Arc::new(accounts);

@@ -69,7 +69,9 @@ impl Cluster {
             listener = Some(bound);
         }
         let secret = credentials.map(|credentials| credentials.secret().to_owned());
-        let managers = options.manager_uri.clone();
+        let mut managers = options.manager_uri.clone();
+        // All control planes may be given the same list.
+        managers.retain(|manager| Some(manager) != address.as_ref());
         Ok(Self { roles, transport, listener, address, managers, secret })
     }
 
@@ -77,6 +79,24 @@ impl Cluster {
     pub(crate) fn key(&self, purpose: &str) -> Option<[u8; 32]> {
         let secret = self.secret.as_deref()?;
         Some(access::derived_key(secret.as_bytes(), purpose))
+    }
+
+    /// Whether there are other processes that may lead.
+    pub(crate) fn has_managers(&self) -> bool {
+        !self.managers.is_empty()
+    }
+
+    /// Looks once for a process that leads.
+    ///
+    /// # Errors
+    /// As [`Catalog::follow`].
+    pub(crate) async fn try_follow(
+        &self,
+        settings: &catalog::Settings,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Catalog, catalog::Error> {
+        let (settings, clock) = (settings.clone(), Arc::clone(clock));
+        Catalog::follow(&self.managers, &self.transport, settings, clock).await
     }
 
     /// The catalog of the process that has it open. Waits until there is one.
@@ -92,9 +112,7 @@ impl Cluster {
         let managers = self.managers.join(", ");
         loop {
             progress.set(format!("waiting for the catalog of {managers}"));
-            let (settings, clock) = (settings.clone(), Arc::clone(clock));
-            let following = Catalog::follow(&self.managers, &self.transport, settings, clock).await;
-            match following {
+            match self.try_follow(settings, clock).await {
                 Err(error @ catalog::Error::Unreachable { .. }) => {
                     tracing::warn!("{error}");
                     eprintln!("karst: {error}; still waiting");
@@ -160,7 +178,7 @@ impl Cluster {
         });
         let mut routes = Routes::new(hot);
         if self.roles.control_plane {
-            routes = routes.add_service(catalog.service()?);
+            routes = routes.add_service(catalog.service());
         }
         let (transport, stop) = (self.transport, shutdown.clone());
         shutdown.spawn(async move {
@@ -177,7 +195,25 @@ impl Cluster {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: now_text(),
         };
-        registration.write(catalog, id).await.context("cannot join the cluster")
+        registration.write(catalog, id).await.context("cannot join the cluster")?;
+        if self.roles.control_plane {
+            let (catalog, id, stop) = (catalog.clone(), id.to_owned(), shutdown.clone());
+            shutdown.spawn(async move {
+                tokio::select! {
+                    () = stop.stopped() => {}
+                    () = note_leader(&catalog, &id) => {}
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Tells the others who leads, once this process does.
+async fn note_leader(catalog: &Catalog, id: &str) {
+    catalog.leads().await;
+    if let Err(error) = peers::note_leader(catalog, id, &now_text()).await {
+        tracing::warn!(%error, "the list of the cluster does not say that this process leads");
     }
 }
 

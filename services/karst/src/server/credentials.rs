@@ -35,7 +35,7 @@ impl InitialPassword {
         Self { path, unshown }
     }
 
-    /// Creates the user admin and a HEC token if there are none.
+    /// Creates the user admin and a HEC token if there are none, and this process leads: otherwise the leader does.
     ///
     /// # Errors
     /// If the file or the catalog cannot be written.
@@ -44,16 +44,17 @@ impl InitialPassword {
         options: &ServerOptions,
         accounts: &Accounts,
         tokens: &HecTokens,
+        leads: bool,
     ) -> Result<()> {
         let mut lines = String::new();
-        let password = accounts.is_empty().then(|| {
+        let password = (leads && accounts.is_empty()).then(|| {
             options.password.clone().unwrap_or_else(|| {
                 let password = accounts.password_policy().made_up();
                 lines.push_str(&format!("user {USER}\npassword {password}\n"));
                 password
             })
         });
-        let secret = tokens.is_empty().then(|| {
+        let secret = (leads && tokens.is_empty()).then(|| {
             options.hec_token.clone().unwrap_or_else(|| {
                 let secret = runtime::random::uuid().to_string();
                 lines.push_str(&format!("HEC token {secret}\n"));

@@ -1,5 +1,5 @@
 //! Ownership of the catalog: takes the lease before the catalog is opened, renews it while the
-//! server runs, and watches for takeovers.
+//! server runs, and watches for takeovers. Who of several may own it: `leadership`.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use catalog::{Catalog, Holder, Lease, LeaseSettings, Lost};
-use conf::Layers;
 use jiff::Timestamp;
 use object_store::ObjectStore;
+use parking_lot::Mutex;
 use runtime::{Clock, Shutdown, SystemClock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -55,10 +55,24 @@ pub(crate) async fn claim(
     Ok(Lease::take(Arc::clone(store), holder, LeaseSettings::default(), false, waiting).await?)
 }
 
+/// What the lease of a server says of it.
+pub(crate) fn holder(options: &ServerOptions, lock: &DataLock) -> Holder {
+    Holder {
+        instance: identity::known(lock.directory()).unwrap_or_default(),
+        nonce: runtime::random::uuid().to_string(),
+        lock: lock.identity(),
+        host: host_name(),
+        pid: std::process::id(),
+        started: now_text(),
+        management: management(options),
+        data: lock.directory().display().to_string(),
+    }
+}
+
 /// The lease on the catalog, kept in the background.
 #[derive(Debug)]
 pub(crate) struct Ownership {
-    keeping: JoinHandle<Option<Lease>>,
+    keeping: Mutex<Option<JoinHandle<Option<Lease>>>>,
     stop: Shutdown,
     taken_by: watch::Receiver<Option<Arc<Holder>>>,
 }
@@ -67,25 +81,14 @@ impl Ownership {
     /// Takes the lease; if another server has it, watches whether that server is alive.
     ///
     /// # Errors
-    /// It lives, or the store cannot be asked.
+    /// [`Held`](catalog::Error::Held): it lives; or the store cannot be asked.
     pub(crate) async fn take(
         store: &Arc<dyn ObjectStore>,
-        options: &ServerOptions,
-        layers: &Layers,
-        lock: &DataLock,
+        holder: Holder,
+        settings: LeaseSettings,
+        take_over: bool,
         progress: &Progress,
-    ) -> Result<Self> {
-        let settings = LeaseSettings::read(layers)?;
-        let holder = Holder {
-            instance: identity::known(lock.directory()).unwrap_or_default(),
-            nonce: runtime::random::uuid().to_string(),
-            lock: lock.identity(),
-            host: host_name(),
-            pid: std::process::id(),
-            started: now_text(),
-            management: management(options),
-            data: lock.directory().display().to_string(),
-        };
+    ) -> Result<Self, catalog::Error> {
         let waiting = |holder: &Holder, window: Duration| {
             let seconds = window.as_secs();
             let text = format!(
@@ -99,8 +102,12 @@ impl Ownership {
                 "looking for up to {seconds} s whether the server that last used the catalog is alive"
             ));
         };
-        let take_over = options.take_over;
         let lease = Lease::take(Arc::clone(store), holder, settings, take_over, waiting).await?;
+        Ok(Self::keep(lease))
+    }
+
+    /// Keeps a lease that has been taken.
+    pub(crate) fn keep(lease: Lease) -> Self {
         let stop = Shutdown::new();
         let (lost, taken_by) = watch::channel(None);
         let keeping = runtime::detached({
@@ -115,7 +122,7 @@ impl Ownership {
                 }
             }
         });
-        Ok(Self { keeping, stop, taken_by })
+        Self { keeping: Mutex::new(Some(keeping)), stop, taken_by }
     }
 
     /// Waits until another server has taken the catalog; returns the reason.
@@ -144,11 +151,12 @@ impl Ownership {
     }
 
     /// Releases the lease, so that the next server need not wait.
-    pub(crate) async fn release(self) {
+    pub(crate) async fn release(&self) {
         self.stop.stop();
+        let Some(keeping) = self.keeping.lock().take() else { return };
         // An unresponsive store must not block the stop.
         let release = async {
-            if let Ok(Some(lease)) = self.keeping.await {
+            if let Ok(Some(lease)) = keeping.await {
                 lease.release().await;
             }
         };

@@ -33,10 +33,13 @@ impl Roles {
             indexer: has(Role::Indexer),
             search_head: has(Role::SearchHead),
         };
-        if roles.control_plane && !options.manager_uri.is_empty() {
+        if roles.control_plane
+            && !options.manager_uri.is_empty()
+            && options.cluster_address.is_none()
+        {
             bail!(
-                "--manager-uri names the control plane, and this process has that role itself: leave it \
-                 out, or give --role without control-plane (a standby is not supported yet)"
+                "--manager-uri names the processes that may lead, and this one is one of them: it needs \
+                 --cluster-address, where the others reach it"
             );
         }
         if !roles.control_plane && options.manager_uri.is_empty() {
