@@ -10,7 +10,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -111,6 +111,9 @@ bench-kill: build ## kill -9 server, forwarder and S3 server under load, count l
 
 bench-abuse: build ## cost of hostile requests, and their effect on other clients (Linux)
 	@ci/bench-abuse.sh
+
+bench-cluster: build ## takeovers, searches and kills in a cluster
+	@ci/bench-cluster.sh
 
 bench-s3: build ## needle search over 2,000 buckets in S3 at 50 ms latency (BENCH_BUCKETS)
 	@ci/bench-s3.sh

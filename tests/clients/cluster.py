@@ -1,6 +1,10 @@
 """A cluster under test: control planes, indexers and search heads as processes of their own."""
 
+import contextlib
+import itertools
+import socket
 import subprocess
+import threading
 
 import karst
 from karst import BINARY, Server, free_port, wait_for
@@ -133,4 +137,38 @@ class Cluster:
                 process.kill()
 
 
-__all__ = ["Cluster", "Process", "karst"]
+class LoadBalancer:
+    """Gives every connection to the next one of several ports, as a plain load balancer does."""
+
+    def __init__(self, ports):
+        self.ports = itertools.cycle(ports)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(("127.0.0.1", next(self.ports)), timeout=10)
+            except OSError:
+                if self.listener.fileno() < 0:
+                    return
+                continue
+            for ends in [(client, server), (server, client)]:
+                threading.Thread(target=self._copy, args=ends, daemon=True).start()
+
+    @staticmethod
+    def _copy(source, target):
+        with contextlib.suppress(OSError):
+            while part := source.recv(65_536):
+                target.sendall(part)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.listener.close()
+
+
+__all__ = ["Cluster", "LoadBalancer", "Process", "karst"]

@@ -10,9 +10,11 @@ import threading
 import time
 
 import pytest
+import splunklib.client
+import splunklib.results
 
-from cluster import Cluster, Process
-from karst import BINARY, wait_for
+from cluster import Cluster, LoadBalancer, Process
+from karst import BINARY, PASSWORD, ROOT, USER, wait_for
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
 
@@ -64,7 +66,7 @@ def test_every_search_head_finds_the_hot_and_the_stored_events_of_all_indexers(c
     roles = sorted(row["roles"] for row in rows)
     assert roles == ["control-plane", *["indexer"] * 3, *["search-head"] * 2]
     assert {row["status"] for row in rows} == {"Up"}
-    assert [row["roles"] for row in rows if row["leads since"]] == ["control-plane"]
+    assert [row["roles"] for row in rows if row.get("leads since")] == ["control-plane"]
     cluster.stop()
 
 
@@ -108,6 +110,114 @@ def test_what_one_process_changes_holds_in_all_of_them(cluster):
     rows, _ = one.answer('| makeresults | eval _raw="collected n=7" | collect index=shop')
     assert len(rows) == 1
     wait_for(lambda: two.count("index=shop collected") == 1, "the collected event", 10)
+    cluster.stop()
+
+
+def test_sessions_and_jobs_work_behind_a_plain_load_balancer(cluster):
+    cluster = cluster(indexers=1, heads=2).start()
+    (indexer,), heads = cluster.indexers, cluster.heads
+    indexer.send(*({"n": n} for n in range(200)), index="main")
+    balancer = LoadBalancer([head.management_port for head in heads])
+    service = splunklib.client.connect(
+        host="127.0.0.1", port=balancer.port, username=USER, password=PASSWORD, verify=False
+    )
+    owners = set()
+    for _ in range(4):
+        job = service.jobs.create("search index=main n=* | stats count, max(n) as most")
+        owners.add(job.sid.rsplit("_", 1)[1])
+        wait_for(job.is_done, "the search is done", 30)
+        for _ in range(3):
+            rows = list(splunklib.results.JSONResultsReader(job.results(output_mode="json")))
+            assert rows == [{"count": "200", "most": "199"}]
+        assert job["resultCount"] == "1"
+        job.set_ttl(300)
+        job.cancel()
+        for head in heads:
+            answer = head.rest("GET", f"/services/search/jobs/{job.sid}")
+            assert answer.status == 404, answer
+    assert len(owners) == 2, "both search heads have run some"
+    # Someone else's job stays someone else's, wherever the request arrives.
+    form = {"name": "eve", "password": "long enough 1", "roles": "user"}
+    assert heads[0].rest("POST", "/services/authentication/users", form).status == 201
+    job = service.jobs.create("search index=main | head 5")
+    for head in heads:
+        wait_for(
+            lambda head=head: head.rest("GET", "/services/server/info", auth=("eve", form["password"])).status == 200,
+            "the user is known",
+            10,
+        )
+        answer = head.rest("GET", f"/services/search/jobs/{job.sid}", auth=("eve", form["password"]))
+        assert answer.status in (403, 404), answer
+    # Pages, and the state of a job over many requests.
+    job = service.jobs.create("search index=main | table n", exec_mode="normal")
+    wait_for(job.is_done, "the search is done", 30)
+    pages = [
+        list(splunklib.results.JSONResultsReader(job.results(output_mode="json", count=50, offset=offset)))
+        for offset in range(0, 200, 50)
+    ]
+    assert sorted(int(row["n"]) for page in pages for row in page) == list(range(200))
+    # A session that is ended at one is ended at all.
+    login = {"username": USER, "password": PASSWORD, "output_mode": "json"}
+    key = heads[0].rest("POST", "/services/auth/login", login, auth=None).json()["sessionKey"]
+
+    def status_with(key, head):
+        headers = {"Authorization": f"Splunk {key}"}
+        path = "/services/authentication/current-context"
+        return head.request(head.management_port, "GET", path, None, headers, tls=True).status
+
+    assert [status_with(key, head) for head in heads] == [200, 200]
+    sessions = heads[1].rest("GET", "/services/authentication/httpauth-tokens?output_mode=json&count=0")
+    assert len(sessions.json()["entry"]) >= 2
+    path = f"/services/authentication/httpauth-tokens/{key}"
+    headers = {"Authorization": f"Splunk {key}"}
+    ended = heads[1].request(heads[1].management_port, "DELETE", path, None, headers, tls=True)
+    assert ended.status == 200, ended
+    wait_for(lambda: [status_with(key, head) for head in heads] == [401, 401], "ended at all", 10)
+    # Sessions outlive the search head where they were opened; its jobs do not, and say so.
+    key = heads[0].rest("POST", "/services/auth/login", login, auth=None).json()["sessionKey"]
+    jobs = [splunklib.client.connect(host="127.0.0.1", port=head.management_port, token=f"Splunk {key}", verify=False).jobs.create("search index=main | head 1") for head in heads]
+    heads[0].kill()
+    assert status_with(key, heads[1]) == 200
+    answers = [heads[1].rest("GET", f"/services/search/jobs/{job.sid}") for job in jobs]
+    assert [answer.status for answer in answers] == [503, 200], answers
+    assert "which has the job, does not answer" in answers[0].text
+    heads[0].start()
+    assert status_with(key, heads[0]) == 200
+    balancer.close()
+    cluster.stop()
+
+
+def test_the_console_shows_the_processes(cluster, tmp_path):
+    cluster = cluster(indexers=1, heads=1, standbys=1).start()
+    (head,), (indexer,) = cluster.heads, cluster.indexers
+    chromium = subprocess.run(
+        [ROOT / "ci/tools/chromium.sh"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+    def look(down):
+        done = subprocess.run(
+            ["node", "e2e/cluster.e2e.mjs"],
+            cwd=ROOT / "services/console",
+            env={
+                **os.environ,
+                "CHROMIUM": chromium,
+                "KARST_URL": f"http://127.0.0.1:{head.web_port}",
+                "KARST_USER": USER,
+                "KARST_PASSWORD": PASSWORD,
+                "KARST_E2E_PEERS": "4",
+                "KARST_E2E_DOWN": str(down),
+                "KARST_SCREENSHOTS": str(tmp_path),
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+    look(0)
+    indexer.kill()
+    look(1)
+    indexer.start()
     cluster.stop()
 
 
@@ -193,6 +303,31 @@ class Sender(threading.Thread):
             time.sleep(0.01)
 
 
+class S3:
+    """The S3 server as a victim."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def kill(self):
+        self.store.down()
+
+    def start(self):
+        self.store.up()
+        self.store.ready()
+
+
+def what_is_said(head):
+    """The numbers that a search finds, and what it says is missing; a search that fails says so, too."""
+    form = {"search": ALL, "exec_mode": "oneshot", "output_mode": "json", "count": 0}
+    answer = head.rest("POST", "/services/search/jobs", form)
+    if answer.status != 200:
+        return [], [answer.text]
+    found = answer.json()
+    texts = [one["text"] for one in found["messages"] if one["type"] != "INFO"]
+    return numbers(found["results"]), texts
+
+
 KILLS = int(os.environ.get("CLUSTER_KILLS", "12"))
 
 
@@ -204,8 +339,9 @@ def test_kills_of_any_process_lose_and_double_nothing(cluster, store):
     for sender in senders:
         sender.start()
     searches = 0
+    s3 = S3(store)
     for number in range(KILLS):
-        victim = chance.choice(cluster.all)
+        victim = chance.choice([*cluster.all, s3])
         time.sleep(chance.uniform(0.1, 0.8))
         before = set().union(*(set(sender.acknowledged) for sender in senders))
         heads = [head for head in cluster.heads if head is not victim]
@@ -213,8 +349,7 @@ def test_kills_of_any_process_lose_and_double_nothing(cluster, store):
         if number % 3 == 0 and victim in cluster.heads:
             chance.choice(cluster.indexers).roll("main")
         for head in heads:
-            rows, messages = head.answer(ALL)
-            found = numbers(rows)
+            found, messages = what_is_said(head)
             assert len(found) == len(set(found)), "an event is there twice"
             lost = before - set(found)
             assert not lost or messages, f"{len(lost)} events are missing, and nobody says so"

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use catalog::{Catalog, Followed, Snapshot};
@@ -21,10 +23,13 @@ use crate::password_policy::PasswordPolicy;
 use crate::passwords::Passwords;
 use crate::saml::SamlProvider;
 use crate::sessions::{AtProvider, ExpiredSession, SessionInfo, Sessions};
+use crate::shared_sessions::name_of;
 
 const KIND: &str = "users";
 /// Maximum number of waiting logins; further ones are refused.
 const MAX_WAITING: usize = 64;
+/// One of so many looks for expired sessions is for those that were left behind.
+const LOOKS: u32 = 30;
 /// Maximum number of users.
 const MAX_USERS: usize = 100_000;
 
@@ -130,9 +135,13 @@ pub(crate) enum IdentityProvider {
 /// Users and their sessions.
 #[derive(Debug)]
 pub struct Accounts {
-    catalog: Catalog,
+    pub(crate) catalog: Catalog,
     users: RwLock<HashMap<String, User>>,
-    sessions: Sessions,
+    pub(crate) sessions: Sessions,
+    /// Whether other processes know the sessions, too.
+    shares_sessions: bool,
+    /// Looks for expired sessions until those are looked for that were left behind.
+    looks: AtomicU32,
     pub(crate) passwords: Passwords,
     /// Limits concurrent and waiting password checks.
     pub(crate) turns: Semaphore,
@@ -195,6 +204,8 @@ impl Accounts {
             catalog,
             users: RwLock::new(users),
             sessions: Sessions::new(settings.sessions),
+            shares_sessions: false,
+            looks: AtomicU32::new(LOOKS),
             turns: Semaphore::new(passwords.threads()),
             waiting: Semaphore::new(MAX_WAITING),
             passwords,
@@ -297,7 +308,7 @@ impl Accounts {
         user.locked = change.locked.unwrap_or(user.locked);
         self.keep(user).await?;
         if new_password || locked {
-            self.sessions.close_all_of(name, session.filter(|_| !locked));
+            self.close_sessions_of(name, session.filter(|_| !locked)).await;
         }
         Ok(true)
     }
@@ -338,7 +349,7 @@ impl Accounts {
         }
         self.catalog.delete_document(KIND, name).await?;
         self.users.write().remove(name);
-        self.sessions.close_all_of(name, None);
+        self.close_sessions_of(name, None).await;
         Ok(true)
     }
 
@@ -385,44 +396,103 @@ impl Accounts {
         self.sessions.close(key);
     }
 
+    /// Sessions are documents of the catalog from now on: all processes that follow it know them.
+    pub fn share_sessions(&mut self) {
+        self.shares_sessions = true;
+    }
+
     /// Opens a session; returns its key.
-    #[must_use]
-    pub fn open_session(&self, user: &str, source: Option<IpAddr>) -> String {
-        self.open_session_of(user, source, AtProvider::default())
+    pub async fn open_session(&self, user: &str, source: Option<IpAddr>) -> String {
+        self.open_session_of(user, source, AtProvider::default()).await
     }
 
     /// Opens a session that goes with one at a provider; returns its key.
-    #[must_use]
-    pub fn open_session_of(&self, user: &str, source: Option<IpAddr>, at: AtProvider) -> String {
-        self.sessions.open(Instant::now(), user, source, at)
+    pub async fn open_session_of(
+        &self,
+        user: &str,
+        source: Option<IpAddr>,
+        at: AtProvider,
+    ) -> String {
+        let key = self.sessions.open(Instant::now(), user, source, at);
+        if self.shares_sessions {
+            Box::pin(self.share(&key)).await;
+        }
+        key
     }
 
     /// The user of a session, if it is valid.
     #[must_use]
     pub fn session_user(&self, key: &str) -> Option<String> {
-        self.sessions.user(Instant::now(), key)
+        if self.shares_sessions {
+            self.catch_up(key);
+        }
+        let user = self.sessions.user(Instant::now(), key)?;
+        if self.shares_sessions {
+            self.tell_use(key);
+        }
+        Some(user)
+    }
+
+    /// The same of one that another process may have opened just now.
+    pub async fn arriving_session_user(&self, key: &str) -> Option<String> {
+        let user = self.session_user(key);
+        if user.is_some() || !self.shares_sessions {
+            return user;
+        }
+        self.arrival(key).await;
+        self.session_user(key)
     }
 
     /// Ends a session; returns what the provider that opened it, if any, said of it.
-    pub fn close_session(&self, key: &str) -> AtProvider {
-        self.sessions.close(key)
+    pub async fn close_session(&self, key: &str) -> AtProvider {
+        let closed = self.sessions.close(key);
+        if self.shares_sessions {
+            self.end_for_all(key).await;
+        }
+        closed
     }
 
     /// Sessions that expired since the last call.
-    #[must_use]
-    pub fn take_expired_sessions(&self) -> Vec<ExpiredSession> {
-        self.sessions.take_expired(Instant::now())
+    pub async fn take_expired_sessions(&self) -> Vec<ExpiredSession> {
+        if !self.shares_sessions {
+            return self.sessions.take_expired(Instant::now());
+        }
+        self.catch_up_with_all_due();
+        let mut expired = self.sessions.take_expired(Instant::now());
+        for session in &expired {
+            self.end_for_all(&session.key).await;
+        }
+        if self.looks.fetch_sub(1, Relaxed) == 1 {
+            self.looks.store(LOOKS, Relaxed);
+            expired.extend(self.left_behind().await);
+        }
+        expired
     }
 
     /// All sessions, without their keys.
     #[must_use]
     pub fn sessions(&self) -> Vec<SessionInfo> {
-        self.sessions.all(Instant::now())
+        let mut all = self.sessions.all(Instant::now());
+        if self.shares_sessions {
+            all.extend(self.shared_sessions());
+        }
+        all
     }
 
     /// Ends a session by ID; false if it does not exist.
-    pub fn close_session_by_id(&self, id: &str) -> bool {
-        self.sessions.close_by_id(id)
+    pub async fn close_session_by_id(&self, id: &str) -> bool {
+        let is_closed = self.sessions.close_by_id(id);
+        let is_ended = self.shares_sessions && self.end_all(|_, other, _| other == id).await > 0;
+        is_closed || is_ended
+    }
+
+    /// Ends a user's sessions, except permanent ones and the one with the key.
+    async fn close_sessions_of(&self, user: &str, except: Option<&str>) {
+        self.sessions.close_all_of(user, except);
+        if self.shares_sessions {
+            let except = except.map(name_of);
+            self.end_all(|name, _, of| of == user && Some(name) != except.as_deref()).await;
+        }
     }
 
     /// Sets the idle time-out of sessions.

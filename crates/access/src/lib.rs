@@ -36,6 +36,7 @@ mod secrets;
 mod server_settings;
 mod sessions;
 pub mod settings;
+mod shared_sessions;
 mod stanza;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Sessions, in memory only; they end with the process.
+//! Sessions, in memory; they end with the process, except those that others know, too (`shared_sessions`).
 //!
 //! A session ends when it is idle (`sessionTimeout`), at its absolute age (`maxSessionLifetime`),
 //! when its user has too many younger ones (`maxSessionsPerUser`), when it is closed, and with the
@@ -31,6 +31,9 @@ conf::settings! {
     }
 }
 
+/// How often in the idle time others are told that a session is used.
+const TELLINGS: u32 = 8;
+
 /// What an identity provider said of a session that it opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AtProvider {
@@ -40,17 +43,21 @@ pub struct AtProvider {
     pub ends_in: Option<Duration>,
 }
 
-#[derive(Debug)]
-struct Session {
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
     /// Its public ID, which does not reveal the key.
-    id: String,
-    user: String,
+    pub(crate) id: String,
+    pub(crate) user: String,
     /// Client address.
-    source: Option<IpAddr>,
-    opened: Instant,
-    used: Instant,
+    pub(crate) source: Option<IpAddr>,
+    pub(crate) opened: Instant,
+    pub(crate) used: Instant,
     lasts: bool,
-    provider: AtProvider,
+    pub(crate) provider: AtProvider,
+    /// Of one that other processes know: the use of which they have been told.
+    told: Option<Instant>,
+    /// Whether it was opened here, and not only seen.
+    is_own: bool,
 }
 
 /// Public data of a session.
@@ -105,7 +112,20 @@ impl Session {
             used: now,
             lasts: false,
             provider: AtProvider::default(),
+            told: None,
+            is_own: true,
         }
+    }
+
+    /// One that was opened by another process.
+    pub(crate) fn seen(
+        (id, user): (String, String),
+        source: Option<IpAddr>,
+        (opened, used): (Instant, Instant),
+        provider: AtProvider,
+    ) -> Self {
+        let told = Some(used);
+        Self { id, user, source, opened, used, lasts: false, provider, told, is_own: false }
     }
 
     fn expired(&self, now: Instant, settings: &SessionSettings) -> bool {
@@ -170,7 +190,8 @@ impl Known {
     }
 
     fn expire(&mut self, key: String, limit: &'static str) {
-        if let Some(Session { user, source, .. }) = self.by_key.remove(&key) {
+        // One of another process is recorded there.
+        if let Some(Session { user, source, is_own: true, .. }) = self.by_key.remove(&key) {
             self.expired.push(ExpiredSession { key, user, source, limit });
         }
     }
@@ -201,6 +222,56 @@ impl Sessions {
         known.make_room(("maxSessionsPerUser", per_user), |session| session.user == user);
         known.make_room(("maxSessions", all), |_| true);
         known.add(Session { source, provider, ..Session::new(now, user) })
+    }
+
+    pub(crate) fn settings(&self) -> SessionSettings {
+        self.all.lock().settings.clone()
+    }
+
+    /// A session as it is now.
+    pub(crate) fn get(&self, key: &str) -> Option<Session> {
+        self.all.lock().by_key.get(key).cloned()
+    }
+
+    /// Whether a session is known here, and to others.
+    pub(crate) fn is_shared(&self, key: &str) -> Option<bool> {
+        self.all.lock().by_key.get(key).map(|session| session.told.is_some())
+    }
+
+    /// Keeps a session that another process has opened.
+    pub(crate) fn adopt(&self, key: &str, session: Session) {
+        self.all.lock().by_key.entry(key.to_owned()).or_insert(session);
+    }
+
+    /// Others know the session, as it was used at a time.
+    pub(crate) fn told(&self, key: &str, used: Instant) {
+        if let Some(session) = self.all.lock().by_key.get_mut(key) {
+            session.told = session.told.max(Some(used));
+            session.used = session.used.max(used);
+        }
+    }
+
+    /// Whether others are to be told that the session is used; then they count as told.
+    pub(crate) fn is_to_be_told(&self, key: &str) -> bool {
+        let mut known = self.all.lock();
+        let every = known.settings.idle / TELLINGS;
+        let Some(session) = known.by_key.get_mut(key) else { return false };
+        let is_due =
+            session.told.is_some_and(|told| session.used.saturating_duration_since(told) >= every);
+        if is_due {
+            session.told = Some(session.used);
+        }
+        is_due
+    }
+
+    /// Keys of sessions that others know and that would expire now.
+    pub(crate) fn due_and_shared(&self, now: Instant) -> Vec<String> {
+        let known = self.all.lock();
+        let due = known
+            .by_key
+            .iter()
+            .filter(|(_, session)| session.told.is_some() && session.expired(now, &known.settings));
+        due.map(|(key, _)| key.clone()).collect()
     }
 
     /// Opens a session that does not expire.
@@ -247,9 +318,13 @@ impl Sessions {
         std::mem::take(&mut known.expired)
     }
 
+    /// Those that only this process knows.
     pub(crate) fn all(&self, now: Instant) -> Vec<SessionInfo> {
         let known = self.all.lock();
-        let alive = known.by_key.values().filter(|session| !session.expired(now, &known.settings));
+        let alive = known
+            .by_key
+            .values()
+            .filter(|session| session.told.is_none() && !session.expired(now, &known.settings));
         let info = |session: &Session| SessionInfo {
             id: session.id.clone(),
             user: session.user.clone(),

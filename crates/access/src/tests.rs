@@ -12,6 +12,7 @@ use runtime::ManualClock;
 
 use crate::lockout::LockoutSettings;
 use crate::password_policy::PasswordPolicy;
+use crate::sessions::{AtProvider, SessionSettings};
 use crate::{
     Accounts, ApiTokens, Attempt, AuthenticationSettings, Error, ExternalUser, NewToken, NewUser,
     Refusal, RoleMap, Scope, ServerSettings, UserChange, role_name_fault,
@@ -149,10 +150,10 @@ async fn an_expired_password_lets_in_with_a_new_one_only() {
 #[tokio::test]
 async fn a_user_who_is_kept_out_or_gets_a_new_password_loses_the_sessions() {
     let house = house(AuthenticationSettings::default()).await;
-    let key = house.accounts.open_session("ann", None);
+    let key = house.accounts.open_session("ann", None).await;
     house.set_password("battery staple").await.unwrap();
     assert_eq!(house.accounts.session_user(&key), None);
-    let key = house.accounts.open_session("ann", None);
+    let key = house.accounts.open_session("ann", None).await;
     house.change(UserChange { locked: Some(true), ..Default::default() }).await.unwrap();
     assert_eq!(house.accounts.session_user(&key), None);
     assert_eq!(house.log_in("ann", "battery staple").await, Err(Refusal::KeptOut));
@@ -271,4 +272,141 @@ async fn a_session_timeout_is_kept_over_a_restart_and_an_invalid_one_is_refused(
     assert_eq!(refused.kind(), model::ErrorKind::Invalid);
     assert_eq!(settings.set_session_timeout("90s").await.unwrap(), Duration::from_secs(90));
     assert_eq!(load().session_timeout(), Some(Duration::from_secs(90)));
+}
+
+/// Two processes of a cluster: their accounts over one catalog.
+async fn two_houses(sessions: SessionSettings) -> [House; 2] {
+    let settings = || AuthenticationSettings { sessions: sessions.clone(), ..Default::default() };
+    let mut one = house(settings()).await;
+    let (catalog, clock) = (one.catalog.clone(), one.clock.clone());
+    let accounts = Accounts::load(catalog.clone(), settings(), clock.clone()).await.unwrap();
+    let mut two = House { accounts, catalog, clock };
+    one.accounts.share_sessions();
+    two.accounts.share_sessions();
+    [one, two]
+}
+
+#[tokio::test]
+async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
+    let [one, two] = two_houses(SessionSettings::default()).await;
+    let subject = Some(saml::Subject {
+        name_id: "a".to_owned(),
+        format: None,
+        session_index: Some("7".to_owned()),
+    });
+    let at = AtProvider { subject, ends_in: Some(DAY) };
+    let source = Some(IpAddr::from([192, 0, 2, 1]));
+    let key = one.accounts.open_session_of("ann", source, at.clone()).await;
+    assert!(
+        !serde_json::json!(one.catalog.snapshot().documents("session")[0].json)
+            .to_string()
+            .contains(&key)
+    );
+    assert_eq!(two.accounts.arriving_session_user(&key).await.as_deref(), Some("ann"));
+    let [[ours], [theirs]] =
+        [&one, &two].map(|house| house.accounts.sessions().try_into().unwrap());
+    let (ours, theirs): (crate::SessionInfo, crate::SessionInfo) = (ours, theirs);
+    assert_eq!((&ours.id, ours.source), (&theirs.id, source));
+    // The provider is told by whoever ends it.
+    assert_eq!(two.accounts.close_session(&key).await, at);
+    assert_eq!(one.accounts.session_user(&key), None);
+    assert!(one.accounts.sessions().is_empty());
+
+    let [first, second, third] = [
+        one.accounts.open_session("ann", None).await,
+        one.accounts.open_session("ann", None).await,
+        two.accounts.open_session("ann", None).await,
+    ];
+    assert!(two.accounts.session_user(&first).is_some());
+    let id = one.accounts.sessions()[0].id.clone();
+    assert!(two.accounts.close_session_by_id(&id).await);
+    assert!(!two.accounts.close_session_by_id(&id).await);
+    let left = [&first, &second, &third].map(|key| one.accounts.session_user(key).is_some());
+    assert_eq!(left.into_iter().filter(|is| *is).count(), 2);
+    // A new password ends the others, wherever they were opened.
+    let change = UserChange { password: Some("battery staple".to_owned()), ..Default::default() };
+    two.accounts.change("ann", change, Some(&third)).await.unwrap();
+    for house in [&one, &two] {
+        assert!(house.accounts.session_user(&second).is_none());
+        assert!(house.accounts.session_user(&first).is_none());
+        assert_eq!(
+            house.accounts.sessions().len(),
+            usize::from(house.accounts.session_user(&third).is_some())
+        );
+    }
+    assert!(one.accounts.arriving_session_user("no key").await.is_none());
+    assert!(one.accounts.arriving_session_user(&"x".repeat(64)).await.is_none());
+    // Local ones are nobody else's.
+    let local = one.accounts.local_session("ann");
+    assert!(two.accounts.session_user(&local).is_none());
+}
+
+#[tokio::test]
+async fn a_session_lives_while_one_of_the_processes_is_asked_with_its_key() {
+    let idle = Duration::from_secs(1);
+    let [one, two] = two_houses(SessionSettings { idle, ..Default::default() }).await;
+    let key = one.accounts.open_session("ann", None).await;
+    let began = std::time::Instant::now();
+    // Its clock goes on, as the real one does.
+    let advance = || {
+        let since = i64::try_from(began.elapsed().as_micros()).unwrap();
+        one.clock.set(EventTime(1_700_000_000_000_000 + since));
+    };
+    let mut before = began;
+    while began.elapsed() < idle * 5 / 2 {
+        advance();
+        let user = two.accounts.session_user(&key);
+        tokio::time::sleep(idle / 50).await;
+        advance();
+        let expired = one.accounts.take_expired_sessions().await;
+        // A busy machine may sleep for longer than the session lives.
+        if std::mem::replace(&mut before, std::time::Instant::now()).elapsed() > idle / 4 {
+            return;
+        }
+        assert_eq!((user.as_deref(), expired.len()), (Some("ann"), 0));
+    }
+    let user = one.accounts.session_user(&key);
+    if before.elapsed() < idle / 4 {
+        assert_eq!(user.as_deref(), Some("ann"), "it is used at the other one");
+    }
+    tokio::time::sleep(idle * 2).await;
+    advance();
+    assert_eq!(two.accounts.session_user(&key), None);
+    // The process that opened it records its end, once.
+    assert!(two.accounts.take_expired_sessions().await.is_empty());
+    let expired = one.accounts.take_expired_sessions().await;
+    assert_eq!((expired.len(), expired[0].limit), (1, "sessionTimeout"));
+    // What was told late of its use goes, too.
+    for _ in 0..40 {
+        assert!(one.accounts.take_expired_sessions().await.is_empty());
+    }
+    for kind in ["session", "session_use"] {
+        assert!(one.catalog.snapshot().documents(kind).is_empty());
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_limited_over_all_processes_and_none_is_left_behind() {
+    let sessions = SessionSettings { per_user: 2, ..Default::default() };
+    let [one, two] = two_houses(sessions).await;
+    let mut keys = Vec::new();
+    for number in 0..4 {
+        one.clock.set(EventTime(1_700_000_000_000_000 + number * 1_000_000));
+        let house = if number % 2 == 0 { &one } else { &two };
+        keys.push(house.accounts.open_session("ann", None).await);
+    }
+    let alive = |house: &House| -> Vec<bool> {
+        keys.iter().map(|key| house.accounts.session_user(key).is_some()).collect()
+    };
+    assert_eq!(alive(&one), [false, false, true, true]);
+    assert_eq!(alive(&two), [false, false, true, true]);
+    // The process that opened one is gone; the leader removes it.
+    drop(two);
+    one.clock.set(EventTime(1_700_000_000_000_000 + 90_000 * 1_000_000));
+    let mut ended = Vec::new();
+    for _ in 0..40 {
+        ended.extend(one.accounts.take_expired_sessions().await);
+    }
+    assert!(one.catalog.snapshot().documents("session").is_empty());
+    assert!(ended.iter().all(|session| session.user == "ann") && !ended.is_empty());
 }

@@ -238,12 +238,15 @@ impl FlightSqlService for Flight {
                 "a token needs no login: send it with each call",
             ));
         }
-        let key = caller.session.unwrap_or_else(|| {
-            let source = session::source(request.extensions());
-            let key = self.state.accounts.open_session(&caller.user, source);
-            seen(&request).opened(&key);
-            key
-        });
+        let key = match caller.session {
+            Some(key) => key,
+            None => {
+                let source = session::source(request.extensions());
+                let key = self.state.accounts.open_session(&caller.user, source).await;
+                seen(&request).opened(&key);
+                key
+            }
+        };
         let answer = HandshakeResponse { protocol_version: 0, payload: key.clone().into() };
         let mut response: Response<HandshakeStream> =
             Response::new(stream::iter([Ok(answer)]).boxed());

@@ -140,7 +140,7 @@ pub(crate) async fn caller(
             "splunk" | "bearer" if access::looks_like_jwt(credentials) => {
                 token_caller(state, credentials, source).await
             }
-            "splunk" | "bearer" => session_caller(state, credentials),
+            "splunk" | "bearer" => session_caller(state, credentials).await,
             "basic" => basic_caller(state, credentials, source).await,
             _ => Err(unauthorized()),
         };
@@ -148,7 +148,7 @@ pub(crate) async fn caller(
     }
     let mut refused = None;
     for (name, key) in cookie_sessions(headers) {
-        match session_caller(state, &key) {
+        match session_caller(state, &key).await {
             Ok(caller) => return Ok((caller, Some((name, key)))),
             Err(error) => refused = Some(error),
         }
@@ -160,8 +160,8 @@ fn not_authenticated() -> RestError {
     RestError::new(StatusCode::UNAUTHORIZED, "WARN", "call not properly authenticated")
 }
 
-fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
-    let user = state.accounts.session_user(key).ok_or_else(not_authenticated)?;
+async fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
+    let user = state.accounts.arriving_session_user(key).await.ok_or_else(not_authenticated)?;
     Ok(Caller::new(state, user, Some(key.to_owned())))
 }
 

@@ -113,7 +113,7 @@ impl Leader {
                 grpc.unary(request, PathAndQuery::from_static(COMMIT), codec).await
             }
         };
-        Ok(self.ask(self.deadlines.0, ask).await?.into_inner().number)
+        Ok(self.ask((self.deadlines.0, true), ask).await?.into_inner().number)
     }
 
     /// Summaries of buckets, those that the leader has.
@@ -139,7 +139,7 @@ impl Leader {
                     Ok(all)
                 }
             };
-            for pair in self.ask(self.summaries_deadline, ask).await? {
+            for pair in self.ask((self.summaries_deadline, false), ask).await? {
                 let entry = wire::entry_of(&pair, &mut Shared::default());
                 let entry = entry.map_err(|damage| damage.at(&self.addresses(), &pair.key))?;
                 if let Entry::Summary(id, summary) = entry {
@@ -235,8 +235,12 @@ impl Leader {
         self.pauses
     }
 
-    /// Asks until there is an answer of the catalog.
-    async fn ask<T, F>(&self, deadline: Duration, request: impl Fn(Channel) -> F) -> Result<T>
+    /// Asks until there is an answer of the catalog. `waits`: also for a leader, where there is none.
+    async fn ask<T, F>(
+        &self,
+        (deadline, waits): (Duration, bool),
+        request: impl Fn(Channel) -> F,
+    ) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Status>> + Send,
     {
@@ -246,7 +250,8 @@ impl Leader {
         let mut failure = None;
         let mut followed = self.followed.subscribe();
         loop {
-            let left = deadline.saturating_sub(began.elapsed());
+            let left =
+                if waits { deadline.saturating_sub(began.elapsed()) } else { Duration::ZERO };
             let leader = tokio::time::timeout(left, followed.wait_for(Option::is_some)).await;
             let place = leader.ok().and_then(|known| *known.ok()?);
             let Some(place) = place else { return Err(self.unreachable(deadline, failure)) };

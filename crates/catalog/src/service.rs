@@ -110,7 +110,6 @@ impl CatalogService {
         }
         Ok(stream::iter(responses.into_iter().map(Ok)).boxed())
     }
-
 }
 
 fn unreadable(writer: &Writer, damage: Damage) -> Error {

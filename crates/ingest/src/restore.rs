@@ -93,9 +93,8 @@ pub(crate) fn to_verify(
     let earlier = general.clone().filter(|note| note["indexer"] == own);
     if let Some(note) = snapshot.document(KIND, &own).or(earlier) {
         let sets = note["sets"].as_object().into_iter().flatten();
-        let sets = sets.filter_map(|(set, last)| {
-            Some((set.parse().ok()?, JournalPosition(last.as_u64()?)))
-        });
+        let sets = sets
+            .filter_map(|(set, last)| Some((set.parse().ok()?, JournalPosition(last.as_u64()?))));
         return Verify::Upto(sets.collect());
     }
     if general.is_some() || (committed.is_empty() && !is_known && !snapshot.is_empty()) {

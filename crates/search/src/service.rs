@@ -343,10 +343,21 @@ impl SearchService {
         self.engine.jobs.admit(rights, &self.engine.queries)
     }
 
-    fn new_sid(&self) -> String {
+    /// An id for a job that has none.
+    #[must_use]
+    pub fn new_sid(&self) -> String {
         let seconds = self.now().seconds();
         let unique = runtime::random::uuid().as_simple().to_string();
-        format!("{seconds:.0}.{}", &unique[..12])
+        self.owned_sid(format!("{seconds:.0}.{}", &unique[..12]))
+    }
+
+    /// The id with the process that has the job, where others pass requests about it on.
+    #[must_use]
+    pub fn owned_sid(&self, sid: String) -> String {
+        match &self.engine.settings.sid_owner {
+            Some(owner) => format!("{sid}_{owner}"),
+            None => sid,
+        }
     }
 }
 

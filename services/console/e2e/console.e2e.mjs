@@ -180,6 +180,14 @@ const steps = {
     await screenshot(page, '11-dark');
   },
 
+  async 'the cluster page says that there is no cluster, and back leads to the search'(page) {
+    await page.click('nav a[href="/cluster"]');
+    await page.getByText('belongs to no cluster').waitFor();
+    await screenshot(page, '12-no-cluster');
+    await page.goBack();
+    await finished(page);
+  },
+
   async 'an expired session leads to the login form and back'(page) {
     await page.evaluate(() => {
       sessionStorage.setItem(

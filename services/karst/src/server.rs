@@ -23,6 +23,7 @@ mod listen;
 mod lock;
 mod log_file;
 mod logs;
+mod other_heads;
 mod ownership;
 mod ports;
 mod request_conf;
@@ -159,16 +160,16 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let (initial, progress) = (&initial, &progress);
     let (knowledge, ignored) = (Arc::clone(&setup.knowledge), setup.ignored.clone());
     let leading = Arc::clone(&leadership);
-    let ground = Ground { options, cluster, leading, setup, http, store, loggers, initial, progress };
+    let ground =
+        Ground { options, cluster, leading, setup, http, store, loggers, initial, progress };
     let run = async {
         let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
         let intake = shutdown.part();
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
-        listeners.open(options, roles, &karst)?;
+        listeners.open(options, roles, &karst, cluster.other_heads(&karst))?;
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
-        let shown = (&karst.state.catalog, &karst.ingest);
-        Box::pin(cluster.open(shown, known_as, &shutdown)).await?;
+        Box::pin(cluster.open(&karst, known_as, &shutdown)).await?;
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
         let starting =

@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Records them until the server stops.
 pub async fn record_expired_sessions(state: ApiState) {
     while state.shutdown.sleep(LOOK).await {
-        for session in state.accounts.take_expired_sessions() {
+        for session in state.accounts.take_expired_sessions().await {
             let record = Record::new(&session.user, "expire_session", Info::Succeeded)
                 .with_some("clientip", session.source)
                 .with("session", recognisable(&session.key))

@@ -37,7 +37,7 @@ pub(crate) async fn dispatch(
     seen: &Observed,
     mut request: JobRequest,
 ) -> Result<Arc<Job>, Error> {
-    let sid = request.sid.get_or_insert_with(|| new_id(state)).clone();
+    let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
     let about = Begun::new(state, seen, &request.owner, "search", &sid, "job").about(&request);
     about.granted(&request.search).await?;
     let job = match state.search.dispatch(request).await {
@@ -66,7 +66,8 @@ pub(crate) async fn export(
     request: JobRequest,
 ) -> Result<Pages, Error> {
     let about =
-        Begun::new(state, seen, &request.owner, "search", &new_id(state), "export").about(&request);
+        Begun::new(state, seen, &request.owner, "search", &state.search.new_sid(), "export")
+            .about(&request);
     about.granted(&request.search).await?;
     match state.search.export(request).await {
         Ok(pages) => Ok(Pages { pages, end: Ending::new(about), health: state.health.clone() }),
@@ -84,7 +85,8 @@ pub(crate) async fn sql(
     user: &str,
     request: SqlRequest,
 ) -> Result<SqlResult, Error> {
-    let about = Begun::new(state, seen, user, "sql", &new_id(state), "rest").of_query(&request);
+    let about =
+        Begun::new(state, seen, user, "sql", &state.search.new_sid(), "rest").of_query(&request);
     about.granted("").await?;
     // A client that goes away ends the query.
     let mut end = Ending::new(about);
@@ -106,7 +108,8 @@ pub(crate) async fn sql_stream(
     user: &str,
     request: SqlRequest,
 ) -> Result<Rows, Error> {
-    let about = Begun::new(state, seen, user, "sql", &new_id(state), "flight").of_query(&request);
+    let about =
+        Begun::new(state, seen, user, "sql", &state.search.new_sid(), "flight").of_query(&request);
     about.granted("").await?;
     let mut end = Ending::new(about);
     match state.search.sql_stream(request).await {
@@ -116,11 +119,6 @@ pub(crate) async fn sql_stream(
             Err(error)
         }
     }
-}
-
-fn new_id(state: &ApiState) -> String {
-    let unique = runtime::random::uuid().as_simple().to_string();
-    format!("{}.{}", state.clock.now().0 / 1_000_000, &unique[..12])
 }
 
 /// What a search gives, unless something fatal is true before: what it finds then is a part of what there

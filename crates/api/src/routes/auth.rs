@@ -1,6 +1,6 @@
 //! `/services/auth`: a session for a name and a password.
 
-use access::Attempt;
+use access::{AtProvider, Attempt};
 use axum::extract::State;
 use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -48,7 +48,7 @@ async fn login(
             error
         })
     })?;
-    let key = state.accounts.open_session(&user, source);
+    let key = state.accounts.open_session(&user, source).await;
     seen.opened(&key);
     let mode = OutputMode::of(&params)?;
     let mut response = if mode.is_json() {
@@ -86,8 +86,11 @@ pub(super) async fn logout(
     State(state): State<ApiState>,
     caller: Caller,
 ) -> Result<Response, RestError> {
-    let closed = caller.session.as_ref().map(|key| state.accounts.close_session(key));
-    let subject = closed.and_then(|at| at.subject);
+    let closed = match &caller.session {
+        Some(key) => state.accounts.close_session(key).await,
+        None => AtProvider::default(),
+    };
+    let subject = closed.subject;
     let next = subject.zip(state.accounts.saml()).and_then(|(subject, provider)| {
         let next = provider.logout_url(&subject);
         // The session here has ended all the same.

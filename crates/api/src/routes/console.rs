@@ -7,6 +7,9 @@ use axum::response::{IntoResponse, Response};
 use crate::ApiState;
 use crate::error::RestError;
 
+/// Addresses of the console's pages besides `/`; the script shows the one of the address.
+const PAGES: [&str; 1] = ["cluster"];
+
 pub(crate) async fn file(
     State(state): State<ApiState>,
     method: Method,
@@ -20,7 +23,7 @@ pub(crate) async fn file(
     if method != Method::GET && method != Method::HEAD {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let wanted = if path.is_empty() { "index.html" } else { path };
+    let wanted = if path.is_empty() || PAGES.contains(&path) { "index.html" } else { path };
     // Hashed files never change; the page that names them does.
     let cached = if wanted.starts_with("assets/") {
         "public, max-age=31536000, immutable"

@@ -77,7 +77,7 @@ async fn finish(
     };
     let back = (&COOKIE, provider.settings().redirect_uri.as_str());
     let signed_in = SignedIn { user, at: AtProvider::default() };
-    Ok(signed_in.open(&state, (&headers, &extensions), &seen, back))
+    Ok(signed_in.open(&state, (&headers, &extensions), &seen, back).await)
 }
 
 /// Requests and their answers.

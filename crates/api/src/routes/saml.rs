@@ -128,7 +128,7 @@ async fn finish(
         Err(refusal) => return failure(refusal.to_string()),
     };
     let back = (&COOKIE, provider.settings().messages.acs_url.as_str());
-    Ok(SignedIn { user, at }.open(&state, (&headers, &extensions), &seen, back))
+    Ok(SignedIn { user, at }.open(&state, (&headers, &extensions), &seen, back).await)
 }
 
 async fn metadata(State(state): State<ApiState>) -> Result<Response, RestError> {

@@ -115,7 +115,8 @@ async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
     request.preview = true;
     let unique = runtime::random::uuid().as_simple().to_string();
     let seconds = state.clock.now().0 / 1_000_000;
-    request.sid = Some(format!("{}{seconds}_{}", sid_prefix(&object), &unique[..12]));
+    let sid = format!("{}{seconds}_{}", sid_prefix(&object), &unique[..12]);
+    request.sid = Some(state.search.owned_sid(sid));
     let job = searches::dispatch(state, &seen, request).await?;
     Ok(sid_response(&job, mode))
 }

@@ -106,14 +106,14 @@ pub(super) struct SignedIn {
 
 impl SignedIn {
     /// Opens the session. `back`: as for the cookie.
-    pub(super) fn open(
+    pub(super) async fn open(
         self,
         state: &ApiState,
         (headers, extensions): (&HeaderMap, &Extensions),
         seen: &Observed,
         (cookie, back): (&StateCookie, &str),
     ) -> Response {
-        let key = state.accounts.open_session_of(&self.user, source(extensions), self.at);
+        let key = state.accounts.open_session_of(&self.user, source(extensions), self.at).await;
         seen.opened(&key);
         seen.caller(&self.user);
         let mut response = page(StatusCode::OK, "Signed in.", Some("/"));

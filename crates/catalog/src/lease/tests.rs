@@ -139,7 +139,10 @@ async fn a_lease_that_was_deleted_is_written_again() {
 async fn a_standby_sees_how_long_the_lease_has_not_changed() {
     let store = store();
     let mut watch = LeaseWatch::new(Arc::clone(&store));
-    assert!(watch.take(server("b", "2", "lock b"), LONG).await.unwrap().is_none(), "it has not looked");
+    assert!(
+        watch.take(server("b", "2", "lock b"), LONG).await.unwrap().is_none(),
+        "it has not looked"
+    );
     assert_eq!(watch.look().await.unwrap(), Seen::Free);
     let mut live = take(&store, server("a", "1", "lock a"), LONG).await.0.unwrap();
     let still = |seen: Seen| match seen {

@@ -9,6 +9,7 @@ import {
   decodeInspection,
   decodeJob,
   decodeMessages,
+  decodePeers,
   decodeRows,
   decodeServerInfo,
   decodeSuggestions,
@@ -21,6 +22,7 @@ import type {
   Inspection,
   JobAction,
   JobStatus,
+  Peer,
   ResultRows,
   ServerInfo,
   ServerMessage,
@@ -132,6 +134,12 @@ export class KarstClient {
     return decodeServerInfo(
       await this.#json('/services/server/info', { query: JSON_MODE, signal }),
     );
+  }
+
+  /** The processes of the cluster; none where there is no cluster. */
+  async peers(signal?: AbortSignal): Promise<Peer[]> {
+    const query = { ...JSON_MODE, count: 0 };
+    return decodePeers(await this.#json('/services/cluster/manager/peers', { query, signal }));
   }
 
   async createJob(request: JobRequest, signal?: AbortSignal): Promise<string> {

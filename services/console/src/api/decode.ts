@@ -10,6 +10,7 @@ import type {
   InspectedOperator,
   Inspection,
   JobStatus,
+  Peer,
   ResultRows,
   ServerInfo,
   ServerMessage,
@@ -59,6 +60,24 @@ export function decodeServerInfo(body: unknown): ServerInfo {
     version: asText(content.version) || asText(asObject(root.generator).version),
     serverName: asText(content.serverName),
   };
+}
+
+export function decodePeers(body: unknown): Peer[] {
+  return asList(asObject(body).entry).map((entry) => {
+    const content = asObject(asObject(entry).content);
+    return {
+      id: asText(asObject(entry).name),
+      name: asText(content.label),
+      address: asText(content.host_port_pair),
+      roles: asList(content.roles).map(asText),
+      status: asText(content.status) || 'Unknown',
+      reason: asText(content.status_reason),
+      leadsSince: asText(content.leads_since),
+      write: optionalNumber(content.catalog_write) ?? null,
+      version: asText(content.splunk_version),
+      started: asText(content.started),
+    };
+  });
 }
 
 export function decodeJob(body: unknown): JobStatus {

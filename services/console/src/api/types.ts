@@ -131,3 +131,21 @@ export interface Suggestion {
   from: number;
   to: number;
 }
+
+/** A process of the cluster. */
+export interface Peer {
+  id: string;
+  name: string;
+  /** Where the other processes reach it. */
+  address: string;
+  roles: string[];
+  status: string;
+  /** Why it does not answer. */
+  reason: string;
+  /** Empty, unless it has the catalog open. */
+  leadsSince: string;
+  /** The number of the last write of the catalog that it has. */
+  write: number | null;
+  version: string;
+  started: string;
+}

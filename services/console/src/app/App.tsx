@@ -1,8 +1,9 @@
-/** The whole page: the login form without a session, else the header and the search. */
+/** The whole page: the login form without a session, else the header and the page of the address. */
 
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { KarstClient } from '../api/client';
 import type { ServerInfo } from '../api/types';
+import { ClusterPage } from '../cluster/ClusterPage';
 import { SearchPage } from '../search/SearchPage';
 import { Header } from './Header';
 import { LoginPage } from './LoginPage';
@@ -64,6 +65,7 @@ interface SignedInProps {
 
 function SignedIn({ client, username, onSignOut }: SignedInProps) {
   const [server, setServer] = useState<ServerInfo | null>(null);
+  const page = window.location.pathname;
 
   useEffect(() => {
     const controller = new AbortController();
@@ -73,8 +75,8 @@ function SignedIn({ client, username, onSignOut }: SignedInProps) {
 
   return (
     <>
-      <Header server={server} username={username} onSignOut={onSignOut} />
-      <SearchPage client={client} />
+      <Header server={server} page={page} username={username} onSignOut={onSignOut} />
+      {page === '/cluster' ? <ClusterPage client={client} /> : <SearchPage client={client} />}
     </>
   );
 }

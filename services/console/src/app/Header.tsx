@@ -11,13 +11,20 @@ import type { ServerInfo } from '../api/types';
 import styles from './Header.module.css';
 import { Logo } from './Logo';
 
+const PAGES = [
+  { path: '/', name: 'Search' },
+  { path: '/cluster', name: 'Cluster' },
+];
+
 interface HeaderProps {
   server: ServerInfo | null;
+  /** The path of the page that is shown. */
+  page: string;
   username: string;
   onSignOut: () => void;
 }
 
-export function Header({ server, username, onSignOut }: HeaderProps) {
+export function Header({ server, page, username, onSignOut }: HeaderProps) {
   return (
     <header className={styles.header}>
       <a className={styles.name} href="/" title="New search">
@@ -25,9 +32,11 @@ export function Header({ server, username, onSignOut }: HeaderProps) {
         Karst
       </a>
       <nav className={styles.nav} aria-label="Pages">
-        <a href="/" aria-current="page">
-          Search
-        </a>
+        {PAGES.map(({ path, name }) => (
+          <a key={path} href={path} aria-current={path === page ? 'page' : undefined}>
+            {name}
+          </a>
+        ))}
       </nav>
       <div className={styles.right}>
         {server && (

@@ -56,7 +56,8 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
     let feed = client.get("/services/cluster/manager/peers?output_mode=json&count=0").await?;
     let mut rows = Rows::default();
-    let names = ["name", "roles", "address", "status", "leads since", "catalog write", "version", "reason"];
+    let names =
+        ["name", "roles", "address", "status", "leads since", "catalog write", "version", "reason"];
     rows.fields.extend(names.map(str::to_owned));
     let entries = feed["entry"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut all_up = true;

@@ -70,7 +70,8 @@ pub(crate) async fn assemble(
     threads: SearchThreads,
     shutdown: &Shutdown,
 ) -> Result<(Karst, Cluster)> {
-    let Ground { options, cluster, leading, setup, http, store, loggers, initial, progress } = ground;
+    let Ground { options, cluster, leading, setup, http, store, loggers, initial, progress } =
+        ground;
     let Setup { layers, knowledge, authentication, search: mut search_settings, .. } = setup;
     let data = &options.data.data_dir;
     search_settings.spill_directory = Some(spill_directory(data).await?);
@@ -129,6 +130,7 @@ pub(crate) async fn assemble(
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
     };
+    search_settings.sid_owner = directory.is_some().then(|| indexer.to_string());
     let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
         Dependencies {
@@ -165,8 +167,11 @@ pub(crate) async fn assemble(
     });
     let server_settings = ServerSettings::load(catalog.clone(), settings.session_timeout)?;
     let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
-    let accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock)).await?;
+    let mut accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock)).await?;
     accounts.set_session_timeout(timeout);
+    if directory.is_some() {
+        accounts.share_sessions();
+    }
     let token_key = match cluster.key("tokens") {
         Some(key) => key,
         None => identity::token_key(data)?,

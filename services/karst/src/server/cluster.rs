@@ -16,8 +16,9 @@ use tokio::sync::watch;
 use tonic::service::Routes;
 use transport::{Credentials, Transport};
 
-use super::assemble::host_name;
+use super::assemble::{Karst, host_name};
 use super::gateway::Progress;
+use super::other_heads::{self, OtherHeads};
 use super::ownership::now_text;
 use super::roles::Roles;
 use crate::config::ServerOptions;
@@ -160,17 +161,25 @@ impl Cluster {
         Ok(Some(Directory::new(Some(ingest.hot()), receiver, connect, settings)))
     }
 
+    /// The other search heads, if this process is one of a cluster.
+    pub(crate) fn other_heads(&self, karst: &Karst) -> Option<OtherHeads> {
+        let is_one = self.address.is_some() && self.roles.search_head;
+        let own = &karst.state.info.guid;
+        is_one.then(|| OtherHeads::new(karst.catalog().clone(), self.transport.clone(), own))
+    }
+
     /// Serves the other processes, and tells them of this one.
     ///
     /// # Errors
     /// If the registration cannot be written.
     pub(crate) async fn open(
         self,
-        (catalog, ingest): (&Catalog, &Arc<Ingest>),
+        karst: &Karst,
         (id, management): (&str, String),
         shutdown: &Shutdown,
     ) -> Result<()> {
         let (Some(listener), Some(address)) = (self.listener, self.address) else { return Ok(()) };
+        let (catalog, ingest) = (karst.catalog(), &karst.ingest);
         let hot = HotService::new(HotParts {
             hot: ingest.hot(),
             catalog: catalog.clone(),
@@ -179,6 +188,10 @@ impl Cluster {
         let mut routes = Routes::new(hot);
         if self.roles.control_plane {
             routes = routes.add_service(catalog.service());
+        }
+        if self.roles.search_head {
+            let rest = other_heads::door(api::rest_router(karst.state.clone()));
+            routes = Routes::from(routes.into_axum_router().merge(rest));
         }
         let (transport, stop) = (self.transport, shutdown.clone());
         shutdown.spawn(async move {

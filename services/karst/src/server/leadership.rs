@@ -154,7 +154,9 @@ impl Leadership {
             match self.lead(&catalog, &lease, &clock).await {
                 Ok(true) => return,
                 Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "the standby cannot take over; it tries again"),
+                Err(error) => {
+                    tracing::warn!(%error, "the standby cannot take over; it tries again")
+                }
             }
         }
     }

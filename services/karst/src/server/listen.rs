@@ -6,6 +6,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::assemble::Karst;
 use super::gateway::{Gateway, Progress};
+use super::other_heads::{self, OtherHeads};
 use super::ports::{HttpPort, Role};
 use super::roles::{self, Roles};
 use super::serving::{Port, Serving, Tls};
@@ -24,7 +25,13 @@ impl Listeners {
     ///
     /// # Errors
     /// If a setting of the HTTP inputs is invalid.
-    pub(crate) fn open(&self, options: &ServerOptions, roles: Roles, karst: &Karst) -> Result<()> {
+    pub(crate) fn open(
+        &self,
+        options: &ServerOptions,
+        roles: Roles,
+        karst: &Karst,
+        heads: Option<OtherHeads>,
+    ) -> Result<()> {
         let receivers = api::Receivers::new(karst.state.clone())?;
         let rest = api::rest_router(karst.state.clone());
         for (role, door) in &self.doors {
@@ -34,10 +41,13 @@ impl Listeners {
                 Role::Elastic => {
                     door.open(receivers.elasticsearch(&options.elasticsearch_version));
                 }
-                Role::Management | Role::Web if roles.search_head && roles.indexer => {
-                    door.open(rest.clone());
+                Role::Management | Role::Web => {
+                    let rest = roles::limited(roles, rest.clone());
+                    match &heads {
+                        Some(heads) => door.open(other_heads::passing_on(heads.clone(), rest)),
+                        None => door.open(rest),
+                    }
                 }
-                Role::Management | Role::Web => door.open(roles::limited(roles, rest.clone())),
             }
         }
         Ok(())

@@ -1,0 +1,310 @@
+//! Sessions that all processes of a cluster know: documents of the catalog beside what is in memory.
+//!
+//! A document is named after the hash of the key. It says whose session it is and when it was opened, and never
+//! changes. A second one says about when the session was used last: a process that is asked with the key
+//! writes it from time to time. They are apart so that telling of a use, which takes a moment, cannot bring back
+//! a session that was ended meanwhile. A process that is shown a key that it does not know looks for the
+//! document, and keeps the session in memory from then on. A session ends for all with its document.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use catalog::{Document, Snapshot};
+use saml::Subject;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::accounts::Accounts;
+use crate::sessions::{AtProvider, ExpiredSession, Session, SessionInfo, SessionSettings};
+
+/// The kind of the documents, and of those that say when a session was used.
+const KIND: &str = "session";
+const USE: &str = "session_use";
+/// How long opening a session waits for its document. While nobody leads the cluster, a session is known here only.
+const WAIT: Duration = Duration::from_secs(2);
+/// How long a key that is not known may be on its way here.
+const ARRIVAL: Duration = Duration::from_millis(250);
+/// How long after its end a document is removed by the leader, if who opened the session has not.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+/// The length of keys.
+const KEY_LENGTH: usize = 64;
+
+/// A session as others know it. Times in microseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Known {
+    id: String,
+    user: String,
+    source: Option<IpAddr>,
+    opened: i64,
+    used: i64,
+    /// `SessionNotOnOrAfter`, seconds after it was opened.
+    ends_in: Option<u64>,
+    /// `NameID`, its format, and the session at the provider.
+    subject: Option<(String, Option<String>, Option<String>)>,
+}
+
+/// A moment, on both clocks.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    instant: Instant,
+    micros: i64,
+}
+
+impl Moment {
+    fn instant_of(self, micros: i64) -> Instant {
+        let since = Duration::from_micros(u64::try_from(self.micros - micros).unwrap_or(0));
+        self.instant.checked_sub(since).unwrap_or(self.instant)
+    }
+
+    fn micros_of(self, instant: Instant) -> i64 {
+        let since = self.instant.saturating_duration_since(instant);
+        self.micros - i64::try_from(since.as_micros()).unwrap_or(0)
+    }
+}
+
+impl Known {
+    fn of(json: &Value, snapshot: &Snapshot, name: &str) -> Option<Self> {
+        let mut known: Self = serde_json::from_value(json.clone()).ok()?;
+        let used = snapshot.document(USE, name).and_then(|used| used.as_i64());
+        known.used = known.used.max(used.unwrap_or_default());
+        Some(known)
+    }
+
+    fn of_session(session: &Session, moment: Moment) -> Self {
+        let AtProvider { subject, ends_in } = session.provider.clone();
+        Self {
+            id: session.id.clone(),
+            user: session.user.clone(),
+            source: session.source,
+            opened: moment.micros_of(session.opened),
+            used: moment.micros_of(session.used),
+            ends_in: ends_in.map(|end| end.as_secs()),
+            subject: subject.map(|of| (of.name_id, of.format, of.session_index)),
+        }
+    }
+
+    fn session(self, moment: Moment) -> Session {
+        let subject = self.subject.map(|(name_id, format, session_index)| Subject {
+            name_id,
+            format,
+            session_index,
+        });
+        let provider = AtProvider { subject, ends_in: self.ends_in.map(Duration::from_secs) };
+        let times = (moment.instant_of(self.opened), moment.instant_of(self.used));
+        Session::seen((self.id, self.user), self.source, times, provider)
+    }
+
+    /// The setting whose limit it has reached a while before the moment, if any.
+    fn limit_reached(
+        &self,
+        moment: Moment,
+        settings: &SessionSettings,
+        while_before: Duration,
+    ) -> Option<&'static str> {
+        let since = |then: i64| {
+            let micros = u64::try_from(moment.micros - then).unwrap_or(0);
+            Duration::from_micros(micros).saturating_sub(while_before)
+        };
+        if since(self.opened) >= settings.lifetime {
+            Some("maxSessionLifetime")
+        } else if self.ends_in.is_some_and(|end| since(self.opened) >= Duration::from_secs(end)) {
+            Some("SessionNotOnOrAfter")
+        } else if since(self.used) >= settings.idle {
+            Some("sessionTimeout")
+        } else {
+            None
+        }
+    }
+}
+
+impl Accounts {
+    fn moment(&self) -> Moment {
+        Moment { instant: Instant::now(), micros: self.clock.now().0 }
+    }
+
+    fn known(&self) -> impl Iterator<Item = (String, Known)> {
+        let snapshot = self.catalog.snapshot();
+        let documents = snapshot.documents(KIND).into_iter();
+        documents.filter_map(move |Document { name, json, .. }| {
+            let known = Known::of(&json, &snapshot, &name)?;
+            Some((name, known))
+        })
+    }
+
+    fn known_by(&self, name: &str) -> Option<Known> {
+        let snapshot = self.catalog.snapshot();
+        let json = snapshot.document(KIND, name)?;
+        Known::of(&json, &snapshot, name)
+    }
+
+    /// Tells the other processes of a session that was just opened.
+    pub(crate) async fn share(&self, key: &str) {
+        let moment = self.moment();
+        let Some(session) = self.sessions.get(key) else { return };
+        let known = serde_json::json!(Known::of_session(&session, moment));
+        let (catalog, name) = (self.catalog.clone(), name_of(key));
+        let writing =
+            runtime::detached(async move { catalog.put_document(KIND, &name, known).await });
+        if self.catalog.lacks_leader() {
+            return;
+        }
+        self.make_room(&session).await;
+        match tokio::time::timeout(WAIT, writing).await {
+            Ok(Ok(Ok(()))) => self.sessions.told(key, session.used),
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(%error, "a session is known to this process only");
+            }
+            // It is written later.
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+
+    /// Ends the least recently used sessions of a user, and of all, that are too many.
+    async fn make_room(&self, new: &Session) {
+        let SessionSettings { per_user, all, .. } = self.sessions.settings();
+        let mut others: Vec<_> = self.known().filter(|(_, known)| known.id != new.id).collect();
+        others.sort_by_key(|(_, known)| known.used);
+        let over = |number: usize, limit: usize| (number + 1).saturating_sub(limit.max(1));
+        let of_user = others.iter().filter(|(_, known)| known.user == new.user);
+        let mut ended: Vec<_> = of_user.clone().take(over(of_user.count(), per_user)).collect();
+        ended.extend(others.iter().take(over(others.len(), all)));
+        for (name, _) in ended {
+            self.forget(name).await;
+        }
+    }
+
+    /// Ends a session: removes its documents.
+    async fn forget(&self, name: &str) {
+        if let Err(error) = self.catalog.delete_document(KIND, name).await {
+            tracing::warn!(%error, "a session that has ended here stays valid elsewhere");
+        }
+        if self.catalog.snapshot().document(USE, name).is_some() {
+            self.forget_use(name).await;
+        }
+    }
+
+    async fn forget_use(&self, name: &str) {
+        if let Err(error) = self.catalog.delete_document(USE, name).await {
+            tracing::debug!(%error, "when a session was used is removed later");
+        }
+    }
+
+    /// Brings what is in memory of a session up to what others know of it.
+    pub(crate) fn catch_up(&self, key: &str) {
+        let moment = self.moment();
+        match (self.known_by(&name_of(key)), self.sessions.is_shared(key)) {
+            (Some(known), None) => {
+                let settings = self.sessions.settings();
+                if known.limit_reached(moment, &settings, Duration::ZERO).is_none() {
+                    self.sessions.adopt(key, known.session(moment));
+                }
+            }
+            // Also one whose document was late.
+            (Some(known), Some(_)) => self.sessions.told(key, moment.instant_of(known.used)),
+            (None, Some(true)) => drop(self.sessions.close(key)),
+            (None, _) => {}
+        }
+    }
+
+    /// Tells others that a session is used, from time to time.
+    pub(crate) fn tell_use(&self, key: &str) {
+        if !self.sessions.is_to_be_told(key) {
+            return;
+        }
+        let Some(session) = self.sessions.get(key) else { return };
+        let used = self.moment().micros_of(session.used);
+        let (catalog, name) = (self.catalog.clone(), name_of(key));
+        runtime::detached(async move {
+            if let Err(error) = catalog.put_document(USE, &name, used.into()).await {
+                tracing::debug!(%error, "the use of a session is not told");
+            }
+        });
+    }
+
+    /// Waits until a session arrives that another process has just opened.
+    pub(crate) async fn arrival(&self, key: &str) {
+        let is_key =
+            key.len() == KEY_LENGTH && key.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !is_key {
+            return;
+        }
+        let (mut changes, name) = (self.catalog.subscribe(), name_of(key));
+        let arrived = changes.wait_for(|snapshot| snapshot.document(KIND, &name).is_some());
+        // Then it is none, or comes too late.
+        let _ = tokio::time::timeout(ARRIVAL, arrived).await;
+    }
+
+    /// Ends a session for all.
+    pub(crate) async fn end_for_all(&self, key: &str) {
+        let name = name_of(key);
+        if self.catalog.snapshot().document(KIND, &name).is_some() {
+            self.forget(&name).await;
+        }
+    }
+
+    /// Ends the sessions that fit for all; how many.
+    pub(crate) async fn end_all(&self, fits: impl Fn(&str, &str, &str) -> bool) -> usize {
+        let found = self.known().filter(|(name, known)| fits(name, &known.id, &known.user));
+        let names: Vec<_> = found.map(|(name, _)| name).collect();
+        for name in &names {
+            self.forget(name).await;
+        }
+        names.len()
+    }
+
+    /// All sessions that others know, too.
+    pub(crate) fn shared_sessions(&self) -> Vec<SessionInfo> {
+        let (moment, settings) = (self.moment(), self.sessions.settings());
+        let alive = self
+            .known()
+            .filter(|(_, known)| known.limit_reached(moment, &settings, Duration::ZERO).is_none());
+        let info = |(_, known): (String, Known)| SessionInfo {
+            idle: moment.instant.saturating_duration_since(moment.instant_of(known.used)),
+            age: moment.instant.saturating_duration_since(moment.instant_of(known.opened)),
+            id: known.id,
+            user: known.user,
+            source: known.source,
+        };
+        alive.map(info).collect()
+    }
+
+    /// Before sessions expire here: they may have been used elsewhere.
+    pub(crate) fn catch_up_with_all_due(&self) {
+        for key in self.sessions.due_and_shared(Instant::now()) {
+            self.catch_up(&key);
+        }
+    }
+
+    /// Removes the documents of sessions whose end nobody has noticed, because the process that opened them is gone.
+    /// The leader does this.
+    pub(crate) async fn left_behind(&self) -> Vec<ExpiredSession> {
+        let mut ended = Vec::new();
+        if self.catalog.follows() {
+            return ended;
+        }
+        let (moment, settings) = (self.moment(), self.sessions.settings());
+        let due: Vec<_> = self
+            .known()
+            .filter_map(|(name, known)| {
+                let limit = known.limit_reached(moment, &settings, LEFT_BEHIND)?;
+                Some((name, known, limit))
+            })
+            .collect();
+        for (name, Known { id, user, source, .. }, limit) in due {
+            self.forget(&name).await;
+            ended.push(ExpiredSession { key: id, user, source, limit });
+        }
+        let snapshot = self.catalog.snapshot();
+        let uses = snapshot.documents(USE).into_iter().map(|document| document.name);
+        for name in uses.filter(|name| snapshot.document(KIND, name).is_none()) {
+            self.forget_use(&name).await;
+        }
+        ended
+    }
+}
+
+/// The name of the document: who reads the catalog must not learn the key.
+pub(crate) fn name_of(key: &str) -> String {
+    let hash = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
+    hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}

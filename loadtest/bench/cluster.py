@@ -1,0 +1,274 @@
+"""make bench-cluster: what a cluster costs and how long it takes to get over the loss of its leader.
+
+All processes share the cores of one machine, so rates say what the cluster's work costs, not how it grows.
+
+- Takeover: the control plane that leads is killed (SIGKILL) or stopped (SIGSTOP, later SIGCONT) while every indexer
+  takes events and the search head searches. Measured are the time until a change is durable that was
+  begun right after the signal, the longest time between two acknowledgements, and the slowest search.
+- Searches: the same events in one process and spread over the indexers, hot and in object storage.
+"""
+
+import argparse
+import concurrent.futures
+import datetime
+import itertools
+import random
+import shutil
+import signal
+import sys
+import threading
+import time
+
+import harness
+from harness import karst
+
+sys.path.insert(0, str(karst.ROOT / "tests" / "clients"))
+from cluster import Cluster  # noqa: E402
+import minio  # noqa: E402
+
+CLIENTS = 32
+# Bars: seconds until a change is durable; milliseconds over one process; milliseconds; searches a minute.
+TAKEOVER, DENSE_MORE, NEEDLE, NEEDLES = 4.0, 5.0, 10.0, 9_000
+
+
+def quantile(values, percent):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * percent / 100))]
+
+
+class Loop(threading.Thread):
+    """Does something again and again; remembers when each time began and ended."""
+
+    def __init__(self, work):
+        super().__init__(daemon=True)
+        self.work, self.times, self.failed = work, [], 0
+        self.is_over = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.is_over.is_set():
+            began = time.monotonic()
+            try:
+                self.work()
+            except (OSError, AssertionError):
+                self.failed += 1
+                time.sleep(0.01)
+                continue
+            self.times.append((began, time.monotonic()))
+
+    def since(self, moment):
+        """Ends of what ended after a moment, with it as the first."""
+        return [moment, *(end for _, end in self.times if end >= moment)]
+
+    def stop(self):
+        self.is_over.set()
+        self.join(120)
+        return self
+
+
+def takeovers(cluster, rounds):
+    """Seconds until changes, the longest silence of the intake, the slowest search, by what was done."""
+    (head, *_), found = cluster.heads, {}
+    for number in range(rounds * 2):
+        how = ("kill", "stop")[number % 2]
+        leader = cluster.leader(head)
+        event = [{"event": {"n": 1}, "index": "main"}] * 20
+
+        def send(indexer):
+            assert indexer.hec(event).status == 200
+
+        def search():
+            rows, messages = head.answer("search index=main n=1 | stats count")
+            assert rows and not messages, messages
+
+        loops = [Loop(lambda one=one: send(one)) for one in cluster.indexers]
+        searching = Loop(search)
+        time.sleep(1)
+        moment = time.monotonic()
+        if how == "kill":
+            leader.kill()
+        else:
+            leader.process.send_signal(signal.SIGSTOP)
+        form = {"name": f"change_{number}", "definition": "1"}
+        answer = head.rest("POST", "/servicesNS/nobody/search/configs/conf-macros", form)
+        assert answer.status == 201, answer
+        seconds = time.monotonic() - moment
+        assert cluster.leader(head) is not leader
+        before = cluster.peers(head)[leader.address]["started"]
+        if how == "kill":
+            time.sleep(1)
+            leader.start()
+        else:
+            leader.process.send_signal(signal.SIGCONT)
+
+        def is_back():
+            peer = cluster.peers(head)[leader.address]
+            return peer["status"] == "Up" and peer["started"] != before
+
+        karst.wait_for(is_back, "the former leader stands by", 60)
+        silence = max(
+            later - earlier
+            for loop in loops
+            for earlier, later in itertools.pairwise(loop.stop().since(moment))
+        )
+        searching.stop()
+        slowest = max(end - began for began, end in searching.times if end >= moment)
+        failed = searching.failed
+        found.setdefault(how, []).append((seconds, silence, slowest, failed))
+    return found
+
+
+def show_takeovers(found):
+    print("\n| leader | times | change durable, s (median, worst) | longest without an acknowledgement, s | "
+          "slowest search, s | searches that failed or lacked events |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for how, rounds in found.items():
+        seconds = [one[0] for one in rounds]
+        name = {"kill": "killed", "stop": "stopped, continued"}[how]
+        silence, slowest = max(one[1] for one in rounds), max(one[2] for one in rounds)
+        print(
+            f"| {name} | {len(rounds)} | {quantile(seconds, 50):.2f}, {max(seconds):.2f} | {silence:.2f} | "
+            f"{slowest:.2f} | {sum(one[3] for one in rounds)} |"
+        )
+    print(f"\nBar: a change is durable within {TAKEOVER:.0f} s.")
+
+
+def events(number, count):
+    """Numbered events of one host."""
+    chance = random.Random(number)
+    for at in range(count):
+        path = chance.choice(["/cart", "/login", "/search", "/items"])
+        yield {
+            "host": f"web-{number}",
+            "index": "main",
+            "event": f"id={number * count + at} path={path} status={chance.choice([200, 404, 500])} "
+            f"latency_ms={chance.randrange(1, 900)}",
+        }
+
+
+def load(indexers, count):
+    """The same events whoever takes them: those of three hosts."""
+
+    def one(number):
+        target, batch = indexers[number % len(indexers)], []
+        for event in events(number, count):
+            batch.append(event)
+            if len(batch) == 2_000:
+                assert target.hec(batch).status == 200
+                batch = []
+        if batch:
+            assert target.hec(batch).status == 200
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        list(pool.map(one, range(3)))
+
+
+def measure(head, count):
+    """Milliseconds of searches, and needles a minute."""
+    searcher = harness.Searcher(head)
+    chance = random.Random(5)
+
+    def timed(search, check, times):
+        for _ in range(3):
+            check(searcher.rows(search()))
+        taken = []
+        for _ in range(times):
+            question = search()
+            began = time.monotonic()
+            rows = searcher.rows(question)
+            taken.append((time.monotonic() - began) * 1e3)
+            check(rows)
+        return quantile(taken, 50)
+
+    def whole(rows):
+        assert {row["host"]: int(row["count"]) for row in rows} == {
+            f"web-{number}": count for number in range(3)
+        }, rows
+
+    def one_event(rows):
+        assert len(rows) == 1, rows
+
+    def needle():
+        return f"search index=main id={chance.randrange(3 * count)}"
+
+    dense = timed(lambda: "search index=main | stats count by host", whole, 30)
+    report = timed(
+        lambda: "search index=main | stats count, avg(latency_ms) by path, status", lambda rows: None, 15
+    )
+    finding = timed(needle, one_event, 60)
+    until = time.monotonic() + 10
+
+    def client(seed):
+        own, chance, asked = harness.Searcher(head), random.Random(seed), 0
+        while time.monotonic() < until:
+            one_event(own.rows(f"search index=main id={chance.randrange(3 * count)}"))
+            asked += 1
+        return asked
+
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        asked = sum(pool.map(client, range(CLIENTS)))
+    return dense, report, finding, asked / (time.monotonic() - began) * 60
+
+
+def show_searches(name, found):
+    dense, report, finding, rate = found
+    print(f"| {name} | {dense:.1f} | {report:.1f} | {finding:.1f} | {rate:,.0f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=10, help="takeovers of each kind")
+    parser.add_argument("--events", type=int, default=200_000, help="events of each of three hosts")
+    options = parser.parse_args()
+    today = datetime.datetime.now(datetime.UTC).date()
+    print(f"{today}, commit {harness.commit()}, {harness.machine()}")
+    folder = harness.temporary_folder()
+    (folder / "s3").mkdir()
+    store = minio.start(folder / "s3")
+    try:
+        run(folder, store, options)
+    finally:
+        store.stop()
+        shutil.rmtree(folder)
+
+
+def run(folder, store, options):
+    variables = store.variables()
+    cluster = Cluster(folder / "a", store=("s3://karst/takeovers", variables), standbys=1).start()
+    try:
+        show_takeovers(takeovers(cluster, options.rounds))
+    finally:
+        cluster.kill()
+    print(f"\n{3 * options.events:,} events | median ms of `stats count by host`, of a report over two fields, of a "
+          f"needle; needles a minute at {CLIENTS} clients\n")
+    print("| | count by host | report | needle | needles/min |\n| --- | --- | --- | --- | --- |")
+    single = karst.Server(folder / "b", "s3://karst/single", variables).start()
+    try:
+        load([single], options.events)
+        alone_hot = measure(single, options.events)
+        show_searches("one process, hot", alone_hot)
+        single.roll("main")
+        alone = measure(single, options.events)
+        show_searches("one process, in object storage", alone)
+    finally:
+        single.kill()
+    cluster = Cluster(folder / "c", store=("s3://karst/searches", variables)).start()
+    try:
+        load(cluster.indexers, options.events)
+        hot = measure(cluster.heads[0], options.events)
+        show_searches("three indexers, hot", hot)
+        for indexer in cluster.indexers:
+            indexer.roll("main")
+        stored = measure(cluster.heads[0], options.events)
+        show_searches("three indexers, in object storage", stored)
+    finally:
+        cluster.kill()
+    print(
+        f"\n`stats count by host` over one process: {hot[0] - alone_hot[0]:+.1f} ms hot, {stored[0] - alone[0]:+.1f} "
+        f"ms in object storage (bar {DENSE_MORE:.0f}); bars: needle {NEEDLE:.0f} ms, {NEEDLES:,} needles/min."
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+/**
+ * Checks what the cluster page shows.
+ *
+ *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_E2E_PEERS=6 KARST_E2E_DOWN=1 node e2e/cluster.e2e.mjs
+ */
+
+import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+
+const { KARST_URL: url, KARST_USER: user, KARST_PASSWORD: password } = process.env;
+const peers = Number(process.env.KARST_E2E_PEERS);
+const down = Number(process.env.KARST_E2E_DOWN);
+
+const browser = await openBrowser();
+const { page, problems } = await openPage(browser);
+let failed = null;
+try {
+  await page.goto(`${url}/cluster`);
+  await page.fill('input[name="username"]', user);
+  await page.fill('input[name="password"]', password);
+  await page.click('button[type="submit"]');
+  const rows = page.locator('[data-testid="peers"] tbody tr');
+  await rows.first().waitFor();
+  // It looks again by itself.
+  await page.waitForFunction(
+    (wanted) => document.querySelectorAll('tr[data-status="Down"]').length === wanted,
+    down,
+  );
+  check((await rows.count()) === peers, `there are ${await rows.count()} processes`);
+  check((await page.getByText('leads', { exact: true }).count()) === 1, 'one of them leads');
+  const all = await page.getByRole('status').first().textContent();
+  check(all.includes(down === 0 ? 'all of them answer' : 'not answer'), all);
+  check((await page.locator('nav [aria-current="page"]').textContent()) === 'Cluster', 'the page');
+  await screenshot(page, `cluster-${down}`);
+} catch (error) {
+  failed = error;
+  console.error(error.message);
+  await screenshot(page, 'cluster-failed');
+}
+await browser.close();
+if (problems.length > 0) console.error(`the page reported:\n${problems.join('\n')}`);
+process.exit(failed || problems.length > 0 ? 1 : 0);

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import type { Peer } from '../api/types';
+import { rowsOf, summaryOf } from './peers';
+
+const peer = (address: string, roles: string[], more: Partial<Peer> = {}): Peer => ({
+  id: address,
+  name: 'host',
+  address,
+  roles,
+  status: 'Up',
+  reason: '',
+  leadsSince: '',
+  write: 7,
+  version: '0.1.0',
+  started: '2026-11-25T20:00:00Z',
+  ...more,
+});
+
+describe('rows of the cluster page', () => {
+  it('has the leader first, then the others by their roles', () => {
+    const rows = rowsOf([
+      peer('h', ['search-head']),
+      peer('i', ['indexer'], { write: 5 }),
+      peer('a', ['control-plane']),
+      peer('b', ['control-plane'], { leadsSince: '2026-11-25T20:00:00Z' }),
+      peer('x', ['unheard-of'], { status: 'Down', write: null }),
+    ]);
+    expect(rows.map((row) => row.address)).toEqual(['b', 'a', 'i', 'h', 'x']);
+    expect(rows.map((row) => row.behind)).toEqual([0, 0, 2, 0, null]);
+    expect(summaryOf(rows)).toBe('5 processes, 1 of them does not answer');
+  });
+
+  it('says when all is well', () => {
+    expect(summaryOf(rowsOf([peer('a', [])]))).toBe('1 process, all of them answer');
+    expect(rowsOf([])).toEqual([]);
+  });
+});

@@ -1,0 +1,270 @@
+//! Requests about jobs of other search heads: a job runs and has its results where it was started, its id names that
+//! process, and any other search head passes requests about it on. So a load balancer need not be sticky.
+//!
+//! They travel over the connections of the cluster, below a path of their own, with what the listener of a port
+//! knows of a client.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::header::{CONNECTION, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
+use axum::http::{HeaderValue, StatusCode, Uri, header, uri};
+use axum::response::{IntoResponse, Response};
+use catalog::Catalog;
+use parking_lot::Mutex;
+use peers::Registration;
+use serde_json::json;
+use tonic::transport::Channel;
+use tower::{Service, ServiceExt};
+use transport::Transport;
+
+/// What paths begin with on the cluster's port.
+const DOOR: &str = "/karst.rest.v1";
+/// The address of the client.
+const CLIENT: HeaderName = HeaderName::from_static("karst-client");
+/// How its request came: `tls` and `web`, as far as that is so.
+const ARRIVAL: HeaderName = HeaderName::from_static("karst-arrival");
+/// The host that it asked.
+const ASKED: HeaderName = HeaderName::from_static("karst-host");
+
+/// The other search heads. Clones share the connections.
+#[derive(Debug, Clone)]
+pub(crate) struct OtherHeads {
+    catalog: Catalog,
+    transport: Transport,
+    /// The identity of this process.
+    own: Arc<str>,
+    channels: Arc<Mutex<HashMap<String, Channel>>>,
+}
+
+impl OtherHeads {
+    pub(crate) fn new(catalog: Catalog, transport: Transport, own: &str) -> Self {
+        Self { catalog, transport, own: own.into(), channels: Arc::default() }
+    }
+
+    /// The process that has the job, if it is another one that is known.
+    fn owner(&self, sid: &str) -> Option<Registration> {
+        let (_, id) = sid.rsplit_once('_')?;
+        if id == &*self.own || uuid::Uuid::parse_str(id).is_err() {
+            return None;
+        }
+        let all = Registration::all(&self.catalog.snapshot());
+        let (_, owner) = all.into_iter().find(|(known, _)| known == id)?;
+        owner.roles.iter().any(|role| role == "search-head").then_some(owner)
+    }
+
+    fn channel(&self, address: &str) -> Result<Channel, String> {
+        let mut channels = self.channels.lock();
+        if let Some(channel) = channels.get(address) {
+            return Ok(channel.clone());
+        }
+        let channel = self.transport.channel(address).map_err(|error| error.to_string())?;
+        channels.insert(address.to_owned(), channel.clone());
+        Ok(channel)
+    }
+
+    async fn pass_on(&self, owner: &Registration, request: Request) -> Result<Response, String> {
+        let channel = self.channel(&owner.address)?;
+        let request = outgoing(request).ok_or("the path cannot be passed on")?;
+        let response = channel.oneshot(request).await.map_err(|error| chain(&error))?;
+        Ok(response.map(Body::new))
+    }
+}
+
+/// REST that passes requests about jobs of others on.
+pub(crate) fn passing_on<S>(
+    heads: OtherHeads,
+    rest: S,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    tower::service_fn(move |request: Request| {
+        let (heads, rest) = (heads.clone(), rest.clone());
+        async move {
+            let owner = sid_of(request.uri().path()).and_then(|sid| heads.owner(sid));
+            let Some(owner) = owner else { return rest.oneshot(request).await };
+            Ok(match heads.pass_on(&owner, request).await {
+                Ok(response) => response,
+                Err(reason) => unavailable(&owner, &reason),
+            })
+        }
+    })
+}
+
+/// REST for the other search heads, on the cluster's port.
+pub(crate) fn door<S>(rest: S) -> Router
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    let arriving = tower::service_fn(move |request: Request| {
+        let rest = rest.clone();
+        async move { rest.oneshot(incoming(request)).await }
+    });
+    Router::new().route_service(&format!("{DOOR}/{{*path}}"), arriving)
+}
+
+/// The id of the job that a path is about.
+fn sid_of(path: &str) -> Option<&str> {
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    match parts.next()? {
+        "services" => {}
+        "servicesNS" => {
+            parts.nth(1)?;
+        }
+        _ => return None,
+    }
+    if parts.next()? != "search" {
+        return None;
+    }
+    match parts.next()? {
+        "jobs" => parts.next(),
+        "v2" => parts.next().filter(|part| *part == "jobs").and_then(|_| parts.next()),
+        _ => None,
+    }
+}
+
+fn outgoing(request: Request) -> Option<axum::http::Request<tonic::body::Body>> {
+    let (mut parts, body) = request.into_parts();
+    let query = parts.uri.path_and_query().map_or("/", uri::PathAndQuery::as_str);
+    parts.uri = Uri::try_from(format!("{DOOR}{query}")).ok()?;
+    let value = |text: &str| HeaderValue::from_str(text).ok();
+    let client = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let client = client.and_then(|info| value(&info.0.to_string()));
+    let arrival = parts.extensions.get::<api::Arrival>().copied().unwrap_or_default();
+    let arrival = [(arrival.tls, "tls"), (arrival.web, "web")];
+    let arrival: Vec<_> = arrival.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect();
+    let asked = parts.headers.get(HOST).cloned();
+    let told = [(CLIENT, client), (ARRIVAL, value(&arrival.join(","))), (ASKED, asked)];
+    without_hops(&mut parts.headers);
+    for (name, value) in told {
+        parts.headers.remove(&name);
+        if let Some(value) = value {
+            parts.headers.insert(name, value);
+        }
+    }
+    parts.extensions.clear();
+    parts.version = axum::http::Version::HTTP_2;
+    Some(axum::http::Request::from_parts(parts, tonic::body::Body::new(body)))
+}
+
+/// A request as the listener of a port would have it.
+fn incoming(mut request: Request) -> Request {
+    let headers = request.headers_mut();
+    let mut take = |name| headers.remove(name);
+    let (client, arrival, asked) = (take(CLIENT), take(ARRIVAL), take(ASKED));
+    if let Some(asked) = asked {
+        headers.insert(HOST, asked);
+    }
+    let text = |value: Option<HeaderValue>| {
+        value.and_then(|value| value.to_str().ok().map(str::to_owned)).unwrap_or_default()
+    };
+    let arrival = text(arrival);
+    let has = |name| arrival.split(',').any(|part| part == name);
+    let arrival = api::Arrival { tls: has("tls"), web: has("web") };
+    let query = request.uri().path_and_query().map_or("/", uri::PathAndQuery::as_str);
+    if let Ok(path) = Uri::try_from(query.strip_prefix(DOOR).unwrap_or(query)) {
+        *request.uri_mut() = path;
+    }
+    let extensions = request.extensions_mut();
+    // Also which route has led here: it is none of REST.
+    extensions.clear();
+    extensions.insert(arrival);
+    if let Ok(client) = text(client).parse::<SocketAddr>() {
+        extensions.insert(ConnectInfo(client));
+    }
+    request
+}
+
+/// What HTTP/2 does not have, and what is of one connection.
+fn without_hops(headers: &mut HeaderMap) {
+    const HOPS: [HeaderName; 6] = [
+        CONNECTION,
+        TRANSFER_ENCODING,
+        HOST,
+        header::UPGRADE,
+        header::TE,
+        HeaderName::from_static("keep-alive"),
+    ];
+    let named = headers.get(CONNECTION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let named: Vec<HeaderName> =
+        named.split(',').filter_map(|name| name.trim().parse().ok()).collect();
+    for name in HOPS.iter().chain(&named) {
+        headers.remove(name);
+    }
+}
+
+fn unavailable(owner: &Registration, reason: &str) -> Response {
+    let Registration { name, address, .. } = owner;
+    let text = format!(
+        "the search head {name} ({address}), which has the job, does not answer: {reason}; start the search again"
+    );
+    let body = json!({"messages": [{"type": "FATAL", "text": text}]}).to_string();
+    let headers = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, Body::from(body)).into_response()
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = error.to_string();
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_job_is_found_with_and_without_a_namespace() {
+        for (path, sid) in [
+            ("/services/search/jobs/17.2_a", Some("17.2_a")),
+            ("/services/search/v2/jobs/17.2_a/results", Some("17.2_a")),
+            ("/servicesNS/admin/search/search/jobs/17.2_a/control", Some("17.2_a")),
+            ("/services/search/jobs", None),
+            ("/services/search/parser/jobs", None),
+            ("/services/saved/searches/jobs/dispatch", None),
+            ("/api/v1/sql", None),
+        ] {
+            assert_eq!(sid_of(path), sid, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_listener_knows_arrives_and_what_a_client_claims_does_not() {
+        let client: SocketAddr = "10.1.2.3:456".parse().unwrap();
+        let mut request = Request::post("/services/search/jobs/1_a/control?output_mode=json")
+            .header(HOST, "karst:8089")
+            .header(CONNECTION, "close, x-hop")
+            .header("x-hop", "1")
+            .header(CLIENT, "6.6.6.6:6")
+            .header(header::AUTHORIZATION, "Splunk key")
+            .header(header::CONTENT_LENGTH, "3")
+            .body(Body::from("a=b"))
+            .unwrap();
+        let arrival = api::Arrival { tls: true, web: false };
+        request.extensions_mut().insert(ConnectInfo(client));
+        request.extensions_mut().insert(arrival);
+        let sent = outgoing(request).unwrap();
+        assert_eq!(sent.uri(), "/karst.rest.v1/services/search/jobs/1_a/control?output_mode=json");
+        assert!(sent.headers().get(CONNECTION).is_none() && sent.headers().get("x-hop").is_none());
+        let arrived = incoming(sent.map(Body::new));
+        assert_eq!(arrived.uri(), "/services/search/jobs/1_a/control?output_mode=json");
+        let headers = arrived.headers();
+        assert_eq!((headers[HOST].as_bytes(), headers.get(CLIENT)), (&b"karst:8089"[..], None));
+        assert_eq!(headers[header::AUTHORIZATION], "Splunk key");
+        assert_eq!(arrived.extensions().get::<ConnectInfo<SocketAddr>>().unwrap().0, client);
+        assert_eq!(arrived.extensions().get::<api::Arrival>(), Some(&arrival));
+    }
+}
