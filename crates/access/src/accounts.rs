@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use catalog::{Catalog, Followed, Snapshot};
@@ -23,13 +21,11 @@ use crate::password_policy::PasswordPolicy;
 use crate::passwords::Passwords;
 use crate::saml::SamlProvider;
 use crate::sessions::{AtProvider, ExpiredSession, SessionInfo, Sessions};
-use crate::shared_sessions::name_of;
+use crate::shared_sessions::SharedSessions;
 
 const KIND: &str = "users";
 /// Maximum number of waiting logins; further ones are refused.
 const MAX_WAITING: usize = 64;
-/// One of so many looks for expired sessions is for those that were left behind.
-const LOOKS: u32 = 30;
 /// Maximum number of users.
 const MAX_USERS: usize = 100_000;
 
@@ -135,13 +131,11 @@ pub(crate) enum IdentityProvider {
 /// Users and their sessions.
 #[derive(Debug)]
 pub struct Accounts {
-    pub(crate) catalog: Catalog,
+    catalog: Catalog,
     users: RwLock<HashMap<String, User>>,
-    pub(crate) sessions: Sessions,
-    /// Whether other processes know the sessions, too.
-    shares_sessions: bool,
-    /// Looks for expired sessions until those are looked for that were left behind.
-    looks: AtomicU32,
+    sessions: Arc<Sessions>,
+    /// Where other processes know the sessions, too.
+    shared_sessions: Option<SharedSessions>,
     pub(crate) passwords: Passwords,
     /// Limits concurrent and waiting password checks.
     pub(crate) turns: Semaphore,
@@ -203,9 +197,8 @@ impl Accounts {
         Ok(Self {
             catalog,
             users: RwLock::new(users),
-            sessions: Sessions::new(settings.sessions),
-            shares_sessions: false,
-            looks: AtomicU32::new(LOOKS),
+            sessions: Arc::new(Sessions::new(settings.sessions)),
+            shared_sessions: None,
             turns: Semaphore::new(passwords.threads()),
             waiting: Semaphore::new(MAX_WAITING),
             passwords,
@@ -398,7 +391,9 @@ impl Accounts {
 
     /// Sessions are documents of the catalog from now on: all processes that follow it know them.
     pub fn share_sessions(&mut self) {
-        self.shares_sessions = true;
+        let (catalog, clock) = (self.catalog.clone(), Arc::clone(&self.clock));
+        self.shared_sessions =
+            Some(SharedSessions::new(catalog, clock, Arc::clone(&self.sessions)));
     }
 
     /// Opens a session; returns its key.
@@ -414,8 +409,8 @@ impl Accounts {
         at: AtProvider,
     ) -> String {
         let key = self.sessions.open(Instant::now(), user, source, at);
-        if self.shares_sessions {
-            Box::pin(self.share(&key)).await;
+        if let Some(shared) = &self.shared_sessions {
+            Box::pin(shared.share(&key)).await;
         }
         key
     }
@@ -423,75 +418,66 @@ impl Accounts {
     /// The user of a session, if it is valid.
     #[must_use]
     pub fn session_user(&self, key: &str) -> Option<String> {
-        if self.shares_sessions {
-            self.catch_up(key);
+        if let Some(shared) = &self.shared_sessions {
+            shared.catch_up(key);
         }
         let user = self.sessions.user(Instant::now(), key)?;
-        if self.shares_sessions {
-            self.tell_use(key);
+        if let Some(shared) = &self.shared_sessions {
+            shared.tell_use(key);
         }
         Some(user)
     }
 
     /// The same of one that another process may have opened just now.
     pub async fn arriving_session_user(&self, key: &str) -> Option<String> {
-        let user = self.session_user(key);
-        if user.is_some() || !self.shares_sessions {
-            return user;
+        match (self.session_user(key), &self.shared_sessions) {
+            (None, Some(shared)) => {
+                shared.arrival(key).await;
+                self.session_user(key)
+            }
+            (user, _) => user,
         }
-        self.arrival(key).await;
-        self.session_user(key)
     }
 
     /// Ends a session; returns what the provider that opened it, if any, said of it.
     pub async fn close_session(&self, key: &str) -> AtProvider {
         let closed = self.sessions.close(key);
-        if self.shares_sessions {
-            self.end_for_all(key).await;
+        if let Some(shared) = &self.shared_sessions {
+            shared.end(key).await;
         }
         closed
     }
 
     /// Sessions that expired since the last call.
     pub async fn take_expired_sessions(&self) -> Vec<ExpiredSession> {
-        if !self.shares_sessions {
-            return self.sessions.take_expired(Instant::now());
+        match &self.shared_sessions {
+            Some(shared) => shared.take_expired().await,
+            None => self.sessions.take_expired(Instant::now()),
         }
-        self.catch_up_with_all_due();
-        let mut expired = self.sessions.take_expired(Instant::now());
-        for session in &expired {
-            self.end_for_all(&session.key).await;
-        }
-        if self.looks.fetch_sub(1, Relaxed) == 1 {
-            self.looks.store(LOOKS, Relaxed);
-            expired.extend(self.left_behind().await);
-        }
-        expired
     }
 
     /// All sessions, without their keys.
     #[must_use]
     pub fn sessions(&self) -> Vec<SessionInfo> {
         let mut all = self.sessions.all(Instant::now());
-        if self.shares_sessions {
-            all.extend(self.shared_sessions());
-        }
+        all.extend(self.shared_sessions.iter().flat_map(SharedSessions::all));
         all
     }
 
     /// Ends a session by ID; false if it does not exist.
     pub async fn close_session_by_id(&self, id: &str) -> bool {
         let is_closed = self.sessions.close_by_id(id);
-        let is_ended = self.shares_sessions && self.end_all(|_, other, _| other == id).await > 0;
-        is_closed || is_ended
+        match &self.shared_sessions {
+            Some(shared) => shared.end_by_id(id).await || is_closed,
+            None => is_closed,
+        }
     }
 
     /// Ends a user's sessions, except permanent ones and the one with the key.
     async fn close_sessions_of(&self, user: &str, except: Option<&str>) {
         self.sessions.close_all_of(user, except);
-        if self.shares_sessions {
-            let except = except.map(name_of);
-            self.end_all(|name, _, of| of == user && Some(name) != except.as_deref()).await;
+        if let Some(shared) = &self.shared_sessions {
+            shared.end_all_of(user, except).await;
         }
     }
 

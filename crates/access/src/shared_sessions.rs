@@ -1,31 +1,39 @@
 //! Sessions that all processes of a cluster know: documents of the catalog beside what is in memory.
 //!
-//! A document is named after the hash of the key. It says whose session it is and when it was opened, and never
-//! changes. A second one says about when the session was used last: a process that is asked with the key
-//! writes it from time to time. They are apart so that telling of a use, which takes a moment, cannot bring back
-//! a session that was ended meanwhile. A process that is shown a key that it does not know looks for the
-//! document, and keeps the session in memory from then on. A session ends for all with its document.
+//! A document is named after the hash of the key. It says whose session it is and when it was opened, and
+//! never changes. A second one says about when the session was used last: a process that is asked with the
+//! key writes it from time to time. They are apart so that telling of a use, which takes a moment, cannot
+//! bring back a session that was ended meanwhile. A process that is shown a key that it does not know looks
+//! for the document, and keeps the session in memory from then on. A session ends for all with its document.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use catalog::{Document, Snapshot};
+use catalog::{Catalog, Document, Snapshot};
+use runtime::Clock;
 use saml::Subject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::accounts::Accounts;
-use crate::sessions::{AtProvider, ExpiredSession, Session, SessionInfo, SessionSettings};
+use crate::sessions::{
+    AtProvider, ExpiredSession, Session, SessionInfo, SessionSettings, Sessions,
+};
 
 /// The kind of the documents, and of those that say when a session was used.
 const KIND: &str = "session";
 const USE: &str = "session_use";
-/// How long opening a session waits for its document. While nobody leads the cluster, a session is known here only.
+/// How long opening a session waits for its document. While nobody leads the cluster, a session is known here
+/// only.
 const WAIT: Duration = Duration::from_secs(2);
 /// How long a key that is not known may be on its way here.
 const ARRIVAL: Duration = Duration::from_millis(250);
 /// How long after its end a document is removed by the leader, if who opened the session has not.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
+/// One of so many looks for expired sessions is for those that were left behind.
+const LOOKS: u32 = 30;
 /// The length of keys.
 const KEY_LENGTH: usize = 64;
 
@@ -117,7 +125,22 @@ impl Known {
     }
 }
 
-impl Accounts {
+/// The sessions in the catalog. See the module.
+#[derive(Debug)]
+pub(crate) struct SharedSessions {
+    catalog: Catalog,
+    clock: Arc<dyn Clock>,
+    /// Those in memory.
+    here: Arc<Sessions>,
+    /// Looks for expired sessions until those are looked for that were left behind.
+    looks: AtomicU32,
+}
+
+impl SharedSessions {
+    pub(crate) fn new(catalog: Catalog, clock: Arc<dyn Clock>, here: Arc<Sessions>) -> Self {
+        Self { catalog, clock, here, looks: AtomicU32::new(LOOKS) }
+    }
+
     fn moment(&self) -> Moment {
         Moment { instant: Instant::now(), micros: self.clock.now().0 }
     }
@@ -140,7 +163,7 @@ impl Accounts {
     /// Tells the other processes of a session that was just opened.
     pub(crate) async fn share(&self, key: &str) {
         let moment = self.moment();
-        let Some(session) = self.sessions.get(key) else { return };
+        let Some(session) = self.here.get(key) else { return };
         let known = serde_json::json!(Known::of_session(&session, moment));
         let (catalog, name) = (self.catalog.clone(), name_of(key));
         let writing =
@@ -150,7 +173,7 @@ impl Accounts {
         }
         self.make_room(&session).await;
         match tokio::time::timeout(WAIT, writing).await {
-            Ok(Ok(Ok(()))) => self.sessions.told(key, session.used),
+            Ok(Ok(Ok(()))) => self.here.told(key, session.used),
             Ok(Ok(Err(error))) => {
                 tracing::warn!(%error, "a session is known to this process only");
             }
@@ -161,7 +184,7 @@ impl Accounts {
 
     /// Ends the least recently used sessions of a user, and of all, that are too many.
     async fn make_room(&self, new: &Session) {
-        let SessionSettings { per_user, all, .. } = self.sessions.settings();
+        let SessionSettings { per_user, all, .. } = self.here.settings();
         let mut others: Vec<_> = self.known().filter(|(_, known)| known.id != new.id).collect();
         others.sort_by_key(|(_, known)| known.used);
         let over = |number: usize, limit: usize| (number + 1).saturating_sub(limit.max(1));
@@ -192,26 +215,26 @@ impl Accounts {
     /// Brings what is in memory of a session up to what others know of it.
     pub(crate) fn catch_up(&self, key: &str) {
         let moment = self.moment();
-        match (self.known_by(&name_of(key)), self.sessions.is_shared(key)) {
+        match (self.known_by(&name_of(key)), self.here.is_shared(key)) {
             (Some(known), None) => {
-                let settings = self.sessions.settings();
+                let settings = self.here.settings();
                 if known.limit_reached(moment, &settings, Duration::ZERO).is_none() {
-                    self.sessions.adopt(key, known.session(moment));
+                    self.here.adopt(key, known.session(moment));
                 }
             }
             // Also one whose document was late.
-            (Some(known), Some(_)) => self.sessions.told(key, moment.instant_of(known.used)),
-            (None, Some(true)) => drop(self.sessions.close(key)),
+            (Some(known), Some(_)) => self.here.told(key, moment.instant_of(known.used)),
+            (None, Some(true)) => drop(self.here.close(key)),
             (None, _) => {}
         }
     }
 
     /// Tells others that a session is used, from time to time.
     pub(crate) fn tell_use(&self, key: &str) {
-        if !self.sessions.is_to_be_told(key) {
+        if !self.here.is_to_be_told(key) {
             return;
         }
-        let Some(session) = self.sessions.get(key) else { return };
+        let Some(session) = self.here.get(key) else { return };
         let used = self.moment().micros_of(session.used);
         let (catalog, name) = (self.catalog.clone(), name_of(key));
         runtime::detached(async move {
@@ -235,7 +258,7 @@ impl Accounts {
     }
 
     /// Ends a session for all.
-    pub(crate) async fn end_for_all(&self, key: &str) {
+    pub(crate) async fn end(&self, key: &str) {
         let name = name_of(key);
         if self.catalog.snapshot().document(KIND, &name).is_some() {
             self.forget(&name).await;
@@ -243,8 +266,8 @@ impl Accounts {
     }
 
     /// Ends the sessions that fit for all; how many.
-    pub(crate) async fn end_all(&self, fits: impl Fn(&str, &str, &str) -> bool) -> usize {
-        let found = self.known().filter(|(name, known)| fits(name, &known.id, &known.user));
+    async fn end_all(&self, fits: impl Fn(&str, &Known) -> bool) -> usize {
+        let found = self.known().filter(|(name, known)| fits(name, known));
         let names: Vec<_> = found.map(|(name, _)| name).collect();
         for name in &names {
             self.forget(name).await;
@@ -253,8 +276,8 @@ impl Accounts {
     }
 
     /// All sessions that others know, too.
-    pub(crate) fn shared_sessions(&self) -> Vec<SessionInfo> {
-        let (moment, settings) = (self.moment(), self.sessions.settings());
+    pub(crate) fn all(&self) -> Vec<SessionInfo> {
+        let (moment, settings) = (self.moment(), self.here.settings());
         let alive = self
             .known()
             .filter(|(_, known)| known.limit_reached(moment, &settings, Duration::ZERO).is_none());
@@ -268,21 +291,46 @@ impl Accounts {
         alive.map(info).collect()
     }
 
+    /// Sessions that have expired since the last call, of those that were opened here.
+    pub(crate) async fn take_expired(&self) -> Vec<ExpiredSession> {
+        self.catch_up_with_all_due();
+        let mut expired = self.here.take_expired(Instant::now());
+        for session in &expired {
+            self.end(&session.key).await;
+        }
+        if self.looks.fetch_sub(1, Relaxed) == 1 {
+            self.looks.store(LOOKS, Relaxed);
+            expired.extend(self.left_behind().await);
+        }
+        expired
+    }
+
+    /// Ends a user's sessions for all, except the one with a key.
+    pub(crate) async fn end_all_of(&self, user: &str, except: Option<&str>) {
+        let except = except.map(name_of);
+        self.end_all(|name, known| known.user == user && Some(name) != except.as_deref()).await;
+    }
+
+    /// Ends a session for all, by its ID; whether there is one.
+    pub(crate) async fn end_by_id(&self, id: &str) -> bool {
+        self.end_all(|_, known| known.id == id).await > 0
+    }
+
     /// Before sessions expire here: they may have been used elsewhere.
-    pub(crate) fn catch_up_with_all_due(&self) {
-        for key in self.sessions.due_and_shared(Instant::now()) {
+    fn catch_up_with_all_due(&self) {
+        for key in self.here.due_and_shared(Instant::now()) {
             self.catch_up(&key);
         }
     }
 
-    /// Removes the documents of sessions whose end nobody has noticed, because the process that opened them is gone.
-    /// The leader does this.
-    pub(crate) async fn left_behind(&self) -> Vec<ExpiredSession> {
+    /// Removes the documents of sessions whose end nobody has noticed, because the process that opened them
+    /// is gone. The leader does this.
+    async fn left_behind(&self) -> Vec<ExpiredSession> {
         let mut ended = Vec::new();
         if self.catalog.follows() {
             return ended;
         }
-        let (moment, settings) = (self.moment(), self.sessions.settings());
+        let (moment, settings) = (self.moment(), self.here.settings());
         let due: Vec<_> = self
             .known()
             .filter_map(|(name, known)| {
@@ -304,7 +352,7 @@ impl Accounts {
 }
 
 /// The name of the document: who reads the catalog must not learn the key.
-pub(crate) fn name_of(key: &str) -> String {
+fn name_of(key: &str) -> String {
     let hash = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
     hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

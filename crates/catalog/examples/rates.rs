@@ -1,7 +1,8 @@
-//! Commits a second over a directory and over S3, written one by one and in groups, in the process that leads and
-//! from followers: `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog takes, in a process of
-//! its own, and finding buckets and their summaries in it: `... --example rates open <buckets> <hosts of
-//! each>`; `fill <directory> <buckets> <hosts>` and `reopen <directory>` do the same in two steps.
+//! Commits a second over a directory and over S3, written one by one and in groups, in the process that leads
+//! and from followers: `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog
+//! takes, in a process of its own, and finding buckets and their summaries in it: `... --example rates open
+//! <buckets> <hosts of each>`; `fill <directory> <buckets> <hosts>` and `reopen <directory>` do the same in
+//! two steps.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;

@@ -19,7 +19,6 @@ use crate::commit::{Documents, violated_by_name};
 use crate::contents::Contents;
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
-use crate::service::CatalogService;
 use crate::summaries::Source;
 use crate::writer::{Opened, Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, migration};
@@ -101,9 +100,9 @@ impl Catalog {
         Ok(Self::with(view, Role::Follower(Arc::new(follower))))
     }
 
-    /// Opens the catalog that this process has followed, and fences the writer. Who has subscribed to it notices
-    /// nothing but the next snapshot, and changes that wait for the former leader are made here. If it fails,
-    /// this process goes on following.
+    /// Opens the catalog that this process has followed, and fences the writer. Who has subscribed to it
+    /// notices nothing but the next snapshot, and changes that wait for the former leader are made here. If
+    /// it fails, this process goes on following.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -152,15 +151,6 @@ impl Catalog {
             Role::Writer(_) => false,
             Role::Follower(follower) => follower.leader.is_lost(),
         }
-    }
-
-    /// The gRPC service for followers. While this process follows another one, it refuses them.
-    #[must_use]
-    pub fn service(&self) -> CatalogService {
-        if let Role::Writer(writer) = self.role() {
-            writer.feed_followers();
-        }
-        CatalogService::new(self.clone())
     }
 
     /// The writer, if this process leads.

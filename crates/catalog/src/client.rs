@@ -150,8 +150,8 @@ impl Leader {
         Ok(found)
     }
 
-    /// Asks all processes for the feed until one of them gives it. `refused` is told of those that do not belong
-    /// to this one.
+    /// Asks all processes for the feed until one of them gives it. `refused` is told of those that do not
+    /// belong to this one.
     pub(crate) async fn follow(
         &self,
         request: FollowRequest,

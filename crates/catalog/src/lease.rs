@@ -12,8 +12,8 @@
 //! of anybody else, standing still for the window -> ours
 //! ```
 //!
-//! A standby watches the lease all the time ([`LeaseWatch`]), and may take it sooner: it also follows the holder,
-//! and knows when that one does not answer.
+//! A standby watches the lease all the time ([`LeaseWatch`]), and may take it sooner: it also follows the
+//! holder, and knows when that one does not answer.
 //!
 //! Clocks are not compared: the lease is live if the object *changes* while it is being watched.
 //! Costs at the default of 10 seconds: one PUT each, 260,000 a month, 1.30 USD on S3.
@@ -49,8 +49,8 @@ conf::settings! {
             "catalogLeaseInterval" => pub renewal: Duration = "10", Type::of(Unit::Seconds, 1, 60);
         }
         "server"["clustering"] {
-            /// The same where a standby may take over, which waits for two of them. Splunk: the time between
-            /// heartbeats of a peer.
+            /// Time between renewals of the catalog's lease where a standby may take over, which waits for two of
+            /// them. Splunk: the time between heartbeats of a peer.
             "heartbeat_period" => pub heartbeat: Duration = "1", Type::of(Unit::Seconds, 1, 60);
         }
     }

@@ -37,11 +37,18 @@ pub struct CatalogService {
     catalog: Catalog,
 }
 
-impl CatalogService {
-    pub(crate) fn new(catalog: Catalog) -> Self {
-        Self { catalog }
+impl Catalog {
+    /// The gRPC service for followers. While this process follows another one, it refuses them.
+    #[must_use]
+    pub fn service(&self) -> CatalogService {
+        if let Ok(writer) = self.writer() {
+            writer.feed_followers();
+        }
+        CatalogService { catalog: self.clone() }
     }
+}
 
+impl CatalogService {
     async fn commit(self, request: CommitRequest) -> Result<CommitResponse> {
         let writer = self.catalog.writer()?;
         match wire::wanted(request).map_err(|damage| unreadable(&writer, damage))? {

@@ -34,8 +34,8 @@ pub fn journal_segment(data: &std::path::Path) -> Result<Option<std::path::PathB
     check::first_segment(&data.join("journal"))
 }
 
-/// The kind of the documents that say how far journals are to be compared with buckets: one for each indexer, under
-/// its identity, and one for all that have none yet.
+/// The kind of the documents that say how far journals are to be compared with buckets: one for each indexer,
+/// under its identity, and one for all that have none yet.
 const KIND: &str = "recovery";
 const NAME: &str = "journal";
 

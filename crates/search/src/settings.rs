@@ -64,7 +64,8 @@ conf::settings! {
             pub kept_result_bytes: usize = 4 << 30;
             /// Where sorts and groups spill to; without it, the directory of the system for temporary files.
             pub spill_directory: Option<PathBuf> = None;
-            /// The identity of this process in the ids of its jobs, where other search heads pass requests on.
+            /// The identity of this process in the ids of its jobs, where other search heads pass requests
+            /// on.
             pub sid_owner: Option<String> = None;
             /// Rows per batch in a plan.
             pub batch_rows: usize = 8_192;

@@ -129,8 +129,8 @@ pub(crate) struct ServerOptions {
     /// Required in a cluster; other machines need the credentials of --cluster-dir.
     #[arg(long, env = "KARST_CLUSTER_ADDRESS")]
     pub(crate) cluster_address: Option<SocketAddr>,
-    /// Cluster addresses (HOST:PORT) of the processes with the role control-plane. Needed without that role; with
-    /// it, the others: one of them leads, the others stand by.
+    /// Cluster addresses (HOST:PORT) of the processes with the role control-plane. Needed without that role;
+    /// with it, the others: one of them leads, the others stand by.
     #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',')]
     pub(crate) manager_uri: Vec<String>,
     /// Directory with the credentials of the cluster, written by karst cluster init. Without it, all

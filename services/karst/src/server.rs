@@ -47,7 +47,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use runtime::{Shutdown, SystemClock};
 use search::SearchThreads;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
@@ -183,12 +183,14 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
             shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
         }
         let certificate = certificates.as_ref().map(|certificates| certificates.path());
+        // Who sees it ready may tell it to stop. Before, a signal ends it at once, which loses nothing.
+        let mut told = StopSignal::listen()?;
         credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         initial.show();
         let state = karst.state.clone();
         shutdown.spawn_blocking(move || app_mistakes::tell(&state, &knowledge, &ignored));
-        let ended = wait_for_end(options, &karst, &leadership, &intake).await;
+        let ended = wait_for_end(options, &karst, &leadership, (&intake, &mut told)).await;
         stop(karst, &intake, &shutdown, &lock).await;
         ended
     };
@@ -202,10 +204,10 @@ async fn wait_for_end(
     options: &ServerOptions,
     karst: &Karst,
     leadership: &Leadership,
-    intake: &Shutdown,
+    (intake, told_to_stop): (&Shutdown, &mut StopSignal),
 ) -> Result<Ended> {
     let reason = tokio::select! {
-        stopped = stop_signal() => return stopped.map(|()| Ended::Stopped),
+        () = told_to_stop.arrived() => return Ok(Ended::Stopped),
         () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
         reason = leadership.ended(karst.catalog()) => reason,
     };
@@ -221,7 +223,7 @@ async fn wait_for_end(
     let mut told = reason;
     loop {
         tokio::select! {
-            stopped = stop_signal() => return stopped.map(|()| Ended::Fenced(told)),
+            () = told_to_stop.arrived() => return Ok(Ended::Fenced(told)),
             () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
             () = tokio::time::sleep_until(until) => return Ok(Ended::Fenced(told)),
             // The catalog knows that somebody has taken it, the lease knows who.
@@ -249,12 +251,23 @@ async fn stop(karst: Karst, intake: &Shutdown, shutdown: &Shutdown, lock: &DataL
     karst.close(until.saturating_duration_since(tokio::time::Instant::now())).await;
 }
 
-async fn stop_signal() -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that tell the server to stop, from when it listens for them.
+struct StopSignal {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignal {
+    fn listen() -> Result<Self> {
+        let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+        Ok(Self { terminate, interrupt })
     }
-    Ok(())
+
+    async fn arrived(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

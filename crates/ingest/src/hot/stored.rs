@@ -1,11 +1,11 @@
 //! Which journal records are in stored buckets although the catalog has no position for them: after
 //! the catalog was rebuilt from the buckets, or the indexer got another identity.
 //!
-//! Arrival times and texts tell: `_indextime` is given once, in microseconds and strictly increasing within an
-//! indexer, and is kept by every merge, and the events of a record go into one bucket together. So a record is
-//! stored exactly if a bucket of its index has an event with its first arrival time and its first text. The time
-//! alone is not enough: indexers give the same ones. Only buckets whose arrivals overlap those of the journal
-//! are read, and of them two columns.
+//! Arrival times and texts tell: `_indextime` is given once, in microseconds and strictly increasing within
+//! an indexer, and is kept by every merge, and the events of a record go into one bucket together. So a
+//! record is stored exactly if a bucket of its index has an event with its first arrival time and its first
+//! text. The time alone is not enough: indexers give the same ones. Only buckets whose arrivals overlap those
+//! of the journal are read, and of them two columns.
 
 use std::hash::BuildHasher;
 use std::path::Path;

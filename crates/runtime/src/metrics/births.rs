@@ -58,6 +58,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     ),
     (MERGES, &[("outcome", &["done", "failed"])]),
     (CATALOG_COMMITS, &[("outcome", &["done", "failed"])]),
+    (CATALOG_STATES, &[("what", &["whole", "write"])]),
     (CATALOG_SUMMARIES, &[("from", &["memory", "store"])]),
     (PEERS_VIEWS, &[("outcome", &["ok", "error"])]),
     (

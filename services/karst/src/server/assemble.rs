@@ -78,6 +78,7 @@ pub(crate) async fn assemble(
     let metrics_text = MetricsText::install()?;
     shutdown.spawn(metrics_text.clone().keep_up(shutdown.clone()));
     metrics::gauge!(names::CATALOG_FENCED).set(0.0);
+    metrics::gauge!(names::CATALOG_LEADS).set(0.0);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let conditions = Health::new(Arc::clone(&clock));
     let ingest_settings = ingest_conf::settings(&layers, options)?;

@@ -35,7 +35,8 @@ impl InitialPassword {
         Self { path, unshown }
     }
 
-    /// Creates the user admin and a HEC token if there are none, and this process leads: otherwise the leader does.
+    /// Creates the user admin and a HEC token if there are none, and this process leads: otherwise the leader
+    /// does.
     ///
     /// # Errors
     /// If the file or the catalog cannot be written.

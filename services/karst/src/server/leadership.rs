@@ -1,5 +1,5 @@
-//! Which of the processes with the role control-plane leads: the one that has the catalog open. The others follow
-//! it, and take over when it is gone (docs/decisions/0033).
+//! Which of the processes with the role control-plane leads: the one that has the catalog open. The others
+//! follow it, and take over when it is gone (docs/decisions/0033).
 //!
 //! ```text
 //! start ----> somebody gives the feed ----------> standby --+
@@ -126,8 +126,9 @@ impl Leadership {
         Ok(catalog)
     }
 
-    /// Takes over once the leader is gone: this process is given no feed, and the lease is not renewed. One of both
-    /// is not enough: the network between two processes can fail alone, and so can the store of a leader.
+    /// Takes over once the leader is gone: this process is given no feed, and the lease is not renewed. One
+    /// of both is not enough: the network between two processes can fail alone, and so can the store of a
+    /// leader.
     async fn stand_by(&self, catalog: Catalog, clock: Arc<dyn Clock>, shutdown: Shutdown) {
         let mut lease = LeaseWatch::new(Arc::clone(&self.store));
         let mut pause = OFTEN;

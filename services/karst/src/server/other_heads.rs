@@ -1,8 +1,9 @@
-//! Requests about jobs of other search heads: a job runs and has its results where it was started, its id names that
-//! process, and any other search head passes requests about it on. So a load balancer need not be sticky.
+//! Requests about jobs of other search heads: a job runs and has its results where it was started, its id
+//! names that process, and any other search head passes requests about it on. So a load balancer need not be
+//! sticky.
 //!
-//! They travel over the connections of the cluster, below a path of their own, with what the listener of a port
-//! knows of a client.
+//! They travel over the connections of the cluster, below a path of their own, with what the listener of a
+//! port knows of a client.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
