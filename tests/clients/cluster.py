@@ -129,7 +129,8 @@ class Cluster:
         codes = [process.stop() for process in reversed(self.all) if process.process is not None]
         assert not any(codes), codes
         for process in self.all:
-            assert "panicked" not in process.log_text(), process.log
+            log = process.log_text()
+            assert "panicked" not in log and "not as it was written" not in log, process.log
 
     def kill(self):
         for process in self.all:

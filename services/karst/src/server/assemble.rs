@@ -156,6 +156,7 @@ pub(crate) async fn assemble(
         data,
         layers: &audit_layers,
         catalog: &catalog,
+        id: indexer.to_string(),
         ingest: &ingest,
         clock: Arc::clone(&clock),
         host: host_name(),

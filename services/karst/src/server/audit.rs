@@ -76,6 +76,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) data: &'a Path,
     pub(crate) layers: &'a Layers,
     pub(crate) catalog: &'a Catalog,
+    /// The identity of this process.
+    pub(crate) id: String,
     pub(crate) ingest: &'a Arc<Ingest>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) host: String,
@@ -86,8 +88,7 @@ pub(crate) struct Parts<'a> {
 #[derive(Debug)]
 pub(crate) struct Trail {
     pub(crate) audit: Arc<Audit>,
-    catalog: Catalog,
-    head_path: PathBuf,
+    notes: Notes,
     tasks: Shutdown,
     fed: tokio::sync::watch::Receiver<u64>,
 }
@@ -97,7 +98,9 @@ pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
     let configured = Configured::read(parts.layers)?;
     let proxies = configured.proxies.as_deref().and_then(Proxies::parse).unwrap_or_default();
     let delivered = parts.ingest.delivered(CHANNEL).below();
-    let mut anchors = read_anchors(parts.catalog, &head_path(parts.data))?;
+    let (catalog, path) = (parts.catalog.clone(), head_path(parts.data));
+    let notes = Notes { catalog, path, id: parts.id };
+    let mut anchors = notes.read()?;
     if delivered > 1 {
         anchors.push(Anchor { seq: delivered - 1, hash: None, noted: "the index _audit" });
     }
@@ -131,11 +134,9 @@ pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
     };
     tasks.spawn(feeder.run(from, tasks.clone()));
     let audit = Arc::new(Audit::new(log, proxies, configured.denials_per_second));
-    let head_path = head_path(parts.data);
-    let catalog = parts.catalog.clone();
-    tasks.spawn(watch(Arc::clone(&audit), catalog.clone(), head_path.clone(), tasks.clone()));
+    tasks.spawn(watch(Arc::clone(&audit), notes.clone(), tasks.clone()));
     tasks.spawn(tell_failures(audit.log.clone(), parts.health, tasks.clone()));
-    Ok(Trail { audit, catalog, head_path, tasks, fed })
+    Ok(Trail { audit, notes, tasks, fed })
 }
 
 impl Trail {
@@ -163,7 +164,7 @@ impl Trail {
         if let Err(error) = self.tasks.finish(END).await {
             tracing::warn!(%error, "the audit trail is still being indexed");
         }
-        note(&self.catalog, &self.head_path, head).await;
+        self.notes.note(head).await;
         self.audit.log.close().await;
     }
 }
@@ -194,10 +195,48 @@ fn read_key(data: &Path) -> Result<[u8; Key::BYTES]> {
     }
 }
 
-fn read_anchors(catalog: &Catalog, path: &Path) -> Result<Vec<Anchor>> {
-    let kept = catalog.snapshot().document(KIND, NAME);
-    let kept = kept.map(|json| anchor(&json, "the catalog").context("the catalog's audit head"));
-    Ok(kept.transpose()?.into_iter().chain(read_anchor(path)?).collect())
+/// Where the head is noted: where those who change the files do not look.
+#[derive(Debug, Clone)]
+struct Notes {
+    catalog: Catalog,
+    /// Beside the key.
+    path: PathBuf,
+    /// The identity of this process, which names its document: each process of a cluster has a trail of its own.
+    id: String,
+}
+
+impl Notes {
+    fn read(&self) -> Result<Vec<Anchor>> {
+        let snapshot = self.catalog.snapshot();
+        // Earlier releases, which had one process, used one name.
+        let earlier = || snapshot.document(KIND, NAME).filter(|_| !self.catalog.follows());
+        let kept = snapshot.document(KIND, &self.id).or_else(earlier);
+        let kept =
+            kept.map(|json| anchor(&json, "the catalog").context("the catalog's audit head"));
+        Ok(kept.transpose()?.into_iter().chain(read_anchor(&self.path)?).collect())
+    }
+
+    async fn note(&self, head: Head) {
+        if head.seq == 0 {
+            return;
+        }
+        let json = json!(head);
+        if let Err(error) = write_once(&self.path, json.to_string().as_bytes(), 0o600) {
+            tracing::warn!(%error, "the head of the audit trail is not noted");
+        }
+        let noting = async {
+            self.catalog.put_document(KIND, &self.id, json).await?;
+            if self.catalog.snapshot().document(KIND, NAME).is_some() && !self.catalog.follows() {
+                self.catalog.delete_document(KIND, NAME).await?;
+            }
+            Ok::<_, catalog::Error>(())
+        };
+        match tokio::time::timeout(END, noting).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the catalog does not note the audit head"),
+            Err(_) => tracing::warn!("the catalog did not note the audit head in time"),
+        }
+    }
 }
 
 /// The head saved next to the key.
@@ -218,25 +257,8 @@ fn anchor(json: &Value, noted: &'static str) -> Result<Anchor> {
     Ok(Anchor { seq: head.seq, hash: Some(head.hash), noted })
 }
 
-/// Notes the head where those who change the files do not look.
-async fn note(catalog: &Catalog, path: &Path, head: Head) {
-    if head.seq == 0 {
-        return;
-    }
-    let json = json!(head);
-    if let Err(error) = write_once(path, json.to_string().as_bytes(), 0o600) {
-        tracing::warn!(%error, "the head of the audit trail is not noted");
-    }
-    let noted = tokio::time::timeout(END, catalog.put_document(KIND, NAME, json)).await;
-    match noted {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "the catalog does not note the audit head"),
-        Err(_) => tracing::warn!("the catalog did not note the audit head in time"),
-    }
-}
-
 /// Notes the head now and then while it moves, and the ends of floods of refusals.
-async fn watch(audit: Arc<Audit>, catalog: Catalog, path: PathBuf, tasks: Shutdown) {
+async fn watch(audit: Arc<Audit>, notes: Notes, tasks: Shutdown) {
     let mut heads = audit.log.head();
     let interval = audit.log.settings().anchor_interval;
     let mut noted = 0;
@@ -244,7 +266,7 @@ async fn watch(audit: Arc<Audit>, catalog: Catalog, path: PathBuf, tasks: Shutdo
         audit.flush_suppressed().await;
         let head = *heads.borrow_and_update();
         if head.seq != noted {
-            note(&catalog, &path, head).await;
+            notes.note(head).await;
             noted = head.seq;
         }
     }

@@ -92,10 +92,9 @@ impl Leadership {
                 let following = cluster.try_follow(&settings, clock);
                 match tokio::time::timeout(LOOK, following).await {
                     Ok(Ok(catalog)) => {
-                        let own = Arc::clone(self);
-                        let (catalog_, clock) = (catalog.clone(), Arc::clone(clock));
-                        let stop = shutdown.clone();
-                        shutdown.spawn(async move { own.stand_by(catalog_, clock, stop).await });
+                        let (own, clock) = (Arc::clone(self), Arc::clone(clock));
+                        let (followed, stop) = (catalog.clone(), shutdown.clone());
+                        shutdown.spawn(async move { own.stand_by(followed, clock, stop).await });
                         return Ok(catalog);
                     }
                     Ok(Err(catalog::Error::Unreachable { .. })) | Err(_) => {}
