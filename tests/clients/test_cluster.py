@@ -99,6 +99,31 @@ def test_what_one_process_changes_holds_in_all_of_them(cluster):
         10,
     )
     wait_for(lambda: two.count("`macro_of_one`") >= 1, "and the macro", 10)
+    # Documents of collections are there as soon as they are written, whoever is asked.
+    kv = "/servicesNS/nobody/search/storage/collections"
+    assert one.rest("POST", f"{kv}/config", {"name": "carts"}).status == 201
+    wait_for(
+        lambda: two.rest("GET", f"{kv}/config/carts").status == 200, "it knows the collection", 10
+    )
+    for number in range(10):
+        writer, reader = (one, two) if number % 2 else (two, one)
+        service = splunklib.client.connect(
+            host="127.0.0.1",
+            port=writer.management_port,
+            username=USER,
+            password=PASSWORD,
+            verify=False,
+            owner="nobody",
+            app="search",
+        )
+        service.kvstore["carts"].data.insert(json.dumps({"_key": str(number), "n": number}))
+        wait_for(
+            lambda reader=reader, number=number: (
+                len(reader.rest("GET", f"{kv}/data/carts").json()) == number + 1
+            ),
+            "the other one has the document",
+            10,
+        )
     # And they are gone for all when they are removed.
     assert one.rest("DELETE", "/services/authentication/users/eve").status == 200
     wait_for(

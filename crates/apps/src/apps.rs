@@ -31,6 +31,8 @@ pub struct Parts {
     pub files: Layers,
     /// The directory they are in, if there is one; lookup files are read from there.
     pub directory: Option<PathBuf>,
+    /// Whether other processes change collections, too.
+    pub shared: bool,
 }
 
 /// What there is to know of an app.
@@ -119,7 +121,7 @@ impl Apps {
         let state = RwLock::new(State::new(&files, objects));
         let inner = Inner {
             lookups: Lookups::new(Arc::clone(&parts.store), parts.directory.clone()),
-            collections: Collections::new(parts.store),
+            collections: Collections::new(parts.store, parts.shared.then(|| parts.catalog.clone())),
             catalog: parts.catalog,
             directory: parts.directory,
             files,

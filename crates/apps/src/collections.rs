@@ -3,10 +3,14 @@
 //! Each batch of changes is one object `collections/<owner>/<app>/<name>/<number>.jsonl`, created and never
 //! overwritten, so that a batch is there as a whole or not at all, and two writers cannot take the same
 //! number. Once there are many, an object with everything takes their place.
+//!
+//! Where several processes share them, each change is followed by a document of the catalog, with a value that no
+//! other change has: who has not read the collection since lists its objects again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use catalog::Catalog;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
@@ -25,9 +29,16 @@ const ROOT: &str = "collections";
 /// The documents of a collection by `_key`.
 pub type Collection = BTreeMap<String, Map<String, Value>>;
 
+/// The kind of the documents that tell of changes.
+const KIND: &str = "collection";
+/// Listings of objects that are replaced while they are read.
+const LISTINGS: usize = 10;
+
 #[derive(Debug)]
 pub(crate) struct Collections {
     store: Arc<dyn ObjectStore>,
+    /// Where processes tell each other of changes, if there are others.
+    shared: Option<Catalog>,
     open: Mutex<HashMap<String, Arc<RwLock<Open>>>>,
 }
 
@@ -38,6 +49,11 @@ struct Open {
     /// The number of the last object that is part of `documents`.
     last: u64,
     objects: Vec<u64>,
+    /// Objects that another one has taken the place of. They stay until the next time: a process that has not
+    /// read them must not find their numbers free.
+    replaced: Vec<u64>,
+    /// What told of the last change that is part of `documents`.
+    told: Option<Arc<Value>>,
 }
 
 /// What one object does.
@@ -83,8 +99,31 @@ impl Change {
 }
 
 impl Collections {
-    pub(crate) fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, open: Mutex::default() }
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, shared: Option<Catalog>) -> Self {
+        Self { store, shared, open: Mutex::default() }
+    }
+
+    /// What tells of the last change.
+    fn told(&self, folder: &Path) -> Option<Arc<Value>> {
+        self.shared.as_ref()?.snapshot().document(KIND, folder.as_ref())
+    }
+
+    /// Tells other processes of a change.
+    async fn tell(&self, folder: &Path, open: &mut Open) {
+        let Some(catalog) = self.shared.clone() else { return };
+        let value = Value::String(runtime::random::uuid().as_simple().to_string());
+        open.told = Some(Arc::new(value.clone()));
+        let (lacks_leader, folder) = (catalog.lacks_leader(), folder.to_string());
+        let telling = async move {
+            if let Err(error) = catalog.put_document(KIND, &folder, value).await {
+                tracing::warn!(folder, %error, "other processes do not see a change of a collection yet");
+            }
+        };
+        // The change is made. Without a leader, the others learn of it once there is one.
+        match lacks_leader {
+            true => drop(runtime::detached(telling)),
+            false => Box::pin(telling).await,
+        }
     }
 
     fn folder(namespace: &Namespace, name: &str) -> Path {
@@ -108,15 +147,36 @@ impl Collections {
             let mut open = self.open.lock().await;
             Arc::clone(open.entry(folder.to_string()).or_default())
         };
-        let fresh = slot.read().await.objects.is_empty();
-        if fresh {
-            self.catch_up(&folder, &mut *slot.write().await).await?;
+        let is_behind = {
+            let open = slot.read().await;
+            open.objects.is_empty() || open.told != self.told(&folder)
+        };
+        if is_behind {
+            let mut open = slot.write().await;
+            // Before its objects are listed: they are there once it is told of them.
+            let told = self.told(&folder);
+            if open.objects.is_empty() || open.told != told {
+                self.catch_up(&folder, &mut open).await?;
+                open.told = told;
+            }
         }
         Ok(slot)
     }
 
     /// Reads the objects that are not part of the documents yet.
     async fn catch_up(&self, folder: &Path, open: &mut Open) -> Result<(), Error> {
+        for _ in 0..LISTINGS {
+            if self.read_new(folder, open).await? {
+                return Ok(());
+            }
+        }
+        let reason = "its objects are replaced again and again while they are read".to_owned();
+        Err(Error::Damaged { what: folder.to_string(), reason })
+    }
+
+    /// Reads the objects that there are now; `false` if some of them are gone meanwhile: others, which were not
+    /// there yet, have what they had.
+    async fn read_new(&self, folder: &Path, open: &mut Open) -> Result<bool, Error> {
         let listed: Vec<_> = self
             .store
             .list(Some(folder))
@@ -132,8 +192,7 @@ impl Collections {
             let path = object(folder, number);
             let bytes = match self.store.get(&path).await {
                 Ok(found) => found.bytes().await,
-                // Another object has taken its place since it was listed.
-                Err(object_store::Error::NotFound { .. }) => continue,
+                Err(object_store::Error::NotFound { .. }) => return Ok(false),
                 Err(error) => Err(error),
             };
             let bytes = bytes.map_err(|source| failed("read", &path, source))?;
@@ -149,7 +208,7 @@ impl Collections {
             open.last = number;
             open.objects.push(number);
         }
-        Ok(())
+        Ok(true)
     }
 
     pub(crate) async fn change(
@@ -165,6 +224,10 @@ impl Collections {
         let slot = self.open(namespace, name).await?;
         let mut open = slot.write().await;
         let lines: String = changes.iter().map(Change::line).collect();
+        if self.shared.is_some() {
+            // Others may have made changes without a leader to tell of them.
+            self.catch_up(&folder, &mut open).await?;
+        }
         loop {
             let number = open.last + 1;
             if self.create(&object(&folder, number), &lines).await? {
@@ -180,6 +243,7 @@ impl Collections {
         if open.objects.len() > FOLD_AFTER {
             self.fold(&folder, &mut open).await?;
         }
+        self.tell(&folder, &mut open).await;
         Ok(())
     }
 
@@ -193,7 +257,7 @@ impl Collections {
         }
     }
 
-    /// Puts everything into one object and removes those before it.
+    /// Puts everything into one object and removes those that were replaced the last time.
     async fn fold(&self, folder: &Path, open: &mut Open) -> Result<(), Error> {
         let number = open.last + 1;
         let mut text = Change::Clear.line();
@@ -204,9 +268,12 @@ impl Collections {
             return Ok(());
         }
         open.last = number;
-        for old in std::mem::replace(&mut open.objects, vec![number]) {
+        let replaced = std::mem::replace(&mut open.objects, vec![number]);
+        for old in std::mem::replace(&mut open.replaced, replaced) {
             let path = object(folder, old);
-            if let Err(error) = self.store.delete(&path).await {
+            if let Err(error) = self.store.delete(&path).await
+                && !matches!(error, object_store::Error::NotFound { .. })
+            {
                 // It does no harm: what follows it begins anew.
                 tracing::warn!(%path, %error, "cannot remove an old object of a collection");
             }

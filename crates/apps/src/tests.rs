@@ -27,6 +27,7 @@ async fn open(
         catalog: catalog.clone(),
         store: Arc::clone(store),
         directory: directory.map(ToOwned::to_owned),
+        shared: false,
     };
     (Apps::open(parts).unwrap(), catalog)
 }
@@ -187,6 +188,47 @@ async fn two_processes_do_not_lose_each_others_changes() {
         apps.put_documents(&ns, "c", vec![document.as_object().unwrap().clone()]).await.unwrap();
     }
     assert_eq!(two.documents(&ns, "c").await.unwrap().len(), 4);
+}
+
+/// Two processes that follow one catalog, or one that leads and one that follows.
+async fn sharing(store: &Arc<dyn ObjectStore>, catalog: &Catalog) -> Apps {
+    let (files, directory) = (conf::Layers::builtin(), None);
+    let (catalog, store) = (catalog.clone(), Arc::clone(store));
+    Apps::open(Parts { catalog, store, files, directory, shared: true }).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_process_sees_what_another_one_changes_and_nothing_is_lost() {
+    let store = memory();
+    let ns = Namespace::default();
+    let (_, catalog) = open(&store, None).await;
+    let apps = [sharing(&store, &catalog).await, sharing(&store, &catalog).await];
+    let document = |key: String| json!({ "_key": key }).as_object().unwrap().clone();
+    for number in 0..200 {
+        let (writer, reader) = (&apps[number % 2], &apps[(number + 1) % 2]);
+        writer.put_documents(&ns, "c", vec![document(number.to_string())]).await.unwrap();
+        assert_eq!(reader.documents(&ns, "c").await.unwrap().len(), number + 1);
+    }
+    // And side by side.
+    let mut writing = tokio::task::JoinSet::new();
+    for writer in 0..8 {
+        let (apps, ns) = (apps[writer % 2].clone(), ns.clone());
+        writing.spawn(async move {
+            for number in 0..40 {
+                let key = format!("{writer}-{number}");
+                let document = json!({ "_key": key }).as_object().unwrap().clone();
+                apps.put_documents(&ns, "c", vec![document]).await.unwrap();
+            }
+        });
+    }
+    writing.join_all().await;
+    for apps in &apps {
+        assert_eq!(apps.documents(&ns, "c").await.unwrap().len(), 520);
+    }
+    let late = sharing(&store, &catalog).await;
+    assert_eq!(late.documents(&ns, "c").await.unwrap().len(), 520);
+    late.delete_documents(&ns, "c", vec!["7".to_owned()]).await.unwrap();
+    assert!(!apps[0].documents(&ns, "c").await.unwrap().contains_key("7"));
 }
 
 #[tokio::test]

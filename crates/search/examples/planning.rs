@@ -124,6 +124,7 @@ fn service(catalog: Catalog) -> SearchService {
         store: Arc::new(InMemory::new()),
         files: knowledge.layers().clone(),
         directory: None,
+        shared: false,
     });
     let dependencies = Dependencies {
         catalog,

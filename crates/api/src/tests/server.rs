@@ -133,6 +133,7 @@ impl Server {
             store: Arc::clone(&store),
             files: layers,
             directory: Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conf").into()),
+            shared: false,
         };
         let apps = Apps::open(parts).unwrap();
         let search = SearchService::new(

@@ -167,6 +167,7 @@ pub(crate) fn service_beside(
         store: Arc::new(object_store::memory::InMemory::new()),
         files: knowledge.layers().clone(),
         directory: None,
+        shared: false,
     })
     .unwrap();
     let dependencies = Dependencies {

@@ -123,6 +123,7 @@ pub(crate) async fn assemble(
         store: Arc::clone(&store),
         files: layers,
         directory: options.conf_dir.clone(),
+        shared: cluster.is_one_of_many(),
     })
     .context("cannot read what is kept beside the files of apps")?;
     let directory =

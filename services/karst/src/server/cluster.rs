@@ -82,6 +82,11 @@ impl Cluster {
         Some(access::derived_key(secret.as_bytes(), purpose))
     }
 
+    /// Whether there may be other processes.
+    pub(crate) fn is_one_of_many(&self) -> bool {
+        self.address.is_some()
+    }
+
     /// Whether there are other processes that may lead.
     pub(crate) fn has_managers(&self) -> bool {
         !self.managers.is_empty()
