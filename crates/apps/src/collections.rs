@@ -4,8 +4,8 @@
 //! overwritten, so that a batch is there as a whole or not at all, and two writers cannot take the same
 //! number. Once there are many, an object with everything takes their place.
 //!
-//! Where several processes share them, each change is followed by a document of the catalog, with a value that no
-//! other change has: who has not read the collection since lists its objects again.
+//! Where several processes share them, each change is followed by a document of the catalog, with a value
+//! that no other change has: who has not read the collection since lists its objects again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -174,8 +174,8 @@ impl Collections {
         Err(Error::Damaged { what: folder.to_string(), reason })
     }
 
-    /// Reads the objects that there are now; `false` if some of them are gone meanwhile: others, which were not
-    /// there yet, have what they had.
+    /// Reads the objects that there are now; `false` if some of them are gone meanwhile: others, which were
+    /// not there yet, have what they had.
     async fn read_new(&self, folder: &Path, open: &mut Open) -> Result<bool, Error> {
         let listed: Vec<_> = self
             .store

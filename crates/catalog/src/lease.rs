@@ -49,8 +49,8 @@ conf::settings! {
             "catalogLeaseInterval" => pub renewal: Duration = "10", Type::of(Unit::Seconds, 1, 60);
         }
         "server"["clustering"] {
-            /// Time between renewals of the catalog's lease where a standby may take over, which waits for two of
-            /// them. Splunk: the time between heartbeats of a peer.
+            /// Time between renewals of the catalog's lease where a standby may take over, which waits for
+            /// two of them. Splunk: the time between heartbeats of a peer.
             "heartbeat_period" => pub heartbeat: Duration = "1", Type::of(Unit::Seconds, 1, 60);
         }
     }

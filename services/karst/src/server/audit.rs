@@ -201,7 +201,8 @@ struct Notes {
     catalog: Catalog,
     /// Beside the key.
     path: PathBuf,
-    /// The identity of this process, which names its document: each process of a cluster has a trail of its own.
+    /// The identity of this process, which names its document: each process of a cluster has a trail of its
+    /// own.
     id: String,
 }
 
