@@ -82,7 +82,8 @@ async fn main() -> Result<(), Error> {
             let path = format!("{}-{group_commits}", name.replace([' ', ','], "-"));
             let clock = Arc::new(runtime::SystemClock);
             let leader = Catalog::open(Arc::clone(&store), &path, settings, clock).await?;
-            measure(name, &group_commits.to_string(), (&leader, &[leader.clone()]), time).await?;
+            let own = std::slice::from_ref(&leader);
+            measure(name, &group_commits.to_string(), (&leader, own), time).await?;
             leader.close().await?;
         }
         let path = format!("{}-followers", name.replace([' ', ','], "-"));
