@@ -17,6 +17,10 @@ from cluster import Cluster, LoadBalancer, Process
 from karst import BINARY, PASSWORD, ROOT, USER, wait_for
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
+# make bench-cluster kills more often.
+KILLS = int(os.environ.get("CLUSTER_KILLS", "12"))
+# Seconds between two requests of a sender. However long it takes, one search finds all events (maxresultrows).
+PAUSE = 0.01 * max(1, KILLS / 25)
 
 
 @pytest.fixture
@@ -325,7 +329,7 @@ class Sender(threading.Thread):
                 taken = False
                 time.sleep(0.05)
             (self.acknowledged if taken else self.unknown).update(sent)
-            time.sleep(0.01)
+            time.sleep(PAUSE)
 
 
 class S3:
@@ -351,9 +355,6 @@ def what_is_said(head):
     found = answer.json()
     texts = [one["text"] for one in found["messages"] if one["type"] != "INFO"]
     return numbers(found["results"]), texts
-
-
-KILLS = int(os.environ.get("CLUSTER_KILLS", "12"))
 
 
 def test_kills_of_any_process_lose_and_double_nothing(cluster, store):
