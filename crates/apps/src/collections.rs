@@ -108,11 +108,11 @@ impl Collections {
         self.shared.as_ref()?.snapshot().document(KIND, folder.as_ref())
     }
 
-    /// Tells other processes of a change.
-    async fn tell(&self, folder: &Path, open: &mut Open) {
+    /// Tells other processes of a change. This one looks again, too: what another one has told meanwhile is
+    /// replaced by this.
+    async fn tell(&self, folder: &Path) {
         let Some(catalog) = self.shared.clone() else { return };
         let value = Value::String(runtime::random::uuid().as_simple().to_string());
-        open.told = Some(Arc::new(value.clone()));
         let (lacks_leader, folder) = (catalog.lacks_leader(), folder.to_string());
         let telling = async move {
             if let Err(error) = catalog.put_document(KIND, &folder, value).await {
@@ -230,7 +230,14 @@ impl Collections {
         }
         loop {
             let number = open.last + 1;
-            if self.create(&object(&folder, number), &lines).await? {
+            let path = object(&folder, number);
+            if self.create(&path, &lines).await? {
+                if self.is_outrun(&folder, open.last).await? {
+                    let gone = self.store.delete(&path).await;
+                    gone.map_err(|source| failed("remove", &path, source))?;
+                    self.catch_up(&folder, &mut open).await?;
+                    continue;
+                }
                 let documents = Arc::make_mut(&mut open.documents);
                 changes.into_iter().for_each(|change| change.apply(documents));
                 open.last = number;
@@ -243,8 +250,22 @@ impl Collections {
         if open.objects.len() > FOLD_AFTER {
             self.fold(&folder, &mut open).await?;
         }
-        self.tell(&folder, &mut open).await;
+        self.tell(&folder).await;
         Ok(())
+    }
+
+    /// Whether others have replaced the last object that was read, and those after it, while the next one was
+    /// written: its number was free, and nobody reads it.
+    async fn is_outrun(&self, folder: &Path, last: u64) -> Result<bool, Error> {
+        if self.shared.is_none() || last == 0 {
+            return Ok(false);
+        }
+        let path = object(folder, last);
+        match self.store.head(&path).await {
+            Ok(_) => Ok(false),
+            Err(object_store::Error::NotFound { .. }) => Ok(true),
+            Err(source) => Err(failed("read", &path, source)),
+        }
     }
 
     /// Whether the object could be created: it was not there before.

@@ -147,6 +147,9 @@ async fn no_acknowledged_change_is_lost_when_it_changes_hands() {
         tokio::time::sleep(Duration::from_millis(round * 7)).await;
         lead(&standby, &store).await.unwrap();
         committing.join_all().await;
+        // If all of them were made before, the former leader learns of its successor from this one only.
+        follower.commit(add(next)).await.unwrap();
+        next += 1;
         assert_eq!(standby.snapshot().len(), usize::try_from(next).unwrap());
         compare(&follower, &standby).await;
         leader.stop().await;
