@@ -19,7 +19,7 @@ from karst import BINARY, PASSWORD, ROOT, USER, wait_for
 SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
 # make bench-cluster kills more often.
 KILLS = int(os.environ.get("CLUSTER_KILLS", "12"))
-# Seconds between two requests of a sender. However long it takes, one search finds all events (maxresultrows).
+# Seconds between two requests of a sender: one search has to give all events (maxresultrows).
 PAUSE = 0.01 * max(1, KILLS / 25)
 
 
@@ -169,22 +169,23 @@ def test_sessions_and_jobs_work_behind_a_plain_load_balancer(cluster):
     form = {"name": "eve", "password": "long enough 1", "roles": "user"}
     assert heads[0].rest("POST", "/services/authentication/users", form).status == 201
     job = service.jobs.create("search index=main | head 5")
+    as_eve = ("eve", form["password"])
+
+    def knows_eve(head):
+        return head.rest("GET", "/services/server/info", auth=as_eve).status == 200
+
     for head in heads:
-        wait_for(
-            lambda head=head: head.rest("GET", "/services/server/info", auth=("eve", form["password"])).status == 200,
-            "the user is known",
-            10,
-        )
-        answer = head.rest("GET", f"/services/search/jobs/{job.sid}", auth=("eve", form["password"]))
+        wait_for(lambda head=head: knows_eve(head), "the user is known", 10)
+        answer = head.rest("GET", f"/services/search/jobs/{job.sid}", auth=as_eve)
         assert answer.status in (403, 404), answer
     # Pages, and the state of a job over many requests.
     job = service.jobs.create("search index=main | table n", exec_mode="normal")
     wait_for(job.is_done, "the search is done", 30)
-    pages = [
-        list(splunklib.results.JSONResultsReader(job.results(output_mode="json", count=50, offset=offset)))
-        for offset in range(0, 200, 50)
-    ]
-    assert sorted(int(row["n"]) for page in pages for row in page) == list(range(200))
+    found = []
+    for offset in range(0, 200, 50):
+        page = job.results(output_mode="json", count=50, offset=offset)
+        found.extend(splunklib.results.JSONResultsReader(page))
+    assert numbers(found) == list(range(200))
     # A session that is ended at one is ended at all.
     login = {"username": USER, "password": PASSWORD, "output_mode": "json"}
     key = heads[0].rest("POST", "/services/auth/login", login, auth=None).json()["sessionKey"]
@@ -195,16 +196,22 @@ def test_sessions_and_jobs_work_behind_a_plain_load_balancer(cluster):
         return head.request(head.management_port, "GET", path, None, headers, tls=True).status
 
     assert [status_with(key, head) for head in heads] == [200, 200]
-    sessions = heads[1].rest("GET", "/services/authentication/httpauth-tokens?output_mode=json&count=0")
+    tokens = "/services/authentication/httpauth-tokens"
+    sessions = heads[1].rest("GET", f"{tokens}?output_mode=json&count=0")
     assert len(sessions.json()["entry"]) >= 2
-    path = f"/services/authentication/httpauth-tokens/{key}"
+    path = f"{tokens}/{key}"
     headers = {"Authorization": f"Splunk {key}"}
     ended = heads[1].request(heads[1].management_port, "DELETE", path, None, headers, tls=True)
     assert ended.status == 200, ended
     wait_for(lambda: [status_with(key, head) for head in heads] == [401, 401], "ended at all", 10)
     # Sessions outlive the search head where they were opened; its jobs do not, and say so.
     key = heads[0].rest("POST", "/services/auth/login", login, auth=None).json()["sessionKey"]
-    jobs = [splunklib.client.connect(host="127.0.0.1", port=head.management_port, token=f"Splunk {key}", verify=False).jobs.create("search index=main | head 1") for head in heads]
+    jobs = []
+    for head in heads:
+        service = splunklib.client.connect(
+            host="127.0.0.1", port=head.management_port, token=f"Splunk {key}", verify=False
+        )
+        jobs.append(service.jobs.create("search index=main | head 1"))
     heads[0].kill()
     assert status_with(key, heads[1]) == 200
     answers = [heads[1].rest("GET", f"/services/search/jobs/{job.sid}") for job in jobs]

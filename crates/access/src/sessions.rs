@@ -31,6 +31,8 @@ conf::settings! {
     }
 }
 
+/// The length of keys.
+pub(crate) const KEY_LENGTH: usize = 64;
 /// How often in the idle time others are told that a session is used.
 const TELLINGS: u32 = 8;
 
@@ -152,7 +154,7 @@ impl Session {
 impl Known {
     /// Adds a session under a new key.
     fn add(&mut self, session: Session) -> String {
-        let key = Alphanumeric.sample_string(&mut runtime::random::generator(), 64);
+        let key = Alphanumeric.sample_string(&mut runtime::random::generator(), KEY_LENGTH);
         self.by_key.insert(key.clone(), session);
         key
     }

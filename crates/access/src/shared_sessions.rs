@@ -6,6 +6,7 @@
 //! bring back a session that was ended meanwhile. A process that is shown a key that it does not know looks
 //! for the document, and keeps the session in memory from then on. A session ends for all with its document.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -13,20 +14,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use catalog::{Catalog, Document, Snapshot};
+use parking_lot::Mutex;
 use runtime::Clock;
 use saml::Subject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::sessions::{
-    AtProvider, ExpiredSession, Session, SessionInfo, SessionSettings, Sessions,
+    AtProvider, ExpiredSession, KEY_LENGTH, Session, SessionInfo, SessionSettings, Sessions,
 };
 
 /// The kind of the documents, and of those that say when a session was used.
 const KIND: &str = "session";
 const USE: &str = "session_use";
-/// How long opening a session waits for its document. While nobody leads the cluster, a session is known here
-/// only.
+/// How long opening and ending a session wait for the catalog. While nobody leads the cluster, a new session
+/// is known to this process only, and one that has ended is still valid elsewhere.
 const WAIT: Duration = Duration::from_secs(2);
 /// How long a key that is not known may be on its way here.
 const ARRIVAL: Duration = Duration::from_millis(250);
@@ -34,12 +36,12 @@ const ARRIVAL: Duration = Duration::from_millis(250);
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 /// One of so many looks for expired sessions is for those that were left behind.
 const LOOKS: u32 = 30;
-/// The length of keys.
-const KEY_LENGTH: usize = 64;
+/// The pause between attempts to tell the leader of a session's end.
+const AGAIN: Duration = Duration::from_secs(1);
 
-/// A session as others know it. Times in microseconds since the epoch.
+/// A session as the catalog has it. Times in microseconds since the epoch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Known {
+struct SessionDocument {
     id: String,
     user: String,
     source: Option<IpAddr>,
@@ -70,7 +72,7 @@ impl Moment {
     }
 }
 
-impl Known {
+impl SessionDocument {
     fn of(json: &Value, snapshot: &Snapshot, name: &str) -> Option<Self> {
         let mut known: Self = serde_json::from_value(json.clone()).ok()?;
         let used = snapshot.document(USE, name).and_then(|used| used.as_i64());
@@ -132,42 +134,56 @@ pub(crate) struct SharedSessions {
     clock: Arc<dyn Clock>,
     /// Those in memory.
     here: Arc<Sessions>,
+    /// Names of sessions that have ended here, while the catalog still has them.
+    ending: Arc<Mutex<HashSet<String>>>,
     /// Looks for expired sessions until those are looked for that were left behind.
     looks: AtomicU32,
 }
 
 impl SharedSessions {
     pub(crate) fn new(catalog: Catalog, clock: Arc<dyn Clock>, here: Arc<Sessions>) -> Self {
-        Self { catalog, clock, here, looks: AtomicU32::new(LOOKS) }
+        Self { catalog, clock, here, ending: Arc::default(), looks: AtomicU32::new(LOOKS) }
     }
 
     fn moment(&self) -> Moment {
         Moment { instant: Instant::now(), micros: self.clock.now().0 }
     }
 
-    fn known(&self) -> impl Iterator<Item = (String, Known)> {
+    fn known(&self) -> impl Iterator<Item = (String, SessionDocument)> {
         let snapshot = self.catalog.snapshot();
         let documents = snapshot.documents(KIND).into_iter();
+        let ending = self.ending.lock().clone();
+        let documents = documents.filter(move |document| !ending.contains(&document.name));
         documents.filter_map(move |Document { name, json, .. }| {
-            let known = Known::of(&json, &snapshot, &name)?;
+            let known = SessionDocument::of(&json, &snapshot, &name)?;
             Some((name, known))
         })
     }
 
-    fn known_by(&self, name: &str) -> Option<Known> {
+    fn known_by(&self, name: &str) -> Option<SessionDocument> {
+        if self.ending.lock().contains(name) {
+            return None;
+        }
         let snapshot = self.catalog.snapshot();
         let json = snapshot.document(KIND, name)?;
-        Known::of(&json, &snapshot, name)
+        SessionDocument::of(&json, &snapshot, name)
     }
 
     /// Tells the other processes of a session that was just opened.
     pub(crate) async fn share(&self, key: &str) {
         let moment = self.moment();
         let Some(session) = self.here.get(key) else { return };
-        let known = serde_json::json!(Known::of_session(&session, moment));
-        let (catalog, name) = (self.catalog.clone(), name_of(key));
-        let writing =
-            runtime::detached(async move { catalog.put_document(KIND, &name, known).await });
+        let known = serde_json::json!(SessionDocument::of_session(&session, moment));
+        let (catalog, here) = (self.catalog.clone(), Arc::clone(&self.here));
+        let (name, opened) = (name_of(key), key.to_owned());
+        let writing = runtime::detached(async move {
+            catalog.put_document(KIND, &name, known).await?;
+            // It may have been written late, and the session have ended meanwhile.
+            match here.is_shared(&opened) {
+                Some(_) => Ok(()),
+                None => catalog.delete_document(KIND, &name).await,
+            }
+        });
         if self.catalog.lacks_leader() {
             return;
         }
@@ -196,12 +212,22 @@ impl SharedSessions {
         }
     }
 
-    /// Ends a session: removes its documents.
+    /// Ends a session: removes its documents. It is not valid here from now on; where the leader cannot be
+    /// told, that is tried again.
     async fn forget(&self, name: &str) {
-        if let Err(error) = self.catalog.delete_document(KIND, name).await {
-            tracing::warn!(%error, "a session that has ended here stays valid elsewhere");
-        }
-        if self.catalog.snapshot().document(USE, name).is_some() {
+        self.ending.lock().insert(name.to_owned());
+        let (catalog, ending) = (self.catalog.clone(), Arc::clone(&self.ending));
+        let ended = name.to_owned();
+        let removing = runtime::detached(async move {
+            while let Err(error) = catalog.delete_document(KIND, &ended).await {
+                tracing::warn!(%error, "a session that has ended here is still valid elsewhere");
+                tokio::time::sleep(AGAIN).await;
+            }
+            ending.lock().remove(&ended);
+        });
+        if tokio::time::timeout(WAIT, removing).await.is_ok()
+            && self.catalog.snapshot().document(USE, name).is_some()
+        {
             self.forget_use(name).await;
         }
     }
@@ -266,7 +292,7 @@ impl SharedSessions {
     }
 
     /// Ends the sessions that fit for all; how many.
-    async fn end_all(&self, fits: impl Fn(&str, &Known) -> bool) -> usize {
+    async fn end_all(&self, fits: impl Fn(&str, &SessionDocument) -> bool) -> usize {
         let found = self.known().filter(|(name, known)| fits(name, known));
         let names: Vec<_> = found.map(|(name, _)| name).collect();
         for name in &names {
@@ -281,7 +307,7 @@ impl SharedSessions {
         let alive = self
             .known()
             .filter(|(_, known)| known.limit_reached(moment, &settings, Duration::ZERO).is_none());
-        let info = |(_, known): (String, Known)| SessionInfo {
+        let info = |(_, known): (String, SessionDocument)| SessionInfo {
             idle: moment.instant.saturating_duration_since(moment.instant_of(known.used)),
             age: moment.instant.saturating_duration_since(moment.instant_of(known.opened)),
             id: known.id,
@@ -338,7 +364,7 @@ impl SharedSessions {
                 Some((name, known, limit))
             })
             .collect();
-        for (name, Known { id, user, source, .. }, limit) in due {
+        for (name, SessionDocument { id, user, source, .. }, limit) in due {
             self.forget(&name).await;
             ended.push(ExpiredSession { key: id, user, source, limit });
         }

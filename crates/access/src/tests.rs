@@ -410,3 +410,19 @@ async fn sessions_are_limited_over_all_processes_and_none_is_left_behind() {
     assert!(one.catalog.snapshot().documents("session").is_empty());
     assert!(ended.iter().all(|session| session.user == "ann") && !ended.is_empty());
 }
+
+#[tokio::test]
+async fn a_session_that_has_ended_does_not_come_back_while_the_catalog_takes_no_change() {
+    let [one, two] = two_houses(SessionSettings::default()).await;
+    let [first, second] = [
+        one.accounts.open_session("ann", None).await,
+        one.accounts.open_session("ann", None).await,
+    ];
+    one.catalog.close().await.unwrap();
+    one.accounts.close_session(&first).await;
+    assert_eq!(one.accounts.arriving_session_user(&first).await, None);
+    assert_eq!(one.accounts.sessions().len(), 1);
+    // Elsewhere it is valid until the catalog takes the change.
+    assert!(two.accounts.session_user(&first).is_some());
+    assert!(one.accounts.session_user(&second).is_some());
+}

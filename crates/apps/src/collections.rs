@@ -120,9 +120,10 @@ impl Collections {
             }
         };
         // The change is made. Without a leader, the others learn of it once there is one.
-        match lacks_leader {
-            true => drop(runtime::detached(telling)),
-            false => Box::pin(telling).await,
+        if lacks_leader {
+            runtime::detached(telling);
+        } else {
+            Box::pin(telling).await;
         }
     }
 

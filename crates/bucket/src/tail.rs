@@ -1,8 +1,8 @@
 //! The end of a bucket object: directory and summary, found and checked from its last bytes.
 //!
 //! ```text
-//! ... [page index][page checksums][directory, zstd][summary, zstd][trailer, 40
-//! bytes][footer][length]["PAR1"] ```
+//! ... [page index][page checksums][directory, zstd][summary, zstd][trailer, 40 bytes][footer][length]["PAR1"]
+//! ```
 
 use bytes::Bytes;
 use model::{BucketSummary, EventTime};

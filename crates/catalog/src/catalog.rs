@@ -26,10 +26,10 @@ use crate::{Commit, Document, Error, Settings, Snapshot, migration};
 /// The catalog: open for writing, or following the process that has it open. Clones share it.
 #[derive(Clone)]
 pub struct Catalog {
-    shared: Arc<Shared>,
+    inner: Arc<Inner>,
 }
 
-struct Shared {
+struct Inner {
     /// The newest snapshot, whichever role it is of.
     view: Arc<watch::Sender<Arc<Snapshot>>>,
     /// A follower may become the writer, and stays it.
@@ -44,7 +44,7 @@ enum Role {
 
 impl fmt::Debug for Catalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (buckets, path) = (self.shared.view.borrow().len(), self.path());
+        let (buckets, path) = (self.inner.view.borrow().len(), self.path());
         f.debug_struct("Catalog").field("path", &path).field("buckets", &buckets).finish()
     }
 }
@@ -74,11 +74,11 @@ impl Catalog {
     }
 
     fn with(view: Arc<watch::Sender<Arc<Snapshot>>>, role: Role) -> Self {
-        Self { shared: Arc::new(Shared { view, role: watch::Sender::new(role) }) }
+        Self { inner: Arc::new(Inner { view, role: watch::Sender::new(role) }) }
     }
 
     fn role(&self) -> Role {
-        self.shared.role.borrow().clone()
+        self.inner.role.borrow().clone()
     }
 
     /// Follows the process that has the catalog open and serves it ([`service`](Self::service)), at one of
@@ -113,7 +113,7 @@ impl Catalog {
         clock: Arc<dyn Clock>,
     ) -> Result<()> {
         let Role::Follower(follower) = self.role() else { return Ok(()) };
-        let (settings, view) = (follower.settings.clone(), Arc::clone(&self.shared.view));
+        let (settings, view) = (follower.settings.clone(), Arc::clone(&self.inner.view));
         let failure = LastFailure::default();
         let database = open_database(store, path, &settings, &failure).await?;
         // Nobody writes any more. What was fed is durable, so the follower has this state or an older one.
@@ -133,13 +133,13 @@ impl Catalog {
         let opened = Opened { database, failure, headers, view };
         let writer = Arc::new(Writer::new(path.to_owned(), settings, clock, opened));
         writer.feed_followers();
-        self.shared.role.send_replace(Role::Writer(writer));
+        self.inner.role.send_replace(Role::Writer(writer));
         Ok(())
     }
 
     /// Waits until this process has the catalog open.
     pub async fn leads(&self) {
-        let mut role = self.shared.role.subscribe();
+        let mut role = self.inner.role.subscribe();
         // The sender lives in self, so waiting cannot fail.
         let _ = role.wait_for(|role| matches!(role, Role::Writer(_))).await;
     }
@@ -185,13 +185,13 @@ impl Catalog {
     /// The catalog as of the last commit.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.shared.view.borrow().clone()
+        self.inner.view.borrow().clone()
     }
 
     /// A receiver that always has the newest snapshot.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
-        self.shared.view.subscribe()
+        self.inner.view.subscribe()
     }
 
     /// The summaries of buckets, in their order; `None` for a bucket that has left the catalog, and for one
@@ -213,7 +213,7 @@ impl Catalog {
     /// Whether another process has the catalog open, and this one follows it.
     #[must_use]
     pub fn follows(&self) -> bool {
-        matches!(*self.shared.role.borrow(), Role::Follower(_))
+        matches!(*self.inner.role.borrow(), Role::Follower(_))
     }
 
     /// Waits until this catalog is fenced by another process. A follower never is, until it leads.

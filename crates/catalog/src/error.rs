@@ -20,7 +20,7 @@ pub enum Error {
         path: String,
     },
     /// This process follows another one that has the catalog open.
-    #[error("this process does not lead: it follows the one that has the catalog open ({leader})")]
+    #[error("this process does not lead the cluster; ask another control plane ({leader})")]
     NotLeading {
         /// Addresses of processes that may.
         leader: String,

@@ -49,8 +49,8 @@ conf::settings! {
             "catalogLeaseInterval" => pub renewal: Duration = "10", Type::of(Unit::Seconds, 1, 60);
         }
         "server"["clustering"] {
-            /// Time between renewals of the catalog's lease where a standby may take over, which waits for
-            /// two of them. Splunk: the time between heartbeats of a peer.
+            /// Time between renewals of the catalog's lease in a cluster with a standby, which takes over
+            /// when two are missed. Splunk: the time between heartbeats of a peer.
             "heartbeat_period" => pub heartbeat: Duration = "1", Type::of(Unit::Seconds, 1, 60);
         }
     }
@@ -107,8 +107,6 @@ pub enum Seen {
     Free,
     /// It has not changed for a while.
     Still {
-        /// Its holder.
-        holder: Box<Holder>,
         /// For how long.
         since: Duration,
         /// How often it renews the lease.
@@ -130,7 +128,7 @@ impl LeaseWatch {
         Self { store, last: None }
     }
 
-    /// Looks at the lease. What has changed counts from before the look: it may be older, and never newer.
+    /// Looks at the lease. The time without a change counts from the look that found the last one.
     ///
     /// # Errors
     /// [`Error::Store`] if the store fails.
@@ -142,11 +140,7 @@ impl LeaseWatch {
         let since = self.last.as_ref().map(|(_, since)| since.elapsed()).unwrap_or_default();
         Ok(match found {
             None => Seen::Free,
-            Some(found) => Seen::Still {
-                since,
-                renewal: found.document.renewal(),
-                holder: Box::new(found.document.holder),
-            },
+            Some(found) => Seen::Still { since, renewal: found.document.renewal() },
         })
     }
 

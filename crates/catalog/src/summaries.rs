@@ -83,7 +83,6 @@ impl Summaries {
         let read = match source {
             Source::Database(database, path) => Box::pin(read(database, path, &missing)).await?,
             // The objects of buckets have them, too.
-            Source::Leader(leader) if leader.is_lost() => HashMap::new(),
             Source::Leader(leader) => match Box::pin(leader.summaries(&missing)).await {
                 Err(Error::Unreachable { .. }) => HashMap::new(),
                 other => other?,

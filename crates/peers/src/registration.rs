@@ -7,6 +7,8 @@ use crate::Indexer;
 
 /// The kind of the documents. Their names are the identities of the processes.
 const KIND: &str = "peer";
+/// The kind and the name of the document that says who leads.
+const LEADER: (&str, &str) = ("leader", "catalog");
 
 /// What a process tells the others of itself, from its start until it has stopped in an orderly way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,26 +25,6 @@ pub struct Registration {
     pub version: String,
     /// When it was started, RFC 3339.
     pub started: String,
-}
-
-/// The kind and the name of the document that says who leads.
-const LEADER: (&str, &str) = ("leader", "catalog");
-
-/// Notes that a process leads, and since when.
-///
-/// # Errors
-/// If the catalog does not take the document.
-pub async fn note_leader(catalog: &Catalog, id: &str, since: &str) -> Result<(), Error> {
-    let document = serde_json::json!({ "id": id, "since": since });
-    catalog.put_document(LEADER.0, LEADER.1, document).await
-}
-
-/// The identity of the process that leads, and since when.
-#[must_use]
-pub fn leader(snapshot: &Snapshot) -> Option<(String, String)> {
-    let document = snapshot.documents(LEADER.0).into_iter().find(|one| one.name == LEADER.1)?;
-    let text = |field: &str| document.json[field].as_str().map(str::to_owned);
-    Some((text("id")?, text("since")?))
 }
 
 impl Registration {
@@ -88,4 +70,21 @@ pub async fn leave(catalog: &Catalog, id: &str) -> Result<(), Error> {
         return Ok(());
     }
     catalog.delete_document(KIND, id).await
+}
+
+/// Notes that a process leads, and since when.
+///
+/// # Errors
+/// If the catalog does not take the document.
+pub async fn note_leader(catalog: &Catalog, id: &str, since: &str) -> Result<(), Error> {
+    let document = serde_json::json!({ "id": id, "since": since });
+    catalog.put_document(LEADER.0, LEADER.1, document).await
+}
+
+/// The identity of the process that leads, and since when.
+#[must_use]
+pub fn leader(snapshot: &Snapshot) -> Option<(String, String)> {
+    let document = snapshot.document(LEADER.0, LEADER.1)?;
+    let text = |field: &str| document[field].as_str().map(str::to_owned);
+    Some((text("id")?, text("since")?))
 }

@@ -163,10 +163,10 @@ metrics! {
     CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Time of a durable commit.";
     CATALOG_LEADS Gauge "karst_catalog_leads" "1 while this process has the catalog open.";
     CATALOG_TAKEOVERS Counter "karst_catalog_takeovers_total"
-        "Times that this process, a standby, has become the leader.";
-    CATALOG_FOLLOWS Gauge "karst_catalog_follows" "1 while this process is given the feed of a leader.";
+        "Takeovers by this process, a standby that became the leader.";
+    CATALOG_FOLLOWS Gauge "karst_catalog_follows" "1 while this process receives the feed of a leader.";
     CATALOG_STATES Counter "karst_catalog_states_total"
-        "States of the catalog that came from the leader: whole ones, and single writes, by what.";
+        "Updates of the catalog received from the leader: whole states and single writes, by what.";
     CATALOG_SUMMARIES Counter "karst_catalog_summaries_total"
         "Summaries of buckets that searches asked of the catalog, by where they came from (memory, store).";
     CATALOG_SUMMARY_BYTES Gauge "karst_catalog_summary_bytes"

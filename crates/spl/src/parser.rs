@@ -424,9 +424,8 @@ impl<'t> Parser<'t> {
         Ok(Spanned::new(word.to_owned(), self.span_from(start)))
     }
 
-    /// A text as [`Self::text_argument`] reads it, whose parts in quotes may touch others: `"a"b"c"` is
-    /// `abc`. In a word that begins without a quote, quotes are characters, and blanks between them do not
-    /// end it.
+    /// A text as [`Self::text_argument`] reads it, whose parts in quotes may touch others: `"a"b"c"` is `abc`.
+    /// In a word that begins without a quote, quotes are characters, and blanks between them do not end it.
     pub(crate) fn joined_argument(&mut self, what: &str) -> Parsed<Spanned<String>> {
         self.skip_space();
         let start = self.pos;

@@ -129,8 +129,8 @@ pub(crate) struct ServerOptions {
     /// Required in a cluster; other machines need the credentials of --cluster-dir.
     #[arg(long, env = "KARST_CLUSTER_ADDRESS")]
     pub(crate) cluster_address: Option<SocketAddr>,
-    /// Cluster addresses (HOST:PORT) of the processes with the role control-plane. Needed without that role;
-    /// with it, the others: one of them leads, the others stand by.
+    /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
+    /// without the role control-plane; with it, it makes this process one of them.
     #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',')]
     pub(crate) manager_uri: Vec<String>,
     /// Directory with the credentials of the cluster, written by karst cluster init. Without it, all
@@ -143,8 +143,9 @@ pub(crate) struct ServerOptions {
     /// and endpoint from the AWS_* variables). Default: DATA_DIR/objects.
     #[arg(long, env = "KARST_OBJECT_STORE")]
     pub(crate) object_store: Option<String>,
-    /// Take the catalog over from a running server, which is then fenced and stops. Without this
-    /// flag, the start fails if another live server uses the catalog.
+    /// Take the catalog over from a running server, which is then fenced and stops, or stands by in a
+    /// cluster. Without this flag, the start fails if another live server uses the catalog, and a control
+    /// plane of a cluster stands by.
     #[arg(long, env = "KARST_TAKE_OVER")]
     pub(crate) take_over: bool,
     /// Seconds a fenced server keeps running, to report that its catalog was taken over.

@@ -71,6 +71,7 @@ pub(crate) const DECLARED: &[&[conf::Setting]] = &[
     surroundings::Places::SETTINGS,
 ];
 
+pub(crate) use leadership::CATALOG;
 pub(crate) use lock::Owner;
 pub(crate) use ownership::{claim as claim_catalog, now_text};
 pub(crate) use store_conf::store as store_options;
@@ -214,8 +215,8 @@ async fn wait_for_end(
     // First: what is refused would be logged by every input that goes on.
     intake.stop();
     karst.fence(&reason);
-    if leadership.stands_by_again() {
-        tracing::warn!("another process leads now; this one begins again as its standby: {reason}");
+    if leadership.stands_by() {
+        tracing::warn!("another process leads now; this one restarts as its standby: {reason}");
         return Ok(Ended::ToBeginAgain);
     }
     let said = Duration::from_secs(options.fenced_seconds);

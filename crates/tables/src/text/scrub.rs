@@ -107,8 +107,8 @@ const PUBLIC: &[&str] = &[
 ];
 
 /// The text with words replaced by others of the same length, upper and lower case and digits in the
-/// same places. Words before `=` or `":` are names of fields and stay. What replaces a word depends on the
-/// word and the salt.
+/// same places. Words before `=` or `":` are names of fields and stay. What replaces a word depends on the word
+/// and the salt.
 pub fn scrub(text: &str, salt: &str, out: &mut String) {
     let mut rest = text;
     while let Some(start) = rest.find(char::is_alphanumeric) {

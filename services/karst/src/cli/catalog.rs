@@ -1,5 +1,6 @@
 //! `karst catalog`: checks the catalog against the buckets, or rebuilds it.
 
+use crate::server::CATALOG;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -15,8 +16,6 @@ use crate::config::{
     CatalogCheckOptions, CatalogOptions, CatalogWhat, StoreOptions, aws_variables,
 };
 
-/// The path of the catalog in the object store.
-const CATALOG: &str = "catalog";
 /// Maximum number of printed lines per list.
 const SHOWN: usize = 100;
 

@@ -205,7 +205,7 @@ async fn set_in_catalog(
     let lease = crate::server::claim_catalog(&store, data, &lock).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let settings = catalog::Settings::default();
-    let catalog = Catalog::open(store, "catalog", settings, Arc::clone(&clock)).await;
+    let catalog = Catalog::open(store, crate::server::CATALOG, settings, Arc::clone(&clock)).await;
     let catalog = catalog.context("cannot open the catalog")?;
     let done = change_in(&catalog, &layers, clock, options, password, must_change).await;
     catalog.close().await.context("cannot close the catalog")?;

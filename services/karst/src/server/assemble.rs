@@ -30,7 +30,7 @@ use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
-use super::leadership::Leadership;
+use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
@@ -354,7 +354,7 @@ pub(crate) async fn object_store(
 /// Asks the store once. Later, a store that fails is waited for; at the start, it is more likely
 /// that the URL or the credentials are wrong, and somebody is there to read it.
 async fn reach(store: &dyn ObjectStore) -> Result<()> {
-    let listed = store.list(Some(&object_store::path::Path::from("catalog"))).try_next().await;
+    let listed = store.list(Some(&object_store::path::Path::from(CATALOG))).try_next().await;
     listed.map(drop).map_err(|error| {
         let advice = store_advice(&error.to_string());
         anyhow::Error::from(error)

@@ -21,6 +21,20 @@ use tower::util::BoxCloneService;
 /// Value of `Retry-After`.
 const RETRY_AFTER_SECONDS: u64 = 2;
 
+/// A service of HTTP requests that never fails.
+pub(crate) trait HttpService:
+    Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+impl<S> HttpService for S where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static
+{
+}
+
 type Served = BoxCloneService<Request, Response, Infallible>;
 
 /// The progress of the start; clones share it.
@@ -62,11 +76,7 @@ impl Gateway {
     }
 
     /// Opens the service for requests.
-    pub(crate) fn open<S>(&self, service: S)
-    where
-        S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
-        S::Future: Send,
-    {
+    pub(crate) fn open(&self, service: impl HttpService) {
         let service = BoxCloneService::new(service);
         *self.service.lock() = Some(service);
     }
@@ -92,6 +102,13 @@ impl Service<Request> for Gateway {
             None => Either::Right(ready(Ok(starting(request.uri().path(), &self.progress.get())))),
         }
     }
+}
+
+/// The response to a request that another process has to answer.
+pub(crate) fn refusal(text: &str) -> Response {
+    let body = json!({"messages": [{"type": "FATAL", "text": text}]}).to_string();
+    let headers = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, Body::from(body)).into_response()
 }
 
 /// The response during the start.

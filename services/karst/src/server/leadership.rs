@@ -28,10 +28,10 @@ use super::whole;
 use crate::config::ServerOptions;
 
 /// Where the catalog is in the object store.
-const PLACE: &str = "catalog";
+pub(crate) const CATALOG: &str = "catalog";
 /// How long a start looks for a process that leads.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often a standby that is given no feed looks at the lease.
+/// How often a standby that receives no feed looks at the lease.
 const OFTEN: Duration = Duration::from_millis(200);
 
 /// See the module.
@@ -87,21 +87,12 @@ impl Leadership {
             return cluster.follow(&settings, clock, progress).await;
         }
         loop {
-            if self.has_others && !self.take_over {
-                progress.set("looking for a control plane that leads".to_owned());
-                let following = cluster.try_follow(&settings, clock);
-                match tokio::time::timeout(LOOK, following).await {
-                    Ok(Ok(catalog)) => {
-                        let (own, clock) = (Arc::clone(self), Arc::clone(clock));
-                        let (followed, stop) = (catalog.clone(), shutdown.clone());
-                        shutdown.spawn(async move { own.stand_by(followed, clock, stop).await });
-                        return Ok(catalog);
-                    }
-                    Ok(Err(catalog::Error::Unreachable { .. })) | Err(_) => {}
-                    Ok(Err(error)) => {
-                        return Err(error).context("cannot follow the catalog (--manager-uri)");
-                    }
-                }
+            progress.set("looking for a control plane that leads");
+            if let Some(catalog) = self.followed(cluster, &settings, clock).await? {
+                let (own, clock) = (Arc::clone(self), Arc::clone(clock));
+                let (followed, stop) = (catalog.clone(), shutdown.clone());
+                shutdown.spawn(async move { own.stand_by(followed, clock, stop).await });
+                return Ok(catalog);
             }
             let holder = self.holder.clone();
             let taken =
@@ -118,14 +109,31 @@ impl Leadership {
                 Err(error) => return Err(error.into()),
             }
         }
-        progress.set("opening the catalog".to_owned());
-        let opening = Catalog::open(Arc::clone(&self.store), PLACE, settings, Arc::clone(clock));
+        progress.set("opening the catalog");
+        let opening = Catalog::open(Arc::clone(&self.store), CATALOG, settings, Arc::clone(clock));
         let catalog = opening.await.context("cannot open the catalog").map_err(whole::way_out)?;
         metrics::gauge!(names::CATALOG_LEADS).set(1.0);
         Ok(catalog)
     }
 
-    /// Takes over once the leader is gone: this process is given no feed, and the lease is not renewed. One
+    /// The catalog of another process that leads, if there is one and this process is not to take over.
+    async fn followed(
+        &self,
+        cluster: &Cluster,
+        settings: &catalog::Settings,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Option<Catalog>> {
+        if !self.stands_by() {
+            return Ok(None);
+        }
+        match tokio::time::timeout(LOOK, cluster.try_follow(settings, clock)).await {
+            Ok(Ok(catalog)) => Ok(Some(catalog)),
+            Ok(Err(catalog::Error::Unreachable { .. })) | Err(_) => Ok(None),
+            Ok(Err(error)) => Err(error).context("cannot follow the catalog (--manager-uri)"),
+        }
+    }
+
+    /// Takes over once the leader is gone: this process receives no feed, and the lease is not renewed. One
     /// of both is not enough: the network between two processes can fail alone, and so can the store of a
     /// leader.
     async fn stand_by(&self, catalog: Catalog, clock: Arc<dyn Clock>, shutdown: Shutdown) {
@@ -146,7 +154,7 @@ impl Leadership {
                 && catalog.lacks_leader()
                 && match &seen {
                     Seen::Free => true,
-                    Seen::Still { since, renewal, .. } => *since >= *renewal * 2,
+                    Seen::Still { since, renewal } => *since >= *renewal * 2,
                 };
             if !is_due {
                 continue;
@@ -155,7 +163,7 @@ impl Leadership {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "the standby cannot take over; it tries again")
+                    tracing::warn!(%error, "this standby cannot take over; it will try again")
                 }
             }
         }
@@ -173,7 +181,7 @@ impl Leadership {
             return Ok(false);
         };
         let ownership = Arc::new(Ownership::keep(lease));
-        let led = catalog.lead(Arc::clone(&self.store), PLACE, Arc::clone(clock)).await;
+        let led = catalog.lead(Arc::clone(&self.store), CATALOG, Arc::clone(clock)).await;
         if let Err(error) = led {
             ownership.release().await;
             return Err(error);
@@ -182,13 +190,13 @@ impl Leadership {
         metrics::gauge!(names::CATALOG_LEADS).set(1.0);
         metrics::counter!(names::CATALOG_TAKEOVERS).increment(1);
         let (write, seconds) = (catalog.snapshot().number(), began.elapsed().as_secs_f64());
-        tracing::warn!(write, seconds, "the leader is gone: this process leads now");
+        tracing::warn!(write, seconds, "the leader is gone; this process leads now");
         Ok(true)
     }
 
-    /// Whether a process that leads no more begins again as a standby. One that was told to take over would
-    /// take over again.
-    pub(crate) fn stands_by_again(&self) -> bool {
+    /// Whether this process stands by while another one leads. One that was told to take over does not: after
+    /// a restart it would take over again.
+    pub(crate) fn stands_by(&self) -> bool {
         self.has_others && !self.take_over
     }
 

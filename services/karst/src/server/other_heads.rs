@@ -6,7 +6,6 @@
 //! port knows of a client.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -14,18 +13,19 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
 use axum::http::header::{CONNECTION, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
-use axum::http::{HeaderValue, StatusCode, Uri, header, uri};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, Uri, header, uri};
+use axum::response::Response;
 use catalog::Catalog;
 use parking_lot::Mutex;
 use peers::Registration;
-use serde_json::json;
 use tonic::transport::Channel;
-use tower::{Service, ServiceExt};
+use tower::ServiceExt;
 use transport::Transport;
 
+use super::gateway::{self, HttpService};
+
 /// What paths begin with on the cluster's port.
-const DOOR: &str = "/karst.rest.v1";
+const PREFIX: &str = "/karst.rest.v1";
 /// The address of the client.
 const CLIENT: HeaderName = HeaderName::from_static("karst-client");
 /// How its request came: `tls` and `web`, as far as that is so.
@@ -72,20 +72,14 @@ impl OtherHeads {
     async fn pass_on(&self, owner: &Registration, request: Request) -> Result<Response, String> {
         let channel = self.channel(&owner.address)?;
         let request = outgoing(request).ok_or("the path cannot be passed on")?;
-        let response = channel.oneshot(request).await.map_err(|error| chain(&error))?;
+        let response = channel.oneshot(request).await;
+        let response = response.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
         Ok(response.map(Body::new))
     }
 }
 
 /// REST that passes requests about jobs of others on.
-pub(crate) fn passing_on<S>(
-    heads: OtherHeads,
-    rest: S,
-) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
-where
-    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send,
-{
+pub(crate) fn passing_on(heads: OtherHeads, rest: impl HttpService) -> impl HttpService {
     tower::service_fn(move |request: Request| {
         let (heads, rest) = (heads.clone(), rest.clone());
         async move {
@@ -100,16 +94,12 @@ where
 }
 
 /// REST for the other search heads, on the cluster's port.
-pub(crate) fn door<S>(rest: S) -> Router
-where
-    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
-    S::Future: Send,
-{
+pub(crate) fn served_to_others(rest: impl HttpService + Sync) -> Router {
     let arriving = tower::service_fn(move |request: Request| {
         let rest = rest.clone();
         async move { rest.oneshot(incoming(request)).await }
     });
-    Router::new().route_service(&format!("{DOOR}/{{*path}}"), arriving)
+    Router::new().route_service(&format!("{PREFIX}/{{*path}}"), arriving)
 }
 
 /// The id of the job that a path is about.
@@ -135,7 +125,7 @@ fn sid_of(path: &str) -> Option<&str> {
 fn outgoing(request: Request) -> Option<axum::http::Request<tonic::body::Body>> {
     let (mut parts, body) = request.into_parts();
     let query = parts.uri.path_and_query().map_or("/", uri::PathAndQuery::as_str);
-    parts.uri = Uri::try_from(format!("{DOOR}{query}")).ok()?;
+    parts.uri = Uri::try_from(format!("{PREFIX}{query}")).ok()?;
     let value = |text: &str| HeaderValue::from_str(text).ok();
     let client = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     let client = client.and_then(|info| value(&info.0.to_string()));
@@ -171,7 +161,7 @@ fn incoming(mut request: Request) -> Request {
     let has = |name| arrival.split(',').any(|part| part == name);
     let arrival = api::Arrival { tls: has("tls"), web: has("web") };
     let query = request.uri().path_and_query().map_or("/", uri::PathAndQuery::as_str);
-    if let Ok(path) = Uri::try_from(query.strip_prefix(DOOR).unwrap_or(query)) {
+    if let Ok(path) = Uri::try_from(query.strip_prefix(PREFIX).unwrap_or(query)) {
         *request.uri_mut() = path;
     }
     let extensions = request.extensions_mut();
@@ -204,22 +194,10 @@ fn without_hops(headers: &mut HeaderMap) {
 
 fn unavailable(owner: &Registration, reason: &str) -> Response {
     let Registration { name, address, .. } = owner;
-    let text = format!(
-        "the search head {name} ({address}), which has the job, does not answer: {reason}; start the search again"
-    );
-    let body = json!({"messages": [{"type": "FATAL", "text": text}]}).to_string();
-    let headers = [(header::CONTENT_TYPE, "application/json")];
-    (StatusCode::SERVICE_UNAVAILABLE, headers, Body::from(body)).into_response()
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = error.to_string();
-        cause = error.source();
-    }
-    text
+    gateway::refusal(&format!(
+        "the search head {name} ({address}), which has the job, does not answer: {reason}; start the search \
+         again"
+    ))
 }
 
 #[cfg(test)]

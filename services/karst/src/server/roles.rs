@@ -1,15 +1,11 @@
 //! The roles of this process, and what it refuses because it does not have one.
 
-use std::convert::Infallible;
-
 use anyhow::{Result, bail};
-use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use serde_json::json;
-use tower::{Service, ServiceExt};
+use axum::response::Response;
+use tower::ServiceExt;
 
+use super::gateway::{self, HttpService};
 use super::ports;
 use crate::config::{Role, ServerOptions};
 
@@ -79,14 +75,7 @@ impl Roles {
 }
 
 /// REST without what is for processes of other roles.
-pub(crate) fn limited<S>(
-    roles: Roles,
-    rest: S,
-) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
-where
-    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send,
-{
+pub(crate) fn limited(roles: Roles, rest: impl HttpService) -> impl HttpService {
     tower::service_fn(move |request: Request| {
         let rest = rest.clone();
         async move {
@@ -130,11 +119,9 @@ fn jobs<'p>(mut parts: impl Iterator<Item = &'p str>) -> bool {
 }
 
 fn refusal(role: &str, what: &str) -> Response {
-    let text =
-        format!("this process does not have the role {role}: send {what} to a process that has it");
-    let body = json!({"messages": [{"type": "FATAL", "text": text}]}).to_string();
-    let headers = [(header::CONTENT_TYPE, "application/json")];
-    (StatusCode::SERVICE_UNAVAILABLE, headers, Body::from(body)).into_response()
+    gateway::refusal(&format!(
+        "this process does not have the role {role}: send {what} to a process that has it"
+    ))
 }
 
 #[cfg(test)]
