@@ -19,6 +19,7 @@ use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -62,8 +63,21 @@ impl fmt::Display for Gather {
 }
 
 impl Gather {
+    /// The rows of all workers, a partition each, in one partition. Those of a sort that keeps its first N
+    /// are sorted again, so that they may come in any order.
+    #[must_use]
+    pub fn together(&self, workers: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        match self {
+            Self::Sorted(order, fetch @ Some(_)) => {
+                let all = Arc::new(CoalescePartitionsExec::new(workers));
+                Arc::new(SortExec::new(order.clone(), all).with_fetch(*fetch))
+            }
+            _ => self.above(workers),
+        }
+    }
+
     /// All partitions of a plan in one.
-    pub(crate) fn above(&self, plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    fn above(&self, plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         match self {
             Self::Any(fetch) => Arc::new(CoalescePartitionsExec::new(plan).with_fetch(*fetch)),
             Self::Sorted(order, fetch) => {
@@ -112,6 +126,9 @@ impl Cutter<'_> {
         if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
             return self.at_aggregate(node, aggregate);
         }
+        if let Some(aggregate) = below_texts(node) {
+            return self.at_texts(node, aggregate);
+        }
         if let Some(sort) = node.downcast_ref::<SortExec>() {
             if !self.streams(sort.input()) {
                 return Ok(None);
@@ -155,6 +172,18 @@ impl Cutter<'_> {
         }
     }
 
+    /// Groups by keys of this process get their texts where they are made: elsewhere they mean nothing.
+    fn at_texts(
+        &mut self,
+        node: &Arc<dyn ExecutionPlan>,
+        aggregate: &AggregateExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if aggregate.limit_options().is_some() || !self.streams(aggregate.input()) {
+            return Ok(None);
+        }
+        self.replaced(Arc::clone(node), Gather::Any(None)).map(Some)
+    }
+
     /// Whether this is a scan, or streams above one, and nothing below is cut after some rows.
     fn streams(&self, node: &Arc<dyn ExecutionPlan>) -> bool {
         if node.fetch().is_some() {
@@ -186,6 +215,14 @@ impl Cutter<'_> {
         self.number += 1;
         (self.replace)(Cut { number, map, gather })
     }
+}
+
+/// The first step of an aggregation right below a projection. Plans have that only where rows are grouped by
+/// keys, whose texts the projection gives.
+fn below_texts(node: &Arc<dyn ExecutionPlan>) -> Option<&AggregateExec> {
+    let projection = node.downcast_ref::<ProjectionExec>()?;
+    let aggregate = projection.input().downcast_ref::<AggregateExec>()?;
+    (*aggregate.mode() == AggregateMode::Partial).then_some(aggregate)
 }
 
 /// The input of an operator that does the same to every batch. The engine spreads batches over partitions

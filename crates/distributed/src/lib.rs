@@ -1,28 +1,70 @@
-//! The map part of a search on workers: where a plan is cut, and how the parts of the workers come together.
+//! The map part of a search on other processes: where a plan is cut, and the conversation about a part.
 //!
 //! ```text
-//! search head: whole plan -> cut -> reduce part
-//!                                     '- GatherExec <- datafusion-distributed <- MapExec, one task a worker
-//! worker:      MapExec -> MapPlanner: the same search over its events -> cut -> map part -> rows
+//! search head: whole plan -> cut -> reduce part <- rows of all parts <- Conversation
+//!                                                                          | gRPC, karst.search.v1
+//! worker:      PartService -> PartRunner: the same search, its buckets -> cut -> map part -> rows
 //! ```
 //!
-//! What travels is a recipe, not a plan: the worker plans the search again over its share of the events and
-//! takes of its own plan what is below the cut. The functions of SPL are closures, which have no form on the
-//! wire; the text of a search has one.
+//! What travels is a recipe, not a plan: the worker plans the search again over the buckets that it is given
+//! and takes of its own plan what is below the cut. The functions of SPL are closures, which have no form on
+//! the wire; the text of a search has one.
 //!
 //! Guarantees: [`cut()`] is one function for both sides, so that they agree on what is cut where. The rows of
-//! the cut plan are those of the whole one for any split of the events. A task that fails ends the search
-//! with an error; nothing is left out silently.
+//! the cut plan are those of the whole one for any split of the events. Whoever does not say for a while that
+//! it works on a part is taken for lost, also if its connection stands.
 //!
-//! It leaves to others: what a recipe says and how it is planned ([`MapPlanner`]), which buckets go to which
-//! task (whoever makes the recipes), and the connections ([`datafusion_distributed::ChannelResolver`]).
+//! It leaves to others: what a recipe says and how it is run ([`PartRunner`]), which buckets are read by
+//! whom, and what happens when a worker is lost.
 
+mod conversation;
 mod cut;
-mod gather;
-mod map_part;
-mod workers;
+mod ipc;
+mod service;
 
+use std::time::Duration;
+
+pub use conversation::{Conversation, Failure, Said};
 pub use cut::{Cut, Gather, cut};
-pub use datafusion_distributed::{ChannelResolver, Worker, WorkerChannel, grpc};
-pub use map_part::{MapPlanner, Planned, Recipe};
-pub use workers::{Workers, worker};
+pub use service::{PartRunner, PartService, RunningPart};
+pub use tonic::transport::Channel;
+
+/// The service and its method.
+pub(crate) const SERVICE: &str = "karst.search.v1.MapParts";
+pub(crate) const RUN: &str = "/karst.search.v1.MapParts/Run";
+/// Longest message: the longest event fits, and a recipe of a million buckets.
+pub(crate) const MAX_MESSAGE: usize = 256 << 20;
+/// How often a worker says that it works.
+pub(crate) const BEAT: Duration = Duration::from_millis(500);
+
+/// What a search wants of the parts that run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Valve {
+    /// They run.
+    #[default]
+    Open,
+    /// They wait.
+    Paused,
+    /// They end with what they have found.
+    Closed,
+}
+
+impl Valve {
+    pub(crate) const fn number(self) -> u32 {
+        match self {
+            Self::Open => 0,
+            Self::Paused => 1,
+            Self::Closed => 2,
+        }
+    }
+
+    /// A number that a later version knows leaves things as they are.
+    pub(crate) const fn of(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::Open,
+            1 => Self::Paused,
+            2 => Self::Closed,
+            _ => return None,
+        })
+    }
+}

@@ -11,6 +11,7 @@ mod forward;
 pub mod hot;
 #[cfg(test)]
 mod schema;
+pub mod search;
 mod sequences;
 
 pub use content::{Error, pack, unpack};

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::physical_plan::displayable;
 use karst_distributed::cut;
-use plan::{EventSource, Subsearches, plan_search};
+use plan::{EventSource, Session, SessionSettings, Subsearches, plan_search};
 use spectest::{MemorySource, SpecEvent, Topology, World, corpus};
 
-use crate::cluster::session;
 use crate::events::{EVENTS, Share, is_events};
 
 /// Set in the process that plays a worker.
@@ -39,6 +38,11 @@ impl Topology for Part {
         let own = source(own.map(|(_, event)| event.clone()).collect());
         Ok(Arc::new(Share { all, own }))
     }
+}
+
+fn session() -> Result<Session, plan::Error> {
+    let settings = SessionSettings { partitions: 4, batch_rows: 4, ..SessionSettings::default() };
+    Session::new(&settings, Vec::new())
 }
 
 /// What the map parts of a search are: how they come together, their columns and operators.

@@ -1,0 +1,104 @@
+//! Rows as messages: Arrow IPC streams.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::{ArrowError, Result};
+use arrow::ipc::CompressionType;
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use bytes::Bytes;
+
+/// Batches of one schema as bytes.
+pub(crate) fn encode(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Bytes> {
+    let options =
+        IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+    let mut writer = StreamWriter::try_new_with_options(Vec::new(), schema, options)?;
+    for batch in batches {
+        let columns = batch.columns().iter().map(compact).collect();
+        let options =
+            arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        writer.write(&RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)?;
+    }
+    Ok(writer.into_inner()?.into())
+}
+
+/// The batches of bytes that another process has sent, which have to have these columns.
+pub(crate) fn decode(schema: &SchemaRef, bytes: &[u8]) -> Result<Vec<RecordBatch>> {
+    let reader = StreamReader::try_new(Cursor::new(bytes), None)?;
+    let columns = |schema: &SchemaRef| {
+        let fields = schema.fields().iter();
+        fields.map(|field| (field.name().clone(), field.data_type().clone())).collect::<Vec<_>>()
+    };
+    if columns(&reader.schema()) != columns(schema) {
+        let message = format!("{} came instead of {schema}", reader.schema());
+        return Err(ArrowError::SchemaError(message));
+    }
+    // Names and types agree; whether a column may have nulls is what the plan here says.
+    let same = |batch: Result<RecordBatch>| {
+        let batch = batch?;
+        let rows = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &rows)
+    };
+    reader.map(same).collect()
+}
+
+/// The same values without the texts of others: views of a few rows have the buffers of all.
+fn compact(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Utf8View => {
+            let views = column.as_string_view();
+            let held: usize = views.data_buffers().iter().map(arrow::buffer::Buffer::len).sum();
+            match held > views.total_buffer_bytes_used() + (4 << 10) {
+                true => Arc::new(views.gc()),
+                false => Arc::clone(column),
+            }
+        }
+        DataType::List(field) => {
+            let list: &ListArray = column.as_list();
+            let values = compact(list.values());
+            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            Arc::new(ListArray::new(Arc::clone(field), offsets, values, nulls))
+        }
+        _ => Arc::clone(column),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::{Int64Array, StringViewArray};
+
+    use super::*;
+
+    fn batch(texts: impl IntoIterator<Item = String>) -> RecordBatch {
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values(texts));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..texts.len() as i64));
+        RecordBatch::try_from_iter([("text", texts), ("number", numbers)]).unwrap()
+    }
+
+    fn long(number: usize) -> String {
+        format!("event number {number} {}", "x".repeat(1_000))
+    }
+
+    #[test]
+    fn rows_arrive_as_they_were() {
+        let rows = batch((0..1_000).map(long));
+        let slice = rows.slice(990, 3);
+        let sent = [rows.clone(), slice.clone()];
+        assert_eq!(decode(&rows.schema(), &encode(&rows.schema(), &sent).unwrap()).unwrap(), sent);
+        assert!(encode(&rows.schema(), &[slice]).unwrap().len() < 10_000);
+        assert!(decode(&rows.schema(), &encode(&rows.schema(), &[]).unwrap()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn other_columns_are_refused() {
+        let rows = batch((0..3).map(long));
+        let other = rows.project(&[0]).unwrap();
+        let error = decode(&rows.schema(), &encode(&other.schema(), &[other]).unwrap());
+        assert!(error.unwrap_err().to_string().contains("came instead of"));
+        assert!(decode(&rows.schema(), b"no arrow").is_err());
+    }
+}

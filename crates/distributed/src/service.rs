@@ -1,0 +1,219 @@
+//! The worker's side: the gRPC service `karst.search.v1.MapParts`.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use bytes::Bytes;
+use datafusion::error::Result as PlanResult;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use protocol::search::{RunAnswer, RunRequest};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+use tonic::body::Body;
+use tonic::codegen::{Body as HttpBody, Service, StdError, http};
+use tonic::server::{Grpc, NamedService};
+use tonic::{Request, Response, Status, Streaming};
+use tonic_prost::ProstCodec;
+use tower::service_fn;
+
+use crate::{BEAT, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
+
+/// Answers that wait for a slow caller.
+const WAITING: usize = 4;
+
+/// Runs the parts of recipes.
+#[async_trait]
+pub trait PartRunner: std::fmt::Debug + Send + Sync + 'static {
+    /// Plans the part of a recipe, and starts it.
+    ///
+    /// # Errors
+    /// Why it cannot be run here.
+    async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String>;
+}
+
+/// A part that runs. It ends when this is dropped.
+#[async_trait]
+pub trait RunningPart: Send + Sync {
+    /// The columns of its rows.
+    fn schema(&self) -> SchemaRef;
+
+    /// The next rows; `None` after the last. May be dropped while it waits, and called again.
+    async fn next(&mut self) -> Option<PlanResult<RecordBatch>>;
+
+    /// The search is paused, goes on, or ends with what has been found.
+    fn set(&self, valve: Valve);
+
+    /// What has been found so far; `None` where that is not known.
+    fn preview(&self) -> Option<Vec<RecordBatch>>;
+
+    /// What has been done so far.
+    fn progress(&self) -> Vec<u8>;
+}
+
+/// Parts of searches for search heads. A service of tonic and axum; clones share it.
+#[derive(Debug, Clone)]
+pub struct PartService {
+    runner: Arc<dyn PartRunner>,
+}
+
+impl PartService {
+    /// Parts that are run like this.
+    #[must_use]
+    pub fn new(runner: Arc<dyn PartRunner>) -> Self {
+        Self { runner }
+    }
+
+    fn run(
+        &self,
+        requests: Streaming<RunRequest>,
+    ) -> BoxStream<'static, Result<RunAnswer, Status>> {
+        let (answers, mut waiting) = mpsc::channel(WAITING);
+        let part = Part { runner: Arc::clone(&self.runner), requests, answers };
+        // Aborted when the caller leaves, which drops the stream.
+        let mut task = JoinSet::new();
+        task.spawn(part.run());
+        stream::poll_fn(move |context| {
+            let _ends_with_the_stream = &task;
+            waiting.poll_recv(context).map(|answer| answer.map(Ok))
+        })
+        .boxed()
+    }
+}
+
+/// One call.
+struct Part {
+    runner: Arc<dyn PartRunner>,
+    requests: Streaming<RunRequest>,
+    answers: mpsc::Sender<RunAnswer>,
+}
+
+/// The caller has left.
+struct Left;
+
+impl Part {
+    async fn run(mut self) {
+        let last = match self.answered().await {
+            Ok(last) => last,
+            Err(Left) => return,
+        };
+        let _ = self.answers.send(last).await;
+    }
+
+    /// Everything but the last answer, and that.
+    async fn answered(&mut self) -> Result<RunAnswer, Left> {
+        let recipe = match self.requests.message().await {
+            Ok(Some(request)) if !request.recipe.is_empty() => request.recipe,
+            Ok(Some(_)) => return Ok(refused("the first message has no recipe".to_owned())),
+            Ok(None) | Err(_) => return Err(Left),
+        };
+        let mut beat = interval(BEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let runner = Arc::clone(&self.runner);
+        let mut starting = std::pin::pin!(runner.start(recipe));
+        let started = loop {
+            tokio::select! {
+                started = &mut starting => break started,
+                _ = beat.tick() => self.say(RunAnswer { alive: true, ..RunAnswer::default() }).await?,
+            }
+        };
+        let mut part = match started {
+            Ok(part) => part,
+            Err(why) => return Ok(refused(why)),
+        };
+        let schema = part.schema();
+        loop {
+            tokio::select! {
+                rows = part.next() => match rows {
+                    Some(Ok(batch)) => match ipc::encode(&schema, &[batch]) {
+                        Ok(rows) => self.say(RunAnswer { rows, ..RunAnswer::default() }).await?,
+                        Err(error) => return Ok(failed(error.to_string())),
+                    },
+                    Some(Err(error)) => return Ok(failed(error.to_string())),
+                    None => {
+                        self.tell(part.progress()).await?;
+                        return Ok(RunAnswer { done: true, ..RunAnswer::default() });
+                    }
+                },
+                _ = beat.tick() => {
+                    let alive = RunAnswer { alive: true, ..RunAnswer::default() };
+                    self.say(alive).await?;
+                    self.tell(part.progress()).await?;
+                }
+                request = self.requests.message() => {
+                    let Ok(Some(request)) = request else { return Err(Left) };
+                    if let Some(valve) = Valve::of(request.valve) {
+                        part.set(valve);
+                    }
+                    if request.preview && let Some(found) = part.preview() {
+                        match ipc::encode(&schema, &found) {
+                            Ok(preview) if preview.len() < MAX_MESSAGE => {
+                                self.say(RunAnswer { preview, ..RunAnswer::default() }).await?;
+                            }
+                            // A preview that cannot be sent is none.
+                            Ok(_) | Err(_) => {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn tell(&self, progress: Vec<u8>) -> Result<(), Left> {
+        self.say(RunAnswer { progress: progress.into(), ..RunAnswer::default() }).await
+    }
+
+    async fn say(&self, answer: RunAnswer) -> Result<(), Left> {
+        self.answers.send(answer).await.map_err(|_| Left)
+    }
+}
+
+fn refused(why: String) -> RunAnswer {
+    RunAnswer { refused: why, ..RunAnswer::default() }
+}
+
+fn failed(why: String) -> RunAnswer {
+    RunAnswer { failed: why, ..RunAnswer::default() }
+}
+
+impl<B> Service<http::Request<B>> for PartService
+where
+    B: HttpBody + Send + 'static,
+    B::Error: Into<StdError> + Send + 'static,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let own = self.clone();
+        Box::pin(async move {
+            if request.uri().path() != RUN {
+                return Ok(
+                    Status::unimplemented("parts of searches have no such method").into_http()
+                );
+            }
+            let run = service_fn(move |request: Request<Streaming<RunRequest>>| {
+                let answers = own.run(request.into_inner());
+                async { Ok::<_, Status>(Response::new(answers)) }
+            });
+            let mut grpc = Grpc::new(ProstCodec::<RunAnswer, RunRequest>::default())
+                .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE));
+            Ok(grpc.streaming(run, request).await)
+        })
+    }
+}
+
+impl NamedService for PartService {
+    const NAME: &'static str = SERVICE;
+}
