@@ -10,6 +10,10 @@ import karst
 from karst import BINARY, Server, free_port, wait_for
 
 
+# Indexers read the buckets of every search, however small it is.
+ALWAYS_SHARED = {"distsearch": "[distributedSearch]\nmin_events = 0\n"}
+
+
 class Process(Server):
     """A process with some roles only."""
 
@@ -69,9 +73,12 @@ class Process(Server):
 class Cluster:
     """Processes that belong together."""
 
-    def __init__(self, directory, indexers=3, heads=2, store=None, standbys=0):
+    def __init__(
+        self, directory, indexers=3, heads=2, store=None, standbys=0, conf=ALWAYS_SHARED
+    ):
         self.directory = directory
         self.credentials = directory / "credentials"
+        self.conf = conf
         made = subprocess.run(
             [BINARY, "cluster", "init", self.credentials], capture_output=True, text=True, check=True
         )
@@ -90,6 +97,11 @@ class Cluster:
         environment = {"KARST_CLUSTER_DIR": str(self.credentials), **self.variables}
         if managers:
             environment["KARST_MANAGER_URI"] = ",".join(managers)
+        local = self.directory / name / "etc" / "system" / "local"
+        local.mkdir(parents=True)
+        for file, text in self.conf.items():
+            (local / f"{file}.conf").write_text(text)
+        environment["KARST_CONF_DIR"] = str(self.directory / name / "etc")
         return Process(self.directory / name, roles, self.store, environment)
 
     @property
@@ -172,4 +184,4 @@ class LoadBalancer:
         self.listener.close()
 
 
-__all__ = ["Cluster", "LoadBalancer", "Process", "karst"]
+__all__ = ["ALWAYS_SHARED", "Cluster", "LoadBalancer", "Process", "karst"]

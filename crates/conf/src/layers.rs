@@ -7,6 +7,7 @@
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::file::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::metadata::{Access, Metadata};
 
 /// Where a file stands; the order of the variants is the precedence, highest first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
     /// Objects of a user in an app; only that user's searches there see them.
     User(String, String),
@@ -392,6 +393,25 @@ impl Layers {
     pub fn stanzas(&self, conf: &str) -> impl Iterator<Item = (&Layer, &Stanza)> {
         let files = self.files.iter().filter(move |file| file.conf == conf);
         files.flat_map(|file| file.file.stanzas.iter().map(|stanza| (&file.layer, stanza)))
+    }
+
+    /// A fingerprint of everything that these layers say in files that pass a test, and of all other files:
+    /// two processes with the same one read the same configuration.
+    #[must_use]
+    pub fn fingerprint(&self, is_read: impl Fn(&str) -> bool) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for LayerFile { layer, conf, file } in self.files.iter().filter(|file| is_read(&file.conf))
+        {
+            (layer, conf).hash(&mut hasher);
+            for stanza in &file.stanzas {
+                stanza.name.hash(&mut hasher);
+                for entry in &stanza.entries {
+                    (&entry.key, &entry.value).hash(&mut hasher);
+                }
+            }
+        }
+        (&self.others.0, &self.models).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn insert(&mut self, layer: Layer, conf: &str, file: ConfFile) {

@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, TimeRange, columns,
 };
 
 /// What planning asks of every bucket, and what many buckets have in common; those share it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BucketShape {
     /// The source types of its events, in the order of the summary.
     pub sourcetypes: Vec<String>,
@@ -35,8 +37,8 @@ impl BucketShape {
     }
 }
 
-/// A bucket of the catalog without its summary.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A bucket of the catalog without its summary. Written elsewhere, it has no shape, which it shares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketHeader {
     /// Its identity.
     pub id: BucketId,
@@ -65,6 +67,7 @@ pub struct BucketHeader {
     pub fingerprint: u64,
     /// Source types, rules and multivalue fields; `None` if there are too many to be in memory: the summary
     /// has them.
+    #[serde(skip)]
     pub shape: Option<Arc<BucketShape>>,
     /// Where it is in its life.
     pub state: BucketState,

@@ -45,6 +45,8 @@ pub enum Subsearches<'s> {
     Run(&'s Session),
     /// They do not run; a word that is no event's stands for their result. For checks.
     Skip,
+    /// A search that has one is refused: whoever planned it before has put all results into its text.
+    Refuse,
 }
 
 /// What a pipeline makes of a frame: the next one, and, if a command must see rows, what that does with

@@ -52,6 +52,10 @@ async fn resolved(
         };
         let result = match subsearches {
             Subsearches::Skip => SKIPPED.to_owned(),
+            Subsearches::Refuse => {
+                let text = "the search has a subsearch whose result is not in its text";
+                return Err(Error::invalid_anywhere(text));
+            }
             Subsearches::Run(session) => {
                 let env = env.running(session).deeper()?;
                 result(waiting.pipeline(), &env).await?

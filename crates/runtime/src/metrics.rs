@@ -203,6 +203,10 @@ metrics! {
     SEARCHES_QUEUED Gauge "karst_searches_queued" "Search jobs that wait for their turn.";
     SEARCH_MEMORY_WAITS Counter "karst_search_memory_waits_total"
         "Times a search waited until others gave memory back (total_mem_usage_mb).";
+    SEARCH_PARTS Counter "karst_search_parts_total"
+        "Parts of searches that indexers were asked to run, by outcome (done, refused, failed, lost).";
+    PARTS_RUN Counter "karst_parts_run_total"
+        "Parts of searches that this process was asked to run, by outcome (started, refused).";
     SEARCH_SECONDS Histogram "karst_search_seconds"
         "Time of a search, an export or a SQL query from its turn to its end.";
     SEARCH_EVENTS Counter "karst_search_scanned_events_total"

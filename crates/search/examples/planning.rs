@@ -133,6 +133,7 @@ fn service(catalog: Catalog) -> SearchService {
         hot: Arc::new(bucket::LocalHot(Arc::new(NoHotRows))),
         objects: Arc::new(NoObjects),
         indexes: Arc::new(Main),
+        workers: None,
         clock: Arc::new(runtime::SystemClock),
         threads: SearchThreads::of(tokio::runtime::Handle::current()),
     };

@@ -11,10 +11,14 @@ use crate::Error;
 
 /// What a job wants of its scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Valve {
+pub(crate) enum Valve {
+    /// They read.
     Open,
+    /// They wait.
     Paused,
+    /// They end with what they have found.
     Closed,
+    /// They fail.
     Cancelled,
 }
 
@@ -101,6 +105,11 @@ impl ScanControl {
     #[must_use]
     pub(crate) fn is_closed(&self) -> bool {
         matches!(*self.valve.borrow(), Valve::Closed | Valve::Cancelled)
+    }
+
+    /// What the job wants, as it changes.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Valve> {
+        self.valve.subscribe()
     }
 
     /// Waits while paused; false means the scan is to end.

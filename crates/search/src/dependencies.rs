@@ -10,6 +10,7 @@ use object_store::ObjectStore;
 use runtime::Clock;
 
 use crate::threads::SearchThreads;
+use crate::workers::Workers;
 
 /// Where the objects of buckets are.
 pub trait Objects: Send + Sync + std::fmt::Debug {
@@ -38,6 +39,8 @@ pub struct Dependencies {
     pub surroundings: Arc<dyn plan::Host>,
     /// Index names.
     pub indexes: Arc<dyn IndexNames>,
+    /// Who reads buckets for searches of this process, if there are others.
+    pub workers: Option<Arc<dyn Workers>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Where searches run: apart from the threads that answer requests, so that a heavy search

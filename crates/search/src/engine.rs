@@ -13,6 +13,7 @@ use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
 use crate::queries::Queries;
 use crate::readers::Readers;
+use crate::workers::LostWorkers;
 use crate::{Dependencies, Settings};
 
 pub(crate) struct Engine {
@@ -23,6 +24,10 @@ pub(crate) struct Engine {
     pub(crate) lookup_files: LookupFiles,
     pub(crate) session: Session,
     pub(crate) memory: Memory,
+    /// That of parts of other processes' searches. Were it the same, two search heads could wait for each
+    /// other.
+    pub(crate) part_memory: Memory,
+    pub(crate) lost_workers: Arc<LostWorkers>,
     pub(crate) jobs: Jobs,
     pub(crate) queries: Arc<Queries>,
 }

@@ -26,14 +26,18 @@ mod inspect;
 mod jobs;
 mod lookup_files;
 mod memory;
+mod outside;
+mod parts;
 mod preview;
 mod quarantine;
 mod queries;
 mod readers;
 mod reads;
+mod recipes;
 mod render;
 mod report;
 mod run;
+mod runner;
 mod scan;
 mod service;
 mod settings;
@@ -44,13 +48,17 @@ mod sql_depth;
 mod stream;
 mod surroundings;
 mod threads;
+mod timeline;
 mod times;
+mod told;
+mod workers;
 
 pub use dependencies::{Dependencies, Objects};
 pub use error::Error;
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use inspect::{Inspection, OperatorReport, PhaseReport};
 pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ResultRows};
+pub use outside::SharedEvents;
 pub use plan::{
     AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,
     OutlinedCommand, Suggestion,
@@ -58,9 +66,11 @@ pub use plan::{
 pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
-pub use report::{ScanCounts, Timeline};
+pub use report::{PartCounts, ScanCounts};
 pub use service::SearchService;
-pub use settings::{DECLARED, Settings};
+pub use settings::{DECLARED, PartSettings, Settings};
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
 pub use stream::Export;
 pub use threads::SearchThreads;
+pub use timeline::Timeline;
+pub use workers::{Worker, Workers};

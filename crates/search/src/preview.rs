@@ -32,9 +32,12 @@ use datafusion::physical_plan::execution_plan::reset_plan_states;
 use plan::{Completed, OutputColumn, Session, Stage, Watch};
 
 pub(crate) use kept::Kept;
-pub(crate) use place::place;
+pub(crate) use place::{place, place_among};
 
 use crate::scan::BucketScanExec;
+
+/// The name of the operator that gathers the rows of other processes, among them what previews are made of.
+pub(crate) const GATHERED: &str = "GatherExec";
 
 /// How previews are made.
 #[derive(Debug, Clone, Copy)]

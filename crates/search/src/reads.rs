@@ -1,10 +1,10 @@
 //! What the reads of one search cost, by the tier that the bytes came from.
 
 use cache::CacheStats;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What reads cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reads {
     /// From memory.
     pub dram: TierReads,
@@ -17,7 +17,7 @@ pub struct Reads {
 }
 
 /// What one tier gave.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierReads {
     /// Blocks of the cache.
     pub blocks: u64,
@@ -28,6 +28,21 @@ pub struct TierReads {
 }
 
 impl Reads {
+    /// What both cost.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let tier = |one: TierReads, two: TierReads| TierReads {
+            blocks: one.blocks + two.blocks,
+            bytes: one.bytes + two.bytes,
+            seconds: one.seconds + two.seconds,
+        };
+        Self {
+            dram: tier(self.dram, other.dram),
+            nvme: tier(self.nvme, other.nvme),
+            store: tier(self.store, other.store),
+            store_requests: self.store_requests + other.store_requests,
+        }
+    }
+
     #[allow(clippy::cast_precision_loss)]
     pub(crate) fn of(stats: &CacheStats) -> Self {
         let tier = |blocks, bytes, micros: u64| {

@@ -13,12 +13,10 @@ use runtime::metrics as names;
 use serde::Serialize;
 
 use crate::quarantine::Quarantined;
+use crate::reads::Reads;
+use crate::timeline::Timeline;
 use crate::times::PhaseTimes;
-
-/// Spans a timeline may have, in seconds; it starts at the first and widens as it grows.
-const SPANS: [i64; 8] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 2_592_000];
-/// Bins after which a timeline goes to the next span.
-const MAX_BINS: usize = 1_200;
+use crate::told::Told;
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +80,29 @@ pub(crate) struct ScanReport {
     warnings: Mutex<Vec<String>>,
     left_out: Mutex<BTreeMap<BucketId, Quarantined>>,
     missing: Mutex<BTreeSet<MissingIndexer>>,
+    /// What parts of the search did in other processes, by their numbers.
+    parts: Mutex<BTreeMap<usize, Part>>,
+}
+
+/// A part of a search in another process.
+#[derive(Debug)]
+struct Part {
+    counts: PartCounts,
+    told: Told,
+    has_ended: bool,
+}
+
+/// A part of a search in another process, for the inspector.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PartCounts {
+    /// The server name of the process.
+    pub indexer: String,
+    /// Buckets that it reads.
+    pub buckets: usize,
+    /// Events read and tested.
+    pub events_scanned: u64,
+    /// Events that passed.
+    pub events_matched: u64,
 }
 
 /// The counters at one moment, for the inspector.
@@ -104,16 +125,22 @@ pub struct ScanCounts {
     pub events_matched: u64,
     /// The index expressions the scans pruned by (Splunk's "base lispy").
     pub pruned_by: Vec<String>,
-}
-
-/// Matching events per span of time.
-#[derive(Debug, Clone, Default)]
-pub struct Timeline {
-    level: usize,
-    bins: BTreeMap<i64, u64>,
+    /// What other processes did; their counts are in those above, too.
+    pub parts: Vec<PartCounts>,
 }
 
 impl ScanCounts {
+    fn add(&mut self, told: &Told) {
+        self.buckets_pruned_by_terms += told.buckets_pruned_by_terms;
+        self.buckets_searched += told.buckets_searched;
+        self.granules_considered += told.granules_considered;
+        self.granules_pruned_by_bounds += told.granules_pruned_by_bounds;
+        self.granules_read += told.granules_read;
+        self.granules_counted += told.granules_counted;
+        self.events_scanned += told.events_scanned;
+        self.events_matched += told.events_matched;
+    }
+
     /// Share of the reading done, 0 to 1. One large bucket is most of many searches, so events count;
     /// those that the index excludes are never scanned, so finished buckets count, too.
     #[must_use]
@@ -155,7 +182,11 @@ impl ScanReport {
     /// The timeline so far; `None` if nobody asked for one.
     #[must_use]
     pub(crate) fn timeline(&self) -> Option<Timeline> {
-        self.lock_timeline().map(|timeline| timeline.clone())
+        let mut timeline = self.lock_timeline().map(|timeline| timeline.clone())?;
+        for part in self.parts.lock().values() {
+            part.told.timeline.iter().for_each(|theirs| timeline.merge(theirs));
+        }
+        Some(timeline)
     }
 
     fn lock_timeline(&self) -> Option<MutexGuard<'_, Timeline>> {
@@ -166,13 +197,14 @@ impl ScanReport {
     /// Counts a search that ended.
     pub(crate) fn record(&self, outcome: Outcome) {
         counter!(names::SEARCHES, "outcome" => outcome.word()).increment(1);
-        counter!(names::SEARCH_EVENTS).increment(self.events_scanned.load(Relaxed));
+        let counts = self.counts();
+        counter!(names::SEARCH_EVENTS).increment(counts.events_scanned);
         // A bucket without a candidate was opened for its term index, and counts as searched, too.
-        let by_terms = self.buckets_pruned_by_terms.load(Relaxed);
+        let by_terms = counts.buckets_pruned_by_terms;
         let before = [&self.buckets_pruned_by_time, &self.buckets_pruned_by_summary];
         let before: u64 = before.iter().map(|count| count.load(Relaxed)).sum();
         let fates = [
-            ("searched", self.buckets_searched.load(Relaxed).saturating_sub(by_terms)),
+            ("searched", counts.buckets_searched.saturating_sub(by_terms)),
             ("counted", self.buckets_counted.load(Relaxed)),
             ("pruned", before + by_terms),
         ];
@@ -192,7 +224,13 @@ impl ScanReport {
     /// What the user should know.
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().clone()
+        let mut warnings = self.warnings.lock().clone();
+        for warning in self.parts.lock().values().flat_map(|part| &part.told.warnings) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        warnings
     }
 
     /// Notes a bucket that the answer misses.
@@ -208,13 +246,74 @@ impl ScanReport {
 
     /// Whether the answer misses events.
     pub(crate) fn is_incomplete(&self) -> bool {
-        !self.left_out.lock().is_empty() || !self.missing.lock().is_empty()
+        !self.left_out().is_empty() || !self.missing.lock().is_empty()
+    }
+
+    /// The buckets that the answer misses, wherever they were to be read.
+    fn left_out(&self) -> BTreeMap<BucketId, Quarantined> {
+        let mut left_out = self.left_out.lock().clone();
+        for bucket in self.parts.lock().values().flat_map(|part| &part.told.left_out) {
+            left_out.entry(bucket.id).or_insert_with(|| bucket.clone());
+        }
+        left_out
+    }
+
+    /// Notes what a part of the search has done so far, in place of what is known of it.
+    pub(crate) fn note_part(&self, number: usize, indexer: &str, buckets: usize, told: Told) {
+        let counts = PartCounts {
+            indexer: indexer.to_owned(),
+            buckets,
+            events_scanned: told.events_scanned,
+            events_matched: told.events_matched,
+        };
+        self.parts.lock().insert(number, Part { counts, told, has_ended: false });
+    }
+
+    /// Notes that a part is at its end. Its times count from here on.
+    pub(crate) fn end_part(&self, number: usize) {
+        if let Some(part) = self.parts.lock().get_mut(&number)
+            && !std::mem::replace(&mut part.has_ended, true)
+        {
+            self.times.add_all(&part.told.times);
+        }
+    }
+
+    /// Forgets what a part has done: it is begun again elsewhere.
+    pub(crate) fn forget_part(&self, number: usize) {
+        self.parts.lock().remove(&number);
+    }
+
+    /// What reads of all processes have cost.
+    pub(crate) fn all_reads(&self) -> Reads {
+        let own = Reads::of(&self.reads.stats());
+        self.parts.lock().values().fold(own, |sum, part| sum.plus(&part.told.reads))
+    }
+
+    /// What this process has done of a search, for the one that has asked for it.
+    pub(crate) fn told(&self) -> Told {
+        let own = self.counts();
+        Told {
+            buckets_pruned_by_terms: own.buckets_pruned_by_terms,
+            buckets_searched: own.buckets_searched,
+            granules_considered: own.granules_considered,
+            granules_pruned_by_bounds: own.granules_pruned_by_bounds,
+            granules_read: own.granules_read,
+            granules_counted: own.granules_counted,
+            events_scanned: own.events_scanned,
+            events_matched: own.events_matched,
+            timeline: self.timeline(),
+            warnings: self.warnings(),
+            left_out: self.left_out().into_values().collect(),
+            reads: self.all_reads(),
+            times: self.times.all(),
+            messages: Vec::new(),
+        }
     }
 
     /// What the answer misses, a message each.
     #[must_use]
     pub(crate) fn incomplete(&self) -> Vec<String> {
-        let left_out = self.left_out.lock();
+        let left_out = self.left_out();
         let missing = self.missing.lock();
         let indexers = missing.iter().map(|MissingIndexer { name, reason }| {
             format!(
@@ -236,7 +335,7 @@ impl ScanReport {
     /// The counters now.
     #[must_use]
     pub(crate) fn counts(&self) -> ScanCounts {
-        ScanCounts {
+        let mut counts = ScanCounts {
             buckets_considered: self.buckets_considered.load(Relaxed),
             buckets_pruned_by_time: self.buckets_pruned_by_time.load(Relaxed),
             buckets_pruned_by_summary: self.buckets_pruned_by_summary.load(Relaxed),
@@ -252,85 +351,13 @@ impl ScanReport {
             events_scanned: self.events_scanned.load(Relaxed),
             events_matched: self.events_matched.load(Relaxed),
             pruned_by: self.pruned_by.lock().clone(),
+            parts: Vec::new(),
+        };
+        for part in self.parts.lock().values() {
+            counts.add(&part.told);
+            counts.parts.push(part.counts.clone());
         }
-    }
-}
-
-impl Timeline {
-    /// Seconds per bin.
-    #[must_use]
-    pub fn span_seconds(&self) -> i64 {
-        SPANS[self.level]
-    }
-
-    /// Start of each non-empty bin in epoch seconds, with its events, in time order.
-    pub fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
-        self.bins.iter().map(|(start, count)| (*start, *count))
-    }
-
-    /// Whether two times are in one bin.
-    #[must_use]
-    pub(crate) fn is_one_bin(&self, first: EventTime, last: EventTime) -> bool {
-        self.start_of(first.0) == self.start_of(last.0)
-    }
-
-    fn start_of(&self, micros: i64) -> i64 {
-        let seconds = micros.div_euclid(1_000_000);
-        seconds - seconds.rem_euclid(self.span_seconds())
-    }
-
-    fn add_many(&mut self, time: EventTime, events: u64) {
-        *self.bins.entry(self.start_of(time.0)).or_default() += events;
-        self.widen_if_full();
-    }
-
-    fn widen_for(&mut self, first: EventTime, last: EventTime) {
-        let seconds = last.0.saturating_sub(first.0) / 1_000_000;
-        while self.level + 1 < SPANS.len() && seconds / self.span_seconds() >= MAX_BINS as i64 {
-            self.widen();
-        }
-    }
-
-    fn widen_if_full(&mut self) {
-        if self.bins.len() > MAX_BINS && self.level + 1 < SPANS.len() {
-            self.widen();
-        }
-    }
-
-    fn add(&mut self, times: impl Iterator<Item = i64>) {
-        // Neighbouring events mostly share a bin: one map access per run of equal bins.
-        let mut run: Option<(i64, u64)> = None;
-        for micros in times {
-            let start = self.start_of(micros);
-            match &mut run {
-                Some((bin, count)) if *bin == start => *count += 1,
-                _ => {
-                    if let Some((bin, count)) = run.take() {
-                        *self.bins.entry(bin).or_default() += count;
-                    }
-                    run = Some((start, 1));
-                }
-            }
-            if self.bins.len() > MAX_BINS && self.level + 1 < SPANS.len() {
-                if let Some((bin, count)) = run.take() {
-                    *self.bins.entry(bin).or_default() += count;
-                }
-                self.widen();
-            }
-        }
-        if let Some((bin, count)) = run {
-            *self.bins.entry(bin).or_default() += count;
-        }
-    }
-
-    fn widen(&mut self) {
-        self.level += 1;
-        let span = self.span_seconds();
-        let mut wider = BTreeMap::new();
-        for (start, count) in &self.bins {
-            *wider.entry(start - start.rem_euclid(span)).or_default() += count;
-        }
-        self.bins = wider;
+        counts
     }
 }
 

@@ -18,12 +18,19 @@ use tokio::task::JoinSet;
 use crate::Error;
 use crate::engine::Engine;
 use crate::jobs::Job;
+use crate::parts::{Distribution, Head};
 use crate::preview::{self, Preview};
+use crate::recipes::Recording;
 use crate::threads::Assigned;
 use crate::times::Phase;
 
 /// Runs a job.
-pub(crate) async fn run(engine: Arc<Engine>, job: Arc<Job>, threads: Assigned) {
+pub(crate) async fn run(
+    engine: Arc<Engine>,
+    job: Arc<Job>,
+    recording: Option<Arc<Recording>>,
+    threads: Assigned,
+) {
     let granted = engine.memory.grant_turn(&engine.session, job.control().planning()).await;
     let granted = match granted {
         Ok(granted) => granted,
@@ -56,6 +63,15 @@ pub(crate) async fn run(engine: Arc<Engine>, job: Arc<Job>, threads: Assigned) {
     job.holds(granted.session.memory_pool());
     let session = granted.session.clone();
     let (rows, previews) = (limit.rows, Mutex::default());
+    let head = recording.map(|recording| Head {
+        engine: Arc::clone(&engine),
+        recording,
+        control: Arc::clone(job.control()),
+        report: Arc::clone(job.report()),
+        log: planned.log().clone(),
+        text: planned.normalized.clone(),
+        events: limit.events,
+    });
     let watch = JobWatch {
         engine: Arc::clone(&engine),
         job: Arc::clone(&job),
@@ -63,6 +79,7 @@ pub(crate) async fn run(engine: Arc<Engine>, job: Arc<Job>, threads: Assigned) {
         threads: threads.handle().clone(),
         rows,
         previews,
+        head,
     };
     let done = plan::execute_watched(&planned, &granted.session, Some(&watch), &mut keep).await;
     // No preview comes after the result, and nobody asks for the plan.
@@ -102,7 +119,7 @@ fn result_limit(engine: &Engine, job: &Job) -> ResultLimit {
 }
 
 /// The plan with its last stage cut at the newest events, so that the sort keeps only those.
-fn limited(
+pub(crate) fn limited(
     mut planned: PlannedSearch,
     events: Option<usize>,
 ) -> Result<PlannedSearch, plan::Error> {
@@ -125,6 +142,8 @@ struct JobWatch {
     rows: usize,
     /// Makes previews; stops when it is dropped.
     previews: Mutex<JoinSet<()>>,
+    /// The search, if other processes may run parts of it.
+    head: Option<Head>,
 }
 
 impl fmt::Debug for JobWatch {
@@ -144,11 +163,22 @@ impl plan::Watch for JobWatch {
         let slice = settings.preview_interval / 2;
         let bytes = settings.preview_bytes.min(settings.search_memory_bytes);
         let limits = preview::Limits { slice, bytes };
-        let placed = match stage {
-            Some(_) if self.job.request().preview => {
-                preview::place(&plan, self.job.control(), limits)?
-            }
+        let wanted = (stage.is_some() && self.job.request().preview).then_some(limits);
+        let distributed = match (&self.head, stage) {
+            (Some(head), Some(_)) => head.distribute(&plan, wanted)?,
             _ => None,
+        };
+        let is_distributed = distributed.is_some();
+        let (plan, placed) = match distributed {
+            Some(Distribution { plan, kept }) => {
+                let placed = kept.map(|kept| (Arc::clone(&plan), kept));
+                (plan, placed)
+            }
+            None => (plan, None),
+        };
+        let placed = match wanted {
+            Some(limits) if !is_distributed => preview::place(&plan, self.job.control(), limits)?,
+            _ => placed,
         };
         let plan = match (placed, stage) {
             (Some((plan, kept)), Some(stage)) => {

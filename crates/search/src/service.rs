@@ -22,6 +22,7 @@ use crate::memory::{Granted, Memory};
 use crate::quarantine::Quarantine;
 use crate::queries::Running;
 use crate::readers::Readers;
+use crate::recipes::{Lookups, Recorded, Recording};
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
 use crate::scan::{CountBySummary, ScanContext, TypedColumns};
@@ -64,6 +65,8 @@ impl SearchService {
             lookup_files: LookupFiles::default(),
             session,
             memory: Memory::new(&settings),
+            part_memory: Memory::new(&settings),
+            lost_workers: Arc::default(),
             jobs: Jobs::default(),
             queries: Arc::default(),
             settings,
@@ -93,7 +96,8 @@ impl SearchService {
         let knowledge = self.knowledge_of(&request);
         let sid = request.sid.get_or_insert_with(|| self.new_sid()).clone();
         let threads = engine.deps.threads.assign();
-        let planned = self.plan(&request, &control, &report, subsearches, &threads).await?;
+        let ends = self.ends(&control, &report);
+        let planned = self.plan(&request, &ends, subsearches, &threads).await?;
         report.times.add(Phase::Plan, start.elapsed());
         control.want_previews(request.preview);
         if !stops_early(&planned) {
@@ -115,7 +119,7 @@ impl SearchService {
             field_summary_values: engine.settings.field_summary_values,
         }));
         let handle = threads.handle().clone();
-        let task = handle.spawn(run(Arc::clone(engine), Arc::clone(&job), threads));
+        let task = handle.spawn(run(Arc::clone(engine), Arc::clone(&job), ends.recording, threads));
         engine.jobs.insert(Arc::clone(&job), task.abort_handle());
         drop(admitted);
         Ok(job)
@@ -129,7 +133,8 @@ impl SearchService {
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
         let threads = self.assign_threads();
-        self.plan(request, &control, &Arc::default(), Subsearches::Skip, &threads).await
+        let ends = PlanningEnds { control, report: Arc::default(), recording: None };
+        self.plan(request, &ends, Subsearches::Skip, &threads).await
     }
 
     /// Damaged buckets that are left out.
@@ -236,10 +241,25 @@ impl SearchService {
                 quarantine: Arc::new(self.quarantine()),
                 allow_partial: engine.settings.allow_partial_results,
                 plan_summaries: engine.settings.plan_summaries,
+                share: None,
             },
             indexes: engine.deps.indexes.names(),
             discovered: Arc::clone(&engine.discovered),
         }
+    }
+
+    /// What a search acts on whose parts other processes may run.
+    pub(crate) fn ends(
+        &self,
+        control: &Arc<ScanControl>,
+        report: &Arc<ScanReport>,
+    ) -> PlanningEnds {
+        let recording = self.engine.deps.workers.as_ref().map(|_| Arc::default());
+        PlanningEnds { control: Arc::clone(control), report: Arc::clone(report), recording }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     /// What the searches of a request see of the configuration.
@@ -252,23 +272,21 @@ impl SearchService {
     pub(crate) async fn plan(
         &self,
         request: &JobRequest,
-        control: &Arc<ScanControl>,
-        report: &Arc<ScanReport>,
+        ends: &PlanningEnds,
         subsearches: Subsearches<'_>,
         threads: &Assigned,
     ) -> Result<PlannedSearch, Error> {
-        let (service, request) = (self.clone(), request.clone());
-        let waiting = control.planning().waited_for();
-        let (control, report) = (Arc::clone(control), Arc::clone(report));
+        let (service, request, ends) = (self.clone(), request.clone(), ends.clone());
+        let waiting = ends.control.planning().waited_for();
         let runs = matches!(subsearches, Subsearches::Run(_));
         let planning = async move {
             if !runs {
-                return service.plan_here(&request, &control, &report, Subsearches::Skip).await;
+                return service.plan_here(&request, &ends, Subsearches::Skip).await;
             }
             let memory = SearchMemory::at_once(service.settings().search_memory_bytes);
-            let session = service.session().for_search(memory, control.planning());
+            let session = service.session().for_search(memory, ends.control.planning());
             let session = session.map_err(|error| Error::Internal(error.to_string()))?;
-            service.plan_here(&request, &control, &report, Subsearches::Run(&session)).await
+            service.plan_here(&request, &ends, Subsearches::Run(&session)).await
         };
         let planned = within(threads, Box::pin(planning)).await;
         waiting.is_served();
@@ -278,8 +296,7 @@ impl SearchService {
     async fn plan_here(
         &self,
         request: &JobRequest,
-        control: &Arc<ScanControl>,
-        report: &Arc<ScanReport>,
+        ends: &PlanningEnds,
         subsearches: Subsearches<'_>,
     ) -> Result<PlannedSearch, Error> {
         let now = request.now.unwrap_or_else(|| self.now());
@@ -291,7 +308,9 @@ impl SearchService {
             read_only: request.read_only,
             sid: request.sid.clone().unwrap_or_default(),
             search: request.search.clone(),
+            lookups: ends.recording.clone().map(Lookups::Noted).unwrap_or_default(),
         };
+        let PlanningEnds { control, report, recording } = ends;
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
         source.indexes = request.rights.searchable(source.indexes);
         let restriction = restriction(&request.rights, now)?;
@@ -299,8 +318,12 @@ impl SearchService {
             true => self.engine.deps.indexes.default_names(),
             false => request.rights.searched(source.indexes.clone()),
         };
+        let source: Arc<dyn plan::EventSource> = match recording {
+            Some(recording) => Arc::new(Recorded { source, recording: Arc::clone(recording) }),
+            None => Arc::new(source),
+        };
         let context = PlanContext {
-            source: Arc::new(source),
+            source,
             host: Arc::new(surroundings),
             knowledge,
             now,
@@ -312,6 +335,9 @@ impl SearchService {
             sid: request.sid.clone().unwrap_or_default(),
             planning: control.planning().clone(),
         };
+        if let Some(recording) = recording {
+            recording.note_search(request, &context);
+        }
         let planned = plan::plan_search(&request.search, &context, subsearches).await;
         planned.map_err(|error| Error::of_search(&error, &request.search))
     }
@@ -359,6 +385,15 @@ impl SearchService {
             None => sid,
         }
     }
+}
+
+/// What a search that is planned acts on besides its rows.
+#[derive(Debug, Clone)]
+pub(crate) struct PlanningEnds {
+    pub(crate) control: Arc<ScanControl>,
+    pub(crate) report: Arc<ScanReport>,
+    /// What planning asks, if other processes may plan the search again.
+    pub(crate) recording: Option<Arc<Recording>>,
 }
 
 /// Runs a task on the threads of a search. It ends when this is dropped.

@@ -79,6 +79,26 @@ conf::settings! {
             pub plan: plan::Limits;
             /// What programs of apps may use.
             pub scripts: scripts::Settings;
+            /// When and how other processes run parts of searches.
+            pub parts: PartSettings;
+        }
+    }
+}
+
+conf::settings! {
+    /// When and how other processes run parts of searches.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct PartSettings {
+        "distsearch"["distributedSearch"] {
+            /// Events in object storage that a search has to look at before the indexers of the cluster read
+            /// their buckets; below it the search head reads them itself. 0: always.
+            "min_events" => pub min_events: u64 = "500000", Type::number(0);
+            /// Time without a sign of life after which an indexer that runs a part of a search is given up.
+            /// Another process runs the part from its beginning.
+            "heartbeat_timeout" => pub silence: Duration = "5", Type::seconds(1);
+            /// Memory for the rows of one part of a search until it has ended. Rows of a part that has more
+            /// are used as they come: if its indexer is lost then, the results are incomplete.
+            "buffer_mb" => pub buffer_bytes: usize = "64", Type::megabytes(1);
         }
     }
 }
@@ -86,7 +106,8 @@ conf::settings! {
 const PRICE: Type = Type::Decimal { least: 0.0, most: 1e6 };
 
 /// All declarations of this crate.
-pub const DECLARED: &[&[Setting]] = &[Settings::SETTINGS, scripts::Settings::SETTINGS, UNUSED];
+pub const DECLARED: &[&[Setting]] =
+    &[Settings::SETTINGS, PartSettings::SETTINGS, scripts::Settings::SETTINGS, UNUSED];
 
 /// Settings of Splunk's `limits.conf` that have no effect.
 const UNUSED: &[Setting] = &conf::without_effect(

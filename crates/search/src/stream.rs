@@ -9,6 +9,7 @@ use plan::{OutputColumn, PlanningTime, Subsearches, Waiting};
 use crate::control::ScanControl;
 use crate::handover;
 use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results};
+use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
 use crate::{Error, SearchService};
@@ -32,7 +33,17 @@ impl SearchService {
         let session = self.session().clone();
         let run = Subsearches::Run(&session);
         let threads = self.assign_threads();
-        let planned = self.plan(&request, &control, &report, run, &threads).await?;
+        let ends = self.ends(&control, &report);
+        let planned = self.plan(&request, &ends, run, &threads).await?;
+        let head = ends.recording.map(|recording| Head {
+            engine: Arc::clone(self.engine()),
+            recording,
+            control: Arc::clone(&control),
+            report: Arc::clone(&report),
+            log: planned.log().clone(),
+            text: planned.normalized.clone(),
+            events: None,
+        });
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
         let waiting = control.planning().waited_for();
         let (service, counted) = (self.clone(), Arc::clone(&report));
@@ -61,7 +72,10 @@ impl SearchService {
                     Some(batches) => send(columns.to_vec(), batches),
                     None => ControlFlow::Continue(()),
                 };
-                let done = plan::execute(&planned, &granted.session, &mut take).await;
+                let watch = head.map(Sharing);
+                let watch = watch.as_ref().map(|watch| watch as &dyn plan::Watch);
+                let session = &granted.session;
+                let done = plan::execute_watched(&planned, session, watch, &mut take).await;
                 let done = done.map_err(|error| Error::of_search(&error, &request.search))?;
                 let left = held.left();
                 if !left.is_empty() {

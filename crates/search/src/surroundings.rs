@@ -1,6 +1,7 @@
 //! What searches read and write besides events: lookups and collections of apps, results of other jobs,
 //! and through the server REST, events to collect and where addresses are.
 
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 use crate::engine::Engine;
 use crate::jobs::{DispatchState, Job};
 use crate::lookup_files::csv_text;
+use crate::recipes::Lookups;
 
 /// What the searches of a namespace find around them.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Around {
     /// The job and the text of the search, for programs that it runs.
     pub(crate) sid: String,
     pub(crate) search: String,
+    /// What is done about the lookups that it reads.
+    pub(crate) lookups: Lookups,
 }
 
 impl Around {
@@ -97,6 +101,7 @@ impl Host for Around {
                 };
                 let found = self.apps().read_lookup_where(name, &self.namespace, readable).await;
                 let found = found.map_err(failed)?;
+                self.lookups.read(source, found.as_ref().map(|found| &found.bytes));
                 found
                     .map(|found| self.engine.lookup_files.rows(&found.version, name, &found.bytes))
                     .transpose()
@@ -104,6 +109,7 @@ impl Host for Around {
             LookupSource::Collection(name) => {
                 let namespace = self.collection(name, false)?;
                 let documents = self.apps().documents(&namespace, name).await.map_err(failed)?;
+                self.lookups.read(source, Some(&Contents(&documents)));
                 let records = documents.values().map(document_record).collect();
                 Ok(Some(Arc::new(Rows::of_records(records))))
             }
@@ -262,6 +268,21 @@ impl Host for Around {
 
     fn server_name(&self) -> String {
         self.server().server_name()
+    }
+}
+
+/// The documents of a collection, as a whole.
+struct Contents<'a>(&'a apps::Collection);
+
+impl Hash for Contents<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for (key, document) in self.0 {
+            key.hash(state);
+            for (name, value) in document {
+                name.hash(state);
+                value.to_string().hash(state);
+            }
+        }
     }
 }
 

@@ -106,6 +106,23 @@ impl PhaseTimes {
         }
     }
 
+    /// Nanoseconds in each phase, and how often it was gone through.
+    pub(crate) fn all(&self) -> Vec<(u64, u64)> {
+        let pairs = self.nanos.iter().zip(&self.times);
+        pairs.map(|(nanos, times)| (nanos.load(Relaxed), times.load(Relaxed))).collect()
+    }
+
+    /// Adds those of a part of the search, but for what only the whole of it goes through.
+    pub(crate) fn add_all(&self, others: &[(u64, u64)]) {
+        let whole = [Phase::Plan, Phase::Queue, Phase::Finalize];
+        for phase in Phase::READING.into_iter().filter(|phase| !whole.contains(phase)) {
+            if let Some((nanos, times)) = others.get(phase as usize) {
+                self.nanos[phase as usize].fetch_add(*nanos, Relaxed);
+                self.times[phase as usize].fetch_add(*times, Relaxed);
+            }
+        }
+    }
+
     /// Notes that the search is at its end: what followed the last row was finalizing.
     pub(crate) fn end(&self) {
         let last = Duration::from_nanos(self.last_rows.load(Relaxed));

@@ -16,6 +16,7 @@ mod gateway;
 mod hangup;
 mod http_conf;
 mod identity;
+mod indexers;
 mod ingest_conf;
 mod inputs;
 mod leadership;

@@ -144,6 +144,7 @@ impl Server {
                 apps: apps.clone(),
                 surroundings: Arc::new(plan::EventsOnly),
                 indexes: Arc::clone(&indexes) as Arc<dyn catalog::IndexNames>,
+                workers: None,
                 clock: Arc::clone(&clock),
                 threads: search::SearchThreads::of(tokio::runtime::Handle::current()),
             },

@@ -195,6 +195,12 @@ impl PlannedSearch {
         Ok(session.physical_plan(&self.plan).await?)
     }
 
+    /// Where operators leave their messages.
+    #[must_use]
+    pub fn log(&self) -> &MessageLog {
+        &self.log
+    }
+
     /// The first stage.
     pub(crate) fn stage(&self) -> StagePlan {
         StagePlan {

@@ -92,6 +92,8 @@ const LABELLED: &[(&str, &[Label])] = &[
     (CACHE_MICROS, &[("tier", &["dram", "nvme", "store"])]),
     (CACHE_HEDGES, &[("outcome", &["first", "second", "failed"])]),
     (SEARCHES, &[("outcome", &["done", "failed", "cancelled"])]),
+    (SEARCH_PARTS, &[("outcome", &["done", "refused", "failed", "lost"])]),
+    (PARTS_RUN, &[("outcome", &["started", "refused"])]),
     (SEARCH_BUCKETS, &[("fate", &["searched", "counted", "pruned"])]),
     (REQUEST_MEMORY_REFUSED, &[("reason", &["busy", "too_large"])]),
     (

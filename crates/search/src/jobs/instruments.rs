@@ -7,7 +7,6 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
-use crate::reads::Reads;
 use crate::report::{Outcome, ScanReport};
 use crate::times::{Phase, Published};
 
@@ -66,7 +65,7 @@ impl Instruments {
         previews: u64,
     ) -> Inspection {
         let scan = self.report.counts();
-        let reads = Reads::of(&self.report.reads.stats());
+        let reads = self.report.all_reads();
         let running = || self.plans.now().iter().map(OperatorReport::of).collect();
         let plans = self.operators.get().cloned().unwrap_or_else(running);
         #[allow(clippy::cast_precision_loss)]

@@ -95,6 +95,27 @@ impl Kept {
         });
     }
 
+    /// Keeps this of a partition in place of what is kept, and tells that there is more to see.
+    pub(crate) fn put(&self, partition: usize, batches: Vec<RecordBatch>) {
+        if !self.is_open() {
+            return;
+        }
+        self.replace(partition, batches);
+        if !self.is_within_limit() {
+            let limit = self.limit;
+            self.end(format!(
+                "previews ended: what they are made of takes more than {limit} bytes (preview_memory_mb)"
+            ));
+            return self.clear();
+        }
+        self.add(partition, Vec::new());
+    }
+
+    /// All that is kept.
+    pub(crate) fn all(&self) -> Vec<RecordBatch> {
+        self.batches().into_iter().flatten().collect()
+    }
+
     /// Keeps this of a partition in place of what is kept.
     pub(super) fn replace(&self, partition: usize, batches: Vec<RecordBatch>) {
         let mut at = self.lock(partition);
@@ -114,7 +135,7 @@ impl Kept {
     }
 
     /// Notes that a partition has been read to its end; after the last one nothing is kept.
-    pub(super) fn finish(&self, partition: usize) {
+    pub(crate) fn finish(&self, partition: usize) {
         self.lock(partition).is_done = true;
         if (0..self.partitions.len()).all(|at| self.lock(at).is_done) {
             self.clear();

@@ -13,7 +13,7 @@ use exprs::split::{first_step, last_step, streaming_input};
 
 use super::newest::{Newest, NewestExec};
 use super::slices::{KeptSlices, SlicesExec};
-use super::{Kept, Limits};
+use super::{GATHERED, Kept, Limits};
 use crate::control::ScanControl;
 use crate::scan::{BucketScanExec, Slices};
 
@@ -36,51 +36,69 @@ pub(crate) fn place(
     if scans != 1 || is_small {
         return Ok(None);
     }
+    let found = place_among(plan, control, limits, 0)?;
+    Ok(found.map(|(plan, kept, _)| (plan, kept)))
+}
+
+/// The same for a plan that has one scan, of any size. What is kept has room for the states of so many
+/// others, behind the partitions of the plan, whose number comes with it.
+pub(crate) fn place_among(
+    plan: &Arc<dyn ExecutionPlan>,
+    control: &Arc<ScanControl>,
+    limits: Limits,
+    others: usize,
+) -> Result<Option<Placed>> {
     let mut found = None;
     let changed = Arc::clone(plan).transform_down(|node| {
-        let Some((replaced, kept)) = look(&node, control, limits)? else {
+        let Some((replaced, kept, partitions)) = look(&node, control, limits, others)? else {
             return Ok(Transformed::no(node));
         };
-        found = Some(kept);
+        found = Some((kept, partitions));
         Ok(Transformed::new(replaced, true, TreeNodeRecursion::Stop))
     });
     let changed = changed.data()?;
-    Ok(found.map(|kept| (changed, kept)))
+    Ok(found.map(|(kept, partitions)| (changed, kept, partitions)))
 }
 
-/// Whether the node is the one that [`place`] added.
+/// Whether the node is one that [`place`] added, or has such a one in it.
 pub(super) fn is_place(node: &Arc<dyn ExecutionPlan>) -> bool {
-    node.downcast_ref::<SlicesExec>().is_some() || node.downcast_ref::<NewestExec>().is_some()
+    node.downcast_ref::<SlicesExec>().is_some()
+        || node.downcast_ref::<NewestExec>().is_some()
+        || node.name() == GATHERED
 }
 
 type Found = (Arc<dyn ExecutionPlan>, Arc<Kept>);
+/// The same with the partitions of the plan.
+pub(crate) type Placed = (Arc<dyn ExecutionPlan>, Arc<Kept>, usize);
 
 fn look(
     node: &Arc<dyn ExecutionPlan>,
     control: &Arc<ScanControl>,
     limits: Limits,
-) -> Result<Option<Found>> {
+    others: usize,
+) -> Result<Option<Placed>> {
     if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
-        return below_states(node, aggregate, control, limits);
+        return below_states((node, aggregate), control, limits, others);
     }
     let Some(sort) = node.downcast_ref::<SortExec>() else { return Ok(None) };
     let (Some(fetch), Some(scan)) = (sort.fetch(), scan_below(sort.input())) else {
         return Ok(None);
     };
-    let kept = Arc::new(Kept::new(scan.partitions(), limits.bytes));
+    let partitions = scan.partitions();
+    let kept = Arc::new(Kept::new(partitions + others, limits.bytes));
     let input = Arc::clone(sort.input());
     let (order, first) = (sort.expr().clone(), fetch);
     let newest = NewestExec::above(input, Newest { order, first, kept: Arc::clone(&kept) });
     let sorted = replace_children_if_necessary(Arc::clone(node), vec![newest])?;
-    Ok(Some((sorted, kept)))
+    Ok(Some((sorted, kept, partitions)))
 }
 
 fn below_states(
-    node: &Arc<dyn ExecutionPlan>,
-    aggregate: &AggregateExec,
+    (node, aggregate): (&Arc<dyn ExecutionPlan>, &AggregateExec),
     control: &Arc<ScanControl>,
     limits: Limits,
-) -> Result<Option<Found>> {
+    others: usize,
+) -> Result<Option<Placed>> {
     let Some(scan) = scan_below(aggregate.input()) else { return Ok(None) };
     if aggregate.limit_options().is_some() {
         return Ok(None);
@@ -95,7 +113,8 @@ fn below_states(
         }
         _ => return Ok(None),
     };
-    let kept = Arc::new(Kept::new(scan.partitions(), limits.bytes));
+    let partitions = scan.partitions();
+    let kept = Arc::new(Kept::new(partitions + others, limits.bytes));
     let slices = Slices::new(Arc::clone(control), scan.partitions(), limits.slice);
     let slices = Arc::new(slices);
     scan.slice(Arc::clone(&slices));
@@ -105,7 +124,7 @@ fn below_states(
         Some(aggregate) => Arc::new(last_step(aggregate, sliced)?),
         None => sliced,
     };
-    Ok(Some((replaced, kept)))
+    Ok(Some((replaced, kept, partitions)))
 }
 
 fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&BucketScanExec> {

@@ -4,7 +4,7 @@ use bucket::{BucketReader, GranuleSet, TermHash};
 use model::{EventTime, TimeRange};
 
 use super::prune::Countable;
-use crate::report::Timeline;
+use crate::timeline::Timeline;
 
 /// Granules of a bucket, divided.
 #[derive(Debug)]

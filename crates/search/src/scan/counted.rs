@@ -166,7 +166,8 @@ impl BucketScanExec {
     /// those. `None` if there are none, or if somebody wants to see when their events were.
     fn split_counted(&self, test: impl Fn(&Stored) -> bool) -> Option<(Self, Vec<Stored>)> {
         let scan = self.scan();
-        if scan.report.timeline().is_some() || scan.limit.is_some() {
+        // The search head has done that before it made a share, whose plan has to have the same branches.
+        if scan.is_share || scan.report.timeline().is_some() || scan.limit.is_some() {
             return None;
         }
         let all_match = |stored: &Stored| {

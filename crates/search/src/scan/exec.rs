@@ -30,7 +30,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use model::{BucketHeader, EventTime, IndexName, TimeRange};
+use model::{BucketHeader, BucketId, EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
 
 use super::count::{self, Counted};
@@ -78,6 +78,8 @@ pub(super) struct Scan {
     pub(super) quarantine: Arc<Quarantine>,
     /// Whether a damaged bucket may be left out.
     pub(super) allow_partial: bool,
+    /// Whether its buckets are a share that another process has made.
+    pub(super) is_share: bool,
 }
 
 impl Scan {
@@ -431,6 +433,37 @@ impl BucketScanExec {
     /// Whether it has so few rows that its result is there before anybody could look at a preview.
     pub(crate) fn is_small(&self) -> bool {
         self.scan.queue.rows() <= super::table::SMALL_SCAN
+    }
+
+    /// The buckets that any process can read: those of the catalog.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = &Arc<BucketHeader>> {
+        let units = self.scan.queue.units().iter().filter(|_| self.scan.limit.is_none());
+        units.filter_map(|unit| match unit {
+            // A bucket that waits for its upload is in no write of the catalog.
+            Unit::Stored(stored) if stored.header.version > 0 => Some(&stored.header),
+            _ => None,
+        })
+    }
+
+    /// The same over those of [these buckets](Self::stored) that pass, with or without all that it reads
+    /// besides them.
+    pub(crate) fn over_stored(
+        &self,
+        passes: impl Fn(&BucketId) -> bool,
+        with_others: bool,
+    ) -> Self {
+        let units = self.scan.queue.units().iter().filter(|unit| match unit {
+            Unit::Stored(stored) if stored.header.version > 0 => passes(&stored.header.id),
+            _ => with_others,
+        });
+        self.over(Queue::new(units.cloned().collect(), self.partitions))
+    }
+
+    /// Whether rows are grouped by keys that are this process's own, in one step: no part of that could be
+    /// had from elsewhere.
+    pub(crate) fn is_keyed_at_once(&self) -> bool {
+        let is_key = |output: &Output| matches!(output.view, super::work::View::Key(_));
+        self.partitions == 1 && self.scan.work.outputs().iter().any(is_key)
     }
 
     pub(super) fn scan(&self) -> &Scan {

@@ -17,7 +17,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use exprs::Typed;
 use exprs::kernel::truth;
 use knowledge::Knowledge;
-use model::{EventTime, TimeRange, columns};
+use model::{BucketHeader, EventTime, TimeRange, columns};
 use object_store::ObjectStore;
 use plan::{EventsRequest, ValueType};
 
@@ -57,6 +57,8 @@ pub(crate) struct ScanContext {
     pub(crate) allow_partial: bool,
     /// Maximum number of summaries that planning a scan reads.
     pub(crate) plan_summaries: usize,
+    /// The only buckets that are read, if this is a part of a search that another process has planned.
+    pub(crate) share: Option<Arc<[Arc<BucketHeader>]>>,
 }
 
 /// Events of some indexes and a time range, with chosen fields as columns.
@@ -99,6 +101,9 @@ impl EventsTable {
 
     /// The buckets that may have matching events, newest first.
     async fn units(&self, pruning: &Pruning, reads_summaries: bool) -> Result<Vec<Unit>> {
+        if let Some(share) = &self.context.share {
+            return self.units_of_share(share, pruning, reads_summaries).await;
+        }
         let report = &self.context.report;
         let range = pruning.range.intersect(&self.request.range);
         let indexes = &self.request.indexes;
@@ -129,6 +134,27 @@ impl EventsTable {
         report.buckets_to_search.fetch_add(units.len() as u64, Relaxed);
         report.events_to_scan.fetch_add(units.iter().map(Unit::rows).sum(), Relaxed);
         Ok(units)
+    }
+
+    /// The same of a share of the buckets. Whoever made it has left out what it could, and counted that.
+    async fn units_of_share(
+        &self,
+        share: &[Arc<BucketHeader>],
+        pruning: &Pruning,
+        reads_summaries: bool,
+    ) -> Result<Vec<Unit>> {
+        let range = pruning.range.intersect(&self.request.range);
+        let is_read = |header: &&Arc<BucketHeader>| {
+            self.request.indexes.contains(&header.index) && header.overlaps(&range)
+        };
+        let mut buckets: Vec<_> = share.iter().filter(is_read).map(Stored::of).collect();
+        // Without them the buckets are read all the same, perhaps with more work.
+        if reads_summaries && let Err(error) = self.read_summaries(&mut buckets).await {
+            tracing::debug!(%error, "summaries of a share cannot be read");
+        }
+        buckets.retain(|bucket| !self.excluded(pruning, bucket.known()));
+        buckets.sort_by_key(|bucket| std::cmp::Reverse(bucket.header.last_time));
+        Ok(buckets.into_iter().map(Unit::Stored).collect())
     }
 
     /// The stored buckets that may have matching events, as far as their headers say.
@@ -315,7 +341,12 @@ impl TableProvider for EventsTable {
         }
         drop(timer);
         let rows = units.iter().map(Unit::rows).sum::<u64>();
-        let partitions = if rows > SMALL_SCAN { context.pipelines } else { 1 };
+        let partitions = match &context.share {
+            // In two steps, as for the search head that gathers: keys of groups mean something here only.
+            Some(_) => context.pipelines.max(2),
+            None if rows > SMALL_SCAN => context.pipelines,
+            None => 1,
+        };
         let range = pruning.range.intersect(&self.request.range);
         let spans = units.iter().map(Unit::span);
         let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
@@ -345,6 +376,7 @@ impl TableProvider for EventsTable {
             report: Arc::clone(&context.report),
             quarantine: Arc::clone(&context.quarantine),
             allow_partial: context.allow_partial && !self.enforces_range,
+            is_share: context.share.is_some(),
         };
         Ok(Arc::new(BucketScanExec::new(scan, partitions)))
     }

@@ -9,6 +9,7 @@ mod far_away;
 mod inspector;
 mod large;
 mod memory;
+mod parts;
 mod previews;
 mod shortcuts;
 mod specs;

@@ -162,6 +162,23 @@ pub(crate) fn service_beside(
     names: Vec<IndexName>,
     settings: Settings,
 ) -> SearchService {
+    let mut parts = dependencies(catalog, Vec::new(), objects, knowledge, names);
+    parts.hot = hot;
+    with_settings(parts, settings)
+}
+
+pub(crate) fn with_settings(dependencies: Dependencies, settings: Settings) -> SearchService {
+    SearchService::new(dependencies, settings).unwrap()
+}
+
+/// What a service needs, without other processes.
+pub(crate) fn dependencies(
+    catalog: Catalog,
+    hot: Vec<HotBucket>,
+    objects: Arc<dyn Objects>,
+    knowledge: &Arc<Knowledge>,
+    names: Vec<IndexName>,
+) -> Dependencies {
     let apps = Apps::open(Parts {
         catalog: catalog.clone(),
         store: Arc::new(object_store::memory::InMemory::new()),
@@ -170,17 +187,17 @@ pub(crate) fn service_beside(
         shared: false,
     })
     .unwrap();
-    let dependencies = Dependencies {
+    Dependencies {
         catalog,
         apps,
         surroundings: Arc::new(plan::EventsOnly),
-        hot,
+        hot: Arc::new(LocalHot(Arc::new(HotRows(hot)))),
         objects,
         indexes: Arc::new(FixedNames(names)),
+        workers: None,
         clock: Arc::new(runtime::SystemClock),
         threads: karst_search::SearchThreads::of(tokio::runtime::Handle::current()),
-    };
-    SearchService::new(dependencies, settings).unwrap()
+    }
 }
 
 /// A service over buckets of these events, written with small granules, read through a cache.

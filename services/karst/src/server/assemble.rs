@@ -147,6 +147,7 @@ pub(crate) async fn assemble(
             apps: apps.clone(),
             surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Host>,
             indexes: Arc::clone(&indexes) as Arc<dyn catalog::IndexNames>,
+            workers: cluster.indexers(&catalog, &indexer.to_string()),
             clock: Arc::clone(&clock),
             threads,
         },

@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use catalog::Catalog;
 use conf::Layers;
+use distributed::PartService;
 use ingest::Ingest;
 use object_store::memory::InMemory;
 use peers::{Connect, Directory, HotParts, HotService, Indexer, Registration};
 use runtime::{Clock, Shutdown};
+use search::Workers;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::service::Routes;
@@ -18,6 +20,7 @@ use transport::{Credentials, Transport};
 
 use super::assemble::{Karst, host_name};
 use super::gateway::Progress;
+use super::indexers::Indexers;
 use super::other_heads::{self, OtherHeads};
 use super::ownership::now_text;
 use super::roles::Roles;
@@ -166,6 +169,12 @@ impl Cluster {
         Ok(Some(Directory::new(Some(ingest.hot()), receiver, connect, settings)))
     }
 
+    /// The indexers that read buckets for searches of this process, if there may be some.
+    pub(crate) fn indexers(&self, catalog: &Catalog, own: &str) -> Option<Arc<dyn Workers>> {
+        let indexers = || Indexers::new(catalog.clone(), self.transport.clone(), own.to_owned());
+        self.is_one_of_many().then(|| Arc::new(indexers()) as Arc<dyn Workers>)
+    }
+
     /// The other search heads, if this process is one of a cluster.
     pub(crate) fn other_heads(&self, karst: &Karst) -> Option<OtherHeads> {
         let is_one = self.address.is_some() && self.roles.search_head;
@@ -194,8 +203,12 @@ impl Cluster {
         if self.roles.control_plane {
             routes = routes.add_service(catalog.service());
         }
+        if self.roles.indexer {
+            let parts = Arc::new(karst.state.search.clone());
+            routes = routes.add_service(PartService::new(parts));
+        }
         if self.roles.search_head {
-            let rest = other_heads::door(api::rest_router(karst.state.clone()));
+            let rest = other_heads::served_to_others(api::rest_router(karst.state.clone()));
             routes = Routes::from(routes.into_axum_router().merge(rest));
         }
         let (transport, stop) = (self.transport, shutdown.clone());

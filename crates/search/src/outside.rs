@@ -1,0 +1,68 @@
+//! Plans that are not jobs, parts of which other processes run as well.
+
+use std::sync::Arc;
+
+use plan::{EventSource, PlanContext, PlannedSearch, Watch};
+
+use crate::SearchService;
+use crate::control::ScanControl;
+use crate::jobs::JobRequest;
+use crate::parts::{Head, Sharing};
+use crate::recipes::{Recorded, Recording};
+use crate::report::{ScanCounts, ScanReport};
+use crate::service::PlanningEnds;
+
+/// The events as a planner sees them that runs its plans itself.
+#[derive(Debug)]
+pub struct SharedEvents {
+    service: SearchService,
+    source: Arc<dyn EventSource>,
+    ends: PlanningEnds,
+    recording: Arc<Recording>,
+}
+
+impl SearchService {
+    /// The events for the plans of one search that is no job.
+    #[must_use]
+    pub fn shared_events(&self) -> SharedEvents {
+        let (control, report) = (Arc::<ScanControl>::default(), Arc::<ScanReport>::default());
+        let knowledge = self.dependencies().apps.knowledge();
+        let source = self.stored_events(&control, &report, knowledge);
+        let recording: Arc<Recording> = Arc::default();
+        let source = Arc::new(Recorded { source, recording: Arc::clone(&recording) });
+        let ends = PlanningEnds { control, report, recording: None };
+        SharedEvents { service: self.clone(), source, ends, recording }
+    }
+}
+
+impl SharedEvents {
+    /// What plans are made against.
+    #[must_use]
+    pub fn source(&self) -> Arc<dyn EventSource> {
+        Arc::clone(&self.source)
+    }
+
+    /// Has other processes run parts of a search that was planned in this context.
+    #[must_use]
+    pub fn watch(&self, planned: &PlannedSearch, context: &PlanContext) -> Box<dyn Watch> {
+        let request = JobRequest::new(&planned.normalized, "nobody");
+        let knowledge = self.service.knowledge_of(&request);
+        let context = PlanContext { knowledge, ..context.clone() };
+        self.recording.note_search(&request, &context);
+        Box::new(Sharing(Head {
+            engine: Arc::clone(self.service.engine()),
+            recording: Arc::clone(&self.recording),
+            control: Arc::clone(&self.ends.control),
+            report: Arc::clone(&self.ends.report),
+            log: planned.log().clone(),
+            text: planned.normalized.clone(),
+            events: None,
+        }))
+    }
+
+    /// What the scans did.
+    #[must_use]
+    pub fn counts(&self) -> ScanCounts {
+        self.ends.report.counts()
+    }
+}

@@ -1,0 +1,247 @@
+//! The search head's side: which branches of a plan are run in parts, and who reads what.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::{DataFusionError, Result as PlanResult};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use distributed::{Cut, Gather, cut};
+use exprs::leaf::LeafExec;
+use model::{BucketHeader, BucketId};
+use plan::{MessageLog, Stage, Watch};
+
+use super::gather::{Gathered, Shared, Task};
+use super::shares::{preference, shares};
+use crate::control::ScanControl;
+use crate::engine::Engine;
+use crate::preview::{self, Kept};
+use crate::recipes::{Answers, PartOf, Recipe, Recording, Search};
+use crate::report::ScanReport;
+use crate::scan::BucketScanExec;
+use crate::workers::Worker;
+
+/// A search that may be run in parts.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) recording: Arc<Recording>,
+    pub(crate) control: Arc<ScanControl>,
+    pub(crate) report: Arc<ScanReport>,
+    /// Where operators leave their messages.
+    pub(crate) log: MessageLog,
+    /// The search as it was understood.
+    pub(crate) text: String,
+    /// Newest events that are wanted.
+    pub(crate) events: Option<usize>,
+}
+
+/// A plan of which other processes run parts.
+#[derive(Debug)]
+pub(crate) struct Distribution {
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    /// What previews are made of, if they can be.
+    pub(crate) kept: Option<Arc<Kept>>,
+}
+
+impl Head {
+    /// The plan with parts of it at other processes; `None` where that is not worth it, or cannot be. Once
+    /// for a search.
+    ///
+    /// # Errors
+    /// If the engine refuses the plan.
+    pub(crate) fn distribute(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        previews: Option<preview::Limits>,
+    ) -> PlanResult<Option<Distribution>> {
+        let mut scans = 0;
+        let mut rows = 0;
+        let mut is_possible = true;
+        plan.apply(|node| {
+            if let Some(scan) = node.downcast_ref::<BucketScanExec>() {
+                scans += 1;
+                rows += scan.stored().map(|bucket| bucket.rows).sum::<u64>();
+                is_possible &= !scan.is_keyed_at_once();
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let settings = &self.engine.settings.parts;
+        if !is_possible || rows == 0 || rows < settings.min_events {
+            return Ok(None);
+        }
+        let workers = self.engine.deps.workers.as_ref().map(|workers| workers.now());
+        let workers = self.engine.lost_workers.without(workers.unwrap_or_default());
+        if workers.iter().all(|worker| worker.channel.is_none()) {
+            return Ok(None);
+        }
+        let Some((search, answers)) = self.recording.take() else { return Ok(None) };
+        let Some(search) = search.understood(&self.text) else { return Ok(None) };
+        let previews = previews.filter(|_| scans == 1);
+        let mut branches =
+            Branches { head: self, workers, search, answers, previews, kept: None, tasks: 0 };
+        let distributed = cut(plan, &is_events, &mut |cut| branches.branch(cut))?;
+        let Branches { kept, tasks, .. } = branches;
+        Ok((tasks > 0).then_some(Distribution { plan: distributed, kept }))
+    }
+}
+
+/// Has other processes run parts of a search without previews.
+#[derive(Debug)]
+pub(crate) struct Sharing(pub(crate) Head);
+
+impl Watch for Sharing {
+    fn runs(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        stage: Option<&Stage>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let distributed = match stage {
+            Some(_) => self.0.distribute(&plan, None)?,
+            None => None,
+        };
+        Ok(distributed.map_or(plan, |distributed| distributed.plan))
+    }
+}
+
+/// Whether an operator reads events.
+pub(crate) fn is_events(node: &dyn ExecutionPlan) -> bool {
+    node.downcast_ref::<BucketScanExec>().is_some()
+}
+
+/// The branches of one plan.
+struct Branches<'h> {
+    head: &'h Head,
+    workers: Vec<Worker>,
+    search: Search,
+    answers: Answers,
+    previews: Option<preview::Limits>,
+    kept: Option<Arc<Kept>>,
+    /// Tasks so far.
+    tasks: usize,
+}
+
+impl Branches<'_> {
+    /// What stands in the plan instead of a branch.
+    fn branch(&mut self, cut: Cut) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let control = &self.head.control;
+        match &cut.gather {
+            // The newest buckets are mostly enough: to read all at once would be in vain.
+            Gather::Any(Some(_)) => return Ok(cut.map),
+            Gather::Sorted(_, Some(_)) if !control.must_count_all() => return Ok(cut.map),
+            Gather::Sorted(..) | Gather::Any(None) => {}
+        }
+        let Some(buckets) = stored(&cut.map)? else { return Ok(cut.map) };
+        let shares = self.shares(&buckets);
+        if shares.is_empty() {
+            return Ok(cut.map);
+        }
+        let taken: HashSet<BucketId> =
+            shares.iter().flat_map(|(_, share)| share.iter().map(|bucket| bucket.id)).collect();
+        let rest = over(&cut.map, |id| !taken.contains(id), true)?;
+        let mut local = Arc::clone(&rest);
+        let mut kept = None;
+        if let Some(limits) = self.previews
+            && let Some(placed) = preview::place_among(&rest, control, limits, shares.len())?
+        {
+            let (plan, placed, partitions) = placed;
+            local = plan;
+            self.kept = Some(Arc::clone(&placed));
+            kept = Some((placed, partitions));
+        }
+        let schema = cut.map.schema();
+        let part = PartOf {
+            branch: cut.number,
+            schema: &schema,
+            events: self.head.events,
+            counts_all: control.must_count_all(),
+            timeline: self.head.report.timeline().is_some(),
+            previews: kept.is_some(),
+            allow_partial: self.head.engine.settings.allow_partial_results,
+        };
+        let mut tasks = Vec::with_capacity(shares.len());
+        for (order, share) in shares {
+            let recipe = Recipe::new(self.search.clone(), self.answers.clone(), part).over(&share);
+            let recipe = serde_json::to_vec(&recipe);
+            let recipe = recipe.map_err(|error| DataFusionError::External(Box::new(error)))?;
+            let ids: HashSet<BucketId> = share.iter().map(|bucket| bucket.id).collect();
+            tasks.push(Arc::new(Task {
+                number: self.tasks,
+                place: tasks.len(),
+                buckets: share.len(),
+                candidates: order.into_iter().map(|at| self.workers[at].clone()).collect(),
+                recipe: Bytes::from(recipe),
+                here: over(&cut.map, |id| ids.contains(id), false)?,
+            }));
+            self.tasks += 1;
+        }
+        let engine = &self.head.engine;
+        let shared = Shared {
+            control: Arc::clone(control),
+            report: Arc::clone(&self.head.report),
+            log: self.head.log.clone(),
+            lost: Arc::clone(&engine.lost_workers),
+            kept,
+            settings: engine.settings.parts.clone(),
+            preview_interval: engine.settings.preview_interval,
+            allow_partial: engine.settings.allow_partial_results,
+        };
+        let order = cut.map.properties().eq_properties.clone();
+        let gathered = Gathered::new(local, tasks, shared, order);
+        Ok(cut.gather.together(Arc::new(LeafExec(gathered))))
+    }
+
+    /// The buckets that others read: for each task the places of its readers, the first of which has it, and
+    /// its buckets.
+    fn shares(&self, buckets: &[Arc<BucketHeader>]) -> Vec<(Vec<usize>, Vec<Arc<BucketHeader>>)> {
+        let readers: Vec<&str> = self.workers.iter().map(|worker| worker.id.as_str()).collect();
+        let sizes: Vec<_> = buckets.iter().map(|bucket| (bucket.id, bucket.rows)).collect();
+        let mut of_reader = vec![Vec::new(); readers.len()];
+        for (bucket, reader) in buckets.iter().zip(shares(&sizes, &readers)) {
+            of_reader[reader].push(Arc::clone(bucket));
+        }
+        let is_remote = |at: &usize| self.workers[*at].channel.is_some();
+        let tasks = of_reader.into_iter().enumerate();
+        let tasks = tasks.filter(|(at, share)| is_remote(at) && !share.is_empty());
+        let with_order = |(at, share): (usize, Vec<Arc<BucketHeader>>)| {
+            let others = share.first().map(|bucket| preference(bucket.id, &readers));
+            let others =
+                others.into_iter().flatten().filter(|other| *other != at && is_remote(other));
+            (std::iter::once(at).chain(others).collect(), share)
+        };
+        tasks.map(with_order).collect()
+    }
+}
+
+/// The buckets of a branch that any process can read; `None` if it has none.
+fn stored(map: &Arc<dyn ExecutionPlan>) -> PlanResult<Option<Vec<Arc<BucketHeader>>>> {
+    let mut found = Vec::new();
+    map.apply(|node| {
+        if let Some(scan) = node.downcast_ref::<BucketScanExec>() {
+            found.extend(scan.stored().map(Arc::clone));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok((!found.is_empty()).then_some(found))
+}
+
+/// A branch over those of its stored buckets that pass, with or without the others that it reads.
+fn over(
+    map: &Arc<dyn ExecutionPlan>,
+    passes: impl Fn(&BucketId) -> bool,
+    with_others: bool,
+) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    let replaced = Arc::clone(map).transform_down(|node| {
+        Ok(match node.downcast_ref::<BucketScanExec>() {
+            Some(scan) => {
+                let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.over_stored(&passes, with_others));
+                Transformed::yes(scan)
+            }
+            None => Transformed::no(node),
+        })
+    });
+    // What operators learn while they run is their own.
+    reset_plan_states(replaced.data()?)
+}

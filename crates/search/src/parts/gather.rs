@@ -1,0 +1,369 @@
+//! The place of a map part in the plan of the search head: the rows of this process, and those of each task.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bucket::MissingIndexer;
+use bytes::Bytes;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
+use distributed::{Conversation, Failure, Said};
+use exprs::leaf::Leaf;
+use futures::{StreamExt, stream};
+use metrics::counter;
+use plan::{Message, MessageLog};
+use runtime::metrics as names;
+use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::control::{ScanControl, Valve};
+use crate::preview::{GATHERED, Kept};
+use crate::report::ScanReport;
+use crate::settings::PartSettings;
+use crate::told::Told;
+use crate::workers::{LostWorkers, Worker};
+
+/// Processes that are asked for a share before it is read here.
+const ATTEMPTS: usize = 2;
+
+/// What all tasks of a branch share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) control: Arc<ScanControl>,
+    pub(super) report: Arc<ScanReport>,
+    pub(super) log: MessageLog,
+    pub(super) lost: Arc<LostWorkers>,
+    /// What previews are made of, and the first place there that is a task's.
+    pub(super) kept: Option<(Arc<Kept>, usize)>,
+    pub(super) settings: PartSettings,
+    pub(super) preview_interval: Duration,
+    pub(super) allow_partial: bool,
+}
+
+/// A share of the buckets of a branch.
+#[derive(Debug)]
+pub(super) struct Task {
+    /// Of all tasks of the search.
+    pub(super) number: usize,
+    /// Of the tasks of the branch.
+    pub(super) place: usize,
+    pub(super) buckets: usize,
+    /// Who is asked, in this order.
+    pub(super) candidates: Vec<Worker>,
+    pub(super) recipe: Bytes,
+    /// The branch over the share, in this process.
+    pub(super) here: Arc<dyn ExecutionPlan>,
+}
+
+/// See the module. The first partition has the rows of this process, each further one those of a task.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    local: Arc<dyn ExecutionPlan>,
+    tasks: Vec<Arc<Task>>,
+    shared: Arc<Shared>,
+    properties: Arc<PlanProperties>,
+}
+
+impl Gathered {
+    pub(super) fn new(
+        local: Arc<dyn ExecutionPlan>,
+        tasks: Vec<Arc<Task>>,
+        shared: Shared,
+        order: EquivalenceProperties,
+    ) -> Self {
+        let properties = PlanProperties::new(
+            order,
+            Partitioning::UnknownPartitioning(1 + tasks.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self { local, tasks, shared: Arc::new(shared), properties: Arc::new(properties) }
+    }
+}
+
+impl Leaf for Gathered {
+    const NAME: &'static str = GATHERED;
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let buckets: usize = self.tasks.iter().map(|task| task.buckets).sum();
+        write!(f, ": tasks={}, buckets={buckets}", self.tasks.len())
+    }
+
+    fn run(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some(task) = partition.checked_sub(1).and_then(|at| self.tasks.get(at)) else {
+            return self.local.execute(0, context);
+        };
+        let schema = self.local.schema();
+        let run =
+            Run::new(Arc::clone(task), Arc::clone(&self.shared), Arc::clone(&schema), context);
+        let rows = stream::try_unfold(run, Run::next);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+/// A task on its way.
+struct Run {
+    task: Arc<Task>,
+    shared: Arc<Shared>,
+    schema: SchemaRef,
+    context: Arc<TaskContext>,
+    /// Processes that were asked so far.
+    asked: usize,
+    at: At,
+    /// Rows that have come.
+    held: VecDeque<RecordBatch>,
+    reservation: MemoryReservation,
+    /// Whether rows are handed on as they come: there is no way back.
+    is_released: bool,
+    valve: watch::Receiver<Valve>,
+    preview: Interval,
+    is_preview_asked: bool,
+    /// What operators have said there so far.
+    said: Vec<Message>,
+}
+
+/// Where the rows of a task come from.
+enum At {
+    /// Nobody has been asked.
+    Nowhere,
+    Worker(Box<Conversation>, Worker),
+    Here(SendableRecordBatchStream),
+    /// All have come.
+    End,
+}
+
+impl Run {
+    fn new(
+        task: Arc<Task>,
+        shared: Arc<Shared>,
+        schema: SchemaRef,
+        context: Arc<TaskContext>,
+    ) -> Self {
+        let consumer = MemoryConsumer::new(format!("GatherExec[{}]", task.number));
+        let mut preview = interval(shared.preview_interval);
+        preview.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            reservation: consumer.register(context.memory_pool()),
+            valve: shared.control.subscribe(),
+            task,
+            shared,
+            schema,
+            context,
+            asked: 0,
+            at: At::Nowhere,
+            held: VecDeque::new(),
+            is_released: false,
+            preview,
+            is_preview_asked: false,
+            said: Vec::new(),
+        }
+    }
+
+    async fn next(mut self) -> Result<Option<(RecordBatch, Self)>> {
+        loop {
+            if self.is_released
+                && let Some(batch) = self.held.pop_front()
+            {
+                return Ok(Some((batch, self)));
+            }
+            match &mut self.at {
+                At::Nowhere => self.begin().await?,
+                At::Worker(..) => self.listen().await?,
+                At::Here(rows) => {
+                    let batch = rows.next().await.transpose()?;
+                    return Ok(batch.map(|batch| (batch, self)));
+                }
+                At::End if self.held.is_empty() => return Ok(None),
+                At::End => self.is_released = true,
+            }
+        }
+    }
+
+    /// Asks the next process for the share; the last resort is this one.
+    async fn begin(&mut self) -> Result<()> {
+        if !self.shared.control.admit().await? {
+            self.at = At::End;
+            return Ok(());
+        }
+        let next = self.task.candidates.get(self.asked).filter(|_| self.asked < ATTEMPTS).cloned();
+        let Some((worker, channel)) =
+            next.and_then(|worker| Some((worker.clone(), worker.channel?)))
+        else {
+            self.finish_preview();
+            self.at = At::Here(self.task.here.execute(0, Arc::clone(&self.context))?);
+            return Ok(());
+        };
+        self.asked += 1;
+        let (recipe, schema) = (self.task.recipe.clone(), Arc::clone(&self.schema));
+        let silence = self.shared.settings.silence;
+        match Conversation::begin(channel, recipe, schema, silence).await {
+            Ok(conversation) => {
+                self.is_preview_asked = false;
+                // Whatever it is now is told first.
+                self.valve.mark_changed();
+                self.at = At::Worker(Box::new(conversation), worker);
+            }
+            Err(failure) => self.give_up(&worker, &failure)?,
+        }
+        Ok(())
+    }
+
+    /// Waits for one thing to happen.
+    async fn listen(&mut self) -> Result<()> {
+        let At::Worker(conversation, worker) = &mut self.at else { return Ok(()) };
+        let is_previewed = self.shared.kept.is_some()
+            && !self.is_preview_asked
+            && self.shared.control.wants_previews();
+        tokio::select! {
+            said = conversation.next() => match said {
+                Ok(said) => self.hear(said),
+                Err(failure) => {
+                    let worker = worker.clone();
+                    self.give_up(&worker, &failure)
+                }
+            },
+            changed = self.valve.changed() => {
+                let valve = *self.valve.borrow_and_update();
+                match valve {
+                    Valve::Open => conversation.set(distributed::Valve::Open),
+                    Valve::Paused => conversation.set(distributed::Valve::Paused),
+                    Valve::Closed => conversation.set(distributed::Valve::Closed),
+                    Valve::Cancelled => return Err(cancelled()),
+                }
+                // The sender is in the control of the search.
+                changed.map_err(|_| cancelled())
+            }
+            _ = self.preview.tick(), if is_previewed => {
+                conversation.ask_preview();
+                self.is_preview_asked = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn hear(&mut self, said: Said) -> Result<()> {
+        match said {
+            Said::Rows(batch) => {
+                let bytes = batch.get_array_memory_size();
+                let held = self.reservation.size() + bytes;
+                let fits = held <= self.shared.settings.buffer_bytes
+                    && self.reservation.try_resize(held).is_ok();
+                if !fits && !self.is_released {
+                    self.is_released = true;
+                    self.reservation.free();
+                }
+                self.held.push_back(batch);
+            }
+            Said::Preview(found) => {
+                self.is_preview_asked = false;
+                if let Some((kept, first)) = &self.shared.kept {
+                    kept.put(first + self.task.place, found);
+                }
+            }
+            Said::Progress(bytes) => match serde_json::from_slice::<Told>(&bytes) {
+                Ok(told) => self.told(told),
+                Err(error) => {
+                    tracing::warn!(%error, "an indexer sent progress that is not readable")
+                }
+            },
+            Said::Done => {
+                counter!(names::SEARCH_PARTS, "outcome" => "done").increment(1);
+                self.shared.report.end_part(self.task.number);
+                self.say_messages();
+                if let Some((kept, first)) = self.shared.kept.as_ref().filter(|_| !self.is_released)
+                {
+                    kept.put(first + self.task.place, self.held.iter().cloned().collect());
+                }
+                self.finish_preview();
+                self.at = At::End;
+            }
+        }
+        Ok(())
+    }
+
+    fn told(&mut self, told: Told) {
+        self.said = told.messages().collect();
+        let At::Worker(_, worker) = &self.at else { return };
+        self.shared.report.note_part(self.task.number, &worker.name, self.task.buckets, told);
+    }
+
+    /// Goes on elsewhere, if nothing has been handed on yet.
+    fn give_up(&mut self, worker: &Worker, failure: &Failure) -> Result<()> {
+        let outcome = match failure {
+            Failure::Refused(_) => "refused",
+            Failure::Failed(_) => "failed",
+            Failure::Lost(_) => {
+                self.shared.lost.note(worker);
+                "lost"
+            }
+        };
+        counter!(names::SEARCH_PARTS, "outcome" => outcome).increment(1);
+        tracing::warn!(indexer = %worker.name, %failure, "a part of a search was not run");
+        if self.is_released {
+            return self.end_incomplete(worker, failure);
+        }
+        self.shared.report.forget_part(self.task.number);
+        self.said.clear();
+        self.held.clear();
+        self.reservation.free();
+        if let Some((kept, first)) = &self.shared.kept {
+            kept.put(first + self.task.place, Vec::new());
+        }
+        self.at = At::Nowhere;
+        Ok(())
+    }
+
+    /// Some rows are in the result already, and which of them is not known.
+    fn end_incomplete(&mut self, worker: &Worker, failure: &Failure) -> Result<()> {
+        let reason = format!(
+            "{failure}, after some of the events of its {} buckets had been read",
+            self.task.buckets
+        );
+        if !self.shared.allow_partial {
+            let message = format!(
+                "{}: {reason}, and allow_partial_results is off; run the search again",
+                worker.name
+            );
+            return Err(DataFusionError::External(Box::new(crate::Error::Unavailable(message))));
+        }
+        self.say_messages();
+        self.shared.report.miss(&MissingIndexer { name: worker.name.clone(), reason });
+        self.finish_preview();
+        self.at = At::End;
+        Ok(())
+    }
+
+    /// Adds what operators have said to what those here say.
+    fn say_messages(&mut self) {
+        for Message { kind, text } in self.said.drain(..) {
+            self.shared.log.add(kind, text);
+        }
+    }
+
+    fn finish_preview(&self) {
+        if let Some((kept, first)) = &self.shared.kept {
+            kept.finish(first + self.task.place);
+        }
+    }
+}
+
+fn cancelled() -> DataFusionError {
+    DataFusionError::External(Box::new(crate::Error::Cancelled))
+}

@@ -1,0 +1,76 @@
+//! Who reads which bucket: rendezvous hashing with bounded load. A bucket has the same readers in the same
+//! order as long as they are there, so their caches stay warm when others come and go; and nobody gets much
+//! more than the others.
+
+use std::cmp::Reverse;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use model::BucketId;
+
+/// What a reader may have above its part.
+const BOUND: f64 = 1.25;
+
+/// The place of a reader for each bucket, which has so many events.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(super) fn shares(buckets: &[(BucketId, u64)], readers: &[&str]) -> Vec<usize> {
+    let total: u64 = buckets.iter().map(|(_, rows)| rows).sum();
+    let most = (total as f64 / readers.len().max(1) as f64 * BOUND).ceil() as u64;
+    let mut loads = vec![0_u64; readers.len()];
+    let mut share = |(id, rows): &(BucketId, u64)| {
+        let order = preference(*id, readers);
+        let has_room = |reader: &&usize| loads[**reader] == 0 || loads[**reader] + rows <= most;
+        let least = || order.iter().min_by_key(|reader| loads[**reader]);
+        let reader = order.iter().find(has_room).or_else(least).copied().unwrap_or_default();
+        if let Some(load) = loads.get_mut(reader) {
+            *load += rows;
+        }
+        reader
+    };
+    buckets.iter().map(&mut share).collect()
+}
+
+/// Places of readers, those that should have a bucket first.
+pub(super) fn preference(id: BucketId, readers: &[&str]) -> Vec<usize> {
+    let weight = |reader: usize| {
+        let mut hasher = DefaultHasher::new();
+        (id.0.as_bytes(), readers[reader]).hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut order: Vec<usize> = (0..readers.len()).collect();
+    order.sort_by_key(|reader| Reverse(weight(*reader)));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buckets(count: u128) -> Vec<(BucketId, u64)> {
+        (0..count).map(|number| (BucketId(uuid::Uuid::from_u128(number)), 100)).collect()
+    }
+
+    #[test]
+    fn nobody_has_much_more_than_the_others() {
+        let (buckets, readers) = (buckets(1_000), ["a", "b", "c"]);
+        let shares = shares(&buckets, &readers);
+        for reader in 0..readers.len() {
+            let count = shares.iter().filter(|share| **share == reader).count();
+            assert!((200..=417).contains(&count), "{count}");
+        }
+    }
+
+    #[test]
+    fn buckets_stay_where_they_are_when_a_reader_leaves() {
+        let buckets = buckets(1_000);
+        let (before, after) = (shares(&buckets, &["a", "b", "c"]), shares(&buckets, &["a", "b"]));
+        let left = before.iter().zip(&after).filter(|(before, _)| **before != 2);
+        let moved = left.clone().filter(|(before, after)| before != after).count();
+        assert!(moved * 10 < left.count(), "{moved}");
+    }
+
+    #[test]
+    fn one_large_bucket_has_a_reader() {
+        let large = (BucketId(uuid::Uuid::from_u128(7)), 1_000_000);
+        assert_eq!(shares(&[large], &["a", "b", "c"]).len(), 1);
+    }
+}

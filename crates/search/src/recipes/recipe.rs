@@ -1,0 +1,206 @@
+//! What travels to an indexer: a search as it was understood, and the buckets of a share.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::Schema;
+use knowledge::Knowledge;
+use model::{BucketHeader, BucketShape, EventTime, IndexName, TimeRange};
+use plan::PlanContext;
+use serde::{Deserialize, Serialize};
+
+use super::recording::Answers;
+use crate::jobs::JobRequest;
+
+/// Files of the configuration that planning a search does not read: what a process is and does by itself.
+const OF_PROCESSES: [&str; 12] = [
+    "app",
+    "authentication",
+    "authorize",
+    "deploymentclient",
+    "distsearch",
+    "indexes",
+    "inputs",
+    "limits",
+    "outputs",
+    "server",
+    "serverclass",
+    "web",
+];
+
+/// Commands whose rows depend on something that a process has for itself: a database of addresses, a program.
+const AT_THE_HEAD: [&str; 1] = ["iplocation"];
+
+/// A search as the search head plans it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Search {
+    version: String,
+    /// Fingerprint of the configuration and of the limits.
+    pub(crate) knowledge: u64,
+    pub(crate) text: String,
+    pub(crate) owner: String,
+    pub(crate) app: String,
+    pub(crate) hidden: Vec<String>,
+    pub(crate) filter: Option<String>,
+    pub(crate) restricted: Option<EventTime>,
+    pub(crate) window: Option<Duration>,
+    pub(crate) default_indexes: Vec<IndexName>,
+    pub(crate) range: TimeRange,
+    pub(crate) now: EventTime,
+    pub(crate) timezone: String,
+    pub(crate) sid: String,
+    pub(crate) read_only: bool,
+    pub(crate) server_name: String,
+}
+
+impl Search {
+    /// Of a request that is planned in this context; `None` if others cannot plan it.
+    pub(crate) fn of(request: &JobRequest, context: &PlanContext) -> Option<Self> {
+        let timezone = context.timezone.iana_name()?.to_owned();
+        Some(Self {
+            version: version(),
+            knowledge: fingerprint(&context.knowledge, &context.limits),
+            text: String::new(),
+            owner: request.owner.clone(),
+            app: request.app.clone(),
+            hidden: request.rights.hidden(),
+            filter: request.rights.limits().filter.clone(),
+            restricted: context.restriction.earliest,
+            window: context.restriction.window,
+            default_indexes: context.default_indexes.clone(),
+            range: context.range,
+            now: context.now,
+            timezone,
+            sid: context.sid.clone(),
+            read_only: request.read_only,
+            server_name: context.host.server_name(),
+        })
+    }
+
+    /// The same once its subsearches have run; `None` if it has commands that other processes do not run.
+    pub(crate) fn understood(self, text: &str) -> Option<Self> {
+        let stays = AT_THE_HEAD.iter().any(|command| text.contains(command));
+        (!stays).then(|| Self { text: text.to_owned(), ..self })
+    }
+
+    /// Whether a process of this version, with this configuration, plans it in the same way.
+    ///
+    /// # Errors
+    /// What differs.
+    pub(crate) fn check(&self, knowledge: u64) -> Result<(), String> {
+        let own = version();
+        if self.version != own {
+            return Err(format!("it has version {own}, the search head {}", self.version));
+        }
+        if self.knowledge != knowledge {
+            return Err("its apps or limits.conf differ from those of the search head".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// Of all that decides how a search is planned, besides what it asks.
+pub(crate) fn fingerprint(knowledge: &Knowledge, limits: &plan::Limits) -> u64 {
+    struct Fingerprint(u64);
+    let layers = knowledge.compiled(|knowledge| {
+        Fingerprint(knowledge.layers().fingerprint(|conf| !OF_PROCESSES.contains(&conf)))
+    });
+    let mut hasher = DefaultHasher::new();
+    (layers.0, format!("{limits:?}")).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A part of a search.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Recipe {
+    pub(crate) search: Search,
+    pub(crate) answers: Answers,
+    /// Which branch of the plan.
+    pub(crate) branch: usize,
+    /// Names and types of its columns.
+    pub(crate) columns: Vec<(String, String)>,
+    /// Newest events that are wanted.
+    pub(crate) events: Option<usize>,
+    /// Whether all matching events are to be counted.
+    pub(crate) counts_all: bool,
+    pub(crate) timeline: bool,
+    pub(crate) previews: bool,
+    /// Whether damaged buckets may be left out.
+    pub(crate) allow_partial: bool,
+    buckets: Vec<BucketHeader>,
+    /// Their shapes, by their places.
+    shapes: Vec<BucketShape>,
+    shape_of: Vec<Option<usize>>,
+}
+
+impl Recipe {
+    /// The same part over other buckets.
+    pub(crate) fn over(mut self, buckets: &[Arc<BucketHeader>]) -> Self {
+        let mut places: HashMap<&BucketShape, usize> = HashMap::new();
+        let mut shapes = Vec::new();
+        self.shape_of = Vec::with_capacity(buckets.len());
+        for shape in buckets.iter().map(|bucket| bucket.shape.as_deref()) {
+            self.shape_of.push(shape.map(|shape| {
+                *places.entry(shape).or_insert_with(|| {
+                    shapes.push(shape.clone());
+                    shapes.len() - 1
+                })
+            }));
+        }
+        self.shapes = shapes;
+        self.buckets = buckets.iter().map(|bucket| (**bucket).clone()).collect();
+        self
+    }
+
+    /// The buckets of the share.
+    pub(crate) fn buckets(&mut self) -> Arc<[Arc<BucketHeader>]> {
+        let shapes: Vec<_> = std::mem::take(&mut self.shapes).into_iter().map(Arc::new).collect();
+        let buckets = std::mem::take(&mut self.buckets).into_iter().zip(&self.shape_of);
+        let with_shape = |(header, shape): (BucketHeader, &Option<usize>)| {
+            let shape = shape.and_then(|at| shapes.get(at)).cloned();
+            Arc::new(BucketHeader { shape, ..header })
+        };
+        buckets.map(with_shape).collect()
+    }
+
+    pub(crate) fn new(search: Search, answers: Answers, part: PartOf<'_>) -> Self {
+        Self {
+            search,
+            answers,
+            branch: part.branch,
+            columns: columns(part.schema),
+            events: part.events,
+            counts_all: part.counts_all,
+            timeline: part.timeline,
+            previews: part.previews,
+            allow_partial: part.allow_partial,
+            buckets: Vec::new(),
+            shapes: Vec::new(),
+            shape_of: Vec::new(),
+        }
+    }
+}
+
+/// Which part of a search, and how it is run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartOf<'a> {
+    pub(crate) branch: usize,
+    pub(crate) schema: &'a Schema,
+    pub(crate) events: Option<usize>,
+    pub(crate) counts_all: bool,
+    pub(crate) timeline: bool,
+    pub(crate) previews: bool,
+    pub(crate) allow_partial: bool,
+}
+
+/// Columns as both sides write them.
+pub(crate) fn columns(schema: &Schema) -> Vec<(String, String)> {
+    let fields = schema.fields().iter();
+    fields.map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+}

@@ -1,0 +1,205 @@
+//! What planning a search has asked and what it was told, for those who plan it again.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::datasource::TableProvider;
+use model::{IndexName, TimeRange, ValueCount};
+use parking_lot::Mutex;
+use plan::{Error, EventSource, EventsRequest, FieldInfo, LookupSource, MetadataKind, PlanContext};
+use serde::{Deserialize, Serialize};
+
+use super::recipe::Search;
+use crate::jobs::JobRequest;
+
+/// Of which indexes and times something was asked.
+pub(crate) type Asked = (Vec<IndexName>, TimeRange);
+
+/// The name of a field, whether some event has several values of it, and how many events have it.
+pub(crate) type KnownField = (String, bool, u64);
+
+/// What the source of events has answered.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Answers {
+    pub(crate) indexes: Vec<IndexName>,
+    pub(crate) fields: Vec<(Asked, Vec<KnownField>)>,
+    /// Which of some fields may have several values.
+    pub(crate) several: Vec<(Asked, Vec<String>, HashSet<String>)>,
+    pub(crate) summary_rows: Vec<(Asked, bool)>,
+    pub(crate) sourcetypes: Vec<(Asked, Option<HashSet<String>>)>,
+    /// Fingerprints of the lookups that were read, by their names.
+    pub(crate) lookups: Vec<(String, u64)>,
+}
+
+/// What is noted while a search is planned.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    answers: Mutex<Answers>,
+    search: Mutex<Option<Search>>,
+}
+
+impl Recording {
+    /// Notes what is planned.
+    pub(crate) fn note_search(&self, request: &JobRequest, context: &PlanContext) {
+        *self.search.lock() = Search::of(request, context);
+    }
+
+    /// What others need to plan the search, once; `None` if they cannot.
+    pub(crate) fn take(&self) -> Option<(Search, Answers)> {
+        let search = self.search.lock().take()?;
+        Some((search, std::mem::take(&mut *self.answers.lock())))
+    }
+
+    fn note(&self, note: impl FnOnce(&mut Answers)) {
+        note(&mut self.answers.lock());
+    }
+}
+
+/// What is done about the lookups that a search reads.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Lookups {
+    /// Nothing.
+    #[default]
+    Read,
+    /// Their fingerprints are noted.
+    Noted(Arc<Recording>),
+    /// They have to be those of the search head.
+    Compared(Arc<Compared>),
+}
+
+/// Whether what a part of a search finds around it is what the search head has.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    lookups: Vec<(String, u64)>,
+    /// The first thing that is not. Planning goes on without a lookup that cannot be read, so an error
+    /// would not end it.
+    differs: Mutex<Option<String>>,
+}
+
+impl Compared {
+    pub(crate) fn new(lookups: Vec<(String, u64)>) -> Self {
+        Self { lookups, differs: Mutex::default() }
+    }
+
+    /// Something differs.
+    pub(crate) fn note(&self, what: String) {
+        self.differs.lock().get_or_insert(what);
+    }
+
+    /// What differs, if something does.
+    pub(crate) fn differs(&self) -> Option<String> {
+        self.differs.lock().clone()
+    }
+}
+
+impl Lookups {
+    /// A lookup is read; it has this content, or is not there.
+    pub(crate) fn read(&self, source: &LookupSource, content: Option<&impl Hash>) {
+        if matches!(self, Self::Read) {
+            return;
+        }
+        let (LookupSource::File(name) | LookupSource::Collection(name)) = source;
+        let mut hasher = DefaultHasher::new();
+        content.is_some().hash(&mut hasher);
+        if let Some(content) = content {
+            content.hash(&mut hasher);
+        }
+        let fingerprint = hasher.finish();
+        match self {
+            Self::Read => {}
+            Self::Noted(recording) => recording.note(|answers| {
+                answers.lookups.push((name.clone(), fingerprint));
+            }),
+            Self::Compared(compared) => {
+                let is_same = |known: &(String, u64)| known.0 == *name && known.1 == fingerprint;
+                if !compared.lookups.iter().any(is_same) {
+                    compared.note(format!(
+                        "the lookup \"{name}\" differs from that of the search head"
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// A source of events whose answers are noted.
+#[derive(Debug)]
+pub(crate) struct Recorded<S> {
+    pub(crate) source: S,
+    pub(crate) recording: Arc<Recording>,
+}
+
+fn asked(indexes: &[IndexName], range: &TimeRange) -> Asked {
+    (indexes.to_vec(), *range)
+}
+
+#[async_trait]
+impl<S: EventSource> EventSource for Recorded<S> {
+    fn indexes(&self) -> Vec<IndexName> {
+        let indexes = self.source.indexes();
+        self.recording.note(|answers| answers.indexes.clone_from(&indexes));
+        indexes
+    }
+
+    fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
+        self.source.events(request)
+    }
+
+    async fn fields(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<FieldInfo>, Error> {
+        let found = self.source.fields(indexes, range).await?;
+        let noted = found.iter().map(|info| (info.name.clone(), info.multivalue, info.count));
+        let noted = noted.collect();
+        self.recording.note(|answers| answers.fields.push((asked(indexes, range), noted)));
+        Ok(found)
+    }
+
+    async fn several(
+        &self,
+        names: &[&str],
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<HashSet<String>, Error> {
+        let found = self.source.several(names, indexes, range).await?;
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let noted = (asked(indexes, range), names, found.clone());
+        self.recording.note(|answers| answers.several.push(noted));
+        Ok(found)
+    }
+
+    async fn has_summary_rows(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<bool, Error> {
+        let found = self.source.has_summary_rows(indexes, range).await?;
+        self.recording.note(|answers| answers.summary_rows.push((asked(indexes, range), found)));
+        Ok(found)
+    }
+
+    async fn sourcetypes(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Option<HashSet<String>>, Error> {
+        let found = self.source.sourcetypes(indexes, range).await?;
+        let noted = (asked(indexes, range), found.clone());
+        self.recording.note(|answers| answers.sourcetypes.push(noted));
+        Ok(found)
+    }
+
+    async fn metadata(
+        &self,
+        kind: MetadataKind,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<ValueCount>, Error> {
+        // Its rows are made here, whoever reads events.
+        self.source.metadata(kind, indexes, range).await
+    }
+}

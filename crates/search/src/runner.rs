@@ -1,0 +1,304 @@
+//! The indexer's side: runs parts of the searches of search heads.
+
+mod replay;
+
+use std::sync::Arc;
+
+use access::Rights;
+use apps::Namespace;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use bytes::Bytes;
+use datafusion::error::{DataFusionError, Result as PlanResult};
+use datafusion::physical_plan::ExecutionPlan;
+use distributed::{PartRunner, RunningPart, Valve, cut};
+use futures::StreamExt;
+use metrics::counter;
+use plan::{
+    Host, LookupQuestion, LookupSource, MessageLog, PlanContext, PlanningTime, Restriction, Rows,
+    Subsearches,
+};
+use runtime::metrics as names;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use self::replay::Replayed;
+use crate::control::ScanControl;
+use crate::memory::Granted;
+use crate::parts::is_events;
+use crate::preview::{self, Kept};
+use crate::recipes::{Compared, Lookups, Recipe, columns, fingerprint};
+use crate::report::ScanReport;
+use crate::run::limited;
+use crate::service::within;
+use crate::surroundings::Around;
+use crate::threads::Assigned;
+use crate::{Error, SearchService};
+
+/// Batches that wait for the connection.
+const WAITING: usize = 4;
+
+/// A plan, and what previews of it are made of.
+type Previewed = (Arc<dyn ExecutionPlan>, Option<Arc<Kept>>);
+
+#[async_trait]
+impl PartRunner for SearchService {
+    async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String> {
+        let started = match serde_json::from_slice(&recipe) {
+            Ok(recipe) => self.start_part(recipe).await,
+            Err(error) => Err(Error::Request(format!("the recipe of a part: {error}"))),
+        };
+        let outcome = if started.is_ok() { "started" } else { "refused" };
+        counter!(names::PARTS_RUN, "outcome" => outcome).increment(1);
+        match started {
+            Ok(part) => Ok(Box::new(part)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl SearchService {
+    async fn start_part(&self, mut recipe: Recipe) -> Result<Part, Error> {
+        let planning = PlanningTime::new(self.settings().plan.plan_time);
+        let control = Arc::new(ScanControl::planned_within(planning));
+        if recipe.counts_all {
+            control.count_all();
+        }
+        control.want_previews(recipe.previews);
+        let report = Arc::new(match recipe.timeline {
+            true => ScanReport::with_timeline(),
+            false => ScanReport::default(),
+        });
+        let waiting = control.planning().waited_for();
+        let threads = self.assign_threads();
+        let compared = Arc::new(Compared::new(std::mem::take(&mut recipe.answers.lookups)));
+        let context = self.context_of(&mut recipe, &control, &report, &compared)?;
+        let memory = &self.engine().part_memory;
+        let granted = memory.grant_turn(self.session(), control.planning()).await?;
+        let session = granted.session.clone();
+        let text = recipe.search.text.clone();
+        let (branch, events) = (recipe.branch, recipe.events);
+        let planned = async move {
+            let planned = plan::plan_search(&text, &context, Subsearches::Refuse).await;
+            let planned = planned.and_then(|planned| limited(planned, events));
+            let of_search = |error: plan::Error| Error::of_search(&error, &text);
+            let planned = planned.map_err(of_search)?;
+            let plan = planned.physical_plan(&session).await.map_err(of_search)?;
+            let map = branch_of(&plan, branch)?;
+            Ok((map, session.task(&plan), planned.log().clone()))
+        };
+        let planned = within(&threads, Box::pin(planned)).await;
+        waiting.is_served();
+        if let Some(what) = compared.differs() {
+            return Err(Error::Unavailable(what));
+        }
+        let (map, task, log) = planned?;
+        // Other columns would be other rows.
+        if columns(&map.schema()) != recipe.columns {
+            return Err(Error::Internal("this process plans the search differently".to_owned()));
+        }
+        let (map, kept) = self.with_previews(map, &control, recipe.previews)?;
+        let schema = map.schema();
+        let (sender, rows) = mpsc::channel(WAITING);
+        let mut running = JoinSet::new();
+        running.spawn_on(
+            async move {
+                let mut stream = match map.execute(0, task) {
+                    Ok(stream) => stream,
+                    Err(error) => return drop(sender.send(Err(error)).await),
+                };
+                while let Some(batch) = stream.next().await {
+                    let is_last = batch.is_err();
+                    if sender.send(batch).await.is_err() || is_last {
+                        return;
+                    }
+                }
+            },
+            threads.handle(),
+        );
+        Ok(Part {
+            rows,
+            schema,
+            control,
+            report,
+            log,
+            compared,
+            kept,
+            _running: running,
+            _granted: granted,
+            _threads: threads,
+        })
+    }
+
+    /// What the search head planned the search against.
+    fn context_of(
+        &self,
+        recipe: &mut Recipe,
+        control: &Arc<ScanControl>,
+        report: &Arc<ScanReport>,
+        compared: &Arc<Compared>,
+    ) -> Result<PlanContext, Error> {
+        let buckets = recipe.buckets();
+        let search = &recipe.search;
+        let namespace = Namespace::new(&search.owner, &search.app);
+        let knowledge = self.dependencies().apps.view_without(&namespace, &search.hidden);
+        let limits = self.settings().plan.clone();
+        search.check(fingerprint(&knowledge, &limits)).map_err(Error::Unavailable)?;
+        let timezone = jiff::tz::TimeZone::get(&search.timezone);
+        let timezone = timezone.map_err(|error| Error::Request(error.to_string()))?;
+        let filter = search.filter.as_deref().map(Restriction::parse_filter).transpose();
+        let filter = filter.map_err(|error| Error::Request(error.to_string()))?;
+        let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
+        source.context.share = Some(buckets);
+        source.context.allow_partial = recipe.allow_partial;
+        let around = Around {
+            engine: Arc::clone(self.engine()),
+            namespace,
+            rights: Arc::new(Rights::of_system(&search.owner)),
+            read_only: true,
+            sid: search.sid.clone(),
+            search: search.text.clone(),
+            lookups: Lookups::Compared(Arc::clone(compared)),
+        };
+        let host = PartHost {
+            around,
+            compared: Arc::clone(compared),
+            server_name: search.server_name.clone(),
+            read_only: search.read_only,
+        };
+        Ok(PlanContext {
+            source: Arc::new(Replayed { answers: recipe.answers.clone(), context: source.context }),
+            host: Arc::new(host),
+            knowledge,
+            now: search.now,
+            timezone,
+            range: search.range,
+            default_indexes: search.default_indexes.clone(),
+            restriction: Restriction { filter, earliest: search.restricted, window: search.window },
+            limits,
+            sid: search.sid.clone(),
+            planning: control.planning().clone(),
+        })
+    }
+
+    fn with_previews(
+        &self,
+        map: Arc<dyn ExecutionPlan>,
+        control: &Arc<ScanControl>,
+        wanted: bool,
+    ) -> Result<Previewed, Error> {
+        let settings = self.settings();
+        let limits = preview::Limits {
+            slice: settings.preview_interval / 2,
+            bytes: settings.preview_bytes.min(settings.search_memory_bytes),
+        };
+        let placed = match wanted {
+            true => preview::place(&map, control, limits),
+            false => Ok(None),
+        };
+        let placed = placed.map_err(|error| Error::Internal(error.to_string()))?;
+        Ok(placed.map_or((map, None), |(map, kept)| (map, Some(kept))))
+    }
+}
+
+/// The branch of a plan with this number.
+fn branch_of(
+    plan: &Arc<dyn ExecutionPlan>,
+    number: usize,
+) -> Result<Arc<dyn ExecutionPlan>, Error> {
+    let mut found = None;
+    let done = cut(plan, &is_events, &mut |cut| {
+        if cut.number == number {
+            found = Some(Arc::clone(&cut.map));
+        }
+        Ok(cut.map)
+    });
+    done.map_err(|error| Error::Internal(error.to_string()))?;
+    found.ok_or_else(|| {
+        let text = format!("this process plans the search differently: it has no branch {number}");
+        Error::Internal(text)
+    })
+}
+
+/// See [`RunningPart`].
+struct Part {
+    rows: mpsc::Receiver<PlanResult<RecordBatch>>,
+    schema: SchemaRef,
+    control: Arc<ScanControl>,
+    report: Arc<ScanReport>,
+    log: MessageLog,
+    compared: Arc<Compared>,
+    /// What previews are made of.
+    kept: Option<Arc<Kept>>,
+    _running: JoinSet<()>,
+    _granted: Granted,
+    _threads: Assigned,
+}
+
+#[async_trait]
+impl RunningPart for Part {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    async fn next(&mut self) -> Option<PlanResult<RecordBatch>> {
+        let batch = self.rows.recv().await;
+        // A program that is not asked here leaves fields out, which is noted before its rows come.
+        match self.compared.differs() {
+            Some(what) => Some(Err(DataFusionError::Execution(what))),
+            None => batch,
+        }
+    }
+
+    fn set(&self, valve: Valve) {
+        match valve {
+            Valve::Open => self.control.resume(),
+            Valve::Paused => self.control.pause(),
+            Valve::Closed => self.control.close(),
+        }
+    }
+
+    fn preview(&self) -> Option<Vec<RecordBatch>> {
+        self.kept.as_ref().map(|kept| kept.all())
+    }
+
+    fn progress(&self) -> Vec<u8> {
+        let mut told = self.report.told();
+        told.say(self.log.all());
+        // Counters and texts always have a form in JSON.
+        serde_json::to_vec(&told).unwrap_or_default()
+    }
+}
+
+/// What a part finds around it. It has nothing but lookups: what else a search reads and writes is at its
+/// search head.
+#[derive(Debug)]
+struct PartHost {
+    around: Around,
+    compared: Arc<Compared>,
+    server_name: String,
+    read_only: bool,
+}
+
+#[async_trait]
+impl Host for PartHost {
+    fn reads_only(&self) -> bool {
+        self.read_only
+    }
+
+    async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, plan::Error> {
+        self.around.read_lookup(source).await
+    }
+
+    async fn ask_program(&self, question: &LookupQuestion, _: Rows) -> Result<Rows, plan::Error> {
+        let text =
+            format!("the program of the lookup \"{}\" runs at the search head", question.name);
+        self.compared.note(text.clone());
+        Err(plan::Error::invalid_anywhere(text))
+    }
+
+    fn server_name(&self) -> String {
+        self.server_name.clone()
+    }
+}

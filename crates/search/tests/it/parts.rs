@@ -1,0 +1,356 @@
+//! Searches whose stored buckets are read by other processes: the rows of one process, whoever is lost.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use apps::Apps;
+use async_trait::async_trait;
+use bucket::{LocalHot, WriteOptions};
+use bytes::Bytes;
+use catalog::{Catalog, Commit};
+use distributed::{Channel, PartRunner, PartService, RunningPart};
+use hyper_util::rt::TokioIo;
+use karst_search::{
+    Dependencies, DispatchState, Job, JobRequest, PartSettings, SearchService, Settings,
+    SharedEvents, Worker, Workers,
+};
+use karst_spectest::{SpecEvent, Topology, run_directory};
+use knowledge::Knowledge;
+use model::{BucketId, IndexName};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use parking_lot::Mutex;
+use plan::{Completed, EventSource, OnBatch, PlanContext, PlannedSearch, Session, execute_watched};
+use tokio::task::JoinSet;
+use tonic::transport::{Endpoint, Server};
+
+use crate::support::{HotRows, Uncounted, dependencies, hot, log_event, open, put, with_settings};
+
+/// How many workers there are.
+const WORKERS: usize = 3;
+
+/// Runs parts as whoever is there at the moment does.
+#[derive(Debug, Default)]
+struct Runner {
+    service: Mutex<Option<SearchService>>,
+    /// Parts that were begun.
+    begun: AtomicUsize,
+    /// Why it refuses parts, if it does.
+    refuses: Mutex<Option<String>>,
+}
+
+#[async_trait]
+impl PartRunner for Runner {
+    async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String> {
+        let refuses = self.refuses.lock().clone();
+        if let Some(why) = refuses {
+            return Err(why);
+        }
+        let service = self.service.lock().clone().ok_or("there is nobody")?;
+        let part = service.start(recipe).await?;
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        Ok(part)
+    }
+}
+
+/// Three workers, each behind a connection of its own.
+#[derive(Debug)]
+struct Cluster {
+    runners: Vec<Arc<Runner>>,
+    channels: Vec<Channel>,
+    /// The servers; one that is aborted is a process that was killed.
+    servers: Mutex<Vec<JoinSet<()>>>,
+}
+
+impl Cluster {
+    fn start() -> Arc<Self> {
+        let runners: Vec<Arc<Runner>> = (0..WORKERS).map(|_| Arc::default()).collect();
+        let (mut channels, mut servers) = (Vec::new(), Vec::new());
+        for runner in &runners {
+            let (client, server) = tokio::io::duplex(1 << 20);
+            let mut client = Some(client);
+            let connector = tower::service_fn(move |_| {
+                let client = client.take().ok_or_else(|| std::io::Error::other("it is gone"));
+                async move { client.map(TokioIo::new) }
+            });
+            let endpoint = Endpoint::from_static("http://worker");
+            channels.push(endpoint.connect_with_connector_lazy(connector));
+            let service = PartService::new(Arc::clone(runner) as Arc<dyn PartRunner>);
+            let mut serving = JoinSet::new();
+            serving.spawn(async move {
+                let incoming = futures::stream::once(async { Ok::<_, std::io::Error>(server) });
+                let _ = Server::builder().add_service(service).serve_with_incoming(incoming).await;
+            });
+            servers.push(serving);
+        }
+        Arc::new(Self { runners, channels, servers: Mutex::new(servers) })
+    }
+
+    fn begun(&self) -> usize {
+        self.runners.iter().map(|runner| runner.begun.load(Ordering::SeqCst)).sum()
+    }
+
+    fn kill(&self, worker: usize) {
+        self.servers.lock()[worker].abort_all();
+    }
+}
+
+impl Workers for Cluster {
+    fn now(&self) -> Vec<Worker> {
+        let worker = |(at, channel): (usize, &Channel)| Worker {
+            id: format!("id-{at}"),
+            started: String::new(),
+            name: format!("indexer {at}"),
+            channel: Some(channel.clone()),
+        };
+        self.channels.iter().enumerate().map(worker).collect()
+    }
+}
+
+fn settings() -> Settings {
+    let parts =
+        PartSettings { min_events: 0, silence: Duration::from_secs(5), buffer_bytes: 64 << 20 };
+    Settings { parts, ..Settings::default() }
+}
+
+/// Every spec over buckets that workers read, beside hot rows that they do not.
+#[derive(Debug)]
+struct Shared {
+    cluster: Arc<Cluster>,
+    store: Arc<dyn ObjectStore>,
+    catalog: Catalog,
+    buckets: Mutex<Vec<BucketId>>,
+    events: Mutex<Option<Arc<SharedEvents>>>,
+    /// What was opened last, and the fingerprint of its configuration: most blocks have none of their own.
+    apps: Mutex<Option<(u64, Apps)>>,
+}
+
+impl Shared {
+    async fn new() -> Self {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        Self {
+            cluster: Cluster::start(),
+            catalog: open(&store).await,
+            store,
+            buckets: Mutex::default(),
+            events: Mutex::default(),
+            apps: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Topology for Shared {
+    fn name(&self) -> String {
+        "three workers".to_owned()
+    }
+
+    async fn load(
+        &self,
+        events: &[SpecEvent],
+        knowledge: &Arc<Knowledge>,
+    ) -> Result<Arc<dyn EventSource>, String> {
+        let mut groups: std::collections::BTreeMap<(IndexName, usize), Vec<SpecEvent>> =
+            std::collections::BTreeMap::new();
+        for (at, event) in events.iter().enumerate() {
+            groups.entry((event.index.clone(), at % 4)).or_default().push(event.clone());
+        }
+        let (mut in_memory, mut add) = (Vec::new(), Vec::new());
+        for ((_, part), group) in &groups {
+            match part {
+                3 => in_memory.push(hot(group)),
+                _ => add.push(put(&self.store, group, knowledge, &WriteOptions::default()).await),
+            }
+        }
+        let added = add.iter().map(|entry| entry.id).collect();
+        let remove = std::mem::replace(&mut *self.buckets.lock(), added);
+        if !add.is_empty() || !remove.is_empty() {
+            let commit = Commit { add, remove, ..Commit::default() };
+            self.catalog.commit(commit).await.map_err(|error| error.to_string())?;
+        }
+        let mut names: Vec<IndexName> = events.iter().map(|event| event.index.clone()).collect();
+        names.push(IndexName::new("main").unwrap());
+        names.sort();
+        names.dedup();
+        let objects = Arc::new(Uncounted(Arc::clone(&self.store)));
+        let mut parts = dependencies(self.catalog.clone(), in_memory, objects, knowledge, names);
+        let fingerprint = knowledge.layers().fingerprint(|_| true);
+        let last = self.apps.lock().clone().filter(|(known, _)| *known == fingerprint);
+        match last {
+            Some((_, apps)) => parts.apps = apps,
+            None => *self.apps.lock() = Some((fingerprint, parts.apps.clone())),
+        }
+        for runner in &self.cluster.runners {
+            // What is compiled of the configuration is shared: nothing of it is a worker's own.
+            let hot = Arc::new(LocalHot(Arc::new(HotRows(Vec::new()))));
+            let own = Dependencies { hot, ..parts.clone() };
+            *runner.service.lock() = Some(with_settings(own, settings()));
+        }
+        parts.workers = Some(Arc::clone(&self.cluster) as Arc<dyn Workers>);
+        let events = Arc::new(with_settings(parts, settings()).shared_events());
+        let source = events.source();
+        *self.events.lock() = Some(events);
+        Ok(source)
+    }
+
+    async fn execute(
+        &self,
+        planned: &PlannedSearch,
+        context: &PlanContext,
+        session: &Session,
+        on_batch: &mut OnBatch<'_>,
+    ) -> Result<Completed, plan::Error> {
+        let events = self.events.lock().clone();
+        let watch = events.map(|events| events.watch(planned, context));
+        execute_watched(planned, session, watch.as_deref(), on_batch).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn specs_hold_over_three_workers() {
+    let shared = Arc::new(Shared::new().await);
+    let topology: Arc<dyn Topology> = Arc::clone(&shared) as Arc<dyn Topology>;
+    let report = run_directory(Path::new("../spectest/specs"), &[topology]).await.unwrap();
+    let begun = shared.cluster.begun();
+    println!("{} blocks; workers ran {begun} parts", report.blocks);
+    assert!(report.failures.is_empty(), "\n{report}");
+    assert!(begun > 1_800, "workers ran {begun} parts only");
+}
+
+/// A search head beside workers, all over the same buckets of so many events.
+struct World {
+    cluster: Arc<Cluster>,
+    head: SearchService,
+    alone: SearchService,
+}
+
+async fn world(events: usize, settings: Settings) -> World {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let catalog = open(&store).await;
+    let knowledge = Arc::new(Knowledge::builtin());
+    let events: Vec<SpecEvent> = (0..events).map(log_event).collect();
+    let (last, stored) = events.split_last_chunk::<50>().unwrap();
+    let options = WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
+    let mut add = Vec::new();
+    for part in stored.chunks(stored.len().div_ceil(12)) {
+        add.push(put(&store, part, &knowledge, &options).await);
+    }
+    catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+    let in_memory = vec![hot(last)];
+    let names = || vec![IndexName::new("main").unwrap()];
+    let objects = Arc::new(Uncounted(store));
+    let dependencies =
+        |hot| dependencies(catalog.clone(), hot, objects.clone(), &knowledge, names());
+    let cluster = Cluster::start();
+    for runner in &cluster.runners {
+        *runner.service.lock() = Some(with_settings(dependencies(Vec::new()), settings.clone()));
+    }
+    let mut parts = dependencies(in_memory.clone());
+    parts.workers = Some(Arc::clone(&cluster) as Arc<dyn Workers>);
+    let head = with_settings(parts, settings.clone());
+    let alone = with_settings(dependencies(in_memory), settings);
+    World { cluster, head, alone }
+}
+
+async fn run(service: &SearchService, search: &str) -> Arc<Job> {
+    let request = JobRequest { status_buckets: 300, ..JobRequest::new(search, "me") };
+    let job = service.dispatch(request).await.unwrap();
+    job.finished().await.unwrap();
+    job
+}
+
+fn rows(job: &Arc<Job>) -> Vec<Vec<Option<karst_search::Value>>> {
+    job.page(0, 100_000).rows
+}
+
+const SEARCHES: [&str; 6] = [
+    "search index=main | stats count, avg(ms), dc(user), max(n) by host | sort host",
+    "search index=main alpha | timechart span=10m count by host",
+    "search index=main ms>900 | eval slow=ms*2 | table _time n slow",
+    "search index=main user=u7* | head 40 | table n",
+    "search index=main | top limit=5 user",
+    "search index=main | dedup user | sort n | table n user",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counters_timeline_and_rows_are_those_of_one_process() {
+    let world = world(30_000, settings()).await;
+    for search in SEARCHES {
+        let (one, many) = (run(&world.alone, search).await, run(&world.head, search).await);
+        assert_eq!(rows(&one), rows(&many), "{search}");
+        let counts = |job: &Job| (job.counts().events_matched, job.counts().events_scanned);
+        if !search.contains("head") {
+            assert_eq!(counts(&one), counts(&many), "{search}");
+            let bins = |job: &Job| job.timeline().map(|line| line.bins().collect::<Vec<_>>());
+            assert_eq!(bins(&one), bins(&many), "{search}");
+        }
+        assert!(!many.is_partial(), "{:?}", many.messages());
+    }
+    assert!(world.cluster.begun() >= 12, "{}", world.cluster.begun());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_a_worker_that_is_gone_run_elsewhere() {
+    let world = world(30_000, settings()).await;
+    let expected = rows(&run(&world.alone, SEARCHES[0]).await);
+    world.cluster.kill(1);
+    for _ in 0..2 {
+        let job = run(&world.head, SEARCHES[0]).await;
+        assert_eq!(rows(&job), expected);
+        assert!(!job.is_partial());
+    }
+    world.cluster.kill(0);
+    world.cluster.kill(2);
+    let job = run(&world.head, SEARCHES[0]).await;
+    assert_eq!(rows(&job), expected, "the search head reads all itself");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_in_the_middle_changes_nothing() {
+    let world = world(30_000, settings()).await;
+    let search = "search index=main | eval x=md5(user.ms) | stats count, dc(x) by host | sort host";
+    let expected = rows(&run(&world.alone, search).await);
+    for after in [1, 5, 20] {
+        let begun = world.cluster.begun();
+        let job = world.head.dispatch(JobRequest::new(search, "me")).await.unwrap();
+        while world.cluster.begun() == begun && !job.status().state.is_final() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(after)).await;
+        world.cluster.kill(after as usize % WORKERS);
+        job.finished().await.unwrap();
+        assert_eq!(rows(&job), expected);
+        assert!(!job.is_partial());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_refuses_is_not_waited_for() {
+    let world = world(30_000, settings()).await;
+    for runner in &world.cluster.runners {
+        *runner.refuses.lock() = Some("its apps differ".to_owned());
+    }
+    let expected = rows(&run(&world.alone, SEARCHES[0]).await);
+    let job = run(&world.head, SEARCHES[0]).await;
+    assert_eq!(rows(&job), expected);
+    assert_eq!(world.cluster.begun(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_search_waits_everywhere_and_a_finalized_one_ends() {
+    let world = world(60_000, settings()).await;
+    let search = "search index=main | eval x=md5(user.ms) | stats count by x";
+    let job = world.head.dispatch(JobRequest::new(search, "me")).await.unwrap();
+    job.pause();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let before = job.counts().events_scanned;
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    assert_eq!(job.counts().events_scanned, before);
+    assert!(!job.status().state.is_final());
+    job.finalize();
+    job.finished().await.unwrap();
+    assert_eq!(job.status().state, DispatchState::Done);
+    assert!(job.counts().events_scanned < 60_000);
+}

@@ -1,0 +1,67 @@
+//! The indexers of the cluster, which read buckets for searches of this process.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use catalog::Catalog;
+use distributed::Channel;
+use parking_lot::Mutex;
+use peers::Registration;
+use search::{Worker, Workers};
+use transport::Transport;
+
+/// See the module.
+pub(crate) struct Indexers {
+    catalog: Catalog,
+    transport: Transport,
+    /// The identity of this process.
+    own: String,
+    /// The connections so far, by address.
+    channels: Mutex<HashMap<String, Channel>>,
+}
+
+impl fmt::Debug for Indexers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Indexers").field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+impl Indexers {
+    pub(crate) fn new(catalog: Catalog, transport: Transport, own: String) -> Self {
+        Self { catalog, transport, own, channels: Mutex::default() }
+    }
+
+    /// The connection to an address; `None` if it is none, which a warning says.
+    fn channel(&self, name: &str, address: &str) -> Option<Channel> {
+        let mut channels = self.channels.lock();
+        if let Some(channel) = channels.get(address) {
+            return Some(channel.clone());
+        }
+        match self.transport.channel(address) {
+            Ok(channel) => {
+                channels.insert(address.to_owned(), channel.clone());
+                Some(channel)
+            }
+            Err(error) => {
+                tracing::warn!(%error, indexer = name, "an indexer cannot be asked for parts of searches");
+                None
+            }
+        }
+    }
+}
+
+impl Workers for Indexers {
+    fn now(&self) -> Vec<Worker> {
+        let all = Registration::all(&self.catalog.snapshot());
+        let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
+        let indexers = all.into_iter().filter(|(_, known)| is_indexer(known));
+        let worker = |(id, known): (String, Registration)| {
+            let channel = match id == self.own {
+                true => None,
+                false => Some(self.channel(&known.name, &known.address)?),
+            };
+            Some(Worker { id, started: known.started, name: known.name, channel })
+        };
+        indexers.filter_map(worker).collect()
+    }
+}
