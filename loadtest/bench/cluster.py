@@ -6,12 +6,16 @@ All processes share the cores of one machine, so rates say what the cluster's wo
   takes events and the search head searches. Measured are the time until a change is durable that was
   begun right after the signal, the longest time between two acknowledgements, and the slowest search.
 - Searches: the same events in one process and spread over the indexers, hot and in object storage.
+- Parts: dense searches over object storage whose buckets the indexers read: CPU time of all processes beside that of
+  one, an indexer that is killed in the middle, the time until a pause holds, and until the first preview.
 """
 
 import argparse
 import concurrent.futures
 import datetime
 import itertools
+import os
+import pathlib
 import random
 import shutil
 import signal
@@ -20,7 +24,7 @@ import threading
 import time
 
 import harness
-from harness import karst
+from harness import karst, quantile
 
 sys.path.insert(0, str(karst.ROOT / "tests" / "clients"))
 from cluster import Cluster  # noqa: E402
@@ -29,11 +33,8 @@ import minio  # noqa: E402
 CLIENTS = 32
 # Bars: seconds until a change is durable; milliseconds over one process; milliseconds; searches a minute.
 TAKEOVER, DENSE_MORE, NEEDLE, NEEDLES = 4.0, 5.0, 10.0, 9_000
-
-
-def quantile(values, percent):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(len(values) * percent / 100))]
+# CPU over one process; seconds until a pause holds, until the first preview.
+CPU_MORE, PAUSE, PREVIEW = 1.15, 0.2, 1.0
 
 
 class Loop(threading.Thread):
@@ -216,10 +217,89 @@ def show_searches(name, found):
     print(f"| {name} | {dense:.1f} | {report:.1f} | {finding:.1f} | {rate:,.0f} |", flush=True)
 
 
+REPORTS = {
+    "counts and averages": "search index=main | stats count, avg(latency_ms) by path, status",
+    "distinct ids": "search index=main | stats dc(id) by host, path",
+    "hashes": "search index=main | eval x=sha512(_raw.id), y=sha512(x) | stats count, dc(y) by host",
+}
+
+
+def cpu(processes):
+    """Seconds of CPU that processes have taken."""
+    ticks = 0
+    for one in processes:
+        text = pathlib.Path(f"/proc/{one.process.pid}/stat").read_text()
+        ticks += sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def reports(head, processes, times=5):
+    """Seconds and seconds of CPU of each report, and its rows."""
+    searcher, found = harness.Searcher(head), {}
+    for name, search in REPORTS.items():
+        searcher.rows(search)
+        taken = []
+        for _ in range(times):
+            before, began = cpu(processes), time.monotonic()
+            rows = searcher.rows(search)
+            taken.append((time.monotonic() - began, cpu(processes) - before))
+        ordered = sorted(map(str, rows))
+        found[name] = (quantile([one[0] for one in taken], 50), quantile([one[1] for one in taken], 50), ordered)
+    return found
+
+
+def parts(cluster, single):
+    """Searches whose parts indexers run, beside the same in one process."""
+    head = cluster.heads[0]
+    alone, many = reports(single, [single]), reports(head, cluster.all)
+    print("\n| dense report | one process, s, CPU s | three indexers, s, CPU s | CPU, ratio |\n| --- | --- | --- | --- |")
+    for name, (seconds, busy, rows) in alone.items():
+        assert rows == many[name][2], (rows, many[name][2])
+        shared = many[name]
+        print(f"| {name} | {seconds:.2f}, {busy:.2f} | {shared[0]:.2f}, {shared[1]:.2f} | {shared[1] / busy:.2f} |")
+    print(f"\nBar: {CPU_MORE}.")
+    search, searcher = REPORTS["hashes"], harness.Searcher(head)
+    seconds, victim = many["hashes"][0], cluster.indexers[1]
+    timer = threading.Timer(seconds / 2, victim.kill)
+    timer.start()
+    began = time.monotonic()
+    rows = searcher.rows(search)
+    took = time.monotonic() - began
+    timer.join()
+    assert sorted(map(str, rows)) == many["hashes"][2], "rows with an indexer killed"
+    print(f"\nAn indexer killed in the middle of `hashes`: the right rows after {took:.2f} s instead of {seconds:.2f} "
+          f"(bar {2 * seconds + 2:.1f}).")
+    victim.start()
+    time.sleep(2)
+    form = {"search": search, "output_mode": "json", "preview": 1}
+    began = time.monotonic()
+    path = f"/services/search/jobs/{head.rest('POST', '/services/search/jobs', form).json()['sid']}"
+    while True:
+        answer = head.rest("GET", f"{path}/results_preview?output_mode=json")
+        if answer.status == 200 and answer.json()["results"]:
+            break
+        time.sleep(0.01)
+    preview = time.monotonic() - began
+    assert head.rest("POST", f"{path}/control", {"action": "pause"}).status == 200
+    began = last = time.monotonic()
+    busy = cpu(cluster.all)
+    while time.monotonic() - last < 1:
+        time.sleep(0.02)
+        now = cpu(cluster.all)
+        # What processes do besides searches takes less.
+        if now - busy > 0.015:
+            last = time.monotonic()
+        busy = now
+    head.rest("DELETE", path)
+    print(f"First preview after {preview:.2f} s (bar {PREVIEW:.0f}); a pause holds after {last - began:.2f} s (bar {PAUSE}).")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=10, help="takeovers of each kind")
     parser.add_argument("--events", type=int, default=200_000, help="events of each of three hosts")
+    parser.add_argument("--dense-events", type=int, default=1_000_000, help="the same for dense searches")
+    parser.add_argument("--only", choices=["takeovers", "searches", "parts"], help="one of the three")
     options = parser.parse_args()
     today = datetime.datetime.now(datetime.UTC).date()
     print(f"{today}, commit {harness.commit()}, {harness.machine()}")
@@ -235,11 +315,20 @@ def main():
 
 def run(folder, store, options):
     variables = store.variables()
-    cluster = Cluster(folder / "a", store=("s3://karst/takeovers", variables), standbys=1).start()
+    for name, section in {"takeovers": lead, "searches": search, "parts": share}.items():
+        if options.only in (None, name):
+            section(folder, variables, options)
+
+
+def lead(folder, variables, options):
+    cluster = Cluster(folder / "a", store=("s3://karst/takeovers", variables), standbys=1, conf={})
     try:
-        show_takeovers(takeovers(cluster, options.rounds))
+        show_takeovers(takeovers(cluster.start(), options.rounds))
     finally:
         cluster.kill()
+
+
+def search(folder, variables, options):
     print(f"\n{3 * options.events:,} events | median ms of `stats count by host`, of a report over two fields, of a "
           f"needle; needles a minute at {CLIENTS} clients\n")
     print("| | count by host | report | needle | needles/min |\n| --- | --- | --- | --- | --- |")
@@ -253,7 +342,7 @@ def run(folder, store, options):
         show_searches("one process, in object storage", alone)
     finally:
         single.kill()
-    cluster = Cluster(folder / "c", store=("s3://karst/searches", variables)).start()
+    cluster = Cluster(folder / "c", store=("s3://karst/searches", variables), conf={}).start()
     try:
         load(cluster.indexers, options.events)
         hot = measure(cluster.heads[0], options.events)
@@ -268,6 +357,22 @@ def run(folder, store, options):
         f"\n`stats count by host` over one process: {hot[0] - alone_hot[0]:+.1f} ms hot, {stored[0] - alone[0]:+.1f} "
         f"ms in object storage (bar {DENSE_MORE:.0f}); bars: needle {NEEDLE:.0f} ms, {NEEDLES:,} needles/min."
     )
+
+
+def share(folder, variables, options):
+    single = karst.Server(folder / "d", "s3://karst/alone", variables).start()
+    cluster = Cluster(folder / "e", store=("s3://karst/shared", variables), heads=1, conf={}).start()
+    try:
+        for targets in ([single], cluster.indexers):
+            for _ in range(4):
+                load(targets, options.dense_events // 4)
+                for one in targets:
+                    one.roll("main")
+        print(f"\n{3 * options.dense_events:,} events in 12 buckets or more")
+        parts(cluster, single)
+    finally:
+        cluster.kill()
+        single.kill()
 
 
 if __name__ == "__main__":
