@@ -34,6 +34,8 @@ pub(crate) const SERVICE: &str = "karst.search.v1.MapParts";
 pub(crate) const RUN: &str = "/karst.search.v1.MapParts/Run";
 /// Longest message: the longest event fits, and a recipe of a million buckets.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
+/// Longest recipe that fits into a message.
+pub const MAX_RECIPE: usize = MAX_MESSAGE - (1 << 20);
 /// How often a worker says that it works.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
 

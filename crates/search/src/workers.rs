@@ -32,16 +32,31 @@ pub struct Worker {
 /// How long an indexer that did not answer is not asked.
 const SHUNNED: Duration = Duration::from_secs(30);
 
+/// How long a failure is not said again.
+const SAID: Duration = Duration::from_secs(60);
+
 /// Workers that did not answer lately.
 #[derive(Debug, Default)]
 pub(crate) struct LostWorkers {
     since: Mutex<HashMap<(String, String), Instant>>,
+    /// When which process was last said to have failed, and why.
+    told: Mutex<HashMap<(String, String), Instant>>,
 }
 
 impl LostWorkers {
     /// One did not answer.
     pub(crate) fn note(&self, worker: &Worker) {
         self.since.lock().insert(key(worker), Instant::now());
+    }
+
+    /// Whether it is news that a process has failed for this reason: each search would say so again.
+    pub(crate) fn is_news(&self, worker: &Worker, reason: &str) -> bool {
+        let mut told = self.told.lock();
+        told.retain(|_, at| at.elapsed() < SAID);
+        let key = (worker.id.clone(), reason.to_owned());
+        let is_news = !told.contains_key(&key);
+        told.entry(key).or_insert_with(Instant::now);
+        is_news
     }
 
     /// Those that may be asked.

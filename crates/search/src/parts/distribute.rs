@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
-use distributed::{Cut, Gather, cut};
+use distributed::{Cut, Gather, MAX_RECIPE, cut};
 use exprs::leaf::LeafExec;
 use model::{BucketHeader, BucketId};
 use plan::{MessageLog, Stage, Watch};
@@ -166,6 +166,11 @@ impl Branches<'_> {
             let recipe = Recipe::new(self.search.clone(), self.answers.clone(), part).over(&share);
             let recipe = serde_json::to_vec(&recipe);
             let recipe = recipe.map_err(|error| DataFusionError::External(Box::new(error)))?;
+            if recipe.len() > MAX_RECIPE {
+                self.tasks -= tasks.len();
+                self.kept = None;
+                return Ok(cut.map);
+            }
             let ids: HashSet<BucketId> = share.iter().map(|bucket| bucket.id).collect();
             tasks.push(Arc::new(Task {
                 number: self.tasks,

@@ -315,7 +315,10 @@ impl Run {
             }
         };
         counter!(names::SEARCH_PARTS, "outcome" => outcome).increment(1);
-        tracing::warn!(indexer = %worker.name, %failure, "a part of a search was not run");
+        let reason = failure.to_string();
+        if self.shared.lost.is_news(worker, &reason) {
+            tracing::warn!(indexer = %worker.name, %reason, "a part of a search runs elsewhere");
+        }
         if self.is_released {
             return self.end_incomplete(worker, failure);
         }

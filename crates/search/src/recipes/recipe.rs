@@ -111,6 +111,8 @@ pub(crate) fn fingerprint(knowledge: &Knowledge, limits: &plan::Limits) -> u64 {
     let layers = knowledge.compiled(|knowledge| {
         Fingerprint(knowledge.layers().fingerprint(|conf| !OF_PROCESSES.contains(&conf)))
     });
+    // How much a process has and takes for itself changes no plan.
+    let limits = plan::Limits { memory_bytes: 0, plan_time: Duration::ZERO, ..limits.clone() };
     let mut hasher = DefaultHasher::new();
     (layers.0, format!("{limits:?}")).hash(&mut hasher);
     hasher.finish()
