@@ -233,6 +233,17 @@ def cpu(processes):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def searching(processes):
+    """Seconds of CPU that the threads of searches have taken."""
+    ticks = 0
+    for one in processes:
+        for thread in pathlib.Path(f"/proc/{one.process.pid}/task").iterdir():
+            name, rest = (thread / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+            if name.startswith("karst-search"):
+                ticks += sum(map(int, rest.split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def reports(head, processes, times=5):
     """Seconds and seconds of CPU of each report, and its rows."""
     searcher, found = harness.Searcher(head), {}
@@ -282,12 +293,11 @@ def parts(cluster, single):
     preview = time.monotonic() - began
     assert head.rest("POST", f"{path}/control", {"action": "pause"}).status == 200
     began = last = time.monotonic()
-    busy = cpu(cluster.all)
-    while time.monotonic() - last < 1:
+    busy = searching(cluster.all)
+    while time.monotonic() - last < 1 and time.monotonic() - began < 20:
         time.sleep(0.02)
-        now = cpu(cluster.all)
-        # What processes do besides searches takes less.
-        if now - busy > 0.015:
+        now = searching(cluster.all)
+        if now > busy:
             last = time.monotonic()
         busy = now
     head.rest("DELETE", path)

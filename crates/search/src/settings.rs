@@ -92,7 +92,7 @@ conf::settings! {
         "distsearch"["distributedSearch"] {
             /// Events in object storage that a search has to look at before the indexers of the cluster read
             /// their buckets; below it the search head reads them itself. 0: always.
-            "min_events" => pub min_events: u64 = "500000", Type::number(0);
+            "min_events" => pub min_events: u64 = "1000000", Type::number(0);
             /// Time without a sign of life after which an indexer that runs a part of a search is given up.
             /// Another process runs the part from its beginning.
             "heartbeat_timeout" => pub silence: Duration = "5", Type::seconds(1);

@@ -157,7 +157,8 @@ impl Run {
         context: Arc<TaskContext>,
     ) -> Self {
         let consumer = MemoryConsumer::new(format!("GatherExec[{}]", task.number));
-        let mut preview = interval(shared.preview_interval);
+        // Twice as often as previews are made, so that one is made soon after there is something to see.
+        let mut preview = interval(shared.preview_interval / 2);
         preview.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             reservation: consumer.register(context.memory_pool()),
@@ -230,6 +231,7 @@ impl Run {
         let At::Worker(conversation, worker) = &mut self.at else { return Ok(()) };
         let is_previewed = self.shared.kept.is_some()
             && !self.is_preview_asked
+            && *self.valve.borrow() == Valve::Open
             && self.shared.control.wants_previews();
         tokio::select! {
             said = conversation.next() => match said {
@@ -273,7 +275,8 @@ impl Run {
             }
             Said::Preview(found) => {
                 self.is_preview_asked = false;
-                if let Some((kept, first)) = &self.shared.kept {
+                if let Some((kept, first)) = self.shared.kept.as_ref().filter(|_| !found.is_empty())
+                {
                     kept.put(first + self.task.place, found);
                 }
             }
