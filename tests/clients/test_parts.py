@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cluster import Cluster
+from cluster import ALWAYS_SHARED, Cluster
 from karst import wait_for
 
 EVENTS = 180_000
@@ -24,7 +24,9 @@ PARTS = re.compile(r'^karst_search_parts_total\{outcome="(\w+)"\} (\d+)', re.MUL
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Three indexers whose events are in object storage, in several buckets each."""
-    cluster = Cluster(tmp_path_factory.mktemp("parts")).start()
+    # Merged buckets would be too few for all indexers.
+    conf = {**ALWAYS_SHARED, "indexes": "[default]\nmergeMinAgeSecs = 3600\n"}
+    cluster = Cluster(tmp_path_factory.mktemp("parts"), conf=conf).start()
     try:
         for number, indexer in enumerate(cluster.indexers):
             for part in range(4):

@@ -9,15 +9,15 @@ use crate::control::ScanControl;
 use crate::jobs::JobRequest;
 use crate::parts::{Head, Sharing};
 use crate::recipes::{Recorded, Recording};
-use crate::report::{ScanCounts, ScanReport};
-use crate::service::PlanningEnds;
+use crate::report::ScanReport;
 
 /// The events as a planner sees them that runs its plans itself.
 #[derive(Debug)]
 pub struct SharedEvents {
     service: SearchService,
     source: Arc<dyn EventSource>,
-    ends: PlanningEnds,
+    control: Arc<ScanControl>,
+    report: Arc<ScanReport>,
     recording: Arc<Recording>,
 }
 
@@ -30,8 +30,7 @@ impl SearchService {
         let source = self.stored_events(&control, &report, knowledge);
         let recording: Arc<Recording> = Arc::default();
         let source = Arc::new(Recorded { source, recording: Arc::clone(&recording) });
-        let ends = PlanningEnds { control, report, recording: None };
-        SharedEvents { service: self.clone(), source, ends, recording }
+        SharedEvents { service: self.clone(), source, control, report, recording }
     }
 }
 
@@ -52,17 +51,11 @@ impl SharedEvents {
         Box::new(Sharing(Head {
             engine: Arc::clone(self.service.engine()),
             recording: Arc::clone(&self.recording),
-            control: Arc::clone(&self.ends.control),
-            report: Arc::clone(&self.ends.report),
+            control: Arc::clone(&self.control),
+            report: Arc::clone(&self.report),
             log: planned.log().clone(),
             text: planned.normalized.clone(),
             events: None,
         }))
-    }
-
-    /// What the scans did.
-    #[must_use]
-    pub fn counts(&self) -> ScanCounts {
-        self.ends.report.counts()
     }
 }

@@ -80,6 +80,8 @@ pub(crate) struct ScanReport {
     warnings: Mutex<Vec<String>>,
     left_out: Mutex<BTreeMap<BucketId, Quarantined>>,
     missing: Mutex<BTreeSet<MissingIndexer>>,
+    /// What is missing of parts whose rows were in use when their indexer was lost, a sentence each.
+    broken_off: Mutex<BTreeSet<String>>,
     /// What parts of the search did in other processes, by their numbers.
     parts: Mutex<BTreeMap<usize, Part>>,
 }
@@ -89,7 +91,6 @@ pub(crate) struct ScanReport {
 struct Part {
     counts: PartCounts,
     told: Told,
-    has_ended: bool,
 }
 
 /// A part of a search in another process, for the inspector.
@@ -246,7 +247,9 @@ impl ScanReport {
 
     /// Whether the answer misses events.
     pub(crate) fn is_incomplete(&self) -> bool {
-        !self.left_out().is_empty() || !self.missing.lock().is_empty()
+        !self.left_out().is_empty()
+            || !self.missing.lock().is_empty()
+            || !self.broken_off.lock().is_empty()
     }
 
     /// The buckets that the answer misses, wherever they were to be read.
@@ -266,16 +269,19 @@ impl ScanReport {
             events_scanned: told.events_scanned,
             events_matched: told.events_matched,
         };
-        self.parts.lock().insert(number, Part { counts, told, has_ended: false });
+        self.parts.lock().insert(number, Part { counts, told });
     }
 
     /// Notes that a part is at its end. Its times count from here on.
     pub(crate) fn end_part(&self, number: usize) {
-        if let Some(part) = self.parts.lock().get_mut(&number)
-            && !std::mem::replace(&mut part.has_ended, true)
-        {
+        if let Some(part) = self.parts.lock().get(&number) {
             self.times.add_all(&part.told.times);
         }
+    }
+
+    /// Notes that the rest of a part is missing, in a sentence.
+    pub(crate) fn break_off(&self, what: String) {
+        self.broken_off.lock().insert(what);
     }
 
     /// Forgets what a part has done: it is begun again elsewhere.
@@ -321,7 +327,9 @@ impl ScanReport {
                  missing."
             )
         });
-        left_out.values().map(Quarantined::message).chain(indexers).collect()
+        let broken_off = self.broken_off.lock();
+        let parts = broken_off.iter().map(|what| format!("The results are incomplete: {what}."));
+        left_out.values().map(Quarantined::message).chain(indexers).chain(parts).collect()
     }
 
     /// Notes the index expression of a scan.

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use bucket::MissingIndexer;
 use bytes::Bytes;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -338,19 +337,16 @@ impl Run {
 
     /// Some rows are in the result already, and which of them is not known.
     fn end_incomplete(&mut self, worker: &Worker, failure: &Failure) -> Result<()> {
-        let reason = format!(
-            "{failure}, after some of the events of its {} buckets had been read",
-            self.task.buckets
+        let what = format!(
+            "{}: {failure}; it was reading {} buckets, and some of their events are missing",
+            worker.name, self.task.buckets
         );
         if !self.shared.allow_partial {
-            let message = format!(
-                "{}: {reason}, and allow_partial_results is off; run the search again",
-                worker.name
-            );
+            let message = format!("{what}, and allow_partial_results is off; run the search again");
             return Err(DataFusionError::External(Box::new(crate::Error::Unavailable(message))));
         }
         self.say_messages();
-        self.shared.report.miss(&MissingIndexer { name: worker.name.clone(), reason });
+        self.shared.report.break_off(what);
         self.finish_preview();
         self.at = At::End;
         Ok(())

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use apps::Apps;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use bucket::{LocalHot, WriteOptions};
 use bytes::Bytes;
 use catalog::{Catalog, Commit};
-use distributed::{Channel, PartRunner, PartService, RunningPart};
+use datafusion::error::{DataFusionError, Result as PlanResult};
+use distributed::{Channel, PartRunner, PartService, RunningPart, Valve};
 use hyper_util::rt::TokioIo;
 use karst_search::{
     Dependencies, DispatchState, Job, JobRequest, PartSettings, SearchService, Settings,
@@ -39,6 +42,37 @@ struct Runner {
     begun: AtomicUsize,
     /// Why it refuses parts, if it does.
     refuses: Mutex<Option<String>>,
+    /// Whether its parts fail once they have given some rows.
+    breaks_off: AtomicBool,
+}
+
+/// A part that fails after its first rows.
+struct BreaksOff(Box<dyn RunningPart>, bool);
+
+#[async_trait]
+impl RunningPart for BreaksOff {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    async fn next(&mut self) -> Option<PlanResult<RecordBatch>> {
+        if std::mem::replace(&mut self.1, true) {
+            return Some(Err(DataFusionError::Execution("a fuse has blown".to_owned())));
+        }
+        self.0.next().await
+    }
+
+    fn set(&self, valve: Valve) {
+        self.0.set(valve);
+    }
+
+    fn preview(&self) -> Option<Vec<RecordBatch>> {
+        self.0.preview()
+    }
+
+    fn progress(&self) -> Vec<u8> {
+        self.0.progress()
+    }
 }
 
 #[async_trait]
@@ -51,7 +85,10 @@ impl PartRunner for Runner {
         let service = self.service.lock().clone().ok_or("there is nobody")?;
         let part = service.start(recipe).await?;
         self.begun.fetch_add(1, Ordering::SeqCst);
-        Ok(part)
+        Ok(match self.breaks_off.load(Ordering::SeqCst) {
+            true => Box::new(BreaksOff(part, false)),
+            false => part,
+        })
     }
 }
 
@@ -336,6 +373,38 @@ async fn a_worker_that_refuses_is_not_waited_for() {
     let job = run(&world.head, SEARCHES[0]).await;
     assert_eq!(rows(&job), expected);
     assert_eq!(world.cluster.begun(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_incomplete_only_if_rows_of_a_part_that_fails_are_in_use() {
+    let search = "search index=main ms>900 | table n";
+    for (buffer_bytes, is_partial) in [(64 << 20, false), (1, true)] {
+        let parts = PartSettings { buffer_bytes, ..settings().parts };
+        let world = world(30_000, Settings { parts, ..Settings::default() }).await;
+        for runner in &world.cluster.runners {
+            runner.breaks_off.store(true, Ordering::SeqCst);
+        }
+        let (expected, job) = (run(&world.alone, search).await, run_export(&world.head).await);
+        let (rows, warnings) = job;
+        assert!(is_partial || rows == expected.result_count(), "{rows} rows");
+        assert_eq!(!warnings.is_empty(), is_partial, "{warnings:?}");
+        assert!(warnings.iter().all(|text| {
+            text.starts_with("The results are incomplete: indexer")
+                && text.contains("a fuse has blown; it was reading")
+                && text.ends_with("some of their events are missing.")
+        }));
+    }
+}
+
+/// Rows of an export of the same search, which keeps all of them, and its warnings.
+async fn run_export(service: &SearchService) -> (usize, Vec<String>) {
+    let request = JobRequest::new("search index=main ms>900 | table n", "me");
+    let mut export = service.export(request).await.unwrap();
+    let mut rows = 0;
+    while let Some(page) = export.next().await {
+        rows += page.unwrap().rows.len();
+    }
+    (rows, export.warnings())
 }
 
 #[tokio::test(flavor = "multi_thread")]
