@@ -25,7 +25,7 @@ PARTS = re.compile(r'^karst_search_parts_total\{outcome="(\w+)"\} (\d+)', re.MUL
 def cluster(tmp_path_factory):
     """Three indexers whose events are in object storage, in several buckets each."""
     # Merged buckets would be too few for all indexers.
-    conf = {**ALWAYS_SHARED, "indexes": "[default]\nmergeMinAgeSecs = 3600\n"}
+    conf = {**ALWAYS_SHARED, "server": "[ingest]\nmergeMinAgeSecs = 3600\n"}
     cluster = Cluster(tmp_path_factory.mktemp("parts"), conf=conf).start()
     try:
         for number, indexer in enumerate(cluster.indexers):
