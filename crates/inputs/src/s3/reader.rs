@@ -32,6 +32,8 @@ pub struct SqsReader {
     queue: Queue,
     input: SqsInput,
     taken: Mutex<Taken>,
+    /// The objects that are being read, by name: messages about one object take turns.
+    turns: Mutex<HashMap<String, Arc<Mutex<()>>>>,
     variables: BTreeMap<String, String>,
     stores: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
 }
@@ -43,8 +45,8 @@ impl SqsReader {
         taken: Taken,
         variables: BTreeMap<String, String>,
     ) -> Self {
-        let stores = Mutex::new(HashMap::default());
-        Self { queue, input, taken: Mutex::new(taken), variables, stores }
+        let (turns, stores) = Default::default();
+        Self { queue, input, taken: Mutex::new(taken), turns, variables, stores }
     }
 
     /// Takes in the objects that the queue tells of until the signal to stop.
@@ -108,23 +110,47 @@ impl SqsReader {
             return Err(Error::Refused { kind: ErrorKind::Invalid, reason });
         };
         for notice in &notices {
-            let name = notice.name();
-            if self.taken.lock().await.contains(&name) {
-                metrics::counter!(names::S3_OBJECTS, "outcome" => "duplicate").increment(1);
-                continue;
+            tokio::select! {
+                result = self.take_once(notice, sink) => result?,
+                () = self.hold(message) => unreachable_hold()?,
             }
-            let result = tokio::select! {
-                result = self.take_object(notice, sink) => result,
-                () = self.hold(message) => unreachable_hold(),
-            };
-            let outcome = if result.is_ok() { "taken" } else { "failed" };
-            metrics::counter!(names::S3_OBJECTS, "outcome" => outcome).increment(1);
-            let events = result?;
-            tracing::debug!(bucket = notice.bucket, key = notice.key, events, "an object is in");
-            let noted = self.taken.lock().await.insert(&name);
-            noted.map_err(|error| Error::read("the list of objects", error))?;
         }
         Ok(())
+    }
+
+    /// Takes in an object unless it is in already. Queues give one message out twice, and at the same time.
+    async fn take_once(&self, notice: &Notice, sink: &Arc<dyn Sink>) -> Result<(), Error> {
+        let name = notice.name();
+        let turn = Arc::clone(self.turns.lock().await.entry(name.clone()).or_default());
+        let result = {
+            let _turn = turn.lock().await;
+            self.take_unless_taken(&name, notice, sink).await
+        };
+        let mut turns = self.turns.lock().await;
+        // One in the map, one here: nobody else waits for it.
+        if Arc::strong_count(&turn) == 2 {
+            turns.remove(&name);
+        }
+        result
+    }
+
+    async fn take_unless_taken(
+        &self,
+        name: &str,
+        notice: &Notice,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<(), Error> {
+        if self.taken.lock().await.contains(name) {
+            metrics::counter!(names::S3_OBJECTS, "outcome" => "duplicate").increment(1);
+            return Ok(());
+        }
+        let result = self.take_object(notice, sink).await;
+        let outcome = if result.is_ok() { "taken" } else { "failed" };
+        metrics::counter!(names::S3_OBJECTS, "outcome" => outcome).increment(1);
+        let events = result?;
+        tracing::debug!(bucket = notice.bucket, key = notice.key, events, "an object is in");
+        let noted = self.taken.lock().await.insert(name);
+        noted.map_err(|error| Error::read("the list of objects", error))
     }
 
     /// Keeps a message from others, for as long as this is not dropped.
@@ -183,6 +209,6 @@ impl SqsReader {
 }
 
 /// Holding a message never ends by itself.
-fn unreachable_hold() -> Result<u64, Error> {
+fn unreachable_hold() -> Result<(), Error> {
     Err(Error::Abandoned)
 }
