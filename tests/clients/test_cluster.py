@@ -223,6 +223,74 @@ def test_sessions_and_jobs_work_behind_a_plain_load_balancer(cluster):
     cluster.stop()
 
 
+def test_any_search_head_lists_the_jobs_of_all(cluster):
+    cluster = cluster(indexers=1, heads=2).start()
+    one, two = cluster.heads
+    sids = []
+    for head in [one, two, one]:
+        form = {"search": "search index=main | stats count", "output_mode": "json"}
+        answer = head.rest("POST", "/services/search/jobs", form)
+        assert answer.status == 201, answer
+        sids.append(answer.json()["sid"])
+
+    def listed(head, query=""):
+        answer = head.rest("GET", f"/services/search/jobs?output_mode=json&count=0{query}")
+        assert answer.status == 200, answer
+        found = answer.json()
+        return [entry["content"]["sid"] for entry in found["entry"]], found["messages"]
+
+    for head in cluster.heads:
+        assert listed(head) == (sids[::-1], [])
+        assert listed(head, f"&search=sid%3D{sids[0]}")[0] == sids[:1]
+    xml = two.rest("GET", "/services/search/jobs?count=0").text
+    assert all(sid in xml for sid in sids), xml
+    one.kill()
+    known, messages = listed(two)
+    assert known == [sids[1]]
+    assert "jobs are missing" in messages[0]["text"] and one.address in messages[0]["text"]
+
+
+def test_acknowledgements_are_known_behind_a_plain_load_balancer(cluster):
+    cluster = cluster(indexers=2, heads=1).start()
+    form = {"name": "acker", "token": "ack-secret", "useACK": "1", "output_mode": "json"}
+    assert cluster.heads[0].rest("POST", "/services/data/inputs/http", form).status == 201
+    channel = "5ad5f3a8-5f6c-4c3a-9a0e-0f4b0f6f0a11"
+    headers = {"X-Splunk-Request-Channel": channel}
+
+    def knows_token(indexer):
+        answer = indexer.hec({"event": "probe", "index": "main"}, token="ack-secret", headers=headers)
+        return answer.status == 200
+
+    for indexer in cluster.indexers:
+        wait_for(lambda indexer=indexer: knows_token(indexer), "the token is known", 10)
+    sent = []
+    for n in range(20):
+        indexer = cluster.indexers[n % 2]
+        answer = indexer.hec({"event": {"n": n}, "index": "main"}, token="ack-secret", headers=headers)
+        assert answer.status == 200, answer
+        sent.append(answer.json()["ackId"])
+    assert len(set(sent)) == 20
+
+    waiting = set(sent)
+
+    def ask(indexer):
+        path = f"/services/collector/ack?channel={channel}"
+        answer = indexer.hec({"acks": sorted(waiting)}, path, token="ack-secret")
+        assert answer.status == 200, answer
+        waiting.difference_update(int(id) for id, safe in answer.json()["acks"].items() if safe)
+        return not waiting
+
+    # All questions go to one of them.
+    wait_for(lambda: ask(cluster.indexers[0]), "all acknowledgements", 20)
+    waiting = {sent[0], sent[1], 7}
+    assert not ask(cluster.indexers[1]) and waiting == {sent[0], sent[1], 7}, "each is told once"
+    # Of an indexer that is gone nothing is known, and the others answer for themselves.
+    answer = cluster.indexers[1].hec({"event": "x", "index": "main"}, token="ack-secret", headers=headers)
+    waiting = {answer.json()["ackId"]}
+    cluster.indexers[1].kill()
+    assert not ask(cluster.indexers[0])
+
+
 def test_the_console_shows_the_processes(cluster, tmp_path):
     cluster = cluster(indexers=1, heads=1, standbys=1).start()
     (head,), (indexer,) = cluster.heads, cluster.indexers

@@ -60,6 +60,8 @@ pub(crate) struct Feed {
     pub(crate) total: usize,
     pub(crate) offset: usize,
     pub(crate) per_page: usize,
+    /// What is missing.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Default for Acl {
@@ -205,6 +207,10 @@ impl Feed {
         [("create", below("_new")), ("_reload", below("_reload")), ("_acl", below("_acl"))]
     }
 
+    fn messages(&self) -> Vec<Value> {
+        self.warnings.iter().map(|text| json!({ "type": "WARN", "text": text })).collect()
+    }
+
     pub(crate) fn json(&self) -> Value {
         let links: Map<String, Value> =
             self.links().into_iter().map(|(rel, href)| (rel.to_owned(), href.into())).collect();
@@ -213,7 +219,7 @@ impl Feed {
             "generator": {"build": env!("CARGO_PKG_VERSION"), "version": REST_VERSION},
             "entry": self.entries.iter().map(Entry::json).collect::<Vec<_>>(),
             "paging": {"total": self.total, "perPage": self.per_page, "offset": self.offset},
-            "messages": [],
+            "messages": self.messages(),
         })
     }
 
@@ -233,9 +239,19 @@ impl Feed {
         out.push_str(&format!(
             "<opensearch:totalResults>{}</opensearch:totalResults>\n<opensearch:itemsPerPage>{}\
              </opensearch:itemsPerPage>\n<opensearch:startIndex>{}</opensearch:startIndex>\n\
-             <s:messages/>\n",
+             ",
             self.total, self.per_page, self.offset,
         ));
+        match self.warnings.as_slice() {
+            [] => out.push_str("<s:messages/>\n"),
+            warnings => {
+                out.push_str("<s:messages>\n");
+                for text in warnings {
+                    out.push_str(&format!("<s:msg type=\"WARN\">{}</s:msg>\n", xml_text(text)));
+                }
+                out.push_str("</s:messages>\n");
+            }
+        }
         for entry in &self.entries {
             out.push_str(&entry.xml(false));
         }

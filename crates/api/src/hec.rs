@@ -53,6 +53,11 @@ pub(crate) fn router(receiver: Arc<Receiver>) -> Router {
         .with_state(receiver)
 }
 
+/// Only questions for acknowledgements.
+pub(crate) fn acks(receiver: Arc<Receiver>) -> Router {
+    Router::new().route(ack::PATH, post(ack::ask)).with_state(receiver)
+}
+
 /// Docker's driver asks before it sends.
 async fn options() -> StatusCode {
     StatusCode::OK

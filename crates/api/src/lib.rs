@@ -31,6 +31,7 @@ mod http_input;
 mod messages;
 mod namespace;
 mod origin;
+mod others;
 mod otlp;
 mod output;
 mod params;
@@ -64,6 +65,7 @@ pub use control::Control;
 pub use error::Error;
 pub use http_input::{ConnectionHost, DECLARED, HttpInput};
 pub use messages::Messages;
+pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
 pub use rest::router as rest_router;
 
@@ -76,6 +78,10 @@ pub struct ApiState {
     pub ingest: Arc<Ingest>,
     /// The other processes of the cluster, if this one is part of one.
     pub directory: Option<peers::Directory>,
+    /// The other search heads of the cluster, if this process is one.
+    pub heads: Option<Arc<dyn Others>>,
+    /// The other indexers of the cluster, if this process is one.
+    pub indexers: Option<Arc<dyn Others>>,
     /// Who may ask.
     pub accounts: Arc<Accounts>,
     /// What they may do.

@@ -28,7 +28,11 @@ impl Receivers {
     pub fn new(api: ApiState) -> Result<Self, Error> {
         let settings = HttpInput::read(api.knowledge.layers())?;
         api.tokens.limit(settings.max_tokens);
-        let acks = AckChannels::new(settings.acks.clone());
+        let slot = |guid: &str| guid.bytes().fold(0_u8, |sum, b| sum.wrapping_mul(31).wrapping_add(b));
+        let acks = match &api.indexers {
+            Some(_) => AckChannels::sharing(settings.acks.clone(), slot(&api.info.guid)),
+            None => AckChannels::new(settings.acks.clone()),
+        };
         Ok(Self(Arc::new(Receiver { api, settings, acks })))
     }
 
@@ -37,6 +41,11 @@ impl Receivers {
         let hec = hec::router(Arc::clone(&self.0));
         let otlp = otlp::http_router(Arc::clone(&self.0));
         self.counted(hec, "hec").merge(self.counted(otlp, "otlp"))
+    }
+
+    /// Questions for acknowledgements only, for the other indexers.
+    pub fn acks(&self) -> Router {
+        hec::acks(Arc::clone(&self.0))
     }
 
     /// OTLP logs over gRPC and HTTP.

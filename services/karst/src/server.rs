@@ -168,10 +168,15 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
         let intake = shutdown.part();
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
-        listeners.open(options, roles, &karst, cluster.other_heads(&karst))?;
+        let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
+        // Who sees it ready may tell it to stop, and the ports say so first. Before, a signal ends it at once,
+        // which loses nothing.
+        let mut told = StopSignal::listen()?;
+        let receivers = api::Receivers::new(karst.state.clone())?;
+        listeners.open(options, roles, &karst, &receivers, heads);
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
-        Box::pin(cluster.open(&karst, known_as, &shutdown)).await?;
+        Box::pin(cluster.open(&karst, known_as, &receivers, &shutdown)).await?;
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
         let starting =
@@ -185,8 +190,6 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
             shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
         }
         let certificate = certificates.as_ref().map(|certificates| certificates.path());
-        // Who sees it ready may tell it to stop. Before, a signal ends it at once, which loses nothing.
-        let mut told = StopSignal::listen()?;
         credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         initial.show();

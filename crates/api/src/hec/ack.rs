@@ -1,9 +1,13 @@
 //! `/services/collector/ack`, and requests that are acknowledged there.
 
+use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::CONTENT_ENCODING;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use inputs::Input;
 use inputs::hec::{ChannelKey, HecError};
@@ -16,7 +20,10 @@ use super::HecRequest;
 use super::answer::{answer, refuse, refuse_body, respond};
 use crate::params::Params;
 use crate::receiver::Receiver;
+use crate::{FromOther, Question};
 use access::HecToken;
+
+pub(super) const PATH: &str = "/services/collector/ack";
 
 /// The channel of a request: a GUID in the header or the query.
 pub(super) fn channel(
@@ -66,7 +73,7 @@ pub(super) async fn take(
 }
 
 #[derive(Deserialize)]
-struct Question {
+struct Asked {
     acks: Vec<u64>,
 }
 
@@ -87,9 +94,48 @@ async fn answer_question(receiver: &Receiver, request: Request) -> Result<Respon
         return Err(refuse(&HecError::NO_DATA));
     }
     let malformed = |_| answer(StatusCode::BAD_REQUEST, "Invalid data format", 6);
-    let question: Question = serde_json::from_slice(&body).map_err(malformed)?;
-    let acks = receiver.acks.ask(&key, &question.acks, receiver.api.clock.now());
-    let acks: Map<String, Value> =
-        acks.into_iter().map(|(id, safe)| (id.to_string(), Value::Bool(safe))).collect();
+    let asked: Asked = serde_json::from_slice(&body).map_err(malformed)?;
+    let acks = receiver.acks.ask(&key, &asked.acks, receiver.api.clock.now());
+    let unknown: Vec<u64> =
+        acks.iter().filter(|(_, safe)| safe.is_none()).map(|(id, _)| *id).collect();
+    let elsewhere = safe_elsewhere(receiver, &key, &parts, &unknown).await;
+    let answer = |(id, safe): (u64, Option<bool>)| {
+        (id.to_string(), Value::Bool(safe.unwrap_or_else(|| elsewhere.contains(&id))))
+    };
+    let acks: Map<String, Value> = acks.into_iter().map(answer).collect();
     Ok(respond(StatusCode::OK, json!({"acks": acks})))
+}
+
+/// Those of the requests that other indexers know to be safe. One that does not answer knows none: the sender
+/// asks again.
+async fn safe_elsewhere(
+    receiver: &Receiver,
+    key: &ChannelKey,
+    asked: &Parts,
+    ids: &[u64],
+) -> HashSet<u64> {
+    let Some(others) = &receiver.api.indexers else { return HashSet::new() };
+    let client = asked.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+    let is_asked = asked.extensions.get::<FromOther>().is_some();
+    let (false, false, Some(client)) = (ids.is_empty(), is_asked, client) else {
+        return HashSet::new();
+    };
+    let path = format!("{PATH}?channel={}", key.channel);
+    let body = json!({ "acks": ids }).to_string().into();
+    let mut headers = asked.headers.clone();
+    // The body is another one.
+    headers.remove(CONTENT_ENCODING);
+    let question = Question { method: Method::POST, path: &path, headers: &headers, body, client };
+    let mut safe = HashSet::new();
+    for answer in others.ask(&question).await {
+        match answer {
+            Ok(answer) => {
+                let acks = answer["acks"].as_object().into_iter().flatten();
+                let known = acks.filter(|(_, is_safe)| **is_safe == true);
+                safe.extend(known.filter_map(|(id, _)| id.parse::<u64>().ok()));
+            }
+            Err(reason) => tracing::debug!(reason, "an indexer was not asked for acknowledgements"),
+        }
+    }
+    safe
 }

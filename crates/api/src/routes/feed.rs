@@ -32,14 +32,25 @@ pub(super) fn respond(
     params: &Params,
 ) -> Result<Response, RestError> {
     sort(&mut entries, "name", SortMode::of(params)?, params);
-    listed(title, path, entries, params)
+    listed(title, path, entries, Vec::new(), params)
 }
 
 /// A page of entries that have an order of their own, which `sort_key` replaces.
 pub(super) fn respond_in_order(
     title: &str,
     path: &str,
+    entries: Vec<Entry>,
+    params: &Params,
+) -> Result<Response, RestError> {
+    respond_incomplete(title, path, entries, Vec::new(), params)
+}
+
+/// The same where entries may be missing, as the warnings say.
+pub(super) fn respond_incomplete(
+    title: &str,
+    path: &str,
     mut entries: Vec<Entry>,
+    warnings: Vec<String>,
     params: &Params,
 ) -> Result<Response, RestError> {
     match params.text("sort_key") {
@@ -50,13 +61,14 @@ pub(super) fn respond_in_order(
         None if params.text("sort_dir") == Some("asc") => entries.reverse(),
         None => {}
     }
-    listed(title, path, entries, params)
+    listed(title, path, entries, warnings, params)
 }
 
 fn listed(
     title: &str,
     path: &str,
     mut entries: Vec<Entry>,
+    warnings: Vec<String>,
     params: &Params,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
@@ -68,7 +80,7 @@ fn listed(
     let count = if count == 0 { total } else { count };
     let mut entries: Vec<Entry> = entries.into_iter().skip(offset).take(count).collect();
     keep_fields(&mut entries, params);
-    Ok(page(title, path, entries, Paging { total, offset, count }, mode))
+    Ok(page(title, path, entries, Paging { total, offset, count, warnings }, mode))
 }
 
 /// One entry as a feed.
@@ -78,7 +90,7 @@ pub(super) fn respond_one(
     entry: Entry,
     params: &Params,
 ) -> Result<Response, RestError> {
-    let paging = Paging { total: 1, offset: 0, count: DEFAULT_COUNT };
+    let paging = Paging { total: 1, offset: 0, count: DEFAULT_COUNT, warnings: Vec::new() };
     let mut entries = vec![entry];
     keep_fields(&mut entries, params);
     Ok(page(title, path, entries, paging, OutputMode::of(params)?))
@@ -120,6 +132,7 @@ struct Paging {
     total: usize,
     offset: usize,
     count: usize,
+    warnings: Vec<String>,
 }
 
 fn page(
@@ -137,6 +150,7 @@ fn page(
         total: paging.total,
         offset: paging.offset,
         per_page: paging.count,
+        warnings: paging.warnings,
     };
     if mode.is_json() {
         mode.respond(StatusCode::OK, feed.json().to_string())

@@ -25,14 +25,7 @@ pub(super) const SAVED_SECONDS: u64 = 604_800;
 /// The entry of a job.
 pub(super) fn entry(job: &Job) -> Entry {
     let request = job.request();
-    let acl = Acl {
-        owner: request.owner.clone(),
-        app: request.app.clone(),
-        sharing: "global".to_owned(),
-        perms: Some((vec![request.owner.clone()], vec![request.owner.clone()])),
-        removable: true,
-        writable: true,
-    };
+    let acl = acl(&request.owner, &request.app);
     let mut entry = Entry::new("/services/search/jobs", job.sid(), content(job))
         .with_acl(acl)
         .with_attributes(Attributes::default())
@@ -40,6 +33,30 @@ pub(super) fn entry(job: &Job) -> Entry {
     entry.name.clone_from(&request.search);
     entry.updated = iso(job.touched().0);
     entry
+}
+
+/// The entry of a job of another search head, as that one lists it; none if it is no such entry.
+pub(super) fn of_other_head(listed: &Value) -> Option<Entry> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let content = listed["content"].as_object()?.clone();
+    let sid = text(&listed["content"]["sid"])?;
+    let mut entry = Entry::new("/services/search/jobs", &sid, content)
+        .with_acl(acl(&text(&listed["acl"]["owner"])?, &text(&listed["acl"]["app"])?))
+        .linking(&BELOW);
+    entry.name = text(&listed["name"])?;
+    entry.updated = text(&listed["updated"])?;
+    Some(entry)
+}
+
+fn acl(owner: &str, app: &str) -> Acl {
+    Acl {
+        owner: owner.to_owned(),
+        app: app.to_owned(),
+        sharing: "global".to_owned(),
+        perms: Some((vec![owner.to_owned()], vec![owner.to_owned()])),
+        removable: true,
+        writable: true,
+    }
 }
 
 /// The entry of a job in the history of a saved search, which is named by its id.

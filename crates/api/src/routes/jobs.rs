@@ -1,9 +1,13 @@
 //! `/services/search/jobs`: searches as jobs. What they found is in `results`.
 
+use std::cmp::Reverse;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::body::Bytes;
+use axum::extract::ConnectInfo;
+use axum::http::{Extensions, HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use catalog::IndexNames;
 use jiff::tz::TimeZone;
@@ -13,10 +17,10 @@ use search::{Job, JobRequest, SearchService};
 use serde_json::json;
 
 use super::feed;
-use super::job_entry::{SAVED_SECONDS, entry};
+use super::job_entry::{SAVED_SECONDS, entry, of_other_head};
 use super::parser::with_pipe;
 use super::results::result_response;
-use crate::ApiState;
+use crate::atom::Entry;
 use crate::audit::{Observed, searches};
 use crate::call::Call;
 use crate::error::RestError;
@@ -29,6 +33,7 @@ use crate::routing::{Routes, get, post};
 use crate::session::Caller;
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
+use crate::{ApiState, FromOther, Question};
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -62,6 +67,8 @@ pub(super) fn routes() -> Routes {
 }
 
 const PATH: &str = "/services/search/jobs";
+/// What other search heads are asked for.
+const ALL_JOBS: &str = "/services/search/jobs?count=0&output_mode=json";
 /// How long a job is kept that nobody wants saved any more.
 const DEFAULT_TTL_SECONDS: u64 = 600;
 /// Longest id that a request may choose.
@@ -75,9 +82,34 @@ pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
     jobs
 }
 
-async fn list(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
-    let entries = visible(&state, &caller).iter().map(|job| entry(job)).collect();
-    feed::respond_in_order("jobs", PATH, entries, &params)
+/// In a cluster, those of all search heads.
+async fn list(
+    Call { state, caller, params, .. }: Call,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Result<Response, RestError> {
+    let mut entries: Vec<Entry> = visible(&state, &caller).iter().map(|job| entry(job)).collect();
+    let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+    let is_asked = extensions.get::<FromOther>().is_some();
+    let (Some(heads), Some(client), false) = (&state.heads, client, is_asked) else {
+        return feed::respond_in_order("jobs", PATH, entries, &params);
+    };
+    let mut warnings = Vec::new();
+    let (path, body) = (ALL_JOBS, Bytes::new());
+    let question = Question { method: Method::GET, path, headers: &headers, body, client };
+    for answer in heads.ask(&question).await {
+        match answer {
+            Ok(feed) => {
+                let listed = feed["entry"].as_array().into_iter().flatten();
+                entries.extend(listed.filter_map(of_other_head));
+            }
+            Err(reason) => warnings.push(format!("jobs are missing: {reason}")),
+        }
+    }
+    // Newest first, as each of them lists its own.
+    let created = |entry: &Entry| entry.content["published"].as_str().map(str::to_owned);
+    entries.sort_by_cached_key(|entry| Reverse(created(entry)));
+    feed::respond_incomplete("jobs", PATH, entries, warnings, &params)
 }
 
 async fn create(

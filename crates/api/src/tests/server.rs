@@ -276,6 +276,8 @@ async fn state(
         server_settings: Arc::new(
             ServerSettings::load(catalog.clone(), settings.session_timeout).unwrap(),
         ),
+        heads: None,
+        indexers: None,
         loggers: Arc::new(Nothing),
         audit: Arc::new(audit(home.join("audit"), &clock).await),
         control: crate::Control::default(),

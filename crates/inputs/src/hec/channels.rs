@@ -3,8 +3,8 @@
 //! A request gets an id when it is taken; the id is reported `true` once, after everything in the
 //! request is safe, and then forgotten. Whatever is not known is `false`: the sender sends again.
 //! Ids of a channel begin at a number made of the time, so that an id from before a restart, or
-//! from before an idle channel was forgotten, is never taken for another request's. They stay below
-//! 2^53, which every client's numbers hold.
+//! from before an idle channel was forgotten, is never taken for another request's; nor is one that another
+//! process gave. They stay below 2^53, which every client's numbers hold.
 //!
 //! Not here: HTTP, tokens, what makes an input safe.
 
@@ -41,6 +41,9 @@ conf::settings! {
     }
 }
 
+/// The distance of the ids of a channel where several processes share it.
+const STRIDE: u64 = 256;
+
 /// Which limit a request met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AckLimit {
@@ -65,6 +68,9 @@ pub struct ChannelKey {
 #[derive(Debug)]
 pub struct AckChannels {
     settings: AckSettings,
+    /// The remainder of all ids divided by the stride.
+    slot: u8,
+    stride: u64,
     state: Mutex<State>,
 }
 
@@ -88,7 +94,14 @@ impl AckChannels {
     /// No channels yet.
     #[must_use]
     pub fn new(settings: AckSettings) -> Self {
-        Self { settings, state: Mutex::default() }
+        Self { settings, slot: 0, stride: 1, state: Mutex::default() }
+    }
+
+    /// The same for one of several processes. Those with other slots give other ids, also in a channel that
+    /// begins at the same time in both of them: a load balancer may spread the requests of a channel.
+    #[must_use]
+    pub fn sharing(settings: AckSettings, slot: u8) -> Self {
+        Self { slot, stride: STRIDE, ..Self::new(settings) }
     }
 
     /// The id of a request that is about to be taken.
@@ -108,13 +121,14 @@ impl AckChannels {
         if !state.channels.contains_key(key) && state.channels.len() >= self.settings.max_channels {
             return refuse(AckLimit::Channels(state.channels.len()), "ack_channels");
         }
-        let channel = state.channels.entry(key.clone()).or_insert_with(|| Channel::new(now));
+        let channel =
+            state.channels.entry(key.clone()).or_insert_with(|| Channel::new(now, self.slot));
         let pending = channel.requests.len();
         if pending >= self.settings.max_pending_per_channel {
             return refuse(AckLimit::Pending(pending), "ack_pending");
         }
         let id = channel.next;
-        channel.next += 1;
+        channel.next += self.stride;
         channel.used = now;
         channel.requests.insert(id, false);
         state.pending += 1;
@@ -136,18 +150,18 @@ impl AckChannels {
         }
     }
 
-    /// Which of the requests are safe; those are forgotten.
-    pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, bool)> {
+    /// Which of the requests are safe; those are forgotten. `None`: this process has no such request.
+    pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, Option<bool>)> {
         let mut state = self.state.lock();
         self.sweep(&mut state, now);
         let Some(channel) = state.channels.get_mut(key) else {
-            return ids.iter().map(|id| (*id, false)).collect();
+            return ids.iter().map(|id| (*id, None)).collect();
         };
         channel.used = now;
         let before = channel.requests.len();
         let mut report = |id: &u64| {
-            let safe = channel.requests.get(id) == Some(&true);
-            if safe {
+            let safe = channel.requests.get(id).copied();
+            if safe == Some(true) {
                 channel.requests.remove(id);
             }
             (*id, safe)
@@ -183,12 +197,13 @@ impl AckChannels {
 }
 
 impl Channel {
-    fn new(now: EventTime) -> Self {
+    fn new(now: EventTime, slot: u8) -> Self {
         // Milliseconds in the upper bits, so that a process that starts again within the second does
         // not give the ids of the one before; all 53 bits are exact in every client's numbers. Ids
-        // would repeat only after four million requests per second.
+        // would repeat only after four million requests per second, 16,000 where processes share a channel.
         let millis = u64::try_from(now.0 / 1000).unwrap_or_default();
-        Self { next: (millis & 0x1FF_FFFF_FFFF) << 12, requests: BTreeMap::new(), used: now }
+        let next = (millis & 0x1FF_FFFF_FFFF) << 12 | u64::from(slot);
+        Self { next, requests: BTreeMap::new(), used: now }
     }
 }
 
@@ -212,11 +227,11 @@ mod tests {
         channels.settle(&key(1), one, true);
         assert_eq!(
             channels.ask(&key(1), &[one, two, 7], at(0)),
-            [(one, true), (two, false), (7, false)]
+            [(one, Some(true)), (two, Some(false)), (7, None)]
         );
-        assert_eq!(channels.ask(&key(1), &[one], at(0)), [(one, false)]);
+        assert_eq!(channels.ask(&key(1), &[one], at(0)), [(one, None)]);
         channels.settle(&key(1), two, false);
-        assert_eq!(channels.ask(&key(1), &[two], at(0)), [(two, false)]);
+        assert_eq!(channels.ask(&key(1), &[two], at(0)), [(two, None)]);
         assert_eq!(channels.state.lock().pending, 0);
     }
 
@@ -225,20 +240,21 @@ mod tests {
         let channels = AckChannels::new(AckSettings::default());
         let id = begin(&channels, 1, 0).unwrap();
         channels.settle(&key(1), id, true);
-        assert_eq!(channels.ask(&key(2), &[id], at(0)), [(id, false)]);
+        assert_eq!(channels.ask(&key(2), &[id], at(0)), [(id, None)]);
         let other = ChannelKey { token: "other".into(), ..key(1) };
-        assert_eq!(channels.ask(&other, &[id], at(0)), [(id, false)]);
-        assert_eq!(channels.ask(&key(1), &[id], at(0)), [(id, true)]);
+        assert_eq!(channels.ask(&other, &[id], at(0)), [(id, None)]);
+        assert_eq!(channels.ask(&key(1), &[id], at(0)), [(id, Some(true))]);
     }
 
     #[test]
     fn limits_refuse_until_the_sender_asks() {
-        let channels = AckChannels::new(AckSettings {
+        let settings = AckSettings {
             max_channels: 2,
             max_pending: 3,
             max_pending_per_channel: 2,
             ..AckSettings::default()
-        });
+        };
+        let channels = AckChannels::new(settings);
         let id = begin(&channels, 1, 0).unwrap();
         begin(&channels, 1, 0).unwrap();
         assert_eq!(begin(&channels, 1, 0), Err(AckLimit::Pending(2)));
@@ -253,18 +269,29 @@ mod tests {
 
     #[test]
     fn an_idle_channel_is_forgotten_and_its_ids_do_not_come_back() {
-        let channels = AckChannels::new(AckSettings {
+        let settings = AckSettings {
             max_channels: 1,
             max_idle: Duration::from_secs(10),
             ..AckSettings::default()
-        });
+        };
+        let channels = AckChannels::new(settings);
         let old = begin(&channels, 1, 100).unwrap();
         channels.settle(&key(1), old, true);
         begin(&channels, 2, 105).unwrap_err();
         begin(&channels, 2, 111).unwrap();
-        assert_eq!(channels.ask(&key(1), &[old], at(111)), [(old, false)]);
+        assert_eq!(channels.ask(&key(1), &[old], at(111)), [(old, None)]);
         let again = begin(&channels, 1, 130).unwrap();
         assert!(again > old + 1_000_000 && again < 1 << 53);
+    }
+
+    #[test]
+    fn processes_give_different_ids_also_in_a_channel_that_begins_at_the_same_time() {
+        let ids = |slot| {
+            let channels = AckChannels::sharing(AckSettings::default(), slot);
+            (0..100).map(|_| begin(&channels, 1, 5).unwrap()).collect::<Vec<_>>()
+        };
+        let (one, two) = (ids(3), ids(4));
+        assert!(one.iter().all(|id| !two.contains(id)), "{one:?} {two:?}");
     }
 
     fn begin(channels: &AckChannels, channel: u128, second: i64) -> Result<u64, AckLimit> {

@@ -223,6 +223,8 @@ pub(crate) async fn assemble(
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics_text),
         files,
+        heads: cluster.others("search-head", &catalog, &indexer.to_string()),
+        indexers: cluster.others("indexer", &catalog, &indexer.to_string()),
         inputs,
         info: Arc::new(server_info(options, indexer, clock.as_ref())),
         clock,

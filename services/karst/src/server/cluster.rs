@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use axum::Router;
 use catalog::Catalog;
 use conf::Layers;
 use distributed::PartService;
@@ -21,7 +22,7 @@ use transport::{Credentials, Transport};
 use super::assemble::{Karst, host_name};
 use super::gateway::Progress;
 use super::indexers::Indexers;
-use super::other_heads::{self, OtherHeads};
+use super::other_heads::{self, OtherHeads, WithRole};
 use super::ownership::now_text;
 use super::roles::Roles;
 use crate::config::ServerOptions;
@@ -175,11 +176,22 @@ impl Cluster {
         self.is_one_of_many().then(|| Arc::new(indexers()) as Arc<dyn Workers>)
     }
 
+    /// The other search heads, or the other indexers, if this process is one.
+    pub(crate) fn others(
+        &self,
+        role: &'static str,
+        catalog: &Catalog,
+        own: &str,
+    ) -> Option<Arc<dyn api::Others>> {
+        let is_one = self.address.is_some() && self.roles.names().contains(&role);
+        let others = || OtherHeads::new(catalog.clone(), self.transport.clone(), own);
+        is_one.then(|| Arc::new(WithRole { others: others(), role }) as Arc<dyn api::Others>)
+    }
+
     /// The other search heads, if this process is one of a cluster.
-    pub(crate) fn other_heads(&self, karst: &Karst) -> Option<OtherHeads> {
+    pub(crate) fn other_heads(&self, catalog: &Catalog, own: &str) -> Option<OtherHeads> {
         let is_one = self.address.is_some() && self.roles.search_head;
-        let own = &karst.state.info.guid;
-        is_one.then(|| OtherHeads::new(karst.catalog().clone(), self.transport.clone(), own))
+        is_one.then(|| OtherHeads::new(catalog.clone(), self.transport.clone(), own))
     }
 
     /// Serves the other processes, and tells them of this one.
@@ -190,6 +202,7 @@ impl Cluster {
         self,
         karst: &Karst,
         (id, management): (&str, String),
+        receivers: &api::Receivers,
         shutdown: &Shutdown,
     ) -> Result<()> {
         let (Some(listener), Some(address)) = (self.listener, self.address) else { return Ok(()) };
@@ -207,10 +220,13 @@ impl Cluster {
             let parts = Arc::new(karst.state.search.clone());
             routes = routes.add_service(PartService::new(parts));
         }
-        if self.roles.search_head {
-            let rest = other_heads::served_to_others(api::rest_router(karst.state.clone()));
-            routes = Routes::from(routes.into_axum_router().merge(rest));
-        }
+        let acks = if self.roles.indexer { receivers.acks() } else { Router::new() };
+        let served = match self.roles.search_head {
+            true => acks.fallback_service(api::rest_router(karst.state.clone())),
+            false => acks,
+        };
+        let served = other_heads::served_to_others(served);
+        routes = Routes::from(routes.into_axum_router().merge(served));
         let (transport, stop) = (self.transport, shutdown.clone());
         shutdown.spawn(async move {
             if let Err(error) = transport.serve(listener, routes, &stop).await {

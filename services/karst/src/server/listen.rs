@@ -2,6 +2,7 @@
 //! HTTP/2 on each.
 
 use anyhow::Result;
+use api::Receivers;
 use tokio_rustls::TlsAcceptor;
 
 use super::assemble::Karst;
@@ -22,17 +23,14 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Starts serving requests.
-    ///
-    /// # Errors
-    /// If a setting of the HTTP inputs is invalid.
     pub(crate) fn open(
         &self,
         options: &ServerOptions,
         roles: Roles,
         karst: &Karst,
+        receivers: &Receivers,
         heads: Option<OtherHeads>,
-    ) -> Result<()> {
-        let receivers = api::Receivers::new(karst.state.clone())?;
+    ) {
         let rest = api::rest_router(karst.state.clone());
         for (role, door) in &self.doors {
             match role {
@@ -50,7 +48,6 @@ impl Listeners {
                 }
             }
         }
-        Ok(())
     }
 
     /// Prints that the server is ready.

@@ -8,7 +8,10 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use api::{Others, Question};
+use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
@@ -18,6 +21,7 @@ use axum::response::Response;
 use catalog::Catalog;
 use parking_lot::Mutex;
 use peers::Registration;
+use serde_json::Value;
 use tonic::transport::Channel;
 use tower::ServiceExt;
 use transport::Transport;
@@ -75,6 +79,70 @@ impl OtherHeads {
         let response = channel.oneshot(request).await;
         let response = response.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
         Ok(response.map(Body::new))
+    }
+}
+
+/// How long other processes have to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Bytes that an answer may have.
+const MAX_ANSWER: usize = 64 << 20;
+/// The headers that are passed on with a question.
+const ASKING: [HeaderName; 6] = [
+    header::AUTHORIZATION,
+    header::COOKIE,
+    header::USER_AGENT,
+    header::CONTENT_TYPE,
+    header::CONTENT_ENCODING,
+    HeaderName::from_static("x-splunk-request-channel"),
+];
+
+/// All other processes with a role.
+#[derive(Debug, Clone)]
+pub(crate) struct WithRole {
+    pub(crate) others: OtherHeads,
+    pub(crate) role: &'static str,
+}
+
+#[async_trait]
+impl Others for WithRole {
+    async fn ask(&self, question: &Question<'_>) -> Vec<Result<Value, String>> {
+        let all = Registration::all(&self.others.catalog.snapshot()).into_iter();
+        let others = all.filter(|(id, known)| {
+            *id != *self.others.own && known.roles.iter().any(|role| role == self.role)
+        });
+        let asking = others.map(|(_, process)| async move {
+            let asked = tokio::time::timeout(ANSWER, self.others.ask_one(&process, question)).await;
+            let answer = asked.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+            let Registration { name, address, .. } = &process;
+            answer.map_err(|reason| format!("the {} {name} ({address}): {reason}", self.role))
+        });
+        let asking: Vec<_> = asking.collect();
+        futures::future::join_all(asking).await
+    }
+}
+
+impl OtherHeads {
+    async fn ask_one(
+        &self,
+        process: &Registration,
+        question: &Question<'_>,
+    ) -> Result<Value, String> {
+        let request = Request::builder().method(question.method.clone()).uri(question.path);
+        let request = request.body(Body::from(question.body.clone()));
+        let mut request = request.map_err(|error| error.to_string())?;
+        for name in ASKING {
+            for value in question.headers.get_all(&name) {
+                request.headers_mut().append(&name, value.clone());
+            }
+        }
+        request.extensions_mut().insert(ConnectInfo(question.client));
+        let answer = self.pass_on(process, request).await?;
+        if !answer.status().is_success() {
+            return Err(format!("it answers {}", answer.status()));
+        }
+        let body = axum::body::to_bytes(answer.into_body(), MAX_ANSWER).await;
+        let body = body.map_err(|error| error.to_string())?;
+        serde_json::from_slice(&body).map_err(|error| error.to_string())
     }
 }
 
@@ -168,6 +236,7 @@ fn incoming(mut request: Request) -> Request {
     // Also which route has led here: it is none of REST.
     extensions.clear();
     extensions.insert(arrival);
+    extensions.insert(api::FromOther);
     if let Ok(client) = text(client).parse::<SocketAddr>() {
         extensions.insert(ConnectInfo(client));
     }

@@ -1,0 +1,34 @@
+//! The other processes of a cluster that have a role: for what each of them knows a part of.
+
+use std::net::SocketAddr;
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, Method};
+use serde_json::Value;
+
+/// Asks all of them.
+#[tonic::async_trait]
+pub trait Others: Send + Sync + std::fmt::Debug {
+    /// The answers to a client's request, as JSON; for each process that has none, who it is and why. Of the
+    /// headers, the credentials and the body's type are passed on.
+    async fn ask(&self, question: &Question<'_>) -> Vec<Result<Value, String>>;
+}
+
+/// A request to all of them.
+#[derive(Debug, Clone)]
+pub struct Question<'a> {
+    /// Its method.
+    pub method: Method,
+    /// Path and query.
+    pub path: &'a str,
+    /// The headers of the client.
+    pub headers: &'a HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// The address of the client.
+    pub client: SocketAddr,
+}
+
+/// An extension of requests that another process passes on: it asks all the others itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FromOther;
