@@ -4,9 +4,22 @@ use std::sync::Arc;
 
 use bucket::{FieldExtractor, FieldSource};
 use knowledge::{FieldRules, Knowledge};
+use parking_lot::RwLock;
 
-/// Field rules by origin.
-pub(crate) struct KnownFields(pub(crate) Arc<Knowledge>);
+/// Field rules by origin, as of now.
+#[derive(Debug)]
+pub(crate) struct KnownFields(RwLock<Arc<Knowledge>>);
+
+impl KnownFields {
+    pub(crate) fn new(knowledge: Arc<Knowledge>) -> Self {
+        Self(RwLock::new(knowledge))
+    }
+
+    /// Buckets that are written from now on have the fields of these rules.
+    pub(crate) fn set(&self, knowledge: Arc<Knowledge>) {
+        *self.0.write() = knowledge;
+    }
+}
 
 struct Rules {
     rules: Arc<FieldRules>,
@@ -17,8 +30,9 @@ impl FieldSource for KnownFields {
     fn extractor(&self, sourcetype: &str, source: &str, host: &str) -> Arc<dyn FieldExtractor> {
         // The fingerprint covers all rules the sourcetype can meet, whatever source and host, so
         // that a reader needs to know no more than the sourcetype to compare it.
-        let fingerprint = self.0.fingerprint(sourcetype);
-        Arc::new(Rules { rules: self.0.field_rules(sourcetype, source, host), fingerprint })
+        let knowledge = Arc::clone(&self.0.read());
+        let fingerprint = knowledge.fingerprint(sourcetype);
+        Arc::new(Rules { rules: knowledge.field_rules(sourcetype, source, host), fingerprint })
     }
 }
 

@@ -108,6 +108,19 @@ impl IndexCatalog {
         Ok(Self { catalog, known: RwLock::new(known) })
     }
 
+    /// Goes by what `indexes.conf` says now. An index that it does not have any more stays until the next start.
+    pub fn configure(&self, knowledge: &Knowledge, ingest: &Ingest) {
+        let mut known = self.known.write();
+        for index in knowledge.indexes() {
+            let entry = known.entry(index.name.clone()).or_insert_with(|| KnownIndex {
+                configured: None,
+                definition: IndexDefinition::default(),
+            });
+            entry.configured = Some(index.clone());
+            ingest.set_keep(&index.name, entry.keep());
+        }
+    }
+
     /// What follows the changes that other processes make, and tells ingest.
     #[must_use]
     pub fn followed(self: &Arc<Self>, ingest: Arc<Ingest>) -> Arc<dyn Followed> {

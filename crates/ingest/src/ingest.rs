@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bucket::HotBuckets;
+use bucket::{FieldSource, HotBuckets};
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
+use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, JournalPosition, TimeRange};
 use object_store::{ObjectStore, ObjectStoreExt};
 use protocol::Sequences;
@@ -83,6 +84,7 @@ pub struct Ingest {
     clock: Arc<dyn Clock>,
     shutdown: Shutdown,
     rules: RuleBook,
+    fields: Arc<KnownFields>,
     limits: Arc<HotLimits>,
     recovered_events: u64,
     aside: Arc<Aside>,
@@ -115,8 +117,9 @@ impl Ingest {
         let sets = Arc::new(Sets::default());
         let aside = Arc::new(Aside::open(&parts.data.join("rejected"), settings.max_rejected_size));
         let attempts = parts.data.join("encoding");
+        let fields = Arc::new(KnownFields::new(Arc::clone(&parts.knowledge)));
         let sifter = Arc::new(Sifter {
-            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
+            fields: Arc::clone(&fields) as Arc<dyn FieldSource>,
             options: settings.bucket.clone(),
             max_event_size: settings.max_event_size,
             aside: Arc::clone(&aside),
@@ -167,6 +170,7 @@ impl Ingest {
             clock: Arc::clone(&parts.clock),
             shutdown: shutdown.clone(),
             rules: RuleBook::new(Arc::clone(&parts.knowledge), settings.max_event_size),
+            fields: Arc::clone(&fields),
             limits: Arc::clone(&limits),
             recovered_events: 0,
             aside,
@@ -198,7 +202,7 @@ impl Ingest {
                 set.release(&stream, position);
             }
         }
-        let lifecycle = Lifecycle::new(&parts, &limits, &hot, shutdown.clone());
+        let lifecycle = Lifecycle::new(&parts, &fields, &limits, &hot, shutdown.clone());
         shutdown.spawn(Arc::clone(&lifecycle).run());
         ingest.lifecycle = Some(lifecycle);
         shutdown.spawn(delete_orphans(
@@ -266,6 +270,18 @@ impl Ingest {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Works by these rules from now on: what is taken in after this returns is broken, dated and routed by
+    /// them. Open streams keep their sourcetype; those with a header, such as CSV, keep their rules.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub async fn set_rules(&self, knowledge: &Arc<Knowledge>) -> Result<(), Error> {
+        self.fields.set(Arc::clone(knowledge));
+        self.limits.configure(knowledge);
+        let rules = self.rules.with(Arc::clone(knowledge));
+        self.order(|| Order::Rules(rules.clone())).await
     }
 
     /// Completes the unfinished events of all streams and waits until they are in the journal.

@@ -88,6 +88,7 @@ impl fmt::Debug for Lifecycle {
 impl Lifecycle {
     pub(crate) fn new(
         parts: &Parts,
+        fields: &Arc<KnownFields>,
         limits: &Arc<HotLimits>,
         hot: &Arc<HotStore>,
         shutdown: Shutdown,
@@ -95,7 +96,7 @@ impl Lifecycle {
         Arc::new(Self {
             store: Arc::clone(&parts.store),
             catalog: Arc::clone(&parts.catalog),
-            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
+            fields: Arc::clone(fields) as Arc<dyn FieldSource>,
             limits: Arc::clone(limits),
             hot: Arc::clone(hot),
             clock: Arc::clone(&parts.clock),
@@ -177,7 +178,7 @@ impl Lifecycle {
             return;
         }
         let configured = self.limits.configured(index);
-        let place = configured.and_then(|index| index.cold_to_frozen.as_deref());
+        let place = configured.as_ref().and_then(|index| index.cold_to_frozen.as_deref());
         let archive = match place.map(|to| self.archive(to)).transpose() {
             Ok(archive) => archive,
             Err(error) => {
@@ -270,7 +271,7 @@ impl Lifecycle {
     /// Brings archived buckets back.
     pub(crate) async fn thaw(self: &Arc<Self>, wanted: &Thaw) -> Result<Thawed, Error> {
         let configured = self.limits.configured(&wanted.index);
-        let own = configured.and_then(|index| index.cold_to_frozen.as_deref());
+        let own = configured.as_ref().and_then(|index| index.cold_to_frozen.as_deref());
         let place = wanted.from.as_deref().or(own).ok_or_else(|| Error::Archive {
             place: String::new(),
             reason: format!("index {} has no coldToFrozenDir; name the archive", wanted.index),

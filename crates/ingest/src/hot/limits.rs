@@ -19,27 +19,33 @@ const AUTO_DATA_SIZE: u64 = 192 << 20;
 #[derive(Debug)]
 pub(crate) struct HotLimits {
     settings: Arc<Settings>,
-    by_index: HashMap<IndexName, IndexSettings>,
+    by_index: RwLock<HashMap<IndexName, IndexSettings>>,
     /// How long indexes are kept where that was changed since the start.
     kept: RwLock<HashMap<IndexName, Keep>>,
 }
 
 impl HotLimits {
     pub(crate) fn new(settings: Arc<Settings>, knowledge: &Knowledge) -> Self {
+        let limits = Self { settings, by_index: RwLock::default(), kept: RwLock::default() };
+        limits.configure(knowledge);
+        limits
+    }
+
+    /// Goes by what `indexes.conf` says now.
+    pub(crate) fn configure(&self, knowledge: &Knowledge) {
         let indexes = knowledge.indexes().iter();
-        let by_index = indexes.map(|index| (index.name.clone(), index.clone())).collect();
-        Self { settings, by_index, kept: RwLock::default() }
+        *self.by_index.write() = indexes.map(|index| (index.name.clone(), index.clone())).collect();
     }
 
     /// Raw text at which a bucket rolls. Hot buckets live in memory, so the process has a say.
     pub(crate) fn max_data_size(&self, index: &IndexName) -> u64 {
-        let configured = self.by_index.get(index).map(|index| index.max_data_size);
+        let configured = self.by_index.read().get(index).map(|index| index.max_data_size);
         configured.unwrap_or(AUTO_DATA_SIZE).min(self.settings.max_data_size)
     }
 
     /// How the index's events may be spread over open buckets.
     pub(crate) fn lanes(&self, index: &IndexName) -> LaneLimits {
-        let configured = self.by_index.get(index).map(|index| index.max_hot_buckets);
+        let configured = self.by_index.read().get(index).map(|index| index.max_hot_buckets);
         let count = configured.unwrap_or(self.settings.max_hot_buckets);
         let span = self.max_hot_span(index).as_micros();
         LaneLimits {
@@ -51,7 +57,7 @@ impl HotLimits {
 
     /// When events of the index are acknowledged.
     pub(crate) fn ack_level(&self, index: &IndexName) -> AckLevel {
-        self.by_index.get(index).map_or_else(AckLevel::default, |index| index.ack_level)
+        self.by_index.read().get(index).map_or_else(AckLevel::default, |index| index.ack_level)
     }
 
     /// How long events may wait for a remote acknowledgement before their bucket rolls.
@@ -65,17 +71,15 @@ impl HotLimits {
     }
 
     /// What `indexes.conf` says of the index.
-    pub(crate) fn configured(&self, index: &IndexName) -> Option<&IndexSettings> {
-        self.by_index.get(index)
+    pub(crate) fn configured(&self, index: &IndexName) -> Option<IndexSettings> {
+        self.by_index.read().get(index).cloned()
     }
 
     /// How long and how much of the index is kept; none if there is no limit.
     pub(crate) fn keep(&self, index: &IndexName) -> Option<Keep> {
         let kept = self.kept.read();
-        let own = |index: &IndexSettings| Keep {
-            period: index.frozen_after,
-            total: index.max_total_size,
-        };
+        let own =
+            |index: IndexSettings| Keep { period: index.frozen_after, total: index.max_total_size };
         kept.get(index).copied().or_else(|| self.configured(index).map(own))
     }
 
@@ -89,19 +93,19 @@ impl HotLimits {
     }
 
     pub(crate) fn max_hot_span(&self, index: &IndexName) -> Duration {
-        let configured = self.by_index.get(index).map(|index| index.max_hot_span);
+        let configured = self.by_index.read().get(index).map(|index| index.max_hot_span);
         configured.map_or(self.settings.max_hot_span, |own| own.min(self.settings.max_hot_span))
     }
 
     /// Zero: never.
     pub(crate) fn max_hot_idle(&self, index: &IndexName) -> Duration {
-        let configured = self.by_index.get(index).and_then(|index| index.max_hot_idle);
+        let configured = self.by_index.read().get(index).and_then(|index| index.max_hot_idle);
         configured.unwrap_or(self.settings.max_hot_idle)
     }
 
     /// How far events may lie in the past and in the future.
     pub(crate) fn quarantine(&self, index: &IndexName) -> (Duration, Duration) {
-        match self.by_index.get(index) {
+        match self.by_index.read().get(index) {
             Some(own) => (own.quarantine_past, own.quarantine_future),
             None => (self.settings.quarantine_past, self.settings.quarantine_future),
         }

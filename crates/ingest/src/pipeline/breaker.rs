@@ -89,6 +89,11 @@ impl LineBreaker {
         Self { breaks, limit, carry: Vec::new(), dropped: 0, searched: 0 }
     }
 
+    /// Breaks by other rules from here on; what waits for the end of its line goes on to wait.
+    pub(crate) fn change(&mut self, breaks: Breaks, limit: usize) {
+        (self.breaks, self.limit, self.searched) = (breaks, limit, 0);
+    }
+
     /// Bytes of text that wait for the end of their line.
     pub(crate) fn pending(&self) -> u64 {
         self.carry.len() as u64 + self.dropped

@@ -6,7 +6,7 @@ use inputs::{CutEvents, Input, StreamKey};
 use model::{EventBatch, EventTime, IndexName, JournalPosition, Origin, StreamId};
 
 use super::breaker::Lines;
-use super::rules::StreamRules;
+use super::rules::{RuleBook, StreamRules};
 use crate::ack::Share;
 use crate::hot::rows::Rows;
 
@@ -17,6 +17,8 @@ pub(crate) enum Order {
     Flush,
     /// Roll the open buckets of one index, or of all.
     Roll(Option<IndexName>),
+    /// Work by other rules from here on.
+    Rules(RuleBook),
 }
 
 /// An origin and the rules for its events.

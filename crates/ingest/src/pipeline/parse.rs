@@ -119,8 +119,10 @@ impl Parse {
                 Work::Order(order, share) => {
                     // An order stands for everything that came before it.
                     self.finish(None);
-                    if matches!(order, Order::Flush) {
-                        self.end_all();
+                    match &order {
+                        Order::Flush => self.end_all(),
+                        Order::Rules(rules) => self.change_rules(rules.clone()),
+                        Order::Roll(_) => {}
                     }
                     self.send(Parsed::Order(order, share), 64);
                 }
@@ -254,6 +256,42 @@ impl Parse {
             sourcetype,
         };
         (Arc::new(origin), rules)
+    }
+
+    /// Works by other rules from here on. Open streams keep their sourcetype and their unfinished line, and an
+    /// event of several lines ends with the last whole line. Those with a header keep their rules to their end.
+    fn change_rules(&mut self, rules: RuleBook) {
+        self.rules = rules;
+        self.origins.clear();
+        let open: Vec<_> = self.streams.keys().cloned().collect();
+        for key in open {
+            self.change_stream(&key);
+        }
+    }
+
+    fn change_stream(&mut self, key: &StreamKey) {
+        let Some(stream) = self.streams.get(key) else { return };
+        let before = Arc::clone(&stream.info);
+        let mut meta = InputMeta::clone(&stream.meta);
+        meta.sourcetype = Some(Arc::clone(&before.origin.sourcetype));
+        let now = self.info(&meta, key, &[]);
+        if before.rules.is_structured() || now.rules.is_structured() {
+            return;
+        }
+        // Merging ends what it has of the stream as the rules before say.
+        let ended = ParsedLines {
+            stream: before,
+            lines: Lines::default(),
+            unbroken: 0,
+            input_per_text: 1,
+            modified: None,
+            end: true,
+            share: Share::unattended(),
+        };
+        self.send(Parsed::Lines(ended), 64);
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        stream.breaker.change(now.rules.breaks.clone(), now.rules.limit);
+        stream.info = now;
     }
 
     fn push_piece(

@@ -92,6 +92,11 @@ impl StreamRules {
         }
     }
 
+    /// Whether the first lines of a stream say how the others are read.
+    pub(crate) fn is_structured(&self) -> bool {
+        self.structured.is_some() || self.otlp || matches!(self.breaks, Breaks::Records(_))
+    }
+
     pub(crate) fn is_preamble(&self, line: &str) -> bool {
         self.preamble.as_ref().is_some_and(|pattern| pattern.is_match(line))
     }
@@ -116,6 +121,11 @@ const KNOWN: usize = 10_000;
 impl RuleBook {
     pub(crate) fn new(knowledge: Arc<Knowledge>, max_event_size: usize) -> Self {
         Self { knowledge, max_event_size, known: Arc::default() }
+    }
+
+    /// A book of other rules.
+    pub(crate) fn with(&self, knowledge: Arc<Knowledge>) -> Self {
+        Self::new(knowledge, self.max_event_size)
     }
 
     /// The sourcetype of a source by its name and first bytes.

@@ -8,7 +8,7 @@ use model::{EventBatch, EventTime};
 use runtime::{Clock, metrics as names};
 
 use super::cut::cut_to_limits;
-use super::messages::{Merged, Typed};
+use super::messages::{Merged, Order, Typed};
 use super::queue::Queue;
 use super::rules::RuleBook;
 use super::transform::{Outcome, Transforms};
@@ -41,7 +41,12 @@ impl Typing {
                         share.settle(0, 0);
                     }
                 },
-                Merged::Order(order, share) => self.send(Typed::Order(order, share), 64),
+                Merged::Order(order, share) => {
+                    if let Order::Rules(rules) = &order {
+                        transforms = Transforms::new(rules.clone());
+                    }
+                    self.send(Typed::Order(order, share), 64);
+                }
             }
         }
         self.to.close();

@@ -132,6 +132,66 @@ async fn secrets_are_masked_before_anything_is_kept() {
     assert_eq!(setup.texts().await, ["a card=XXXX card=XXXX", "b"]);
 }
 
+/// Rules for the sourcetype `st`.
+fn rules(props: &str) -> Arc<Knowledge> {
+    let props = format!("[st]\n{props}");
+    Arc::new(Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", &props)))
+}
+
+#[tokio::test]
+async fn new_rules_hold_for_what_comes_after_them() {
+    let (_data, setup) = configured("SEDCMD-a = s/one/two/", "").await;
+    let changed = rules("SHOULD_LINEMERGE = false\nLINE_BREAKER = (;)\nSEDCMD-a = s/one/three/");
+    setup.raw("st", "one\n").await;
+    setup.ingest.submit(cut(&["one"])).await.unwrap();
+    setup.ingest.set_rules(&changed).await.unwrap();
+    setup.raw("st", "one;four").await;
+    let mut texts = setup.texts().await;
+    texts.sort();
+    assert_eq!(texts, ["four", "one", "three", "two"]);
+}
+
+#[tokio::test]
+async fn an_open_stream_keeps_its_unfinished_line_when_rules_change() {
+    let (_data, setup) = configured("SEDCMD-a = s/one/two/", "").await;
+    let part = |text: &str, end| Input::Raw {
+        origin: Arc::new(meta(Some("st"))),
+        stream: StreamKey("open".into()),
+        bytes: bytes::Bytes::copy_from_slice(text.as_bytes()),
+        modified: None,
+        end,
+    };
+    let first = setup.ingest.submit(part("one\non", false)).await.unwrap();
+    assert_eq!(first.events, 1);
+    setup
+        .ingest
+        .set_rules(&rules("SHOULD_LINEMERGE = false\nSEDCMD-a = s/one/three/"))
+        .await
+        .unwrap();
+    let rest = setup.ingest.submit(part("e\nfour\n", true)).await.unwrap();
+    assert_eq!(rest.events, 2);
+    assert_eq!(setup.texts().await, ["two", "three", "four"]);
+}
+
+#[tokio::test]
+async fn an_event_of_several_lines_ends_with_the_last_whole_line_when_rules_change() {
+    let props = "[many]\nSHOULD_LINEMERGE = true\nBREAK_ONLY_BEFORE = ^begin\n";
+    let (_data, setup) = configured(props, "").await;
+    let part = |text: &str, end| Input::Raw {
+        origin: Arc::new(meta(Some("many"))),
+        stream: StreamKey("open".into()),
+        bytes: bytes::Bytes::copy_from_slice(text.as_bytes()),
+        modified: None,
+        end,
+    };
+    setup.ingest.submit(part("begin 1\n a\n b", false)).await.unwrap();
+    setup.ingest.set_rules(&rules(&format!("A = b\n{props}"))).await.unwrap();
+    setup.ingest.submit(part("c\nbegin 2\n", true)).await.unwrap();
+    let mut texts = setup.texts().await;
+    texts.sort();
+    assert_eq!(texts, [" bc", "begin 1\n a", "begin 2"]);
+}
+
 #[tokio::test]
 async fn events_that_the_sender_cut_go_through_the_rules() {
     let (_data, setup) = configured("[test]\nSEDCMD-a = s/one/two/", "").await;
