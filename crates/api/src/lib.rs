@@ -110,6 +110,8 @@ pub struct ApiState {
     pub knowledge: Arc<Knowledge>,
     /// Macros, saved searches, lookups, collections: what is made at run time.
     pub apps: Apps,
+    /// What is used of an app.
+    pub app_reports: Arc<dyn AppReports>,
     /// Who reads and changes shared objects.
     pub permissions: Arc<Permissions>,
     /// Passwords that apps keep.
@@ -189,6 +191,14 @@ impl Default for Settings {
             metrics_token: None,
         }
     }
+}
+
+/// What the server makes of apps.
+pub trait AppReports: Send + Sync + std::fmt::Debug {
+    /// What is used of a packed app.
+    fn report(&self, package: &apps::Package) -> apps::Installed;
+    /// What is ignored of an app that is in force, because it is wrong.
+    fn ignored(&self, app: &str) -> Vec<String>;
 }
 
 /// The cache as the API shows it.

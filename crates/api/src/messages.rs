@@ -47,7 +47,7 @@ impl Messages {
     }
 
     /// Takes a notice away; false if there is none of that name.
-    pub(crate) fn remove(&self, name: &str) -> bool {
+    pub fn remove(&self, name: &str) -> bool {
         self.0.lock().remove(name).is_some()
     }
 

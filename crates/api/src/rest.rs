@@ -100,6 +100,7 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
         "/services/data/lookup-table-files",
         "/services/data/ui/views",
         "/services/apps/local",
+        "/services/apps/upload",
         "/services/configs/",
         "/services/search/jobs",
     ];
@@ -194,7 +195,8 @@ fn is_form(path: &str, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
     let is_document = path.starts_with("/services/storage/collections/data/");
-    !is_json && !is_document && !path.starts_with("/services/receivers/")
+    let is_upload = path == "/services/apps/upload";
+    !is_json && !is_document && !is_upload && !path.starts_with("/services/receivers/")
 }
 
 /// Gives an error its body.

@@ -1,19 +1,23 @@
 //! The apps of an installation: what is seen where, and how it is changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use async_trait::async_trait;
 use catalog::{Catalog, Followed, Snapshot};
-use conf::{Layer, Layers};
+use conf::{Layer, Layers, Warning};
 use knowledge::Knowledge;
 use object_store::ObjectStore;
 use parking_lot::{Mutex, RwLock};
 
 use crate::collections::Collections;
+use crate::install::counts_installed;
+use crate::installed::{Directories, InstalledApps};
 use crate::lookups::Lookups;
 use crate::objects::{KIND, Stored, check_name, document, with_objects};
-use crate::{ConfObject, Error, NOBODY, Namespace, SEARCH, SYSTEM, Settings, Sharing};
+use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
 
 /// Views that are kept compiled; one more empties the cache.
 const KEPT_VIEWS: usize = 256;
@@ -27,12 +31,27 @@ pub struct Parts {
     pub catalog: Catalog,
     /// Holds lookups and collections.
     pub store: Arc<dyn ObjectStore>,
-    /// The files, as read at the start.
-    pub files: Layers,
+    /// What the files say, as read at the start.
+    pub knowledge: Arc<Knowledge>,
     /// The directory they are in, if there is one; lookup files are read from there.
     pub directory: Option<PathBuf>,
     /// Whether other processes change collections, too.
     pub shared: bool,
+    /// Apps that are installed at run time; `None`: none can be.
+    pub installed: Option<Arc<InstalledApps>>,
+    /// Takes out what is wrong in apps.
+    pub tolerate: Tolerate,
+}
+
+/// Takes settings of apps out that are wrong, and says which.
+pub type Tolerate = fn(&mut Layers) -> Vec<Warning>;
+
+/// What has to know when other apps are in force.
+#[async_trait]
+pub trait Applied: fmt::Debug + Send + Sync {
+    /// Works by these rules from now on. `ignored` are the settings of installed apps that were left out of
+    /// them because they are wrong.
+    async fn apply(&self, rules: &Arc<Knowledge>, ignored: &[Warning]);
 }
 
 /// What there is to know of an app.
@@ -42,8 +61,10 @@ pub struct AppInfo {
     pub name: String,
     /// Its settings in `app.conf`, as `stanza.key`.
     pub settings: Settings,
-    /// Whether it was made at run time and can be removed.
+    /// Whether it was made or installed at run time and can be removed.
     pub removable: bool,
+    /// Whether it was installed at run time.
+    pub installed: bool,
 }
 
 impl AppInfo {
@@ -67,10 +88,16 @@ pub struct Apps {
 struct Inner {
     catalog: Catalog,
     directory: Option<PathBuf>,
-    files: Layers,
+    /// What the files say, as read at the start, without installed apps.
+    base: Arc<Knowledge>,
     state: RwLock<State>,
     /// Changes, one at a time.
     writing: tokio::sync::Mutex<()>,
+    installed: Option<Arc<InstalledApps>>,
+    tolerate: Tolerate,
+    /// Putting apps in force, one at a time.
+    applying: tokio::sync::Mutex<()>,
+    applied: OnceLock<Arc<dyn Applied>>,
     views: Mutex<HashMap<View, Arc<Knowledge>>>,
     lookups: Lookups,
     collections: Collections,
@@ -78,6 +105,12 @@ struct Inner {
 
 #[derive(Debug, Clone)]
 struct State {
+    /// What the files say, with those of installed apps.
+    rules: Arc<Knowledge>,
+    /// The settings of installed apps that were left out of it.
+    ignored: Arc<[Warning]>,
+    /// Where the files of installed apps are.
+    installed: Directories,
     /// By the names of their documents.
     objects: BTreeMap<String, Stored>,
     layers: Layers,
@@ -85,10 +118,20 @@ struct State {
 }
 
 impl State {
-    fn new(files: &Layers, objects: BTreeMap<String, Stored>) -> Self {
-        let layers = with_objects(files, objects.values());
+    fn new(
+        (rules, ignored): (Arc<Knowledge>, Arc<[Warning]>),
+        installed: Directories,
+        objects: BTreeMap<String, Stored>,
+    ) -> Self {
+        let layers = with_objects(rules.layers(), objects.values());
         let knowledge = Arc::new(Knowledge::new(layers.shared()));
-        Self { objects, layers, knowledge }
+        Self { rules, ignored, installed, objects, layers, knowledge }
+    }
+
+    /// The same files with other objects.
+    fn with(&self, objects: BTreeMap<String, Stored>) -> Self {
+        let rules = (Arc::clone(&self.rules), Arc::clone(&self.ignored));
+        Self::new(rules, self.installed.clone(), objects)
     }
 }
 
@@ -103,7 +146,7 @@ impl Followed for Apps {
             Self::read(&self.inner.catalog.snapshot()).map_err(|error| error.to_string())?;
         // A change of this process is there already.
         if objects != state.objects {
-            *state = State::new(&self.inner.files, objects);
+            *state = state.with(objects);
             self.inner.views.lock().clear();
         }
         Ok(())
@@ -116,17 +159,24 @@ impl Apps {
     /// # Errors
     /// A document that is not what was written.
     pub fn open(parts: Parts) -> Result<Self, Error> {
-        let files = parts.files;
+        let base = parts.knowledge;
         let objects = Self::read(&parts.catalog.snapshot())?;
-        let state = RwLock::new(State::new(&files, objects));
+        let directories = parts.installed.as_ref().map(|installed| installed.directories());
+        let directories = directories.unwrap_or_default();
+        let rules = with_installed(&base, &directories, parts.tolerate)?;
+        let state = RwLock::new(State::new(rules, directories, objects));
         let inner = Inner {
-            lookups: Lookups::new(Arc::clone(&parts.store), parts.directory.clone()),
+            lookups: Lookups::new(Arc::clone(&parts.store)),
             collections: Collections::new(parts.store, parts.shared.then(|| parts.catalog.clone())),
             catalog: parts.catalog,
             directory: parts.directory,
-            files,
+            base,
             state,
             writing: tokio::sync::Mutex::new(()),
+            installed: parts.installed,
+            tolerate: parts.tolerate,
+            applying: tokio::sync::Mutex::new(()),
+            applied: OnceLock::new(),
             views: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -142,10 +192,91 @@ impl Apps {
         Ok(objects)
     }
 
-    /// The directory of apps, if there is one.
+    /// The directory of configuration, if there is one.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.inner.directory.as_deref()
+    }
+
+    /// The directory that has `apps/<app>`, if the app has files.
+    #[must_use]
+    pub fn directory_of(&self, app: &str) -> Option<PathBuf> {
+        let installed = self.inner.state.read().installed.get(app).cloned();
+        installed.or_else(|| self.inner.directory.clone())
+    }
+
+    /// Installs an app in all processes, and returns when it is in force in this one.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] without `update`, [`Error::Invalid`] if it cannot be installed, or if object storage or
+    /// the catalog fail.
+    pub async fn install(&self, package: Package, update: bool, by: &str) -> Result<(), Error> {
+        let installed = self.installed()?;
+        let is_here =
+            self.inner.base.layers().apps().contains(&package.app) || package.app == SYSTEM;
+        if is_here && installed.all()?.get(&package.app).is_none() {
+            let app = &package.app;
+            let text = format!(
+                "the app {app} is in the directory of configuration (--conf-dir): update it there with \
+                 `karst app install --update --conf-dir`, or remove it there and restart the server"
+            );
+            return Err(Error::Invalid(text));
+        }
+        installed.put(package, update, by).await?;
+        self.apply_installed().await?;
+        let cleaning = Arc::clone(installed);
+        runtime::detached(async move {
+            if let Err(error) = cleaning.collect_garbage().await {
+                tracing::warn!(%error, "cannot delete the files of replaced versions of apps");
+            }
+        });
+        Ok(())
+    }
+
+    fn installed(&self) -> Result<&Arc<InstalledApps>, Error> {
+        self.inner.installed.as_ref().ok_or_else(|| {
+            Error::Invalid("this process cannot install apps: it has no data directory".to_owned())
+        })
+    }
+
+    /// Who has to know when other apps are in force.
+    pub fn tell(&self, applied: Arc<dyn Applied>) {
+        let _ = self.inner.applied.set(applied);
+    }
+
+    /// Puts the installed apps in force that the catalog has now, and returns when they are.
+    ///
+    /// # Errors
+    /// The first app that could not be copied; it stays as it was. The others are in force.
+    pub async fn apply_installed(&self) -> Result<(), Error> {
+        let installed = self.installed()?;
+        let _applying = self.inner.applying.lock().await;
+        let failed = installed.copy().await;
+        let directories = installed.directories();
+        if directories != self.inner.state.read().installed {
+            let rules = with_installed(&self.inner.base, &directories, self.inner.tolerate)?;
+            {
+                let mut state = self.inner.state.write();
+                *state = State::new(rules.clone(), directories, state.objects.clone());
+                self.inner.views.lock().clear();
+            }
+            if let Some(applied) = self.inner.applied.get() {
+                applied.apply(&rules.0, &rules.1).await;
+            }
+        }
+        failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// What the files of apps say, without the objects of the catalog: the rules for taking events in.
+    #[must_use]
+    pub fn rules(&self) -> Arc<Knowledge> {
+        Arc::clone(&self.inner.state.read().rules)
+    }
+
+    /// The settings of installed apps that were left out of the rules because they are wrong.
+    #[must_use]
+    pub fn ignored(&self) -> Arc<[Warning]> {
+        Arc::clone(&self.inner.state.read().ignored)
     }
 
     /// What is true for everybody, as of now.
@@ -415,15 +546,13 @@ impl Apps {
 
     /// Refuses what makes the configuration wrong that was right before.
     fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
-        let (mut objects, known) = {
-            let state = self.inner.state.read();
-            (state.objects.clone(), state.knowledge.errors().len())
-        };
+        let state = self.inner.state.read().clone();
+        let (mut objects, known) = (state.objects.clone(), state.knowledge.errors().len());
         let mut shared = stored.clone();
         // Errors of a user's objects are found in the shared view of all.
         shared.sharing = Sharing::App;
         objects.insert(name.to_owned(), shared);
-        let state = State::new(&self.inner.files, objects);
+        let state = state.with(objects);
         match state.knowledge.errors().last() {
             Some(error) if state.knowledge.errors().len() > known => {
                 Err(Error::Invalid(error.to_string()))
@@ -433,10 +562,11 @@ impl Apps {
     }
 
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Stored>)) {
-        let mut objects = self.inner.state.read().objects.clone();
+        let mut state = self.inner.state.write();
+        let mut objects = state.objects.clone();
         change(&mut objects);
-        let state = State::new(&self.inner.files, objects);
-        *self.inner.state.write() = state;
+        *state = state.with(objects);
+        drop(state);
         self.inner.views.lock().clear();
     }
 
@@ -450,7 +580,7 @@ impl Apps {
     }
 
     fn app_info(&self, state: &State, name: String) -> AppInfo {
-        let mut info = AppInfo { name, settings: Vec::new(), removable: false };
+        let mut info = AppInfo { name, settings: Vec::new(), removable: false, installed: false };
         for (layer, stanza) in state.layers.stanzas(APP) {
             if layer.app() != Some(&info.name) || matches!(layer, Layer::User(..)) {
                 continue;
@@ -463,8 +593,10 @@ impl Apps {
                 }
             }
         }
-        let in_files = self.inner.files.apps().contains(&info.name);
+        let in_files = state.rules.layers().apps().contains(&info.name);
         info.removable &= !in_files && info.name != SEARCH;
+        info.installed = state.installed.contains_key(&info.name);
+        info.removable |= info.installed;
         info
     }
 
@@ -532,7 +664,7 @@ impl Apps {
         Ok(())
     }
 
-    /// Removes an app that was made at run time, with all its objects.
+    /// Removes an app that was made or installed at run time, with all its objects.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Builtin`], or if the catalog cannot be written.
@@ -552,6 +684,10 @@ impl Apps {
             self.inner.catalog.delete_document(KIND, document).await?;
         }
         self.change(|objects| objects.retain(|document, _| !own.contains(document)));
+        if info.installed {
+            self.installed()?.remove(name).await?;
+            self.apply_installed().await?;
+        }
         Ok(())
     }
 
@@ -568,6 +704,20 @@ impl Apps {
     pub(crate) fn kept_collections(&self) -> &Collections {
         &self.inner.collections
     }
+}
+
+/// The files with those of installed apps, and what is ignored of them.
+fn with_installed(
+    base: &Arc<Knowledge>,
+    installed: &Directories,
+    tolerate: Tolerate,
+) -> Result<(Arc<Knowledge>, Arc<[Warning]>), Error> {
+    if installed.is_empty() {
+        return Ok((Arc::clone(base), Arc::default()));
+    }
+    let mut files = base.layers().with_apps(installed, counts_installed)?;
+    let ignored = tolerate(&mut files);
+    Ok((Arc::new(Knowledge::new(files)), ignored.into()))
 }
 
 fn damaged(name: &str, error: &serde_json::Error) -> Error {

@@ -1,21 +1,12 @@
 //! Installing an app: a directory or a packed one becomes a directory of apps, with a report of what
 //! Karst uses of it.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use conf::{ConfFile, Registry, Stanza};
-use flate2::read::GzDecoder;
 
-use crate::Error;
 use crate::gains::{Found, Gain};
-
-/// Bytes that an app may have unpacked: it is in memory while it is installed.
-const MAX_BYTES: u64 = 512 << 20;
-/// Files that an app may have.
-const MAX_FILES: usize = 100_000;
+use crate::{Error, Package};
 
 /// What to install where.
 #[derive(Debug, Clone)]
@@ -84,166 +75,73 @@ const INPUTS: &str = "inputs";
 /// Kinds of inputs that have no settings of their own.
 const PLAIN_INPUTS: [&str; 1] = ["fifo"];
 
+/// Files that count only in a directory of configuration: inputs would run in every process, and settings of
+/// processes belong to the machine and need a restart.
+const OF_PROCESSES: [&str; 7] =
+    ["authentication", INPUTS, "limits", "outputs", "restmap", "server", "web"];
+
+/// Whether a file counts in an app that is installed in a running server.
+pub(crate) fn counts_installed(conf: &str) -> bool {
+    !OF_PROCESSES.contains(&conf)
+}
+
+/// Where an app goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A directory of configuration.
+    Directory,
+    /// A running server.
+    Server,
+}
+
 /// Installs an app; `settings` are those that the server knows.
 ///
 /// # Errors
 /// [`Error::Invalid`] for what is no app, [`Error::Exists`], or a file that cannot be read or written.
 pub fn install(install: &Install, settings: &Registry) -> Result<Installed, Error> {
-    let files = match install.from.is_dir() {
-        true => of_directory(&install.from)?,
-        false => of_archive(&install.from)?,
-    };
-    let (app, files) = app_of(files, &install.from)?;
-    let target = install.to.join("apps").join(&app);
+    let mut package = Package::read(&install.from)?;
+    let target = install.to.join("apps").join(&package.app);
     if target.exists() && !install.update {
-        return Err(Error::Exists(app));
+        return Err(Error::Exists(package.app));
     }
-    let mut report =
-        Installed { app, files: 0, remarks: Vec::new(), used: Vec::new(), gains: Vec::new() };
+    // What the app's own users have changed stays.
+    let stays = |path: &Path| install.update && is_local(path) && target.join(path).exists();
+    package.files.retain(|file| !stays(&file.path));
+    for file in &package.files {
+        file.write_below(&target)?;
+    }
+    Ok(report(&package, Target::Directory, settings))
+}
+
+/// Whether a file of an app is its users' own: an update leaves it alone.
+pub(crate) fn is_local(path: &Path) -> bool {
+    path.starts_with("local") || path == Path::new("metadata/local.meta")
+}
+
+/// What Karst uses of an app; `settings` are those that the server knows.
+#[must_use]
+pub fn report(package: &Package, target: Target, settings: &Registry) -> Installed {
+    let app = package.app.clone();
+    let files = package.files.len();
+    let (remarks, used, gains) = (Vec::new(), Vec::new(), Vec::new());
+    let mut report = Installed { app, files, remarks, used, gains };
     let mut found = Found::default();
-    for (path, bytes) in &files {
-        // What the app's own users have changed stays.
-        if install.update && path.starts_with("local") && target.join(path).exists() {
+    for file in &package.files {
+        let conf = file.path.file_name().and_then(|name| name.to_str()?.strip_suffix(".conf"));
+        if target == Target::Server && conf.is_some_and(|conf| !counts_installed(conf)) {
+            let text =
+                "this file counts only in an app of the directory of configuration (--conf-dir)";
+            let place = file.path.display().to_string();
+            report.remarks.push(Remark { place, text: text.to_owned() });
             continue;
         }
-        let file = target.join(path);
-        let fail =
-            |source| Error::File { action: "write", path: file.display().to_string(), source };
-        if let Some(parent) = file.parent() {
-            fs::create_dir_all(parent).map_err(fail)?;
-        }
-        fs::write(&file, bytes).map_err(fail)?;
-        report.files += 1;
-        examine(path, bytes, settings, &mut report, &mut found);
+        examine(&file.path, &file.bytes, settings, &mut report, &mut found);
     }
     report.gains = found.gains();
     report.used.sort();
     report.remarks.sort_by(|a, b| a.place.cmp(&b.place));
     report.remarks.dedup();
-    Ok(report)
-}
-
-type Files = Vec<(PathBuf, Vec<u8>)>;
-
-/// The files of a directory. Links to directories are refused, as they may lead back.
-fn of_directory(root: &Path) -> Result<Files, Error> {
-    let mut files = Vec::new();
-    let mut left = MAX_BYTES;
-    let mut waiting = vec![root.to_owned()];
-    while let Some(folder) = waiting.pop() {
-        let fail = |path: &Path| {
-            let path = path.display().to_string();
-            move |source| Error::File { action: "read", path, source }
-        };
-        for entry in fs::read_dir(&folder).map_err(fail(&folder))? {
-            let entry = entry.map_err(fail(&folder))?;
-            let path = entry.path();
-            if entry.file_type().map_err(fail(&path))?.is_dir() {
-                waiting.push(path);
-                continue;
-            }
-            let metadata = fs::metadata(&path).map_err(fail(&path))?;
-            // Reading a FIFO or a device may never end.
-            if !metadata.is_file() {
-                let kind = match metadata.is_dir() {
-                    true => "a link to a directory: replace it with a copy",
-                    false => "not a regular file: remove it",
-                };
-                let message = format!("{} is {kind}", path.display());
-                return Err(Error::Invalid(message));
-            }
-            if metadata.len() > left || files.len() >= MAX_FILES {
-                return Err(too_large(root));
-            }
-            left -= metadata.len();
-            let bytes = fs::read(&path).map_err(fail(&path))?;
-            let inside = path.strip_prefix(root).unwrap_or(&path).to_owned();
-            files.push((inside, bytes));
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn too_large(path: &Path) -> Error {
-    let (path, mib) = (path.display(), MAX_BYTES >> 20);
-    Error::Invalid(format!("{path} has more than {mib} MiB or {MAX_FILES} files"))
-}
-
-/// The files of an archive.
-fn of_archive(path: &Path) -> Result<Files, Error> {
-    let fail = |source| Error::File { action: "read", path: path.display().to_string(), source };
-    let packed = fs::File::open(path).map_err(fail)?;
-    let mut archive = tar::Archive::new(GzDecoder::new(packed).take(MAX_BYTES));
-    let mut files: Files = Vec::new();
-    let mut left = MAX_BYTES;
-    let not_an_app = |error: std::io::Error| {
-        let message =
-            format!("{} is not a packed app (.tgz, .tar.gz, .spl): {error}", path.display());
-        Error::Invalid(message)
-    };
-    for entry in archive.entries().map_err(not_an_app)? {
-        let mut entry = entry.map_err(not_an_app)?;
-        if !entry.header().entry_type().is_file() {
-            continue;
-        }
-        let inside = entry.path().map_err(not_an_app)?.into_owned();
-        let inside: PathBuf = inside.components().filter(|c| *c != Component::CurDir).collect();
-        let sound = inside.components().all(|part| matches!(part, Component::Normal(_)));
-        if !sound {
-            let message =
-                format!("{} has a file outside of it: {}", path.display(), inside.display());
-            return Err(Error::Invalid(message));
-        }
-        let mut bytes = Vec::new();
-        // A sparse file has more bytes than the archive.
-        entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(not_an_app)?;
-        if bytes.len() as u64 > left || files.len() >= MAX_FILES {
-            return Err(too_large(path));
-        }
-        left -= bytes.len() as u64;
-        files.push((inside, bytes));
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// What an app has at least one of.
-const PARTS: [&str; 4] = ["default", "local", "lookups", "metadata"];
-
-/// The name of the app, and its files without its directory in front of them.
-fn app_of(files: Files, from: &Path) -> Result<(String, Files), Error> {
-    if files.iter().any(|(path, _)| PARTS.iter().any(|part| path.starts_with(part))) {
-        let name = from.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
-        let ends = [".tar.gz", ".tgz", ".spl"];
-        let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-        return Ok((name.to_owned(), files));
-    }
-    let folder_of_app = |path: &Path| {
-        let mut parts = path.components().map(|part| part.as_os_str().to_string_lossy());
-        let (folder, part) = (parts.next()?, parts.next()?);
-        (PARTS.contains(&&*part)).then(|| folder.into_owned())
-    };
-    let apps: BTreeSet<String> = files.iter().filter_map(|(path, _)| folder_of_app(path)).collect();
-    let shown = from.display();
-    let mut names = apps.into_iter();
-    let Some(name) = names.next() else {
-        let message = format!("{shown} is not an app: it has no {}", PARTS.join(", no "));
-        return Err(Error::Invalid(message));
-    };
-    let others: Vec<String> = names.collect();
-    if !others.is_empty() {
-        let others = others.join(", ");
-        let message =
-            format!("{shown} has several apps: {name}, {others}; install each of them separately");
-        return Err(Error::Invalid(message));
-    }
-    let inside = |(path, bytes): (PathBuf, Vec<u8>)| {
-        path.strip_prefix(&name).ok().map(|path| (path.to_owned(), bytes))
-    };
-    let files = files.into_iter().filter_map(inside).collect();
-    Ok((name, files))
+    report
 }
 
 /// Notes what is used of a file and what is not.

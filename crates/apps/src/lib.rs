@@ -3,14 +3,16 @@
 //!
 //! Guarantees: a change is durable when it is answered, and the next search sees it; what a user sees
 //! depends on the user and the app alone ([`Namespace`]). Files of apps are never written: what is
-//! changed stands in the catalog and in object storage, so a search head keeps nothing.
+//! changed stands in the catalog and in object storage, so a search head keeps nothing. Apps that are installed
+//! at run time ([`Apps::install`]) are in object storage, too, and in force in all processes.
 //! Leaves to others: what settings mean (`knowledge`), who may change them (`api`).
 //!
 //! ```text
 //! files of apps ----+
-//!                   +--> Layers --view(user, app)--> Knowledge   (searches)
+//! installed apps ---+--> Layers --view(user, app)--> Knowledge   (searches)
 //! catalog objects --+
-//! object storage: lookups/<owner>/<app>/<file>, collections/<owner>/<app>/<name>/<number>
+//! object storage: installed/<app>/<digest>, lookups/<owner>/<app>/<file>,
+//!                 collections/<owner>/<app>/<name>/<number>
 //! ```
 
 mod apps;
@@ -19,24 +21,30 @@ mod documents;
 mod error;
 mod gains;
 mod install;
+mod installed;
+#[cfg(test)]
+mod installed_tests;
 mod lookup_files;
 mod lookups;
 mod namespace;
 mod objects;
+mod package;
 mod query;
 pub mod redaction;
 mod suppressions;
 #[cfg(test)]
 mod tests;
 
-pub use apps::{AppInfo, Apps, Parts};
+pub use apps::{AppInfo, Applied, Apps, Parts, Tolerate};
 pub use collections::{Collection, MAX_BATCH};
 pub use documents::{FieldTypes, changed_names};
 pub use error::Error;
 pub use gains::Gain;
-pub use install::{Install, Installed, Remark, install};
+pub use install::{Install, Installed, Remark, Target, install, report};
+pub use installed::{Installation, InstalledApps};
 pub use lookup_files::{LookupBytes, LookupFile};
 pub use namespace::{NOBODY, Namespace, SEARCH, SYSTEM, Sharing};
 pub use objects::{ConfObject, Settings};
+pub use package::{Package, PackedFile};
 pub use query::{Page, Query};
 pub use suppressions::Suppressions;

@@ -1,6 +1,8 @@
 //! Lookup files: CSV in the `lookups` directory of an app, or in object storage where a search or a user
 //! put them. A file in object storage takes precedence over one of the app.
 
+use std::path::PathBuf;
+
 use bytes::Bytes;
 use flate2::read::GzDecoder;
 use futures::TryStreamExt;
@@ -47,6 +49,12 @@ pub struct LookupBytes {
 }
 
 impl Apps {
+    /// A file in the `lookups` directory of an app.
+    fn lookup_file(&self, app: &str, name: &str) -> Option<PathBuf> {
+        let directory = self.directory_of(app)?;
+        Some(directory.join("apps").join(app).join("lookups").join(name))
+    }
+
     /// The content of a lookup file: the user's own, the app's, or that of another app.
     ///
     /// # Errors
@@ -108,7 +116,7 @@ impl Apps {
                 continue;
             }
             for name_there in [name.to_owned(), format!("{name}{SHIPPED}")] {
-                let Some(file) = lookups.file(app, &name_there) else { continue };
+                let Some(file) = self.lookup_file(app, &name_there) else { continue };
                 let fail = |source| {
                     let path = file.display().to_string();
                     Error::File { action: "read", path, source }
@@ -187,7 +195,7 @@ impl Apps {
             }
         }
         for app in self.apps() {
-            let Some(folder) = lookups.file(&app.name, "") else { continue };
+            let Some(folder) = self.lookup_file(&app.name, "") else { continue };
             let Ok(mut entries) = tokio::fs::read_dir(&folder).await else { continue };
             while let Ok(Some(entry)) = entries.next_entry().await {
                 let name = entry.file_name().to_string_lossy().into_owned();

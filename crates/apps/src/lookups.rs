@@ -1,6 +1,5 @@
 //! Where lookup files are: in object storage, and in the directories of apps.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
@@ -12,20 +11,14 @@ pub(crate) const ROOT: &str = "lookups";
 #[derive(Debug)]
 pub(crate) struct Lookups {
     pub(crate) store: Arc<dyn ObjectStore>,
-    directory: Option<PathBuf>,
 }
 
 impl Lookups {
-    pub(crate) fn new(store: Arc<dyn ObjectStore>, directory: Option<PathBuf>) -> Self {
-        Self { store, directory }
+    pub(crate) fn new(store: Arc<dyn ObjectStore>) -> Self {
+        Self { store }
     }
 
     pub(crate) fn object(owner: &str, app: &str, name: &str) -> Path {
         Path::from_iter([ROOT, owner, app, name])
-    }
-
-    pub(crate) fn file(&self, app: &str, name: &str) -> Option<PathBuf> {
-        let directory = self.directory.as_ref()?;
-        Some(directory.join("apps").join(app).join("lookups").join(name))
     }
 }

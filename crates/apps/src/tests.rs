@@ -5,6 +5,7 @@ use conf::Registry;
 use std::sync::Arc;
 
 use catalog::Catalog;
+use knowledge::Knowledge;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use serde_json::json;
@@ -23,11 +24,13 @@ async fn open(
         None => conf::Layers::builtin(),
     };
     let parts = Parts {
-        files,
+        knowledge: Arc::new(Knowledge::new(files)),
         catalog: catalog.clone(),
         store: Arc::clone(store),
         directory: directory.map(ToOwned::to_owned),
         shared: false,
+        installed: None,
+        tolerate: |_| Vec::new(),
     };
     (Apps::open(parts).unwrap(), catalog)
 }
@@ -194,7 +197,10 @@ async fn two_processes_do_not_lose_each_others_changes() {
 async fn sharing(store: &Arc<dyn ObjectStore>, catalog: &Catalog) -> Apps {
     let (files, directory) = (conf::Layers::builtin(), None);
     let (catalog, store) = (catalog.clone(), Arc::clone(store));
-    Apps::open(Parts { catalog, store, files, directory, shared: true }).unwrap()
+    let knowledge = Arc::new(Knowledge::new(files));
+    let (installed, tolerate) = (None, (|_| Vec::new()) as crate::Tolerate);
+    let shared = true;
+    Apps::open(Parts { catalog, store, knowledge, directory, shared, installed, tolerate }).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -358,7 +364,7 @@ async fn metadata_of_an_app_says_what_other_apps_and_users_see() {
     write("metadata/default.meta", meta);
     let (apps, _) = open(&memory(), Some(root.path())).await;
     let (there, elsewhere) = (Namespace::new("ann", "shop"), Namespace::new("ann", "search"));
-    let has = |view: &knowledge::Knowledge, conf: &str, stanza: &str, key: &str| {
+    let has = |view: &Knowledge, conf: &str, stanza: &str, key: &str| {
         view.conf(conf).get(stanza, key).is_some()
     };
     let (here, other) = (apps.view(&there), apps.view(&elsewhere));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::Error;
@@ -152,6 +152,30 @@ impl Layers {
             if apps.join(&app).is_dir() {
                 layers.read_app_files(directory, app)?;
             }
+        }
+        layers.sort();
+        Ok(layers)
+    }
+
+    /// With other files of apps: those below `apps/<app>` of the directory that each app is given, as far as
+    /// `is_read` says. They replace what the layers have of an app of that name.
+    ///
+    /// # Errors
+    /// [`Error`] names the file that cannot be read.
+    pub fn with_apps(
+        &self,
+        directories: &BTreeMap<String, PathBuf>,
+        is_read: impl Fn(&str) -> bool,
+    ) -> Result<Self, Error> {
+        let mut layers = self.clone();
+        for (app, directory) in directories {
+            layers.files.retain(|file| file.layer.app() != Some(app));
+            let folder = format!("apps/{app}/");
+            layers.others.0.retain(|path, _| !path.starts_with(&folder));
+            layers.models.retain(|(of, _, _)| of != app);
+            layers.metadata.remove(app);
+            layers.read_app_files(directory, app.clone())?;
+            layers.files.retain(|file| file.layer.app() != Some(app) || is_read(&file.conf));
         }
         layers.sort();
         Ok(layers)

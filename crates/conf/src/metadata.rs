@@ -66,6 +66,12 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
+    /// Forgets what an app says.
+    pub(crate) fn remove(&mut self, app: &str) {
+        self.apps.remove(app);
+        self.with_files.remove(app);
+    }
+
     /// Takes a file's word, unless one read before said something else.
     pub(crate) fn read(&mut self, app: &str, file: &ConfFile) {
         self.warnings.extend(file.warnings.iter().cloned());

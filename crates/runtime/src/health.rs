@@ -52,6 +52,8 @@ pub const DAMAGED: &str = "damaged";
 pub const CACHE_FULL: &str = "cache_full";
 /// The server's own log cannot be written.
 pub const LOG_UNWRITABLE: &str = "log_unwritable";
+/// An installed app cannot be copied to this process.
+pub const APPS_NOT_COPIED: &str = "apps_not_copied";
 /// The certificate expires soon, or is not valid for TLS.
 pub const CERTIFICATE: &str = "certificate";
 
@@ -108,6 +110,7 @@ impl Condition {
             DAMAGED => "something stored is damaged or missing",
             CACHE_FULL => "the file system of the cache has no room",
             LOG_UNWRITABLE => "the log of the server cannot be written",
+            APPS_NOT_COPIED => "an installed app cannot be copied",
             CERTIFICATE => "the certificate needs to be renewed",
             // A text that nobody has looked at for this purpose is told to nobody.
             _ => "the log of the server says more",

@@ -122,9 +122,11 @@ fn service(catalog: Catalog) -> SearchService {
     let apps = Apps::open(Parts {
         catalog: catalog.clone(),
         store: Arc::new(InMemory::new()),
-        files: knowledge.layers().clone(),
+        knowledge: Arc::new(knowledge),
         directory: None,
         shared: false,
+        installed: None,
+        tolerate: |_| Vec::new(),
     });
     let dependencies = Dependencies {
         catalog,

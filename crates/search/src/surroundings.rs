@@ -203,12 +203,13 @@ impl Host for Around {
         request: &ScriptRequest,
         rows: Rows,
     ) -> Result<(Rows, Vec<Message>), Error> {
+        let directory = self.apps().directory_of(&request.command.app);
         let asking = crate::custom_commands::Asking {
             sid: &self.sid,
             app: &self.namespace.app,
             owner: &self.namespace.owner,
             search: &self.search,
-            directory: self.apps().directory(),
+            directory: directory.as_deref(),
             settings: &self.engine.settings.scripts,
         };
         crate::custom_commands::run(request, &asking, rows).await
@@ -216,7 +217,8 @@ impl Host for Around {
 
     async fn ask_program(&self, question: &LookupQuestion, keys: Rows) -> Result<Rows, Error> {
         let settings = &self.engine.settings.scripts;
-        crate::external_lookups::ask(question, self.apps().directory(), settings, keys).await
+        let directory = self.apps().directory_of(&question.program.app);
+        crate::external_lookups::ask(question, directory.as_deref(), settings, keys).await
     }
 
     async fn history(&self) -> Result<Rows, Error> {

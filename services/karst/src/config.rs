@@ -19,8 +19,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use audit::{AuditExportOptions, AuditOptions, AuditVerifyOptions, AuditWhat};
 pub(crate) use cluster::{ClusterInitOptions, ClusterOptions, ClusterWhat};
 pub(crate) use identity::{
-    AddUserOptions, CreateTokenOptions, PasswordOptions, TokenOptions, TokenWhat, UserOptions,
-    UserWhat,
+    AddUserOptions, CreateTokenOptions, ListingOptions, PasswordOptions, TokenOptions, TokenWhat,
+    UserOptions, UserWhat,
 };
 pub(crate) use operate::{
     CompletionsOptions, LoginOptions, LogoutOptions, ManOptions, StatusOptions, StopOptions,
@@ -544,8 +544,13 @@ pub(crate) struct AppOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AppWhat {
-    /// Install an app into the configuration directory, and report which parts of it are used.
+    /// Install an app in all processes of a running server, without a restart, and report which parts of it
+    /// are used. With --conf-dir: copy it into that directory.
     Install(AppInstallOptions),
+    /// List the apps of a server.
+    List(ListingOptions),
+    /// Remove an app from a server, with its objects.
+    Remove(AppRemoveOptions),
 }
 
 #[derive(Debug, Args)]
@@ -555,9 +560,19 @@ pub(crate) struct AppInstallOptions {
     /// Replace an app of the same name; its `local` directory is kept.
     #[arg(long)]
     pub(crate) update: bool,
-    /// Directory of .conf layers.
-    #[arg(long, env = "KARST_CONF_DIR")]
+    /// Copy the app into this directory of .conf layers, which a server reads when it starts.
+    #[arg(long)]
     pub(crate) conf_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AppRemoveOptions {
+    /// The app.
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
 }
 
 /// The arguments of the command line, with short forms expanded.

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         config::Command::Catalog(options) => cli::run(cli::catalog::catalog(options)),
         config::Command::Inspect(options) => cli::run(cli::inspect::inspect(options)),
         config::Command::Btool(options) => cli::btool::btool(options),
-        config::Command::App(options) => cli::app::app(options),
+        config::Command::App(options) => cli::run(cli::app::app(options)),
         config::Command::Audit(options) => cli::run(cli::audit::audit(options)),
         config::Command::User(options) => cli::run(cli::user::user(options)),
         config::Command::Token(options) => cli::run(cli::token::token(options)),

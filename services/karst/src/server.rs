@@ -19,6 +19,7 @@ mod identity;
 mod indexers;
 mod ingest_conf;
 mod inputs;
+mod installed_apps;
 mod leadership;
 mod listen;
 mod lock;
@@ -160,7 +161,6 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let leadership = Leadership::new(&store, options, &setup.layers, &lock, &cluster)?;
     let initial = InitialPassword::below(lock.directory());
     let (initial, progress) = (&initial, &progress);
-    let (knowledge, ignored) = (Arc::clone(&setup.knowledge), setup.ignored.clone());
     let leading = Arc::clone(&leadership);
     let ground =
         Ground { options, cluster, leading, setup, http, store, loggers, initial, progress };
@@ -193,8 +193,6 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         initial.show();
-        let state = karst.state.clone();
-        shutdown.spawn_blocking(move || app_mistakes::tell(&state, &knowledge, &ignored));
         let ended = wait_for_end(options, &karst, &leadership, (&intake, &mut told)).await;
         stop(karst, &intake, &shutdown, &lock).await;
         ended

@@ -1,24 +1,28 @@
-//! `/services/apps/local`: apps, those with files and those made here.
+//! `/services/apps/local`: apps, those with files and those made here. `/services/apps/upload` takes packed ones.
 
-use apps::{AppInfo, SEARCH};
+use std::path::Path;
+
+use apps::{AppInfo, Package, SEARCH};
 use axum::response::Response;
+use model::ErrorKind;
 use serde_json::json;
 
 use super::feed;
 use super::resource::{About, Access, Removal, Resource};
 use crate::atom::{Acl, Attributes, Entry};
+use crate::body::RawBody;
 use crate::call::Call;
 use crate::error::RestError;
-use crate::messages::Notice;
 use crate::params::{Params, is_true};
 use crate::rights::Need::May;
-use crate::routing::{Routes, get};
+use crate::routing::{Routes, get, post};
 #[cfg(test)]
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
+use crate::work::work_on_part;
 
 const PATH: &str = "/services/apps/local";
-/// The notice that clients look for which wait for a restart.
-const RESTART_REQUIRED: &str = "restart_required";
+/// What a packed app is called that has no name.
+const UNNAMED: &str = "app.tgz";
 
 /// What can be set, and where `app.conf` has it.
 const SETTINGS: [(&str, &str); 8] = [
@@ -40,6 +44,14 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .resource(PATH, &LocalApps, &access)
         .at("/services/apps/local/{name}/update", get(see, newer, update))
+        .at(
+            "/services/apps/upload",
+            post(
+                May("edit_local_apps"),
+                "Installs the packed app of the body in all processes; `update=1` replaces one of that name",
+                upload,
+            ),
+        )
 }
 
 fn attributes(required: &[&str]) -> Attributes {
@@ -70,6 +82,7 @@ fn entry(app: &AppInfo) -> Entry {
         "configured": flag("install.is_configured", true),
         "check_for_updates": flag("package.check_for_updates", false),
         "core": is_search,
+        "installed": app.installed,
         "managed_by_deployment_client": false,
         "show_in_nav": true,
         "state_change_requires_restart": false,
@@ -117,13 +130,23 @@ impl Resource for LocalApps {
         found(call, call.name()).map(|app| vec![app])
     }
 
-    /// Makes an app without files. Apps with files are installed with `karst`.
+    /// Makes an app without files; with `filename=1`, installs the packed app whose path `name` is.
     async fn create(&self, call: &Call) -> Result<AppInfo, RestError> {
         let params = &call.params;
         let name = params.required("name")?;
         if params.flag("filename") || params.flag("update") {
-            let text = "apps are not installed over REST; use the command line, karst app install";
-            return Err(RestError::invalid(text));
+            let path = Path::new(name).to_owned();
+            if !path.is_absolute() {
+                let text = format!(
+                    "\"{name}\" is not an absolute path on the server; send the packed app to \
+                     /services/apps/upload, or use `karst app install`"
+                );
+                return Err(RestError::invalid(text));
+            }
+            let read = unpacked(move || Package::read(&path)).await?;
+            let app = read.app.clone();
+            call.state.apps.install(read, params.flag("update"), &call.caller.user).await?;
+            return found(call, &app);
         }
         let mut settings = settings(params);
         // As every app has that is made from a template.
@@ -160,22 +183,48 @@ impl Resource for LocalApps {
         found(call, &app.name).map(Some)
     }
 
-    /// Removes an app that was made here, with its objects. Its settings for ingest are in force until a
-    /// restart; a notice says so.
+    /// Removes an app that was made or installed here, with its objects, in all processes.
     async fn remove(&self, call: &Call, app: AppInfo) -> Result<(), RestError> {
-        let name = app.name;
-        call.state.apps.remove_app(&name).await?;
-        let text =
-            format!("what the app {name} said of taking events in is in force until a restart");
-        let notice = Notice { text, severity: "warn".to_owned(), created: call.now() };
-        call.state.messages.put(RESTART_REQUIRED, notice);
-        Ok(())
+        Ok(call.state.apps.remove_app(&app.name).await?)
     }
 }
 
 fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {
     let found = call.state.apps.apps().into_iter().find(|app| app.name == name);
     found.ok_or_else(|| RestError::no_object(name))
+}
+
+/// Reads a packed app beside the threads that wait for sockets.
+async fn unpacked(
+    read: impl FnOnce() -> Result<Package, apps::Error> + Send + 'static,
+) -> Result<Package, RestError> {
+    let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
+    Ok(work_on_part(read).await.map_err(stops)??)
+}
+
+/// Installs a packed app, and reports what is used of it.
+async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
+    let params = &call.params;
+    let name = params.text("name").unwrap_or(UNNAMED).to_owned();
+    let package = unpacked(move || Package::unpack(&body, &name)).await?;
+    let reports = &call.state.app_reports;
+    let report = reports.report(&package);
+    let app = package.app.clone();
+    call.state.apps.install(package, params.flag("update"), &call.caller.user).await?;
+    let pairs = |pairs: Vec<(String, String)>| -> Vec<serde_json::Value> {
+        pairs.into_iter().map(|(place, text)| json!({ "place": place, "text": text })).collect()
+    };
+    let remarks = report.remarks.into_iter().map(|remark| (remark.place, remark.text)).collect();
+    let gains = report.gains.into_iter().map(|gain| (gain.what.to_owned(), gain.text)).collect();
+    let content = json!({
+        "files": report.files,
+        "used": report.used,
+        "ignored": reports.ignored(&app),
+        "not_used": pairs(remarks),
+        "gains": pairs(gains),
+    });
+    let entry = Entry::new(PATH, &app, feed::content(content));
+    feed::respond_created("localapps", PATH, entry, params)
 }
 
 /// Whether there is a newer version: nobody is asked.
@@ -206,6 +255,9 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
         case(&format!("POST {PATH}/one/explode"), "", 404, "Could not find object id=explode"),
         case(&format!("POST {PATH}"), "name=a%2Fb", 400, "cannot be the name of an app"),
+        case(&format!("POST {PATH}"), "name=a.tgz&filename=1", 400, "not an absolute path"),
+        case(&format!("POST {PATH}"), "name=/nowhere/a.tgz&filename=1", 400, "/nowhere/a.tgz"),
+        case("POST /services/apps/upload", "not packed", 400, "is not a packed app"),
         case(&format!("DELETE {PATH}/search"), "", 400, "cannot be removed"),
     ]);
     all.extend(removal_cases(PATH, 404));

@@ -128,12 +128,21 @@ impl Server {
         });
         let ingest = Arc::new(ingest.await.unwrap());
         let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await.unwrap());
+        let copies = data.path().join("installed");
+        let installed = apps::InstalledApps::new(
+            catalog.clone(),
+            Arc::clone(&store),
+            copies,
+            Arc::clone(&clock),
+        );
         let parts = apps::Parts {
             catalog: catalog.clone(),
             store: Arc::clone(&store),
-            files: layers,
+            knowledge: Arc::clone(&knowledge),
             directory: Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conf").into()),
             shared: false,
+            installed: Some(Arc::new(installed)),
+            tolerate: |_| Vec::new(),
         };
         let apps = Apps::open(parts).unwrap();
         let search = SearchService::new(
@@ -267,6 +276,8 @@ async fn state(
         search,
         ingest,
         directory: None,
+        heads: None,
+        indexers: None,
         accounts,
         roles,
         authority,
@@ -276,8 +287,6 @@ async fn state(
         server_settings: Arc::new(
             ServerSettings::load(catalog.clone(), settings.session_timeout).unwrap(),
         ),
-        heads: None,
-        indexers: None,
         loggers: Arc::new(Nothing),
         audit: Arc::new(audit(home.join("audit"), &clock).await),
         control: crate::Control::default(),
@@ -286,6 +295,7 @@ async fn state(
         apps,
         permissions,
         secrets: Arc::new(Secrets::load(catalog.clone(), &key).unwrap()),
+        app_reports: Arc::new(NoReports),
         suppressions: Arc::new(Suppressions::load(catalog.clone()).unwrap()),
         catalog,
         cache: Arc::new(Nothing),
@@ -340,4 +350,18 @@ async fn audit(folder: PathBuf, clock: &Arc<dyn Clock>) -> crate::Audit {
     let settings = audit::Settings::default();
     let log = audit::AuditLog::open(folder, key, settings, Arc::clone(clock), Vec::new());
     crate::Audit::new(log.await.unwrap().log, crate::Proxies::default(), 10)
+}
+
+/// Finds nothing wrong in apps.
+#[derive(Debug)]
+struct NoReports;
+
+impl crate::AppReports for NoReports {
+    fn report(&self, package: &apps::Package) -> apps::Installed {
+        apps::report(package, apps::Target::Server, &conf::Registry::new(&[]))
+    }
+
+    fn ignored(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -182,9 +182,11 @@ pub(crate) fn dependencies(
     let apps = Apps::open(Parts {
         catalog: catalog.clone(),
         store: Arc::new(object_store::memory::InMemory::new()),
-        files: knowledge.layers().clone(),
+        knowledge: Arc::clone(knowledge),
         directory: None,
         shared: false,
+        installed: None,
+        tolerate: |_| Vec::new(),
     })
     .unwrap();
     Dependencies {

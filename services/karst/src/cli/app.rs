@@ -1,60 +1,156 @@
-//! `karst app install`: installs an app or add-on into the configuration directory, and reports
-//! which parts are used.
+//! `karst app`: installs apps and add-ons, in a running server or in a directory of configuration, with a report
+//! of which parts are used; lists and removes them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use apps::{Install, Installed, Remark};
+use apps::{Install, Package};
 use conf::Layers;
 use knowledge::Knowledge;
+use reqwest::{Method, header};
+use serde::Deserialize;
+use serde_json::Value;
 
-use crate::config::{AppOptions, AppWhat};
+use super::client::{Client, Failure};
+use super::table::{Rows, print_listing};
+use crate::config::{AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions};
 use crate::mistakes;
 
-pub(crate) fn app(options: AppOptions) -> Result<ExitCode> {
-    let AppWhat::Install(options) = options.what;
-    let to = options.conf_dir.unwrap_or_else(|| PathBuf::from("conf"));
-    let install = Install { from: options.from, to: to.clone(), update: options.update };
-    let registry = crate::settings::registry();
-    let report = apps::install(&install, &registry).context("the app was not installed")?;
-    let ignored = ignored(&to, &report.app)?;
+const PATH: &str = "/services/apps/local";
+/// Time-out of an installation: the app is copied to object storage first.
+const INSTALL: Duration = Duration::from_secs(600);
+/// What `karst app list` shows.
+const FIELDS: [&str; 5] = ["label", "version", "disabled", "installed", "author"];
+
+pub(crate) async fn app(options: AppOptions) -> Result<ExitCode> {
+    match options.what {
+        AppWhat::Install(options) => match options.conf_dir.clone() {
+            Some(to) => copy(options, &to)?,
+            None => install(options).await?,
+        },
+        AppWhat::List(options) => list(options).await?,
+        AppWhat::Remove(options) => remove(options).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is used of an app.
+#[derive(Debug, Deserialize)]
+struct Report {
+    files: usize,
+    used: Vec<(String, usize)>,
+    ignored: Vec<String>,
+    not_used: Vec<Remark>,
+    gains: Vec<Remark>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Remark {
+    place: String,
+    text: String,
+}
+
+/// Copies an app into a directory of configuration.
+fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
+    let install = Install { from: options.from, to: to.to_owned(), update: options.update };
+    let report = apps::install(&install, &crate::settings::registry());
+    let report = report.context("the app was not installed")?;
+    let ignored = ignored(to, &report.app)?;
+    let remark = |place, text| Remark { place, text };
+    let remarks = report.remarks.into_iter().map(|one| remark(one.place, one.text));
+    let gains = report.gains.into_iter().map(|one| remark(one.what.to_owned(), one.text));
+    let found = Report {
+        files: report.files,
+        used: report.used,
+        ignored,
+        not_used: remarks.collect(),
+        gains: gains.collect(),
+    };
+    print(&report.app, &to.join("apps").join(&report.app).display().to_string(), &found)?;
+    println!("the next start of the server reads it");
+    Ok(())
+}
+
+/// Installs an app in a running server.
+async fn install(options: AppInstallOptions) -> Result<()> {
+    let package = Package::read(&options.from).context("the app was not installed")?;
+    let body = package.pack().context("cannot pack the app")?;
+    let client = Client::with_timeout(&options.client, INSTALL)?;
+    let update = if options.update { "&update=1" } else { "" };
+    let path = format!("/services/apps/upload?output_mode=json{update}");
+    let request = client.request(Method::POST, &path).body(body);
+    let request = request.header(header::CONTENT_TYPE, "application/gzip");
+    let mut answer = client.send(request).await.map_err(|error| match error.downcast_ref() {
+        Some(Failure::Unreachable(text)) => anyhow::Error::from(Failure::Unreachable(format!(
+            "{text}; without a running server, --conf-dir DIR installs into its directory of configuration"
+        ))),
+        _ => error.context("the app was not installed"),
+    })?;
+    let entry = answer["entry"][0].take();
+    let report: Report = serde_json::from_value(entry["content"].clone())
+        .context("the server answers with another report than this version of karst reads")?;
+    print(entry["name"].as_str().unwrap_or_default(), "object storage", &report)?;
+    println!("it is in force, here and in the other processes of the cluster");
+    Ok(())
+}
+
+async fn list(options: ListingOptions) -> Result<()> {
+    let client = Client::new(&options.client)?;
+    let feed = client.get(&format!("{PATH}?output_mode=json&count=0")).await?;
+    let fields = std::iter::once("name").chain(FIELDS).map(str::to_owned).collect();
+    let row = |entry: &Value| {
+        let cells = FIELDS.iter().map(|field| entry["content"][field].clone());
+        std::iter::once(entry["name"].clone()).chain(cells).collect()
+    };
+    let rows = feed["entry"].as_array().into_iter().flatten().map(row).collect();
+    Ok(print_listing(&Rows { fields, rows }, options.format.output)?)
+}
+
+async fn remove(options: AppRemoveOptions) -> Result<()> {
+    let client = Client::new(&options.client)?;
+    let name = form_urlencoded::byte_serialize(options.name.as_bytes()).collect::<String>();
+    let path = format!("{PATH}/{}?output_mode=json", name.replace('+', "%20"));
+    client.send(client.request(Method::DELETE, &path)).await?;
+    println!("the app {} is removed", options.name);
+    Ok(())
+}
+
+fn print(app: &str, place: &str, report: &Report) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let (app, files) = (&report.app, report.files);
-    writeln!(out, "{app}: {files} files in {}", to.join("apps").join(app).display())?;
+    writeln!(out, "{app}: {} files in {place}", report.files)?;
     for (conf, stanzas) in &report.used {
         writeln!(out, "  used      {conf}.conf: {stanzas} stanzas")?;
     }
-    for text in &ignored {
+    for text in &report.ignored {
         writeln!(out, "  ignored   {text}")?;
     }
-    for (text, places) in by_weight(&report.remarks) {
+    for (text, places) in by_weight(&report.not_used) {
         let others = match places.len() {
             1 => String::new(),
             several => format!(" ({several} times, here first)"),
         };
         writeln!(out, "  not used  {}: {text}{others}", places[0])?;
     }
-    sums(&mut out, &report, ignored.len())?;
-    writeln!(out, "the next start of the server reads it")?;
-    Ok(ExitCode::SUCCESS)
+    sums(&mut out, app, report)
 }
 
 /// What the app adds, and how much of it does not count.
-fn sums(out: &mut impl Write, report: &Installed, ignored: usize) -> Result<()> {
+fn sums(out: &mut impl Write, app: &str, report: &Report) -> Result<()> {
     writeln!(out, "in sum")?;
     let mut line = |what: &str, text: &str| writeln!(out, "  {what:<16}{text}");
     for gain in &report.gains {
-        line(gain.what, &gain.text)?;
+        line(&gain.place, &gain.text)?;
     }
     let is_setting = |remark: &&Remark| remark.place.contains(".conf:");
-    let settings = report.remarks.iter().filter(is_setting).count();
-    let rest = report.remarks.len() - settings;
+    let settings = report.not_used.iter().filter(is_setting).count();
+    let rest = report.not_used.len() - settings;
+    let ignored = report.ignored.len();
     if ignored > 0 {
-        let text =
-            format!("{ignored}, because they are wrong: `karst btool check --app {}`", report.app);
+        let text = format!("{ignored}, because they are wrong: `karst btool check --app {app}`");
         line("ignored", &text)?;
     }
     if settings + rest > 0 {

@@ -17,7 +17,7 @@ pub(crate) enum UserWhat {
     /// Set a user's password, on a running or a stopped server.
     Password(PasswordOptions),
     /// List users.
-    List(ListUsersOptions),
+    List(ListingOptions),
     /// Add a user.
     Add(AddUserOptions),
     /// Unlock a user, and clear wrong passwords.
@@ -57,7 +57,7 @@ pub(crate) struct PasswordOptions {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ListUsersOptions {
+pub(crate) struct ListingOptions {
     #[command(flatten)]
     pub(crate) format: OutputOption,
     #[command(flatten)]
@@ -100,7 +100,7 @@ pub(crate) enum TokenWhat {
     /// Create an API token and print it.
     Create(CreateTokenOptions),
     /// List tokens.
-    List(ListUsersOptions),
+    List(ListingOptions),
     /// Remove a token.
     Revoke(RevokeTokenOptions),
 }

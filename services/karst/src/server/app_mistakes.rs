@@ -1,10 +1,10 @@
-//! Messages about apps of which something was ignored at the start.
+//! Messages about apps of which something is ignored.
 //!
 //! Guarantees: one message per app, with counts and the first mistakes, and a bounded number of messages.
 
 use ::inputs::configured::Configured;
-use api::{ApiState, Messages};
-use conf::Warning;
+use api::Messages;
+use ingest::IndexCatalog;
 use knowledge::Knowledge;
 
 use crate::mistakes::{self, Mistake, Weight};
@@ -16,17 +16,8 @@ const SHOWN: usize = 3;
 /// Characters of a mistake that a message shows.
 const LENGTH: usize = 300;
 
-/// Leaves the messages. It takes a moment with many apps, so nothing waits for it. `tolerated` are the
-/// settings that were left out before `knowledge` was made.
-pub(crate) fn tell(state: &ApiState, knowledge: &Knowledge, tolerated: &[Warning]) {
-    let created = state.clock.now().0 / 1_000_000;
-    let mut found = mistakes::ignored(knowledge, tolerated);
-    found.extend(inputs_without_index(state, knowledge));
-    leave(&state.messages, found, created);
-}
-
 /// Inputs of apps for indexes that do not exist.
-fn inputs_without_index(state: &ApiState, knowledge: &Knowledge) -> Vec<Mistake> {
+pub(crate) fn inputs_without_index(indexes: &IndexCatalog, knowledge: &Knowledge) -> Vec<Mistake> {
     let layers = knowledge.layers();
     let conf = knowledge.conf("inputs");
     let read = Configured::read_tolerating(&conf, "", &|place| layers.is_of_app(place));
@@ -36,16 +27,20 @@ fn inputs_without_index(state: &ApiState, knowledge: &Knowledge) -> Vec<Mistake>
         let text =
             format!("{place}: there is no index \"{index}\" for {who}; add it to indexes.conf");
         let app = layers.app_of(place).map(str::to_owned);
-        let is_missing = !state.indexes.contains(&index);
+        let is_missing = !indexes.contains(&index);
         is_missing.then_some(Mistake { weight: Weight::Ignored, app, text, missing: None })
     };
     configured.indexes().into_iter().filter_map(mistake).collect()
 }
 
-fn leave(messages: &Messages, mistakes: Vec<Mistake>, created: i64) {
+/// Leaves the messages; their names.
+pub(crate) fn leave(messages: &Messages, mistakes: Vec<Mistake>, created: i64) -> Vec<String> {
+    let mut names = Vec::new();
     let apps = mistakes::by_app(mistakes);
     for (app, mistakes) in apps.iter().take(APPS) {
-        messages.warn(&format!("app_{app}"), text(app, mistakes), created);
+        let name = format!("app_{app}");
+        messages.warn(&name, text(app, mistakes), created);
+        names.push(name);
     }
     let left = &apps[apps.len().min(APPS)..];
     if !left.is_empty() {
@@ -56,7 +51,9 @@ fn leave(messages: &Messages, mistakes: Vec<Mistake>, created: i64) {
             left.len()
         );
         messages.warn("apps", text, created);
+        names.push("apps".to_owned());
     }
+    names
 }
 
 fn text(app: &str, mistakes: &[Mistake]) -> String {
@@ -67,8 +64,8 @@ fn text(app: &str, mistakes: &[Mistake]) -> String {
     let shown: Vec<String> = mistakes.iter().take(SHOWN).map(|one| shortened(&one.text)).collect();
     let first = if mistakes.len() > SHOWN { "the first ones are: " } else { "" };
     format!(
-        "{subject} of the app \"{app}\" {verb}: {first}{}. `karst btool check --app {app}` lists all, with the notes \
-         about settings without effect.",
+        "{subject} of the app \"{app}\" {verb}: {first}{}. The log of the server lists all; for an app in --conf-dir, \
+         `karst btool check --app {app}` does, with the notes about settings without effect.",
         shown.join("; ")
     )
 }
@@ -100,7 +97,7 @@ mod tests {
             "{found}"
         );
         assert!(
-            found.contains("apps/ta1/props.conf:3: x. `karst btool check --app ta1`"),
+            found.contains("apps/ta1/props.conf:3: x. The log of the server lists all"),
             "{found}"
         );
         assert!(text("ta1", &all[..1]).starts_with("1 setting or object of the app"));

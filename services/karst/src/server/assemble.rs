@@ -11,7 +11,7 @@ use access::{
 };
 use anyhow::{Context, Result};
 use api::{ApiState, Control, ServerInfo};
-use apps::{Apps, Suppressions};
+use apps::{Apps, InstalledApps, Suppressions};
 use bucket::{HotDirectory, LocalHot};
 use cache::CachedStore;
 use catalog::{Catalog, Followed};
@@ -19,6 +19,7 @@ use conf::Layers;
 use futures::TryStreamExt;
 use ingest::{IndexCatalog, Ingest};
 use object_store::ObjectStore;
+use parking_lot::Mutex;
 use runtime::health::{self, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use search::{Dependencies, SearchService, SearchThreads};
@@ -30,6 +31,7 @@ use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
+use super::installed_apps::{self, Consumers, Teller};
 use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
 use super::setup::Setup;
@@ -72,7 +74,7 @@ pub(crate) async fn assemble(
 ) -> Result<(Karst, Cluster)> {
     let Ground { options, cluster, leading, setup, http, store, loggers, initial, progress } =
         ground;
-    let Setup { layers, knowledge, authentication, search: mut search_settings, .. } = setup;
+    let Setup { layers, knowledge, authentication, search: mut search_settings, ignored } = setup;
     let data = &options.data.data_dir;
     search_settings.spill_directory = Some(spill_directory(data).await?);
     let metrics_text = MetricsText::install()?;
@@ -84,7 +86,6 @@ pub(crate) async fn assemble(
     let ingest_settings = ingest_conf::settings(&layers, options)?;
     let cache_settings = store_conf::cache(&layers, options)?;
     let request_memory = request_conf::budget(&layers)?;
-    let audit_layers = layers.clone();
     let catalog_settings = catalog::Settings::read(&layers)?;
     let at = (progress, shutdown);
     let catalog = leading.catalog(&cluster, catalog_settings, &clock, at).await?;
@@ -99,6 +100,22 @@ pub(crate) async fn assemble(
     }
     told(loggers.file().failing(), health::LOG_UNWRITABLE);
     shutdown.spawn(loggers.file().clone().keep_trying(shutdown.clone()));
+    progress.set("copying installed apps");
+    let copies = data.join("installed");
+    let installed = InstalledApps::new(catalog.clone(), Arc::clone(&store), copies, clock.clone());
+    let not_copied = installed.copy().await;
+    installed.remove_old_copies();
+    let apps = Apps::open(apps::Parts {
+        catalog: catalog.clone(),
+        store: Arc::clone(&store),
+        knowledge,
+        directory: options.conf_dir.clone(),
+        shared: cluster.is_one_of_many(),
+        installed: Some(Arc::new(installed)),
+        tolerate: installed_apps::tolerate,
+    })
+    .context("cannot read what is kept beside the files of apps")?;
+    let knowledge = apps.rules();
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
     whole::begin(&catalog, indexer).await?;
@@ -117,17 +134,9 @@ pub(crate) async fn assemble(
     );
     shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
-    let access = layers.access();
-    let apps = Apps::open(apps::Parts {
-        catalog: catalog.clone(),
-        store: Arc::clone(&store),
-        files: layers,
-        directory: options.conf_dir.clone(),
-        shared: cluster.is_one_of_many(),
-    })
-    .context("cannot read what is kept beside the files of apps")?;
+    let access = knowledge.layers().access();
     let directory =
-        cluster.directory(&ingest, &catalog, &indexer.to_string(), &audit_layers, shutdown)?;
+        cluster.directory(&ingest, &catalog, &indexer.to_string(), &layers, shutdown)?;
     let hot: Arc<dyn HotDirectory> = match &directory {
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
@@ -156,7 +165,7 @@ pub(crate) async fn assemble(
     indexes.resume(&ingest).await.context("cannot end the removal of an index")?;
     let trail = audit::open(audit::Parts {
         data,
-        layers: &audit_layers,
+        layers: &layers,
         catalog: &catalog,
         id: indexer.to_string(),
         ingest: &ingest,
@@ -197,16 +206,29 @@ pub(crate) async fn assemble(
         Some(key) => key,
         None => identity::secret_key(data)?,
     };
+    let messages = Arc::<api::Messages>::default();
+    let consumers = Arc::new(Consumers {
+        ingest: Arc::clone(&ingest),
+        indexes: Arc::clone(&indexes),
+        permissions: Arc::clone(&permissions),
+        messages: Arc::clone(&messages),
+        clock: Arc::clone(&clock),
+        ignored_at_start: ignored,
+        told: Mutex::default(),
+    });
+    apps.tell(Arc::new(Teller(Arc::clone(&consumers))));
     let files = ::inputs::monitor::MonitorStatus::default();
-    let inputs = inputs::running(options, &audit_layers, &ingest, &indexes, files.clone())?;
+    let inputs = inputs::running(options, &layers, &ingest, &indexes, files.clone())?;
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
         directory,
+        heads: cluster.others("search-head", &catalog, &indexer.to_string()),
+        indexers: cluster.others("indexer", &catalog, &indexer.to_string()),
         accounts,
         roles,
         authority,
-        messages: Arc::default(),
+        messages,
         audit: Arc::clone(&trail.audit),
         server_settings: Arc::new(server_settings),
         loggers: Arc::new(loggers),
@@ -217,14 +239,13 @@ pub(crate) async fn assemble(
         catalog: catalog.clone(),
         knowledge,
         apps,
+        app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
         secrets: Arc::new(Secrets::load(catalog.clone(), &secret_key)?),
         permissions,
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics_text),
         files,
-        heads: cluster.others("search-head", &catalog, &indexer.to_string()),
-        indexers: cluster.others("indexer", &catalog, &indexer.to_string()),
         inputs,
         info: Arc::new(server_info(options, indexer, clock.as_ref())),
         clock,
@@ -235,10 +256,20 @@ pub(crate) async fn assemble(
         console: Arc::new(EmbeddedConsole::default()),
     };
     surroundings.answer_rest(&state);
-    if state.directory.is_some() {
-        let state = state.clone();
-        shutdown.spawn(catalog.clone().keep_up(kept_documents(&state), shutdown.clone()));
+    let follower = Arc::new(installed_apps::Follower::default());
+    for (app, error) in &not_copied {
+        tracing::error!(app, %error, "an installed app cannot be copied");
+        follower.again();
     }
+    let (following, conditions) = (Arc::clone(&follower), state.health.clone());
+    shutdown.spawn(following.run(state.apps.clone(), conditions, shutdown.clone()));
+    if state.directory.is_some() {
+        let mut documents = kept_documents(&state);
+        documents.push(follower);
+        shutdown.spawn(catalog.clone().keep_up(documents, shutdown.clone()));
+    }
+    let (rules, ignored) = (state.apps.rules(), state.apps.ignored());
+    shutdown.spawn_blocking(move || consumers.tell(&rules, &ignored));
     Ok((Karst { state, ingest, catalog, cache, trail }, cluster))
 }
 

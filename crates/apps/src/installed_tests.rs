@@ -1,0 +1,227 @@
+//! Apps that are installed at run time, in two processes over one catalog and one store.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::Catalog;
+use futures::TryStreamExt;
+use knowledge::Knowledge;
+use object_store::memory::InMemory;
+use object_store::path::Path as ObjectPath;
+use object_store::{ObjectStore, ObjectStoreExt};
+use runtime::ManualClock;
+use tempfile::TempDir;
+
+use crate::{Apps, Error, InstalledApps, Package, PackedFile, Parts};
+
+struct Setup {
+    store: Arc<dyn ObjectStore>,
+    catalog: Catalog,
+    clock: Arc<ManualClock>,
+    data: TempDir,
+}
+
+impl Setup {
+    async fn new() -> Self {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let now = i64::try_from(now().as_micros()).unwrap();
+        let clock = Arc::new(ManualClock::new(model::EventTime(now)));
+        let settings = catalog::Settings::default();
+        let catalog =
+            Catalog::open(Arc::clone(&store), "catalog", settings, clock.clone()).await.unwrap();
+        Self { store, catalog, clock, data: tempfile::tempdir().unwrap() }
+    }
+
+    /// A process that has what is in force.
+    async fn process(&self, name: &str) -> Apps {
+        let directory = self.data.path().join(name);
+        let (catalog, store) = (self.catalog.clone(), Arc::clone(&self.store));
+        let installed = InstalledApps::new(catalog, store, directory, self.clock.clone());
+        assert!(installed.copy().await.is_empty());
+        Apps::open(Parts {
+            catalog: self.catalog.clone(),
+            store: Arc::clone(&self.store),
+            knowledge: Arc::new(Knowledge::builtin()),
+            directory: None,
+            shared: true,
+            installed: Some(Arc::new(installed)),
+            tolerate: |_| Vec::new(),
+        })
+        .unwrap()
+    }
+
+    async fn objects(&self) -> Vec<ObjectPath> {
+        let root = ObjectPath::from("installed");
+        let listed: Vec<_> = self.store.list(Some(&root)).try_collect().await.unwrap();
+        listed.into_iter().map(|object| object.location).collect()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "objects in memory have the time of the system")]
+fn now() -> Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap()
+}
+
+fn package(files: &[(&str, &str)]) -> Package {
+    let file = |(path, text): &(&str, &str)| PackedFile {
+        path: PathBuf::from(path),
+        bytes: text.as_bytes().to_vec(),
+        executable: path.starts_with("bin/"),
+    };
+    Package { app: "shop".to_owned(), files: files.iter().map(file).collect() }
+}
+
+fn definition(apps: &Apps, name: &str) -> Option<String> {
+    let conf = apps.knowledge().conf("macros");
+    conf.get(name, "definition").map(|entry| entry.value.clone())
+}
+
+const FIRST: [(&str, &str); 4] = [
+    ("bin/run.sh", "#!/bin/sh\n"),
+    ("default/macros.conf", "[m]\ndefinition = one\n"),
+    ("local/macros.conf", "[own]\ndefinition = mine\n"),
+    ("lookups/a.csv", "a,b\n1,2\n"),
+];
+
+#[tokio::test]
+async fn an_app_is_in_force_in_all_processes_and_after_a_restart() {
+    let setup = Setup::new().await;
+    let (one, two) = (setup.process("one").await, setup.process("two").await);
+    one.install(package(&FIRST), false, "ann").await.unwrap();
+    assert_eq!(definition(&one, "m").as_deref(), Some("one"));
+    assert_eq!(definition(&two, "m"), None);
+    two.apply_installed().await.unwrap();
+    let again = setup.process("one").await;
+    for apps in [&one, &two, &again] {
+        assert_eq!(definition(apps, "m").as_deref(), Some("one"));
+        let directory = apps.directory_of("shop").unwrap().join("apps/shop");
+        assert_eq!(std::fs::read(directory.join("lookups/a.csv")).unwrap(), b"a,b\n1,2\n");
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(directory.join("bin/run.sh")).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o100, 0o100);
+        let info = apps.apps().into_iter().find(|app| app.name == "shop").unwrap();
+        assert!(info.installed && info.removable);
+    }
+    let twice = one.install(package(&FIRST), false, "ann").await;
+    assert!(matches!(twice, Err(Error::Exists(app)) if app == "shop"));
+}
+
+#[tokio::test]
+async fn an_update_keeps_the_files_of_users_and_a_removal_takes_all_away() {
+    let setup = Setup::new().await;
+    let (one, two) = (setup.process("one").await, setup.process("two").await);
+    one.install(package(&FIRST), false, "ann").await.unwrap();
+    two.apply_installed().await.unwrap();
+    let before = two.directory_of("shop").unwrap();
+    let second = [
+        ("default/macros.conf", "[m]\ndefinition = two\n"),
+        ("local/macros.conf", "[own]\ndefinition = theirs\n"),
+    ];
+    one.install(package(&second), true, "ann").await.unwrap();
+    two.apply_installed().await.unwrap();
+    for apps in [&one, &two] {
+        assert_eq!(definition(apps, "m").as_deref(), Some("two"));
+        assert_eq!(definition(apps, "own").as_deref(), Some("mine"));
+        let directory = apps.directory_of("shop").unwrap();
+        assert!(!directory.join("apps/shop/bin/run.sh").exists());
+    }
+    // A search that runs a program of the version before still finds it.
+    assert!(before.join("apps/shop/bin/run.sh").exists());
+    setup.clock.advance(Duration::from_secs(2 * 3600));
+    two.remove_app("shop").await.unwrap();
+    assert!(!before.exists());
+    one.apply_installed().await.unwrap();
+    for apps in [&one, &two] {
+        assert_eq!(definition(apps, "m"), None);
+        assert!(apps.apps().iter().all(|app| app.name != "shop"));
+    }
+}
+
+#[tokio::test]
+async fn inputs_and_settings_of_processes_do_not_count() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    let files = [
+        ("default/inputs.conf", "[monitor:///var/log]\n"),
+        ("default/limits.conf", "[search]\nmax_mem_usage_mb = 1\n"),
+        ("default/props.conf", "[st]\nTRUNCATE = 7\n"),
+    ];
+    apps.install(package(&files), false, "ann").await.unwrap();
+    let rules = apps.rules();
+    assert!(rules.conf("inputs").stanza("monitor:///var/log").is_none());
+    let limits = rules.conf("limits");
+    assert!(limits.get("search", "max_mem_usage_mb").is_none_or(|entry| entry.value != "1"));
+    assert_eq!(rules.conf("props").get("st", "TRUNCATE").unwrap().value, "7");
+}
+
+#[tokio::test]
+async fn what_cannot_be_copied_is_not_in_force() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    let clash = [("default/macros.conf", ""), ("lookups", ""), ("lookups/a.csv", "")];
+    let refused = apps.install(package(&clash), false, "ann").await;
+    assert!(matches!(refused, Err(Error::File { .. })), "{refused:?}");
+    assert!(setup.catalog.snapshot().documents("installed_app").is_empty());
+    assert!(apps.apps().iter().all(|app| app.name != "shop"));
+}
+
+#[tokio::test]
+async fn a_damaged_object_leaves_the_version_before_in_force() {
+    let setup = Setup::new().await;
+    let (one, two) = (setup.process("one").await, setup.process("two").await);
+    one.install(package(&FIRST), false, "ann").await.unwrap();
+    two.apply_installed().await.unwrap();
+    let known = setup.objects().await;
+    let second = [("default/macros.conf", "[m]\ndefinition = two\n")];
+    one.install(package(&second), true, "ann").await.unwrap();
+    let new = setup.objects().await.into_iter().filter(|object| !known.contains(object));
+    let mut held = Vec::new();
+    for object in new {
+        held.push((object.clone(), setup.store.get(&object).await.unwrap().bytes().await.unwrap()));
+        setup.store.put(&object, "other".into()).await.unwrap();
+    }
+    let error = two.apply_installed().await.unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    assert_eq!(definition(&two, "m").as_deref(), Some("one"));
+    for (object, bytes) in held {
+        setup.store.put(&object, bytes.into()).await.unwrap();
+    }
+    two.apply_installed().await.unwrap();
+    assert_eq!(definition(&two, "m").as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn objects_that_no_version_in_force_has_are_deleted_after_a_day() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    apps.install(package(&FIRST), false, "ann").await.unwrap();
+    let second = [("default/macros.conf", "[m]\ndefinition = two\n")];
+    apps.install(package(&second), true, "ann").await.unwrap();
+    let installed = setup.catalog.clone();
+    let directory = setup.data.path().join("cleaner");
+    let cleaner =
+        InstalledApps::new(installed, Arc::clone(&setup.store), directory, setup.clock.clone());
+    let before = setup.objects().await;
+    cleaner.collect_garbage().await.unwrap();
+    assert_eq!(setup.objects().await, before);
+    setup.clock.advance(Duration::from_secs(25 * 3600));
+    cleaner.collect_garbage().await.unwrap();
+    // Two files (one is the users' own) and the manifest.
+    assert_eq!(setup.objects().await.len(), 3);
+    assert!(cleaner.copy().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_copy_that_is_incomplete_is_made_again() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    apps.install(package(&FIRST), false, "ann").await.unwrap();
+    let lookup = apps.directory_of("shop").unwrap().join("apps/shop/lookups/a.csv");
+    std::fs::write(&lookup, "").unwrap();
+    drop(apps);
+    setup.process("one").await;
+    assert_eq!(std::fs::read(&lookup).unwrap(), b"a,b\n1,2\n");
+}

@@ -1,0 +1,257 @@
+//! Packed apps: a directory or an archive as the name and the files of one app.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+use crate::Error;
+
+/// Bytes that an app may have unpacked: it is in memory while it is installed.
+const MAX_BYTES: u64 = 512 << 20;
+/// Files that an app may have.
+const MAX_FILES: usize = 100_000;
+/// Bytes of an app's name.
+const MAX_NAME: usize = 100;
+/// The bits of a file's mode that make it a program.
+const EXECUTABLE: u32 = 0o111;
+
+/// A file of a packed app.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PackedFile {
+    /// Its path below the directory of the app.
+    pub path: PathBuf,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Whether it is a program.
+    pub executable: bool,
+}
+
+impl PackedFile {
+    /// Writes the file below the directory of its app.
+    pub(crate) fn write_below(&self, directory: &Path) -> Result<(), Error> {
+        let path = directory.join(&self.path);
+        let write = || {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fs::write(&path, &self.bytes)?;
+            if self.executable {
+                let mode = fs::metadata(&path)?.permissions().mode();
+                // Who may read it may run it.
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))?;
+            }
+            Ok(())
+        };
+        let fail =
+            |source| Error::File { action: "write", path: path.display().to_string(), source };
+        write().map_err(fail)
+    }
+}
+
+/// An app that is to be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// Its name.
+    pub app: String,
+    /// Its files, by path.
+    pub files: Vec<PackedFile>,
+}
+
+impl Package {
+    /// Reads a directory, or a `.tgz`, `.tar.gz` or `.spl` file.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is no app, or a file that cannot be read.
+    pub fn read(from: &Path) -> Result<Self, Error> {
+        if from.is_dir() {
+            return app_of(of_directory(from)?, from);
+        }
+        let fail = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => {
+                Error::Invalid(format!("cannot read {}: {source}", from.display()))
+            }
+            _ => Error::File { action: "read", path: from.display().to_string(), source },
+        };
+        app_of(of_archive(fs::File::open(from).map_err(fail)?, from)?, from)
+    }
+
+    /// Reads an archive; `name` stands for it in errors, and is the name of an app whose archive has no directory.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn unpack(archive: &[u8], name: &str) -> Result<Self, Error> {
+        let name = Path::new(name);
+        app_of(of_archive(archive, name)?, name)
+    }
+}
+
+impl Package {
+    /// The app as an archive (`.tgz`).
+    ///
+    /// # Errors
+    /// A path that no archive can have.
+    pub fn pack(&self) -> io::Result<Vec<u8>> {
+        let packed = GzEncoder::new(Vec::new(), Compression::default());
+        let mut archive = tar::Builder::new(packed);
+        for file in &self.files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(file.bytes.len() as u64);
+            header.set_mode(if file.executable { 0o755 } else { 0o644 });
+            let path = Path::new(&self.app).join(&file.path);
+            archive.append_data(&mut header, path, file.bytes.as_slice())?;
+        }
+        archive.into_inner()?.finish()
+    }
+}
+
+/// The files of a directory. Links to directories are refused, as they may lead back.
+fn of_directory(root: &Path) -> Result<Vec<PackedFile>, Error> {
+    let mut files = Vec::new();
+    let mut left = MAX_BYTES;
+    let mut waiting = vec![root.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let fail = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| Error::File { action: "read", path, source }
+        };
+        for entry in fs::read_dir(&folder).map_err(fail(&folder))? {
+            let entry = entry.map_err(fail(&folder))?;
+            let path = entry.path();
+            if entry.file_type().map_err(fail(&path))?.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            let metadata = fs::metadata(&path).map_err(fail(&path))?;
+            // Reading a FIFO or a device may never end.
+            if !metadata.is_file() {
+                let kind = match metadata.is_dir() {
+                    true => "a link to a directory: replace it with a copy",
+                    false => "not a regular file: remove it",
+                };
+                let message = format!("{} is {kind}", path.display());
+                return Err(Error::Invalid(message));
+            }
+            if metadata.len() > left || files.len() >= MAX_FILES {
+                return Err(too_large(root));
+            }
+            left -= metadata.len();
+            let bytes = fs::read(&path).map_err(fail(&path))?;
+            let executable = is_executable(&metadata);
+            let path = path.strip_prefix(root).unwrap_or(&path).to_owned();
+            files.push(PackedFile { path, bytes, executable });
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_executable(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & EXECUTABLE != 0
+}
+
+fn too_large(path: &Path) -> Error {
+    let (path, mib) = (path.display(), MAX_BYTES >> 20);
+    Error::Invalid(format!("{path} has more than {mib} MiB or {MAX_FILES} files"))
+}
+
+/// The files of an archive.
+fn of_archive(packed: impl Read, path: &Path) -> Result<Vec<PackedFile>, Error> {
+    let mut archive = tar::Archive::new(GzDecoder::new(packed).take(MAX_BYTES));
+    let mut files = BTreeMap::new();
+    let mut left = MAX_BYTES;
+    let not_an_app = |error: io::Error| {
+        let message =
+            format!("{} is not a packed app (.tgz, .tar.gz, .spl): {error}", path.display());
+        Error::Invalid(message)
+    };
+    for entry in archive.entries().map_err(not_an_app)? {
+        let mut entry = entry.map_err(not_an_app)?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let inside = entry.path().map_err(not_an_app)?.into_owned();
+        let inside: PathBuf = inside.components().filter(|c| *c != Component::CurDir).collect();
+        let sound = inside.components().all(|part| matches!(part, Component::Normal(_)));
+        if !sound {
+            let message =
+                format!("{} has a file outside of it: {}", path.display(), inside.display());
+            return Err(Error::Invalid(message));
+        }
+        let mut bytes = Vec::new();
+        // A sparse file has more bytes than the archive.
+        entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(not_an_app)?;
+        if bytes.len() as u64 > left || files.len() >= MAX_FILES {
+            return Err(too_large(path));
+        }
+        left -= bytes.len() as u64;
+        let mode = entry.header().mode().unwrap_or(0);
+        let executable = mode & EXECUTABLE != 0;
+        // Of two files with one path the last one counts, as for `tar`.
+        files.insert(inside.clone(), PackedFile { path: inside, bytes, executable });
+    }
+    Ok(files.into_values().collect())
+}
+
+/// What an app has at least one of.
+const PARTS: [&str; 4] = ["default", "local", "lookups", "metadata"];
+
+/// The name of the app, and its files without its directory in front of them.
+fn app_of(files: Vec<PackedFile>, from: &Path) -> Result<Package, Error> {
+    if files.iter().any(|file| PARTS.iter().any(|part| file.path.starts_with(part))) {
+        let name = from.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let ends = [".tar.gz", ".tgz", ".spl"];
+        let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+        return named(name, files);
+    }
+    let folder_of_app = |path: &Path| {
+        let mut parts = path.components().map(|part| part.as_os_str().to_string_lossy());
+        let (folder, part) = (parts.next()?, parts.next()?);
+        (PARTS.contains(&&*part)).then(|| folder.into_owned())
+    };
+    let apps: BTreeSet<String> =
+        files.iter().filter_map(|file| folder_of_app(&file.path)).collect();
+    let shown = from.display();
+    let mut names = apps.into_iter();
+    let Some(name) = names.next() else {
+        let message = format!("{shown} is not an app: it has no {}", PARTS.join(", no "));
+        return Err(Error::Invalid(message));
+    };
+    let others: Vec<String> = names.collect();
+    if !others.is_empty() {
+        let others = others.join(", ");
+        let message =
+            format!("{shown} has several apps: {name}, {others}; install each of them separately");
+        return Err(Error::Invalid(message));
+    }
+    let inside = |file: PackedFile| {
+        let path = file.path.strip_prefix(&name).ok()?.to_owned();
+        Some(PackedFile { path, ..file })
+    };
+    let files = files.into_iter().filter_map(inside).collect();
+    named(&name, files)
+}
+
+/// A package whose name can be that of a directory.
+fn named(app: &str, files: Vec<PackedFile>) -> Result<Package, Error> {
+    check_app_name(app)?;
+    Ok(Package { app: app.to_owned(), files })
+}
+
+fn check_app_name(name: &str) -> Result<(), Error> {
+    let plain = !name.is_empty()
+        && name.len() <= MAX_NAME
+        && !name.starts_with('.')
+        && !name.contains(['/', '\\'])
+        && !name.chars().any(char::is_control);
+    if plain {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("\"{name}\" cannot be the name of an app")))
+}

@@ -1,0 +1,159 @@
+//! Apps that are installed at run time: what goes by them is told when others are in force.
+//!
+//! Guarantees: when an installation is answered, this process works by the app; the other processes of the
+//! cluster do a moment later. What cannot be copied is tried again, and administrators are told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Permissions;
+use api::{AppReports, Messages};
+use apps::{Applied, Apps, Installed, Package, Target};
+use async_trait::async_trait;
+use catalog::Followed;
+use conf::{Layers, Warning};
+use ingest::{IndexCatalog, Ingest};
+use knowledge::Knowledge;
+use parking_lot::Mutex;
+use runtime::health::{self, Severity};
+use runtime::{Clock, Health, Shutdown};
+use tokio::sync::Notify;
+
+use super::app_mistakes;
+use crate::mistakes::{self, Mistake};
+
+/// How long after a failure copying is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+/// The document kind of installed apps.
+const KIND: &str = "installed_app";
+
+/// Takes out what is wrong in apps.
+pub(super) fn tolerate(layers: &mut Layers) -> Vec<Warning> {
+    crate::settings::registry().tolerate_apps(layers)
+}
+
+/// What goes by the files of apps, and what is wrong in them.
+#[derive(Debug)]
+pub(super) struct Consumers {
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) indexes: Arc<IndexCatalog>,
+    pub(super) permissions: Arc<Permissions>,
+    pub(super) messages: Arc<Messages>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// The settings that the start ignored.
+    pub(super) ignored_at_start: Vec<Warning>,
+    pub(super) told: Mutex<Told>,
+}
+
+/// What administrators have been told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    mistakes: Vec<Mistake>,
+    /// The names of the messages.
+    messages: Vec<String>,
+    is_started: bool,
+}
+
+impl Consumers {
+    /// Leaves messages about what is wrong in apps. It takes a moment with many of them.
+    pub(super) fn tell(&self, rules: &Knowledge, ignored: &[Warning]) {
+        let ignored: Vec<Warning> = self.ignored_at_start.iter().chain(ignored).cloned().collect();
+        let mut mistakes = mistakes::ignored(rules, &ignored);
+        mistakes.extend(app_mistakes::inputs_without_index(&self.indexes, rules));
+        let created = self.clock.now().0 / 1_000_000;
+        let mut told = self.told.lock();
+        let messages = app_mistakes::leave(&self.messages, mistakes.clone(), created);
+        for name in told.messages.iter().filter(|name| !messages.contains(name)) {
+            self.messages.remove(name);
+        }
+        // The log of the start has those of the start.
+        if told.is_started {
+            for mistake in mistakes.iter().filter(|mistake| !told.mistakes.contains(mistake)) {
+                tracing::warn!("{}; this is ignored", mistake.text);
+            }
+        }
+        *told = Told { mistakes, messages, is_started: true };
+    }
+}
+
+/// Tells the consumers.
+#[derive(Debug)]
+pub(super) struct Teller(pub(super) Arc<Consumers>);
+
+#[async_trait]
+impl Applied for Teller {
+    async fn apply(&self, rules: &Arc<Knowledge>, ignored: &[Warning]) {
+        let Self(consumers) = self;
+        consumers.permissions.set_metadata(rules.layers().access());
+        consumers.indexes.configure(rules, &consumers.ingest);
+        if let Err(error) = consumers.ingest.set_rules(rules).await {
+            tracing::warn!(%error, "events are taken in by the rules before");
+        }
+        let (own, rules, ignored) = (Arc::clone(consumers), Arc::clone(rules), ignored.to_vec());
+        let told = tokio::task::spawn_blocking(move || own.tell(&rules, &ignored)).await;
+        if let Err(error) = told {
+            tracing::error!(%error, "cannot say what is wrong in apps");
+        }
+    }
+}
+
+impl AppReports for Consumers {
+    fn report(&self, package: &Package) -> Installed {
+        apps::report(package, Target::Server, &crate::settings::registry())
+    }
+
+    fn ignored(&self, app: &str) -> Vec<String> {
+        let told = self.told.lock();
+        let of_app = told.mistakes.iter().filter(|mistake| mistake.app.as_deref() == Some(app));
+        of_app.map(|mistake| mistake.text.clone()).collect()
+    }
+}
+
+/// Follows what other processes install.
+#[derive(Debug, Default)]
+pub(super) struct Follower(Notify);
+
+impl Followed for Follower {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        self.again();
+        Ok(())
+    }
+}
+
+impl Follower {
+    /// Looks again.
+    pub(super) fn again(&self) {
+        self.0.notify_one();
+    }
+
+    /// Puts installed apps in force whenever others are installed, and again after a failure, until shutdown.
+    pub(super) async fn run(self: Arc<Self>, apps: Apps, conditions: Health, shutdown: Shutdown) {
+        let mut is_behind = false;
+        loop {
+            tokio::select! {
+                () = shutdown.stopped() => return,
+                () = self.0.notified() => {}
+                () = tokio::time::sleep(RETRY), if is_behind => {}
+            }
+            match apps.apply_installed().await {
+                Ok(()) => {
+                    conditions.clear(health::APPS_NOT_COPIED);
+                    is_behind = false;
+                }
+                Err(error) => {
+                    let text = format!(
+                        "an installed app cannot be copied to this process, which works without it or by its \
+                         version before: {error}; it is tried again every {} s",
+                        RETRY.as_secs()
+                    );
+                    conditions.set(health::APPS_NOT_COPIED, Severity::Warning, text);
+                    is_behind = true;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+"""Apps that are installed while servers run: in force at once, in all processes of a cluster, without a restart."""
+
+import io
+import tarfile
+
+import pytest
+
+from cluster import Cluster, karst
+from karst import wait_for
+
+PROPS = """[door]
+SHOULD_LINEMERGE = false
+TIME_PREFIX = at=
+TIME_FORMAT = %s
+SEDCMD-secret = s/pin=\\d+/pin=xxxx/
+EXTRACT-who = who=(?<who>\\w+)
+LOOKUP-team = teams who OUTPUT team
+"""
+TRANSFORMS = "[teams]\nfilename = teams.csv\n"
+COMMANDS = "[shout]\nfilename = shout.sh\nchunked = false\nenableheader = false\nstreaming = true\n"
+SHOUT = "#!/bin/sh\nsed 's/ada/ADA/'\n"
+
+
+def files(**more):
+    return {
+        "default/app.conf": "[ui]\nlabel = Doors\n[launcher]\nversion = 1.0.0\n",
+        "default/props.conf": PROPS,
+        "default/transforms.conf": TRANSFORMS,
+        "default/macros.conf": "[doors]\ndefinition = index=main sourcetype=door\n",
+        "default/commands.conf": COMMANDS,
+        "default/indexes.conf": "[doors]\n",
+        "lookups/teams.csv": "who,team\nada,red\nbob,blue\n",
+        "metadata/default.meta": "[]\nexport = system\n",
+        "bin/shout.sh": SHOUT,
+        **more,
+    }
+
+
+def archive(content, name="doors", mode=0o755):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as packed:
+        for path, text in content.items():
+            entry = tarfile.TarInfo(f"{name}/{path}" if name else path)
+            entry.size, entry.mode = len(text.encode()), mode
+            packed.addfile(entry, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+def upload(server, body, query="", auth=("admin", karst.PASSWORD)):
+    return server.rest("POST", f"/services/apps/upload?output_mode=json{query}", None, auth, body)
+
+
+def send(server, *lines, index="main"):
+    """Lines that senders give as text: the rules of their source type say when they were."""
+    for line in lines:
+        answer = server.send_raw(line, index=index, sourcetype="door")
+        assert answer.status == 200, answer
+
+
+def raws(server, search="index=main sourcetype=door"):
+    return sorted(row["_raw"] for row in server.rows(f"search {search} | table _raw"))
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = karst.Server(tmp_path / "server").start()
+    yield server
+    server.kill()
+
+
+def test_an_app_is_in_force_at_once_and_after_a_kill(server, tmp_path):
+    send(server, "at=1700000000 who=ada pin=1234")
+    assert raws(server) == ["at=1700000000 who=ada pin=1234"]
+    packed = tmp_path / "doors.tgz"
+    packed.write_bytes(archive(files()))
+    made = server.cli("app", "install", packed)
+    assert made.returncode == 0, made
+    for part in ["doors: 9 files in object storage", "used      props.conf: 1 stanzas", "in force"]:
+        assert part in made.stdout, made.stdout
+    again = server.cli("app", "install", packed)
+    assert again.returncode == 1 and "already exists" in again.stderr, again
+
+    def check():
+        send(server, "at=1700000100 who=bob pin=5678")
+        got = server.rows("search `doors` earliest=0 | dedup _raw | sort _time | table _time who team _raw")
+        assert [row["who"] for row in got] == ["ada", "bob"], got
+        assert [row["team"] for row in got] == ["red", "blue"], got
+        # Rules of index time are those of when an event came.
+        assert got[1]["_raw"] == "at=1700000100 who=bob pin=xxxx", got
+        assert server.value("search `doors` earliest=0 who=bob | head 1 | eval v=_time | table v").startswith("1700000100")
+        shouted = server.rows("search `doors` earliest=0 who=ada | head 1 | table who | shout")
+        assert [row["who"] for row in shouted] == ["ADA"], shouted
+        send(server, "at=1700000200 who=eve", index="doors")
+
+    check()
+    server.kill()
+    server.start()
+    check()
+    listed = server.cli("app", "list", "-o", "json").stdout
+    assert '"name":"doors"' in listed.replace(" ", "") and "Doors" in listed, listed
+
+
+def test_an_update_keeps_what_users_changed_and_a_removal_takes_all_away(server, tmp_path):
+    first = files(**{"local/macros.conf": "[mine]\ndefinition = who=bob\n"})
+    made = upload(server, archive(first))
+    assert made.status in (200, 201), made
+    send(server, "at=1700000000 who=bob")
+    assert server.count("`doors` earliest=0 `mine`") == 1
+    second = {
+        "default/props.conf": PROPS.replace("(?<who>", "(?<person>").replace("teams who", "teams who AS person"),
+        "local/macros.conf": "[mine]\ndefinition = who=nobody\n",
+    }
+    refused = upload(server, archive(files(**second)))
+    assert refused.status == 409, refused
+    made = upload(server, archive(files(**second)), "&update=1")
+    assert made.status in (200, 201), made
+    rows = server.rows("search `doors` earliest=0 | table person team")
+    assert rows == [{"person": "bob", "team": "blue"}], rows
+    macro = server.rest("GET", "/servicesNS/nobody/doors/admin/macros/mine?output_mode=json").json()
+    assert macro["entry"][0]["content"]["definition"] == "who=bob", macro
+    removed = server.cli("app", "remove", "doors")
+    assert removed.returncode == 0, removed
+    assert not any("person" in row for row in server.rows("search index=main earliest=0"))
+    send(server, "at=1700000300 who=ada pin=1111")
+    assert "at=1700000300 who=ada pin=1111" in raws(server, "index=main earliest=0")
+    assert server.cli("app", "remove", "doors").returncode == 1
+
+
+def test_bad_packages_are_refused_and_change_nothing(server, tmp_path):
+    small = archive({"default/app.conf": ""})
+    cases = [
+        (b"", 400, "not a packed app"),
+        (b"not packed", 400, "not a packed app"),
+        (small[:-20], 400, "not a packed app"),
+        (archive({"readme.txt": "x"}), 400, "not an app"),
+        (archive({"a/default/app.conf": "", "b/default/app.conf": ""}, None), 400, "several apps: a, b"),
+        (archive({"default/../../../x.conf": ""}), 400, "file outside"),
+        (archive({"default/app.conf": ""}, ".."), 400, ""),
+        (archive({"default/app.conf": "", "default/x": "", "default/x/y.conf": ""}), 503, "default/x"),
+        (archive({"default/app.conf": "", "lookups/" + "n" * 300: ""}), 503, "nnn"),
+    ]
+    for body, status, text in cases:
+        answer = upload(server, body)
+        assert answer.status == status and text in answer.text, (body[:20], answer)
+    unknown = upload(server, small, auth=("admin", "wrong"))
+    assert unknown.status == 401, unknown
+    path = server.rest("POST", "/services/apps/local", {"name": "/nowhere/x.tgz", "filename": 1})
+    assert path.status == 400 and "/nowhere/x.tgz" in path.text, path
+    apps = server.rest("GET", "/services/apps/local?output_mode=json&count=0").json()
+    assert [entry["name"] for entry in apps["entry"]] == ["search"], apps
+    # Wrong settings of an app are left out, and named.
+    wrong = files(**{"default/props.conf": PROPS + "EXTRACT-bad = (?<a\nTRUNCATE = many\n"})
+    made = upload(server, archive(wrong)).json()["entry"][0]["content"]
+    assert any("EXTRACT-bad" in text for text in made["ignored"]), made
+    send(server, "at=1700000000 who=ada")
+    assert server.count("index=main sourcetype=door who=ada earliest=0") == 1
+    messages = server.rest("GET", "/services/messages?output_mode=json").json()
+    assert any(entry["name"] == "app_doors" for entry in messages["entry"]), messages
+
+
+def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp_path):
+    cluster = Cluster(tmp_path, indexers=2, heads=2).start()
+    try:
+        absent = cluster.indexers[1]
+        absent.kill()
+        packed = tmp_path / "doors.tgz"
+        packed.write_bytes(archive(files()))
+        made = cluster.heads[0].cli("app", "install", packed)
+        assert made.returncode == 0, made
+        first = cluster.indexers[0]
+
+        def masked(indexer, number):
+            send(indexer, f"at={number} who=ada pin=1234")
+            rows, _ = cluster.heads[0].answer(f"search index=main earliest=0 at={number} | table _raw")
+            return any(row["_raw"].endswith("pin=xxxx") for row in rows)
+
+        wait_for(lambda: masked(first, 1_700_000_000), "the rules on an indexer", pause=0.2)
+        absent.start()
+        assert masked(absent, 1_700_000_001)
+        for indexer in cluster.indexers:
+            indexer.roll("main")
+        search = "search `doors` earliest=0 | stats count by who team"
+        for head in cluster.heads:
+            wait_for(
+                lambda head=head: [row["team"] for row in head.answer(search)[0]] == ["red"],
+                "the app on a head",
+            )
+
+        def refused(head):
+            text = head.request(head.management_port, "GET", "/metrics", tls=True).text
+            lines = [line for line in text.splitlines() if line.startswith("karst_search_parts_total")]
+            return {line.split('"')[1]: int(line.split()[-1]) for line in lines}
+
+        before = refused(cluster.heads[1])
+        rows, messages = cluster.heads[1].answer(search)
+        assert [row["who"] for row in rows] == ["ada"] and not messages, (rows, messages)
+        after = refused(cluster.heads[1])
+        assert after["done"] > before["done"] and after["refused"] == before["refused"], after
+        gone = cluster.heads[1].cli("app", "remove", "doors")
+        assert gone.returncode == 0, gone
+        wait_for(
+            lambda: "doors" not in cluster.heads[0].cli("app", "list", "-o", "json").stdout,
+            "the removal on the other head",
+        )
+        cluster.stop()
+    finally:
+        cluster.kill()
