@@ -7,7 +7,8 @@ import { explainError } from '../api/explain';
 import { ConnectionContext } from './clientContext';
 import { Frame } from './Frame';
 import { LoginPage } from './LoginPage';
-import { currentSession, type Session } from './session';
+import { navigate } from './routing';
+import { addressBefore, currentSession, type Session } from './session';
 
 /** Milliseconds that signing out waits for the server. */
 const SIGN_OUT_PATIENCE = 3_000;
@@ -54,7 +55,11 @@ export function App() {
     if (session !== undefined) return;
     const controller = new AbortController();
     currentSession(client, controller.signal).then(
-      (found) => change(found, null),
+      (found) => {
+        const back = found && addressBefore();
+        if (back) navigate(back, { replace: true });
+        change(found, null);
+      },
       () => !controller.signal.aborted && change(null, null),
     );
     return () => controller.abort();

@@ -5,7 +5,7 @@ import { explainError } from '../api/explain';
 import styles from './LoginPage.module.css';
 import { Logo } from './Logo';
 import { Notice } from './Notice';
-import { openSession, type Session } from './session';
+import { openSession, rememberAddress, type Session } from './session';
 import { useTitle } from './useTitle';
 
 interface LoginPageProps {
@@ -76,7 +76,14 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
           Sign in
         </Button>
         {providers.map((provider) => (
-          <Button key={provider.url} component="a" href={provider.url} variant="default" fullWidth>
+          <Button
+            key={provider.url}
+            component="a"
+            href={provider.url}
+            variant="default"
+            fullWidth
+            onClick={rememberAddress}
+          >
             Sign in with {provider.name}
           </Button>
         ))}

@@ -30,3 +30,18 @@ export async function openSession(
   const session = await currentSession(client).catch(() => null);
   return session ?? { username, sessionKey: key };
 }
+
+const BACK = 'karst.back';
+
+/** Remembers the address while an identity provider logs the user in. */
+export function rememberAddress(): void {
+  sessionStorage.setItem(BACK, window.location.pathname + window.location.search);
+}
+
+/** The address from before such a login, once, if the page is at the beginning. */
+export function addressBefore(): string | null {
+  const address = sessionStorage.getItem(BACK);
+  sessionStorage.removeItem(BACK);
+  const isOwn = address?.startsWith('/') && !address.startsWith('//');
+  return isOwn && window.location.pathname === '/' ? address : null;
+}

@@ -23,6 +23,8 @@ interface StatisticsTableProps {
 }
 
 const ROW_HEIGHT = 27;
+/** Pixels of a cell beside its text. */
+const PADDING = 28;
 
 export function StatisticsTable({ table }: StatisticsTableProps) {
   const [zone] = useZone();
@@ -39,6 +41,7 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
       ),
     [table, zone],
   );
+  const total = widths.reduce((sum, width) => sum + width, 0);
   const rows = useMemo(() => sortedRows(table.rows, sorting), [table, sorting]);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -65,12 +68,13 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
       >
         <table
           className={styles.table}
+          style={{ width: `calc(${total}ch + ${table.columns.length * PADDING}px)` }}
           aria-rowcount={rows.length + 1}
           data-testid="statistics-table"
         >
           <colgroup>
             {table.columns.map((name, column) => (
-              <col key={name} style={{ width: `calc(${widths[column]}ch + 26px)` }} />
+              <col key={name} style={{ width: `calc(${widths[column]}ch + ${PADDING}px)` }} />
             ))}
           </colgroup>
           <thead>
