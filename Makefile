@@ -76,8 +76,8 @@ lint-rust: ## clippy
 lint-docs: ## rustdoc: links and markup of doc comments
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
-lint-console: $(CONSOLE)/node_modules/.package-lock.json ## lint of the console
-	cd $(CONSOLE) && npm run --silent lint
+lint-console: $(CONSOLE)/dist/index.html ## lint of the console, sizes of what browsers load
+	cd $(CONSOLE) && npm run --silent lint && npm run --silent size
 
 format: ## format everything
 	cargo fmt --all -- $(COMMANDS)

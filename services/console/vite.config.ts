@@ -14,6 +14,7 @@ export default defineConfig({
     port: 5173,
     proxy: {
       '/services': { target: server, secure: false },
+      '/servicesNS': { target: server, secure: false },
       '/api': { target: server, secure: false },
     },
   },

@@ -14,8 +14,18 @@ def test_the_console_serves_its_page_and_its_files(server):
     assert server.request(server.web_port, "GET", script).status == 200
 
 
-def test_a_person_walks_through_the_console(server, tmp_path):
-    index = server.create_index("console")
+def test_a_link_to_a_view_is_the_page(server):
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for path in ["/app/search/search?q=a", "/jobs/1.2/inspect", "/en-US/app/ops/disk.usage"]:
+        page = server.request(server.web_port, "GET", path, headers=browser)
+        assert page.status == 200 and "<html" in page.text.lower()
+    missing = server.request(server.web_port, "GET", "/assets/missing.js", headers=browser)
+    assert missing.status == 404
+
+
+def in_a_browser(server, tmp_path, script, patience):
+    """Runs one of the console's browser tests over an index with 120 events."""
+    index = server.create_index("console_" + script.replace(":", "_"))
     now = time.time()
     events = [
         {"event": f"console event {n} status={200 + n % 3}", "time": now - 30 * n, "index": index}
@@ -35,11 +45,19 @@ def test_a_person_walks_through_the_console(server, tmp_path):
         "KARST_SCREENSHOTS": str(tmp_path),
     }
     done = subprocess.run(
-        ["npm", "run", "--silent", "e2e"],
+        ["npm", "run", "--silent", script],
         cwd=ROOT / "services/console",
         env=environment,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=patience,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_a_person_walks_through_the_console(server, tmp_path):
+    in_a_browser(server, tmp_path, "e2e", 300)
+
+
+def test_every_page_is_accessible_in_both_schemes_at_every_width(server, tmp_path):
+    in_a_browser(server, tmp_path, "e2e:pages", 600)

@@ -9,6 +9,7 @@
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::Arrival;
+use crate::cookies::attribute;
 use crate::error::RestError;
 
 /// Where a page puts the form key.
@@ -99,9 +100,10 @@ fn form_keys(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 /// The header that gives a page a new form key.
-pub(crate) fn form_key_cookie(port: u16) -> Option<HeaderValue> {
+pub(crate) fn form_key_cookie(port: u16, secure: bool) -> Option<HeaderValue> {
     let key = runtime::random::uuid().simple();
-    let cookie = format!("{FORM_KEY_COOKIE}{port}={key}; Path=/; Secure; SameSite=Strict");
+    let secure = attribute(secure);
+    let cookie = format!("{FORM_KEY_COOKIE}{port}={key}; Path=/;{secure} SameSite=Strict");
     HeaderValue::from_str(&cookie).ok()
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod health;
 mod hec_tokens;
 mod inputstatus;
 mod job_entry;
+mod job_status;
 mod jobs;
 mod kvstore;
 mod lookups;
@@ -89,6 +90,7 @@ routes! {
         export,
         hec_tokens,
         inputstatus,
+        job_status,
         jobs,
         kvstore,
         lookups,

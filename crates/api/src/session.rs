@@ -16,7 +16,7 @@ use metrics::counter;
 use runtime::metrics as names;
 
 use crate::audit::Observed;
-use crate::cookies::{Cookie, cookie_header, cookie_sessions};
+use crate::cookies::{Cookie, cookie_header, cookie_sessions, is_secure};
 use crate::error::RestError;
 use crate::{ApiState, Arrival, origin};
 
@@ -103,8 +103,9 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Response {
     let found = caller(&state, request.headers(), source(request.extensions())).await;
+    let arrival = request.extensions().get::<Arrival>().copied().unwrap_or_default();
+    let secure = is_secure(request.headers(), arrival);
     let found = found.and_then(|found| {
-        let arrival = request.extensions().get::<Arrival>().copied().unwrap_or_default();
         origin::check(request.method(), request.headers(), arrival).map(|()| found)
     });
     let (caller, cookie) = match found {
@@ -116,7 +117,7 @@ pub(crate) async fn authenticate(
     }
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
-    if let Some(value) = cookie.and_then(|(name, key)| cookie_header(&name, &key)) {
+    if let Some(value) = cookie.and_then(|(name, key)| cookie_header(&name, &key, secure)) {
         response.headers_mut().append(header::SET_COOKIE, value);
     }
     response

@@ -3,6 +3,7 @@
 
 mod accounts;
 pub(crate) mod cases;
+mod console;
 mod jobs;
 mod matrix;
 mod objects;

@@ -4,6 +4,8 @@
 mod pages;
 mod written;
 
+use std::iter::once;
+
 use crate::ast::{Command, SearchExpr};
 use crate::testing::{accepts, refuses, same};
 use crate::{MacroResolver, ParseOptions, complete, parse, parse_expression, parse_with};
@@ -382,6 +384,36 @@ fn the_index_of_the_reference_lists_every_command_once() {
     if bless {
         std::fs::write(path, index).expect("the index");
     }
+}
+
+/// The words that the console's editor colours, and the commands that it asks about before it runs a search
+/// of a link. `KARST_BLESS=1` writes them.
+#[test]
+fn the_console_knows_the_words_of_the_language() {
+    let path = "../../services/console/src/query/language.json";
+    let commands = || crate::COMMANDS.iter();
+    let names = |command: &'static crate::CommandDefinition| {
+        once(command.name).chain(command.aliases.iter().copied())
+    };
+    let writing = commands().filter(|command| command.right.writes);
+    let lists: [(&str, Vec<&str>); 4] = [
+        ("commands", commands().flat_map(names).collect()),
+        ("writing", writing.flat_map(names).collect()),
+        ("functions", crate::functions::names().collect()),
+        ("statistics", crate::stats_functions::names().collect()),
+    ];
+    let list = |(name, mut words): (&str, Vec<&str>)| {
+        words.sort_unstable();
+        words.dedup();
+        let words: Vec<String> = words.iter().map(|word| format!("    \"{word}\"")).collect();
+        format!("  \"{name}\": [\n{}\n  ]", words.join(",\n"))
+    };
+    let text = format!("{{\n{}\n}}\n", lists.map(list).join(",\n"));
+    if std::env::var_os("KARST_BLESS").is_some() {
+        std::fs::write(path, &text).expect("the console's sources");
+    }
+    let known = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(known, text, "{path}: run this test with KARST_BLESS=1");
 }
 
 fn kind_of(command: &crate::CommandDefinition) -> &'static str {

@@ -15,16 +15,33 @@ const query = process.env.KARST_E2E_QUERY ?? 'index=*';
 
 const id = (name) => `[data-testid="${name}"]`;
 const addressOf = (search) =>
-  `${url}/?${new URLSearchParams({ q: search, earliest: '0', latest: '' })}`;
+  `${url}/app/search/search?${new URLSearchParams({ q: search, earliest: '0', latest: '' })}`;
+const typed = (page) => page.locator(id('search-input')).innerText();
 
 async function finished(page) {
   await page.waitForSelector(`${id('job')}[data-phase="done"]`);
 }
 
+async function type(page, search) {
+  await page.click(id('search-input'));
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.insertText(search);
+  await page.waitForFunction(
+    ([selector, text]) => document.querySelector(selector)?.innerText === text,
+    [id('search-input'), search],
+  );
+}
+
 async function run(page, search) {
-  await page.fill(id('search-input'), search);
-  await page.press(id('search-input'), 'Enter');
+  await type(page, search);
+  await page.keyboard.press('Enter');
   await finished(page);
+}
+
+async function signIn(page) {
+  await page.fill('input[name="username"]', user);
+  await page.fill('input[name="password"]', password);
+  await page.click('button[type="submit"]');
 }
 
 const steps = {
@@ -52,7 +69,7 @@ const steps = {
     await page.waitForSelector(id('event'));
     await page.waitForSelector(id('timeline'));
     await page.waitForSelector(`${id('fields')} ${id('field-host')}:not([disabled])`);
-    check((await page.locator(id('event')).count()) <= 50, 'no more than a page of events');
+    check((await page.locator(id('event')).count()) <= 50, 'only events in sight are drawn');
     await screenshot(page, '03-events');
   },
 
@@ -68,13 +85,13 @@ const steps = {
   async 'adding a value narrows the search and the address follows'(page) {
     await page.locator(id('add-host')).first().click();
     await finished(page);
-    const typed = await page.inputValue(id('search-input'));
-    check(typed.includes('host="'), 'the search holds the value');
-    check(new URL(page.url()).searchParams.get('q') === typed, 'the address holds the search');
+    const search = await typed(page);
+    check(search.includes('host="'), 'the search holds the value');
+    check(new URL(page.url()).searchParams.get('q') === search, 'the address holds the search');
     await page.waitForSelector(id('event'));
     await page.goBack();
     await page.waitForFunction(
-      ([selector, before]) => document.querySelector(selector).value === before,
+      ([selector, before]) => document.querySelector(selector).innerText === before,
       [id('search-input'), query],
     );
     await finished(page);
@@ -139,12 +156,60 @@ const steps = {
     await finished(page);
   },
 
+  async 'keys select on the timeline and narrow the time range'(page) {
+    await run(page, query);
+    await page.focus(id('timeline-plot'));
+    await page.keyboard.press('End');
+    await page.keyboard.press('Shift+ArrowLeft');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => {
+      const earliest = new URL(location.href).searchParams.get('earliest');
+      return earliest !== '0' && /^\d/.test(earliest);
+    });
+    await finished(page);
+    await page.goBack();
+    await finished(page);
+  },
+
+  async 'the last event is reached by scrolling, and only those in sight are drawn'(page) {
+    await page.goto(addressOf(query));
+    await finished(page);
+    await page.waitForSelector(id('event'));
+    const total = Number(await page.locator(id('event')).first().getAttribute('aria-setsize'));
+    await page.evaluate(async (last) => {
+      const main = document.getElementById('main');
+      const isThere = () => document.querySelector(`[aria-posinset="${last}"]`) !== null;
+      // Heights are known when events are drawn, so the end moves until it is reached.
+      for (let tries = 0; tries < 200 && !isThere(); tries += 1) {
+        main.scrollTo(0, main.scrollHeight);
+        await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      }
+    }, total);
+    await page.waitForSelector(`[aria-posinset="${total}"]`);
+    check((await page.locator(id('event')).count()) < 60, 'a window of events is drawn');
+  },
+
+  async 'an event opens beside the events around it'(page) {
+    await page.goto(addressOf(query));
+    await finished(page);
+    await page
+      .locator(`${id('event')} [aria-expanded]`)
+      .first()
+      .click();
+    await page.click(id('event-details'));
+    await page.waitForSelector(`${id('surrounding')} [aria-current]`);
+    await page.keyboard.press('Escape');
+    await page.waitForSelector(id('event-panel'), { state: 'detached' });
+  },
+
   async 'a mistake is shown where it is'(page) {
-    await page.fill(id('search-input'), `${query} | stat count`);
-    await page.press(id('search-input'), 'Enter');
+    await type(page, `${query} | stat count`);
+    await page.keyboard.press('Enter');
     await page.waitForSelector(`${id('job')}[data-phase="failed"]`);
     const alert = await page.textContent('[role="alert"]');
     check(alert.includes('stat'), 'the message names the mistake');
+    await page.waitForSelector('.cm-lintRange-error');
+    check((await page.textContent('.cm-lintRange-error')) === 'stat', 'the mistake is marked');
     await screenshot(page, '09-mistake');
   },
 
@@ -155,6 +220,89 @@ const steps = {
     await page.keyboard.press('Escape');
   },
 
+  async 'completion takes what is typed to a command'(page) {
+    await type(page, `${query} | stat`);
+    await page.keyboard.type('s');
+    await page.waitForSelector('.cm-tooltip-autocomplete');
+    await page.keyboard.press('Tab');
+    check((await typed(page)).endsWith('| stats'), `completed to ${await typed(page)}`);
+  },
+
+  async 'a link that writes asks before it runs'(page) {
+    await page.goto(addressOf(`${query} | head 1 | outputlookup e2e_console.csv`));
+    await page.waitForSelector(id('held'));
+    check((await page.locator(id('job')).count()) === 0, 'nothing runs');
+    await screenshot(page, '14-held');
+    await page.click(id('run-held'));
+    await finished(page);
+    await page.reload();
+    await finished(page);
+    check((await page.locator(id('held')).count()) === 0, 'the kept job is shown again');
+  },
+
+  async 'a new tab is signed in and shows the same job'(page) {
+    await page.goto(addressOf(`${query} | stats count`));
+    await finished(page);
+    await page.waitForFunction(() => new URL(location.href).searchParams.has('sid'));
+    const address = page.url();
+    const other = await page.context().newPage();
+    await other.goto(address);
+    await finished(other);
+    check(other.url() === address, 'the address stays');
+    await other.close();
+  },
+
+  async 'a search becomes a report, opens from the list and is deleted'(page) {
+    await page.click(id('save'));
+    await page.click(id('save-report'));
+    await page.fill('input[name="name"]', 'E2E / report 1');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(id('report-form'), { state: 'detached' });
+    await page.click('nav a[href="/app/search/reports"]');
+    await page.click('a:has-text("E2E / report 1")');
+    await finished(page);
+    check((await typed(page)) === `${query} | stats count`, 'the report is searched');
+    await page.goBack();
+    await page.click('[aria-label="More for E2E / report 1"]');
+    await page.click('[role="menuitem"]:has-text("Delete")');
+    await page.click('[role="dialog"] button:has-text("Delete")');
+    await page.waitForSelector('a:has-text("E2E / report 1")', { state: 'detached' });
+  },
+
+  async 'the palette leads to a page by keys alone'(page) {
+    await page.keyboard.press('Control+k');
+    await page.waitForSelector('[role="listbox"]');
+    await page.keyboard.type('jobs');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/jobs');
+    await page.waitForSelector(id('job-row'));
+    check((await page.title()) === 'Jobs · Karst', 'the title is of the page');
+  },
+
+  async 'a job leads back to its results'(page) {
+    await page
+      .locator(`${id('job-row')} a`)
+      .first()
+      .click();
+    await finished(page);
+    check(new URL(page.url()).searchParams.has('sid'), 'the address has the job');
+  },
+
+  async 'an unknown address says what there is'(page) {
+    await page.goto(`${url}/settings/nothing`);
+    await page.waitForSelector(id('not-found'));
+    await page.click(`${id('not-found')} a:has-text("Search")`);
+    await page.waitForSelector(id('empty'));
+  },
+
+  async 'an address of before leads on'(page) {
+    await page.goto(`${url}/?${new URLSearchParams({ q: query, earliest: '0', latest: '' })}`);
+    await finished(page);
+    check(new URL(page.url()).pathname === '/app/search/search', 'the new address');
+    await page.goto(`${url}/en-US/app/search/search`);
+    await page.waitForSelector(id('empty'));
+  },
+
   async 'the address alone leads back to the search'(page) {
     await page.goto(addressOf(`${query} | stats count`));
     await finished(page);
@@ -163,14 +311,24 @@ const steps = {
 
   async 'the job inspector says where the time went and what was read'(page) {
     await run(page, `${query} | stats count by host`);
-    await page.click(id('tab-inspector'));
+    await page.click(id('cost'));
+    await page.waitForURL('**/inspect');
     await page.waitForSelector(`${id('inspector')} tbody tr`);
     const text = await page.textContent(id('inspector'));
-    for (const part of ['Phases', 'plan', 'Object storage', 'Buckets', 'BucketScanExec']) {
+    for (const part of [
+      'It ran',
+      'Phases',
+      'plan',
+      'Object storage',
+      'Buckets',
+      'BucketScanExec',
+    ]) {
       check(text.includes(part), `the inspector shows ${part}`);
     }
     await screenshot(page, '13-inspector');
-    await page.click(id('tab-statistics'));
+    await page.goBack();
+    await finished(page);
+    await page.waitForSelector(id('statistics-table'));
   },
 
   async 'dark colours hold'(page) {
@@ -181,7 +339,7 @@ const steps = {
   },
 
   async 'the cluster page says that there is no cluster, and back leads to the search'(page) {
-    await page.click('nav a[href="/cluster"]');
+    await page.click('nav a[href="/monitor/cluster"]');
     await page.getByText('belongs to no cluster').waitFor();
     await screenshot(page, '12-no-cluster');
     await page.goBack();
@@ -189,18 +347,14 @@ const steps = {
   },
 
   async 'an expired session leads to the login form and back'(page) {
-    await page.evaluate(() => {
-      sessionStorage.setItem(
-        'karst.session',
-        JSON.stringify({ username: 'x', sessionKey: 'expired' }),
-      );
-    });
+    const cookies = await page.context().cookies();
+    const stale = cookies.filter((cookie) => cookie.name.startsWith('splunkd_'));
+    check(stale.length === 1 && stale[0].httpOnly, 'no script reads the session');
+    await page.context().addCookies([{ ...stale[0], value: 'expired' }]);
     await page.reload();
     await page.waitForSelector('input[name="username"]');
     await screenshot(page, '12-expired');
-    await page.fill('input[name="username"]', user);
-    await page.fill('input[name="password"]', password);
-    await page.click('button[type="submit"]');
+    await signIn(page);
     await finished(page);
   },
 };

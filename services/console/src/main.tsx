@@ -1,4 +1,4 @@
-import '@mantine/core/styles.css';
+import './app/mantine';
 import './app/tokens.css';
 import { MantineProvider } from '@mantine/core';
 import { StrictMode } from 'react';

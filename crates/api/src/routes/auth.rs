@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::json;
 
 use crate::audit::Observed;
-use crate::cookies::cookie_header;
+use crate::cookies::{cookie_header, is_secure};
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
@@ -64,9 +64,11 @@ async fn login(
     if params.flag("cookie") {
         let name = format!("splunkd_{}", port(&headers));
         // Pages of the console need a form key, programs at the management port do not.
-        let is_web = extensions.get::<Arrival>().is_none_or(|arrival| arrival.web);
-        let form_key = is_web.then(|| origin::form_key_cookie(port(&headers))).flatten();
-        let cookies = [cookie_header(&name, &key), form_key];
+        let arrival = extensions.get::<Arrival>().copied();
+        let is_web = arrival.is_none_or(|arrival| arrival.web);
+        let secure = is_secure(&headers, arrival.unwrap_or_default());
+        let form_key = is_web.then(|| origin::form_key_cookie(port(&headers), secure)).flatten();
+        let cookies = [cookie_header(&name, &key, secure), form_key];
         for value in cookies.into_iter().flatten() {
             response.headers_mut().append(header::SET_COOKIE, value);
         }

@@ -1,4 +1,5 @@
-//! `/`: the web console's files, and the answer to paths nobody knows.
+//! `/`: the web console's files, its page at every address that a browser opens, and the answer to paths
+//! nobody knows.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -7,8 +8,11 @@ use axum::response::{IntoResponse, Response};
 use crate::ApiState;
 use crate::error::RestError;
 
-/// Addresses of the console's pages besides `/`; the script shows the one of the address.
-const PAGES: [&str; 1] = ["cluster"];
+/// The one page of the console; its script shows the view of the address.
+const PAGE: &str = "index.html";
+/// First segments of paths that are never views of the console, even in a browser.
+const NO_VIEWS: [&str; 9] =
+    ["services", "servicesNS", "api", "static", "assets", "metrics", "healthz", "readyz", "saml"];
 
 pub(crate) async fn file(
     State(state): State<ApiState>,
@@ -20,28 +24,48 @@ pub(crate) async fn file(
     if path.starts_with("services/") || path.starts_with("api/") {
         return not_found(path).into_response();
     }
+    let file = if path.is_empty() { PAGE } else { path };
     if method != Method::GET && method != Method::HEAD {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let wanted = if path.is_empty() || PAGES.contains(&path) { "index.html" } else { path };
+    let (mut wanted, mut found) = (file, state.console.file(file));
+    if found.is_none() && is_view(path) && takes_html(&asked) {
+        (wanted, found) = (PAGE, state.console.file(PAGE));
+    }
     // Hashed files never change; the page that names them does.
     let cached = if wanted.starts_with("assets/") {
         "public, max-age=31536000, immutable"
     } else {
         "no-cache"
     };
-    let Some((bytes, media_type)) = state.console.file(wanted) else {
+    let Some((bytes, media_type)) = found else {
         return not_found(path).into_response();
     };
     let headers = [
         (header::CONTENT_TYPE, media_type),
         (header::CACHE_CONTROL, cached.to_owned()),
-        (header::VARY, "Accept-Encoding".to_owned()),
+        (header::VARY, "Accept, Accept-Encoding".to_owned()),
     ];
     match takes_gzip(&asked).then(|| state.console.packed(wanted)).flatten() {
         Some(packed) => (headers, [(header::CONTENT_ENCODING, "gzip")], packed).into_response(),
         None => (headers, bytes).into_response(),
     }
+}
+
+/// Whether a browser may open the path as a view of the console.
+fn is_view(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    !NO_VIEWS.contains(&first) && !first.starts_with("arrow.flight.")
+}
+
+/// Whether the client shows pages: a browser does where somebody opens an address; programs, and the
+/// requests of pages for scripts and pictures, do not.
+fn takes_html(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|value| value.split(',')).any(|kind| {
+        let name = kind.split(';').next().unwrap_or_default().trim();
+        name.eq_ignore_ascii_case("text/html") || name.eq_ignore_ascii_case("application/xhtml+xml")
+    })
 }
 
 /// Whether the client unpacks gzip.

@@ -53,7 +53,8 @@ async fn ready(State(state): State<ApiState>, params: Params) -> Response {
 }
 
 /// Requests that a server that may change nothing answers nevertheless.
-const ALLOWED: [&str; 2] = ["/services/auth/logout", "/services/server/control/restart"];
+const ALLOWED: [&str; 3] =
+    ["/services/auth/logout", "/services/server/control/restart", "/api/v1/jobs/status"];
 
 /// While a condition is fatal, refuses what would change something, and searches: what they found would
 /// be a part of what there is.

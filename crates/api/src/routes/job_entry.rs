@@ -71,7 +71,19 @@ fn content(job: &Job) -> Map<String, Value> {
     let mut content = progress(job, &status, &counts);
     content.extend(keeping(job));
     content.extend(description(job));
+    content.insert("performance".to_owned(), performance(job).into());
     content.extend(kind(job));
+    content
+}
+
+/// What changes of a job while it runs and while it is kept, under the names of its entry.
+pub(super) fn status(job: &Job) -> Map<String, Value> {
+    let description = description(job);
+    let mut content = progress(job, &job.status(), &job.counts());
+    content.extend(keeping(job));
+    for name in ["earliestTime", "latestTime", "reportSearch"] {
+        content.insert(name.to_owned(), description[name].clone());
+    }
     content
 }
 
@@ -109,7 +121,6 @@ fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, V
         "runDuration": status.run_duration.as_secs_f64(),
         "diskUsage": 0,
         "messages": messages,
-        "performance": performance(job),
     }))
 }
 

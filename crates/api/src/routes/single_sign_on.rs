@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::auth::port;
 use crate::audit::Observed;
-use crate::cookies::{cookie_header, cookie_sessions};
+use crate::cookies::{cookie_header, cookie_sessions, is_secure};
 use crate::error::{RestError, Written};
 use crate::output::OutputMode;
 use crate::rights::Need::Open;
@@ -21,7 +21,7 @@ use crate::routing::{Routes, get};
 use crate::session::source;
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
-use crate::{ApiState, origin};
+use crate::{ApiState, Arrival, origin};
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -118,8 +118,10 @@ impl SignedIn {
         seen.caller(&self.user);
         let mut response = page(StatusCode::OK, "Signed in.", Some("/"));
         let name = format!("splunkd_{}", port(headers));
-        let form_key = origin::form_key_cookie(port(headers));
-        let cookies = [cookie_header(&name, &key), form_key, cookie.header(back, "", 0)];
+        let secure = back.starts_with("https:")
+            || is_secure(headers, extensions.get::<Arrival>().copied().unwrap_or_default());
+        let form_key = origin::form_key_cookie(port(headers), secure);
+        let cookies = [cookie_header(&name, &key, secure), form_key, cookie.header(back, "", 0)];
         for value in cookies.into_iter().flatten() {
             response.headers_mut().append(header::SET_COOKIE, value);
         }

@@ -86,8 +86,8 @@ impl crate::LogLevels for Nothing {
 }
 
 impl crate::ConsoleFiles for Nothing {
-    fn file(&self, _: &str) -> Option<(bytes::Bytes, String)> {
-        None
+    fn file(&self, path: &str) -> Option<(bytes::Bytes, String)> {
+        (path == "index.html").then(|| ("the page".into(), "text/html".to_owned()))
     }
     fn packed(&self, _: &str) -> Option<bytes::Bytes> {
         None

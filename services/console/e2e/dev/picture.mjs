@@ -18,7 +18,9 @@ try {
   await page.fill('input[name="password"]', process.env.KARST_PASSWORD ?? '');
   await page.click('button[type="submit"]');
   await page.waitForSelector(id('empty'));
-  await page.goto(`${url}/?${new URLSearchParams({ q: search, earliest: '-24h', latest: 'now' })}`);
+  await page.goto(
+    `${url}/app/search/search?${new URLSearchParams({ q: search, earliest: '-24h', latest: 'now' })}`,
+  );
   await page.waitForSelector(`${id('job')}[data-phase="done"]`);
   await page.waitForSelector(`${id('fields')} ${id('field-host')}:not([disabled])`);
   await page.screenshot({ path: process.argv[2] });

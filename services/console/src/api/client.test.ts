@@ -64,7 +64,12 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 describe('logging in', () => {
   it('sends a form and returns the key', async () => {
     expect(await new KarstClient({ baseUrl }).login('admin', 'p&ss=1')).toBe('KEY-1');
-    expect(seen[0]?.form).toEqual({ username: 'admin', password: 'p&ss=1', output_mode: 'json' });
+    expect(seen[0]?.form).toEqual({
+      username: 'admin',
+      password: 'p&ss=1',
+      cookie: '1',
+      output_mode: 'json',
+    });
     expect(seen[0]?.authorization).toBeUndefined();
   });
 
@@ -193,11 +198,11 @@ describe('failures', () => {
     expect((await failure(client().job('gone'))).kind).toBe('notFound'));
 
   it('a page of a proxy is a server error with its status', async () => {
-    override = { status: 503, body: '<html>' };
+    override = { status: 500, body: '<html>' };
     const error = await failure(client().job('S1'));
     expect([error.kind, error.message]).toEqual([
       'server',
-      'the server answered 503 Service Unavailable',
+      'the server answered 500 Internal Server Error',
     ]);
   });
 
@@ -244,4 +249,57 @@ it('offsets are bytes on the server and code units here', () => {
   expect([0, 2, 6, 7, 8, 99].map((bytes) => fromByteOffset(text, bytes))).toEqual([
     0, 1, 3, 4, 5, 5,
   ]);
+});
+
+describe('what a page can do about a failure', () => {
+  it.each([
+    [400, 'rejected'],
+    [401, 'unauthorized'],
+    [403, 'forbidden'],
+    [404, 'notFound'],
+    [409, 'conflict'],
+    [413, 'tooLarge'],
+    [429, 'busy'],
+    [500, 'server'],
+    [502, 'unreachable'],
+    [503, 'busy'],
+  ])('follows from the status %i: %s', async (status, kind) => {
+    override = { status, body: '{}' };
+    expect((await failure(client().job('S1'))).kind).toBe(kind);
+  });
+});
+
+describe('an app', () => {
+  it('is part of the paths of its searches and reports', async () => {
+    override = { status: 200, body: '{"sid":"S1"}' };
+    const namespace = { owner: 'ann', app: 'my app' };
+    const request = { search: 'a', earliest: '', latest: '', timezone: 'UTC', namespace };
+    await client().createJob(request);
+    const report = { name: 'a/b', description: '', search: 'a', earliest: '', latest: '' };
+    await client().createReport(namespace, { ...report, shared: true });
+    expect(seen.map((one) => one.path)).toEqual([
+      '/servicesNS/ann/my%20app/search/v2/jobs',
+      '/servicesNS/ann/my%20app/saved/searches',
+      '/servicesNS/ann/my%20app/saved/searches/a%2Fb/acl',
+    ]);
+    expect(seen[2]?.form).toMatchObject({ sharing: 'app', owner: 'ann' });
+  });
+});
+
+describe('many jobs', () => {
+  it('are asked for in one request', async () => {
+    const content = { isDone: true, dispatchState: 'DONE', ttl: 600 };
+    const reads = { store: { bytes: 2048 }, store_requests: 3 };
+    const jobs = [{ sid: 'a', content, cost: { dollars: 0.5, reads } }];
+    override = { status: 200, body: JSON.stringify({ jobs, unknown: ['b'] }) };
+    const found = await client().jobStatuses(['a', 'b']);
+    expect(seen[0]?.path).toBe('/api/v1/jobs/status');
+    expect(found.unknown).toEqual(['b']);
+    expect(found.jobs.get('a')?.status.ttl).toBe(600);
+    expect(found.jobs.get('a')?.cost).toEqual({
+      dollars: 0.5,
+      storeRequests: 3,
+      bytes: { dram: 0, nvme: 0, store: 2048 },
+    });
+  });
 });

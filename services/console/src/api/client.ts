@@ -5,11 +5,17 @@
 
 import {
   asObject,
+  decodeApps,
   decodeEvents,
+  decodeExplanation,
   decodeInspection,
   decodeJob,
+  decodeJobStatuses,
+  decodeJobs,
+  decodeMe,
   decodeMessages,
   decodePeers,
+  decodeReports,
   decodeRows,
   decodeServerInfo,
   decodeSuggestions,
@@ -18,11 +24,19 @@ import {
 } from './decode';
 import { fromByteOffset, toByteOffset } from './offsets';
 import type {
+  AppInfo,
+  EventRow,
   EventsPage,
+  Explanation,
   Inspection,
   JobAction,
   JobStatus,
+  JobStatuses,
+  ListedJob,
+  Me,
+  NewReport,
   Peer,
+  Report,
   ResultRows,
   ServerInfo,
   ServerMessage,
@@ -31,19 +45,41 @@ import type {
   Timeline,
 } from './types';
 
-export type ApiErrorKind = 'unreachable' | 'unauthorized' | 'notFound' | 'rejected' | 'server';
+/**
+ * What a page can do about a failure: try again later (`unreachable`, `busy`, `server`), log in
+ * (`unauthorized`), ask for a capability (`forbidden`), load the object anew (`conflict`), send less
+ * (`tooLarge`), or correct the request (`rejected`).
+ */
+export type ApiErrorKind =
+  | 'unreachable'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'notFound'
+  | 'conflict'
+  | 'tooLarge'
+  | 'busy'
+  | 'rejected'
+  | 'server';
 
 export class ApiError extends Error {
   readonly kind: ApiErrorKind;
   readonly status: number;
   readonly messages: ServerMessage[];
+  /** Seconds after which the server wants to be asked again; null where it did not say. */
+  readonly retryAfter: number | null;
 
-  constructor(kind: ApiErrorKind, status: number, messages: ServerMessage[]) {
+  constructor(
+    kind: ApiErrorKind,
+    status: number,
+    messages: ServerMessage[],
+    retryAfter: number | null = null,
+  ) {
     super(messages.map((message) => message.text).join('\n') || `the server answered ${status}`);
     this.name = 'ApiError';
     this.kind = kind;
     this.status = status;
     this.messages = messages;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -59,9 +95,10 @@ export interface ClientOptions {
 }
 
 interface Call {
-  method?: 'GET' | 'POST';
+  method?: 'GET' | 'POST' | 'DELETE';
   query?: Record<string, string | number>;
-  form?: Record<string, string>;
+  /** A list is sent as one parameter per value. */
+  form?: Record<string, string | string[]>;
   signal?: AbortSignal;
   /** Whether the browser sends its cookies along, without a session key. */
   cookies?: boolean;
@@ -73,6 +110,14 @@ export interface JobRequest {
   latest: string;
   /** The zone in which `@d` and the like snap. */
   timezone: string;
+  /** Whose macros, lookups and other knowledge objects the search uses; default: those of `search`. */
+  namespace?: Namespace;
+}
+
+/** An owner and an app, as in `/servicesNS/OWNER/APP/`. */
+export interface Namespace {
+  owner: string;
+  app: string;
 }
 
 export interface Provider {
@@ -91,6 +136,7 @@ export interface Page {
 }
 
 const JOBS = '/services/search/v2/jobs';
+const SAVED = '/services/saved/searches';
 const JSON_MODE = { output_mode: 'json' };
 
 export class KarstClient {
@@ -105,10 +151,12 @@ export class KarstClient {
     this.#onSessionExpired = options.onSessionExpired;
   }
 
+  /** Opens a session. The browser gets it as a cookie that no script reads; the key is for browsers without. */
   async login(username: string, password: string): Promise<string> {
     const body = await this.#json('/services/auth/login', {
       method: 'POST',
-      form: { username, password, ...JSON_MODE },
+      form: { username, password, cookie: '1', ...JSON_MODE },
+      cookies: true,
     });
     const key = asObject(body).sessionKey;
     if (typeof key !== 'string' || key === '') {
@@ -142,17 +190,24 @@ export class KarstClient {
     return decodePeers(await this.#json('/services/cluster/manager/peers', { query, signal }));
   }
 
-  async createJob(request: JobRequest, signal?: AbortSignal): Promise<string> {
+  /** `more`: further parameters of the job, which replace those that it has here. */
+  async createJob(
+    request: JobRequest,
+    signal?: AbortSignal,
+    more: Record<string, string> = {},
+  ): Promise<string> {
     const search = request.search.trim() || '*';
     const form: Record<string, string> = {
       search,
       timezone: request.timezone,
       status_buckets: '300',
       ...JSON_MODE,
+      ...more,
     };
     if (request.earliest !== '') form.earliest_time = request.earliest;
     if (request.latest !== '') form.latest_time = request.latest;
-    const body = await this.#json(JOBS, { method: 'POST', form, signal });
+    const path = request.namespace ? namespaced(request.namespace, JOBS) : JOBS;
+    const body = await this.#json(path, { method: 'POST', form, signal });
     return String(asObject(body).sid ?? '');
   }
 
@@ -160,13 +215,125 @@ export class KarstClient {
     return decodeJob(await this.#json(jobPath(sid), { query: JSON_MODE, signal }));
   }
 
-  async control(sid: string, action: JobAction): Promise<void> {
-    await this.#json(jobPath(sid, 'control'), { method: 'POST', form: { action, ...JSON_MODE } });
+  /** A job with what was asked and by whom. */
+  async listedJob(sid: string, signal?: AbortSignal): Promise<ListedJob> {
+    const found = decodeJobs(await this.#json(jobPath(sid), { query: JSON_MODE, signal }))[0];
+    if (found) return found;
+    throw new ApiError('notFound', 404, [{ type: 'ERROR', text: `there is no job "${sid}"` }]);
+  }
+
+  async control(sid: string, action: JobAction, more: Record<string, string> = {}): Promise<void> {
+    const form = { action, ...more, ...JSON_MODE };
+    await this.#json(jobPath(sid, 'control'), { method: 'POST', form });
+  }
+
+  /** Ends a job and removes what it found. */
+  async removeJob(sid: string): Promise<void> {
+    await this.#json(jobPath(sid), { method: 'DELETE', query: JSON_MODE });
+  }
+
+  /** Jobs, newest first: the user's own, or of everybody for somebody who may see them. */
+  async jobs(signal?: AbortSignal): Promise<ListedJob[]> {
+    const query = { ...JSON_MODE, count: 0 };
+    return decodeJobs(await this.#json('/services/search/jobs', { query, signal }));
+  }
+
+  /** Progress and cost of many jobs in one request. `touch` keeps them for another lifetime. */
+  async jobStatuses(
+    sids: string[],
+    options: { touch?: boolean; signal?: AbortSignal } = {},
+  ): Promise<JobStatuses> {
+    const form = { sid: sids, touch: options.touch ? '1' : '0' };
+    const call: Call = { method: 'POST', form, signal: options.signal };
+    return decodeJobStatuses(await this.#json('/api/v1/jobs/status', call));
+  }
+
+  /** How the server understands a search. A mistake is an `ApiError` whose message shows its place. */
+  async explain(request: JobRequest, signal?: AbortSignal): Promise<Explanation> {
+    const form: Record<string, string> = { search: request.search, timezone: request.timezone };
+    if (request.earliest !== '') form.earliest_time = request.earliest;
+    if (request.latest !== '') form.latest_time = request.latest;
+    const path = '/api/v1/explain';
+    const at = request.namespace ? namespaced(request.namespace, path) : path;
+    return decodeExplanation(await this.#json(at, { method: 'POST', form, signal }));
+  }
+
+  /** Who is logged in, and what that user may do. */
+  async me(signal?: AbortSignal): Promise<Me> {
+    const path = '/services/authentication/current-context';
+    return decodeMe(await this.#json(path, { query: JSON_MODE, signal }));
+  }
+
+  /** The apps that people open. */
+  async apps(signal?: AbortSignal): Promise<AppInfo[]> {
+    const query = { ...JSON_MODE, count: 0 };
+    return decodeApps(await this.#json('/services/apps/local', { query, signal }));
+  }
+
+  /** Saved searches that the user may see in an app, by name. */
+  async reports(namespace: Namespace, signal?: AbortSignal): Promise<Report[]> {
+    const query = { ...JSON_MODE, count: 0 };
+    return decodeReports(await this.#json(namespaced(namespace, SAVED), { query, signal }));
+  }
+
+  async report(namespace: Namespace, name: string, signal?: AbortSignal): Promise<Report> {
+    const path = `${namespaced(namespace, SAVED)}/${encodeURIComponent(name)}`;
+    const found = decodeReports(await this.#json(path, { query: JSON_MODE, signal }))[0];
+    if (found) return found;
+    throw new ApiError('notFound', 404, [{ type: 'ERROR', text: `there is no report "${name}"` }]);
+  }
+
+  async createReport(namespace: Namespace, report: NewReport): Promise<void> {
+    const form: Record<string, string> = {
+      name: report.name,
+      search: report.search,
+      description: report.description,
+      'dispatch.earliest_time': report.earliest,
+      'dispatch.latest_time': report.latest,
+      ...JSON_MODE,
+    };
+    await this.#json(namespaced(namespace, SAVED), { method: 'POST', form });
+    if (!report.shared) return;
+    const acl = `${namespaced(namespace, SAVED)}/${encodeURIComponent(report.name)}/acl`;
+    const sharing = { sharing: 'app', owner: namespace.owner, 'perms.read': '*', ...JSON_MODE };
+    await this.#json(acl, { method: 'POST', form: sharing });
+  }
+
+  async deleteReport(report: Report): Promise<void> {
+    const namespace = {
+      owner: report.sharing === 'user' ? report.owner : 'nobody',
+      app: report.app,
+    };
+    const path = `${namespaced(namespace, SAVED)}/${encodeURIComponent(report.name)}`;
+    await this.#json(path, { method: 'DELETE', query: JSON_MODE });
   }
 
   async events(sid: string, page: Page, signal?: AbortSignal): Promise<EventsPage> {
     const query = { ...JSON_MODE, ...page, highlight: 1 };
     return decodeEvents(await this.#json(jobPath(sid, 'events'), { query, signal }));
+  }
+
+  /** The newest events of a short search whose job nobody needs afterwards. */
+  async eventsOf(
+    request: JobRequest,
+    count: number,
+    signal?: AbortSignal,
+  ): Promise<{ events: EventRow[]; total: number }> {
+    const sid = await this.createJob(request, signal, {
+      exec_mode: 'blocking',
+      max_count: `${count}`,
+    });
+    try {
+      const [job, page] = await Promise.all([
+        this.job(sid, signal),
+        this.events(sid, { offset: 0, count }, signal),
+      ]);
+      if (job.isFailed) throw new ApiError('server', 200, job.messages);
+      return { events: page.events, total: job.eventCount };
+    } finally {
+      // It is short-lived anyway: a failure to remove it harms nobody.
+      this.removeJob(sid).catch(() => {});
+    }
   }
 
   async rows(
@@ -237,7 +404,9 @@ export class KarstClient {
     if (response.ok) return response;
     const messages = await errorMessages(response);
     if (response.status === 401 && this.#sessionKey !== undefined) this.#onSessionExpired?.();
-    throw new ApiError(errorKind(response.status), response.status, messages);
+    const after = Number(response.headers.get('Retry-After') ?? 'NaN');
+    const retryAfter = Number.isFinite(after) ? after : null;
+    throw new ApiError(errorKind(response.status), response.status, messages, retryAfter);
   }
 
   async #fetch(path: string, call: Call): Promise<Response> {
@@ -250,7 +419,7 @@ export class KarstClient {
       return await fetch(this.#baseUrl + path + queryString(call.query), {
         method: call.method ?? 'GET',
         headers,
-        body: call.form ? new URLSearchParams(call.form) : null,
+        body: call.form ? formBody(call.form) : null,
         signal: call.signal ?? null,
         cache: 'no-store',
         credentials: cookies ? 'same-origin' : 'omit',
@@ -271,6 +440,20 @@ function formKeyCookie(): string | null {
   return found?.[1] ?? null;
 }
 
+function formBody(form: Record<string, string | string[]>): URLSearchParams {
+  const body = new URLSearchParams();
+  for (const [name, value] of Object.entries(form)) {
+    for (const one of Array.isArray(value) ? value : [value]) body.append(name, one);
+  }
+  return body;
+}
+
+/** The path of a resource as an app and an owner see it. */
+function namespaced({ owner, app }: Namespace, path: string): string {
+  const begin = `/servicesNS/${encodeURIComponent(owner)}/${encodeURIComponent(app)}`;
+  return path.startsWith('/services/') ? begin + path.slice('/services'.length) : path;
+}
+
 function jobPath(sid: string, part?: string): string {
   const job = `${JOBS}/${encodeURIComponent(sid)}`;
   return part ? `${job}/${part}` : job;
@@ -285,7 +468,11 @@ function queryString(query: Call['query']): string {
 
 function errorKind(status: number): ApiErrorKind {
   if (status === 401) return 'unauthorized';
-  if (status === 404) return 'notFound';
+  if (status === 403) return 'forbidden';
+  if (status === 404 || status === 410) return 'notFound';
+  if (status === 409) return 'conflict';
+  if (status === 413) return 'tooLarge';
+  if (status === 429 || status === 503) return 'busy';
   if (status >= 500) return status === 502 || status === 504 ? 'unreachable' : 'server';
   return 'rejected';
 }

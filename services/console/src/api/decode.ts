@@ -4,13 +4,19 @@
  */
 
 import type {
+  AppInfo,
   EventRow,
   EventsPage,
+  Explanation,
   FieldValue,
   InspectedOperator,
   Inspection,
   JobStatus,
+  JobStatuses,
+  ListedJob,
+  Me,
   Peer,
+  Report,
   ResultRows,
   ServerInfo,
   ServerMessage,
@@ -102,8 +108,117 @@ export function decodeJob(body: unknown): JobStatus {
     latestTime: asText(content.latestTime),
     reportSearch: asText(content.reportSearch) || null,
     eventIsTruncated: asBoolean(content.eventIsTruncated),
+    isPartial: asBoolean(content.isPartial),
+    isSaved: asBoolean(content.isSaved),
+    ttl: asNumber(content.ttl),
     messages: decodeMessages(content.messages),
   };
+}
+
+export function decodeJobs(body: unknown): ListedJob[] {
+  return asList(asObject(body).entry).map((item) => {
+    const entry = asObject(item);
+    const content = asObject(entry.content);
+    const acl = asObject(entry.acl);
+    const request = asObject(content.request);
+    return {
+      sid: asText(content.sid),
+      search: asText(content.search) || asText(entry.name),
+      owner: asText(acl.owner) || asText(entry.author),
+      app: asText(acl.app),
+      label: asText(content.label),
+      created: asText(content.published),
+      earliest: asText(request.earliest_time),
+      latest: asText(request.latest_time),
+      status: decodeJob({ content }),
+    };
+  });
+}
+
+export function decodeJobStatuses(body: unknown): JobStatuses {
+  const root = asObject(body);
+  const jobs: JobStatuses['jobs'] = new Map();
+  for (const item of asList(root.jobs)) {
+    const job = asObject(item);
+    const cost = asObject(job.cost);
+    const reads = asObject(cost.reads);
+    const bytes = (tier: string) => asNumber(asObject(reads[tier]).bytes);
+    jobs.set(asText(job.sid), {
+      status: decodeJob({ content: job.content }),
+      cost: {
+        dollars: asNumber(cost.dollars),
+        storeRequests: asNumber(reads.store_requests),
+        bytes: { dram: bytes('dram'), nvme: bytes('nvme'), store: bytes('store') },
+      },
+    });
+  }
+  return { jobs, unknown: asList(root.unknown).map(asText) };
+}
+
+export function decodeExplanation(body: unknown): Explanation {
+  const root = asObject(body);
+  return {
+    normalized: asText(root.normalized),
+    commands: asList(root.commands).map((item) => {
+      const command = asObject(item);
+      return {
+        name: asText(command.name),
+        text: asText(command.text),
+        kind: asText(command.kind),
+        runs: asText(command.runs),
+      };
+    }),
+    messages: decodeMessages(root.messages),
+  };
+}
+
+const firstContent = (body: unknown): Json =>
+  asObject(asObject(asList(asObject(body).entry)[0]).content);
+
+export function decodeMe(body: unknown): Me {
+  const content = firstContent(body);
+  return {
+    username: asText(content.username),
+    roles: asList(content.roles).map(asText),
+    capabilities: new Set(asList(content.capabilities).map(asText)),
+  };
+}
+
+export function decodeApps(body: unknown): AppInfo[] {
+  const apps = asList(asObject(body).entry).map((item) => {
+    const entry = asObject(item);
+    const content = asObject(entry.content);
+    const isShown =
+      (content.visible === undefined || asBoolean(content.visible)) && !asBoolean(content.disabled);
+    return { name: asText(entry.name), label: asText(content.label), isShown };
+  });
+  return apps
+    .filter((app) => app.isShown && app.name !== '')
+    .map(({ name, label }) => ({ name, label: label || name }))
+    .sort((a, b) => a.label.localeCompare(b.label));
+}
+
+export function decodeReports(body: unknown): Report[] {
+  return asList(asObject(body).entry).map((item) => {
+    const entry = asObject(item);
+    const content = asObject(entry.content);
+    const acl = asObject(entry.acl);
+    return {
+      name: asText(entry.name),
+      app: asText(acl.app),
+      owner: asText(acl.owner) || asText(entry.author),
+      sharing: asText(acl.sharing),
+      description: asText(content.description),
+      search: asText(content.search),
+      earliest: asText(content['dispatch.earliest_time']),
+      latest: asText(content['dispatch.latest_time']),
+      isScheduled: asBoolean(content.is_scheduled),
+      cron: asText(content.cron_schedule),
+      nextRun: asText(content.next_scheduled_time),
+      disabled: asBoolean(content.disabled),
+      removable: asBoolean(acl.removable) && asBoolean(acl.can_write ?? true),
+    };
+  });
 }
 
 export function decodeEvents(body: unknown): EventsPage {

@@ -34,7 +34,86 @@ export interface JobStatus {
   /** The transforming part of the search; null when its results are events. */
   reportSearch: string | null;
   eventIsTruncated: boolean;
+  /** Whether a part of the data could not be searched. */
+  isPartial: boolean;
+  /** Kept until somebody says otherwise. */
+  isSaved: boolean;
+  /** Seconds for which it is kept after it was last asked for. */
+  ttl: number;
   messages: ServerMessage[];
+}
+
+/** A job of a list: what was asked, by whom, and how far it is. */
+export interface ListedJob {
+  sid: string;
+  search: string;
+  owner: string;
+  app: string;
+  /** The saved search it is of. */
+  label: string;
+  created: string;
+  earliest: string;
+  latest: string;
+  status: JobStatus;
+}
+
+/** Bytes and requests by where they were read. */
+export interface JobCost {
+  dollars: number;
+  storeRequests: number;
+  bytes: { dram: number; nvme: number; store: number };
+}
+
+export interface JobStatuses {
+  jobs: Map<string, { status: JobStatus; cost: JobCost }>;
+  /** Ids of jobs that are gone. */
+  unknown: string[];
+}
+
+/** How the server understands a search. */
+export interface Explanation {
+  normalized: string;
+  commands: { name: string; text: string; kind: string; runs: string }[];
+  messages: ServerMessage[];
+}
+
+export interface Me {
+  username: string;
+  roles: string[];
+  capabilities: Set<string>;
+}
+
+export interface AppInfo {
+  name: string;
+  label: string;
+}
+
+/** A saved search. */
+export interface Report {
+  name: string;
+  app: string;
+  owner: string;
+  sharing: string;
+  description: string;
+  search: string;
+  earliest: string;
+  latest: string;
+  isScheduled: boolean;
+  cron: string;
+  nextRun: string;
+  disabled: boolean;
+  /** Whether the user may delete it. */
+  removable: boolean;
+}
+
+export interface NewReport {
+  name: string;
+  description: string;
+  search: string;
+  earliest: string;
+  latest: string;
+  /** With everybody who uses the app, instead of its owner alone. */
+  shared: boolean;
 }
 
 export type FieldValue = string | string[];
@@ -122,7 +201,15 @@ export interface Inspection {
   answeredFrom: string[];
 }
 
-export type JobAction = 'cancel' | 'finalize' | 'pause' | 'unpause';
+export type JobAction =
+  | 'cancel'
+  | 'finalize'
+  | 'pause'
+  | 'unpause'
+  | 'touch'
+  | 'setttl'
+  | 'save'
+  | 'unsave';
 
 export interface Suggestion {
   label: string;

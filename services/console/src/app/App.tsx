@@ -1,47 +1,74 @@
-/** The whole page: the login form without a session, else the header and the page of the address. */
+/** The whole page: the login form without a session, else the frame with the view of the address. */
 
-import { useCallback, useEffect, useMemo, useState } from 'react';
-import { KarstClient } from '../api/client';
-import type { ServerInfo } from '../api/types';
-import { ClusterPage } from '../cluster/ClusterPage';
-import { SearchPage } from '../search/SearchPage';
-import { Header } from './Header';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { ApiError, KarstClient } from '../api/client';
+import { explainError } from '../api/explain';
+import { ConnectionContext } from './clientContext';
+import { Frame } from './Frame';
 import { LoginPage } from './LoginPage';
-import { readSession, type Session, writeSession } from './session';
+import { navigate } from './routing';
+import { addressBefore, currentSession, type Session } from './session';
 
 /** Milliseconds that signing out waits for the server. */
 const SIGN_OUT_PATIENCE = 3_000;
+/** How often a feed is asked again that failed and may succeed later. */
+const RETRIES = 2;
+
+function newQueries(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        refetchOnWindowFocus: false,
+        retry: (count, error) =>
+          count < RETRIES && error instanceof ApiError && explainError(error).retry,
+      },
+    },
+  });
+}
 
 export function App() {
-  const [session, setSession] = useState<Session | null>(readSession);
+  /** Undefined until the server has said whose the cookie is. */
+  const [session, setSession] = useState<Session | null | undefined>(undefined);
   const [notice, setNotice] = useState<string | null>(null);
+  const current = useRef<Session | null | undefined>(undefined);
+  // Nothing that one user was shown stays for the next.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another user is the reason
+  const queries = useMemo(newQueries, [session?.username]);
 
   const change = useCallback((next: Session | null, reason: string | null) => {
-    writeSession(next);
+    current.current = next;
     setSession(next);
     setNotice(reason);
   }, []);
 
   const client = useMemo(() => {
-    const sessionKey = session?.sessionKey;
     const onSessionExpired = () => {
       // A late answer to an earlier session must not end the one of now.
-      if (sessionKey !== readSession()?.sessionKey) return;
+      if (!session || current.current !== session) return;
       change(null, 'Your session has expired. Sign in to go on.');
     };
-    return new KarstClient({ sessionKey, onSessionExpired });
+    return new KarstClient({ sessionKey: session?.sessionKey, onSessionExpired });
   }, [session, change]);
 
   useEffect(() => {
-    if (session || notice !== null) return;
-    // Somebody who comes back from an identity provider has the session in a cookie.
+    if (session !== undefined) return;
     const controller = new AbortController();
-    client.welcome(controller.signal).then(
-      ({ user }) => user !== null && change({ username: user, sessionKey: '' }, null),
-      () => {},
+    currentSession(client, controller.signal).then(
+      (found) => {
+        const back = found && addressBefore();
+        if (back) navigate(back, { replace: true });
+        change(found, null);
+      },
+      () => !controller.signal.aborted && change(null, null),
     );
     return () => controller.abort();
-  }, [client, session, notice, change]);
+  }, [client, session, change]);
+
+  const connection = useMemo(
+    () => (session ? { client, username: session.username } : null),
+    [client, session],
+  );
 
   const signOut = async () => {
     // Leaving does not depend on the server: a session it cannot end now ends by itself. The login page
@@ -51,32 +78,15 @@ export function App() {
     if (next) window.location.assign(next);
   };
 
-  if (!session) {
+  if (session === undefined) return null;
+  if (!connection) {
     return <LoginPage client={client} notice={notice} onLogin={(next) => change(next, null)} />;
   }
-  return <SignedIn client={client} username={session.username} onSignOut={signOut} />;
-}
-
-interface SignedInProps {
-  client: KarstClient;
-  username: string;
-  onSignOut: () => void;
-}
-
-function SignedIn({ client, username, onSignOut }: SignedInProps) {
-  const [server, setServer] = useState<ServerInfo | null>(null);
-  const page = window.location.pathname;
-
-  useEffect(() => {
-    const controller = new AbortController();
-    client.serverInfo(controller.signal).then(setServer, () => setServer(null));
-    return () => controller.abort();
-  }, [client]);
-
   return (
-    <>
-      <Header server={server} page={page} username={username} onSignOut={onSignOut} />
-      {page === '/cluster' ? <ClusterPage client={client} /> : <SearchPage client={client} />}
-    </>
+    <QueryClientProvider client={queries}>
+      <ConnectionContext value={connection}>
+        <Frame onSignOut={signOut} />
+      </ConnectionContext>
+    </QueryClientProvider>
   );
 }

@@ -1,10 +1,12 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ApiError, type KarstClient, type Provider } from '../api/client';
+import { explainError } from '../api/explain';
 import styles from './LoginPage.module.css';
 import { Logo } from './Logo';
 import { Notice } from './Notice';
-import type { Session } from './session';
+import { openSession, rememberAddress, type Session } from './session';
+import { useTitle } from './useTitle';
 
 interface LoginPageProps {
   client: KarstClient;
@@ -19,6 +21,7 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
   const [failure, setFailure] = useState<string | null>(null);
   const [providers, setProviders] = useState<Provider[]>([]);
 
+  useTitle('Sign in');
   useEffect(() => {
     const controller = new AbortController();
     // Without an answer there is the password still.
@@ -34,7 +37,7 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
     setBusy(true);
     setFailure(null);
     try {
-      onLogin({ username, sessionKey: await client.login(username, password) });
+      onLogin(await openSession(client, username, password));
     } catch (error) {
       setFailure(explain(error));
       setBusy(false);
@@ -73,7 +76,14 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
           Sign in
         </Button>
         {providers.map((provider) => (
-          <Button key={provider.url} component="a" href={provider.url} variant="default" fullWidth>
+          <Button
+            key={provider.url}
+            component="a"
+            href={provider.url}
+            variant="default"
+            fullWidth
+            onClick={rememberAddress}
+          >
             Sign in with {provider.name}
           </Button>
         ))}
@@ -84,6 +94,7 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
 
 function explain(error: unknown): string {
   if (!(error instanceof ApiError)) return 'Something went wrong in this page; reload it.';
-  if (error.kind === 'unreachable') return 'The server cannot be reached. Is it running?';
-  return error.message;
+  const { title, advice } = explainError(error);
+  if (error.kind === 'unreachable') return `${title}. ${advice}`;
+  return error.kind === 'busy' ? `${error.message}. ${advice}` : error.message;
 }

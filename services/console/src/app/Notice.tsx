@@ -19,7 +19,9 @@ export function Notice({ kind, code = false, action, children }: NoticeProps) {
   return (
     <div className={styles.notice} data-kind={kind} role={kind === 'error' ? 'alert' : 'status'}>
       <Icon size={15} className={styles.icon} aria-hidden="true" />
-      <div className={code ? styles.code : styles.text}>{children}</div>
+      <div className={code ? styles.code : styles.text} tabIndex={code ? 0 : undefined}>
+        {children}
+      </div>
       {action}
     </div>
   );

@@ -37,3 +37,33 @@ export function useWrapLines(): [boolean, (wrap: boolean) => void] {
   });
   return [wrap, setWrap];
 }
+
+/** Whether the rail shows icons alone. */
+export function useRailFolded(): [boolean, (folded: boolean) => void] {
+  const [folded, setFolded] = useLocalStorage({
+    key: 'karst.rail',
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  });
+  return [folded, setFolded];
+}
+
+/** The app of views whose address names none. */
+export function useLastApp(): [string, (app: string) => void] {
+  const [app, setApp] = useLocalStorage({
+    key: 'karst.app',
+    defaultValue: 'search',
+    getInitialValueInEffect: false,
+  });
+  return [app, setApp];
+}
+
+/** Whether single letters are shortcuts (WCAG 2.1.4). */
+export function useLetterShortcuts(): [boolean, (on: boolean) => void] {
+  const [on, setOn] = useLocalStorage({
+    key: 'karst.shortcuts',
+    defaultValue: true,
+    getInitialValueInEffect: false,
+  });
+  return [on, setOn];
+}

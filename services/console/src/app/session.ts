@@ -1,24 +1,47 @@
-/** Who is logged in, for as long as the browser tab lives. */
+/**
+ * Who is logged in. The session itself is a cookie that no script reads, so new tabs have it, too; the page
+ * asks the server whose it is.
+ */
 
-const KEY = 'karst.session';
+import type { KarstClient } from '../api/client';
 
 export interface Session {
   username: string;
-  /** Empty where the session is in a cookie, as after a login at an identity provider. */
+  /** Empty, unless the browser takes no cookies: then the key is in the memory of this tab alone. */
   sessionKey: string;
 }
 
-export function readSession(): Session | null {
-  try {
-    const parsed = JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as Partial<Session> | null;
-    if (typeof parsed?.username !== 'string' || typeof parsed.sessionKey !== 'string') return null;
-    return { username: parsed.username, sessionKey: parsed.sessionKey };
-  } catch {
-    return null;
-  }
+/** The session of this browser's cookie. */
+export async function currentSession(
+  client: KarstClient,
+  signal?: AbortSignal,
+): Promise<Session | null> {
+  const { user } = await client.welcome(signal);
+  return user === null ? null : { username: user, sessionKey: '' };
 }
 
-export function writeSession(session: Session | null): void {
-  if (session) sessionStorage.setItem(KEY, JSON.stringify(session));
-  else sessionStorage.removeItem(KEY);
+/** Logs in, and makes sure that the browser has taken the cookie. */
+export async function openSession(
+  client: KarstClient,
+  username: string,
+  password: string,
+): Promise<Session> {
+  const key = await client.login(username, password);
+  const session = await currentSession(client).catch(() => null);
+  return session ?? { username, sessionKey: key };
+}
+
+const BACK = 'karst.back';
+
+/** Remembers the address while an identity provider logs the user in. */
+export function rememberAddress(): void {
+  sessionStorage.setItem(BACK, window.location.pathname + window.location.search);
+}
+
+/** The address from before such a login, once, if the page is at the beginning. */
+export function addressBefore(): string | null {
+  const address = sessionStorage.getItem(BACK);
+  sessionStorage.removeItem(BACK);
+  const isOwn = address?.startsWith('/') && !address.startsWith('//');
+  return isOwn && window.location.pathname === '/' ? address : null;
 }

@@ -1,10 +1,12 @@
 /** The processes of the cluster, and whether each of them answers. Looks again every few seconds. */
 
-import { Loader } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import type { KarstClient } from '../api/client';
 import { Notice } from '../app/Notice';
+import { useTitle } from '../app/useTitle';
 import { useLoaded } from '../search/useLoaded';
+import { Failed } from '../states/Failed';
+import { Skeleton } from '../states/Skeleton';
 import styles from './ClusterPage.module.css';
 import { type PeerRow, rowsOf, summaryOf } from './peers';
 
@@ -12,6 +14,7 @@ import { type PeerRow, rowsOf, summaryOf } from './peers';
 const EVERY = 5_000;
 
 export function ClusterPage({ client }: { client: KarstClient }) {
+  useTitle('Cluster');
   const [look, setLook] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => setLook((before) => before + 1), EVERY);
@@ -20,10 +23,10 @@ export function ClusterPage({ client }: { client: KarstClient }) {
   const { value, error } = useLoaded('peers', String(look), (signal) => client.peers(signal));
   const rows = value && rowsOf(value);
   return (
-    <main className={styles.page}>
+    <div className={styles.page}>
       <h1>Cluster</h1>
-      {error && <Notice kind="error">{error.message}</Notice>}
-      {!rows && !error && <Loader size="sm" aria-label="Loading" />}
+      {error && <Failed error={error} onRetry={() => setLook((before) => before + 1)} />}
+      {!rows && !error && <Skeleton lines={4} />}
       {rows && rows.length === 0 && (
         <Notice kind="info">
           This server has all roles and belongs to no cluster: it was started without
@@ -38,7 +41,7 @@ export function ClusterPage({ client }: { client: KarstClient }) {
           <Processes rows={rows} />
         </>
       )}
-    </main>
+    </div>
   );
 }
 
@@ -48,13 +51,13 @@ function Processes({ rows }: { rows: PeerRow[] }) {
       <table className={styles.table} data-testid="peers">
         <thead>
           <tr>
-            <th>Name</th>
-            <th>Roles</th>
-            <th>Status</th>
+            <th scope="col">Name</th>
+            <th scope="col">Roles</th>
+            <th scope="col">Status</th>
             <th data-numeric="true">Catalog write</th>
-            <th>Address</th>
-            <th>Version</th>
-            <th>Started</th>
+            <th scope="col">Address</th>
+            <th scope="col">Version</th>
+            <th scope="col">Started</th>
           </tr>
         </thead>
         <tbody>

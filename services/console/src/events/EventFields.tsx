@@ -1,7 +1,8 @@
 import { Menu } from '@mantine/core';
 import { IconCopy, IconMinus, IconPlus } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { EventRow } from '../api/types';
+import { grouped } from '../app/format';
 import styles from './EventFields.module.css';
 import type { FieldActions } from './EventsView';
 import { fieldNames, valuesOf } from './values';
@@ -11,8 +12,14 @@ interface EventFieldsProps {
   actions: FieldActions;
 }
 
+/** More fields are shown when asked for. */
+const SHOWN_FIELDS = 200;
+
 /** Every field of an event, each value with what can be done with it. */
 export function EventFields({ event, actions }: EventFieldsProps) {
+  const [isWhole, setWhole] = useState(false);
+  const names = fieldNames(event);
+  const shown = isWhole ? names : names.slice(0, SHOWN_FIELDS);
   return (
     <table className={styles.fields} data-testid="event-fields">
       <thead>
@@ -22,7 +29,7 @@ export function EventFields({ event, actions }: EventFieldsProps) {
         </tr>
       </thead>
       <tbody>
-        {fieldNames(event).map((field) => (
+        {shown.map((field) => (
           <tr key={field}>
             <th scope="row">{field}</th>
             <td>
@@ -36,6 +43,15 @@ export function EventFields({ event, actions }: EventFieldsProps) {
             </td>
           </tr>
         ))}
+        {shown.length < names.length && (
+          <tr>
+            <td colSpan={2}>
+              <button type="button" className={styles.more} onClick={() => setWhole(true)}>
+                Show all {grouped(names.length)} fields
+              </button>
+            </td>
+          </tr>
+        )}
       </tbody>
     </table>
   );

@@ -14,26 +14,41 @@ import { valuesOf } from './values';
 
 interface EventItemProps {
   event: EventRow;
+  /** Its place among all, from 0. */
+  place: number;
+  total: number;
   selected: string[];
   zone: string;
   highlight: Highlighter;
   actions: FieldActions;
+  /** Opens the side panel with the event and those around it. */
+  onDetails: (event: EventRow) => void;
 }
 
 /** Longer raw text is shown in part until asked for; the page says so. */
-const SHOWN_CHARACTERS = 4000;
+const SHOWN_CHARACTERS = 4_000;
+/** What every further request shows: a line may have megabytes. */
+const MORE_CHARACTERS = 100_000;
+/** Longer JSON is not shown as a tree. */
+const TREE_CHARACTERS = 1_000_000;
 
 export const EventItem = memo(function EventItem(props: EventItemProps) {
-  const { event, selected, zone, highlight, actions } = props;
+  const { event, place, total, selected, zone, highlight, actions, onDetails } = props;
   const [isOpen, setOpen] = useState(false);
   const [asTree, setAsTree] = useState(false);
   const raw = valuesOf(event, '_raw')[0] ?? '';
   const time = valuesOf(event, '_time')[0] ?? '';
   const shownTime = formatEventTime(time, zone);
-  const isJson = /^\s*[{[]/.test(raw);
+  const isJson = raw.length <= TREE_CHARACTERS && /^\s*[{[]/.test(raw);
   const json = asTree ? parseJsonEvent(raw) : undefined;
   return (
-    <article className={styles.event} data-testid="event">
+    <article
+      className={styles.event}
+      aria-posinset={place + 1}
+      aria-setsize={total}
+      aria-label={`Event at ${shownTime}`}
+      data-testid="event"
+    >
       <button
         type="button"
         className={styles.toggle}
@@ -76,15 +91,28 @@ export const EventItem = memo(function EventItem(props: EventItemProps) {
             </button>
           )}
         </div>
-        {isOpen && <EventFields event={event} actions={actions} />}
+        {isOpen && (
+          <>
+            <button
+              type="button"
+              className={styles.more}
+              data-testid="event-details"
+              onClick={() => onDetails(event)}
+            >
+              Details and surrounding events
+            </button>
+            <EventFields event={event} actions={actions} />
+          </>
+        )}
       </div>
     </article>
   );
 });
 
-function RawText({ raw, highlight }: { raw: string; highlight: Highlighter }) {
-  const [isWhole, setWhole] = useState(false);
-  const text = isWhole ? raw : raw.slice(0, SHOWN_CHARACTERS);
+export function RawText({ raw, highlight }: { raw: string; highlight: Highlighter }) {
+  const [shown, setShown] = useState(SHOWN_CHARACTERS);
+  const text = raw.slice(0, shown);
+  const rest = raw.length - text.length;
   return (
     <div className={styles.raw}>
       {highlight(text).map((piece, index) =>
@@ -95,9 +123,15 @@ function RawText({ raw, highlight }: { raw: string; highlight: Highlighter }) {
           piece.text
         ),
       )}
-      {text.length < raw.length && (
-        <button type="button" className={styles.more} onClick={() => setWhole(true)}>
-          … show all {grouped(raw.length)} characters
+      {rest > 0 && (
+        <button
+          type="button"
+          className={styles.more}
+          onClick={() => setShown((before) => before + MORE_CHARACTERS)}
+        >
+          {rest <= MORE_CHARACTERS
+            ? `… show all ${grouped(raw.length)} characters`
+            : `… show ${grouped(MORE_CHARACTERS)} more of ${grouped(raw.length)} characters`}
         </button>
       )}
     </div>

@@ -1,16 +1,22 @@
+/** The events of a job, newest first. Those in sight are loaded and drawn, whatever their number. */
+
 import { Checkbox } from '@mantine/core';
-import { useMemo, useState } from 'react';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import type { KarstClient } from '../api/client';
 import { explainJobError } from '../api/explain';
-import type { JobStatus } from '../api/types';
+import type { EventRow, JobStatus } from '../api/types';
 import { grouped, plural } from '../app/format';
 import { Notice } from '../app/Notice';
 import { Pager } from '../app/Pager';
 import { useWrapLines, useZone } from '../app/preferences';
-import { useLoaded } from '../search/useLoaded';
+import { scroller, useScrollMargin } from '../app/useScroller';
+import { Empty } from '../states/Empty';
+import { Skeleton } from '../states/Skeleton';
 import { EventItem } from './EventItem';
 import styles from './EventList.module.css';
 import type { FieldActions } from './EventsView';
+import { EventPages } from './eventPages';
 import { highlighter } from './highlight';
 
 interface EventListProps {
@@ -20,24 +26,38 @@ interface EventListProps {
   version: string;
   selected: string[];
   actions: FieldActions;
+  onDetails: (event: EventRow) => void;
 }
 
-const PAGE_SIZE = 50;
+/** Events of one list: browsers draw nothing beyond some 30 million pixels. */
+const LIST_SIZE = 100_000;
+const ROW_HEIGHT = 48;
 
-export function EventList({ client, sid, job, version, selected, actions }: EventListProps) {
-  const [page, setPage] = useState(1);
+export function EventList(props: EventListProps) {
+  const { client, sid, job, version, selected, actions, onDetails } = props;
+  const [list, setList] = useState(1);
   const [wrap, setWrap] = useWrapLines();
   const [zone] = useZone();
-  const offset = (page - 1) * PAGE_SIZE;
-  const { value, error, loading } = useLoaded(`${sid}:${page}`, version, (signal) =>
-    client.events(sid, { offset, count: PAGE_SIZE }, signal),
-  );
-  const words = value?.highlighted.join('\u0000') ?? '';
-  const highlight = useMemo(() => highlighter(words.split('\u0000')), [words]);
+  const [pages, setPages] = useState<EventPages | null>(null);
+  const first = (list - 1) * LIST_SIZE;
   const available = job.eventAvailableCount;
+  const count = Math.min(LIST_SIZE, available - first);
+
+  useEffect(() => {
+    const created = new EventPages((offset, size, signal) =>
+      client.events(sid, { offset, count: size }, signal),
+    );
+    setPages(created);
+    return () => created.close();
+  }, [client, sid]);
+
+  const { error, isLoading, highlighted } = usePages(pages);
+  const words = highlighted.join('\u0000');
+  const highlight = useMemo(() => highlighter(words.split('\u0000')), [words]);
+  const isEmpty = job.isDone && available === 0;
 
   return (
-    <section className={styles.list} aria-label="Events" aria-busy={loading}>
+    <section className={styles.list} aria-label="Events">
       <div className={styles.tools}>
         <Checkbox
           size="xs"
@@ -46,52 +66,118 @@ export function EventList({ client, sid, job, version, selected, actions }: Even
           onChange={(event) => setWrap(event.currentTarget.checked)}
         />
         <span className={styles.zone}>Times in {zone}</span>
-        <Pager page={page} size={PAGE_SIZE} total={available} noun="event" onPage={setPage} />
+        {available > LIST_SIZE ? (
+          <Pager page={list} size={LIST_SIZE} total={available} noun="event" onPage={setList} />
+        ) : (
+          <span className={styles.total}>{plural(available, 'event')}</span>
+        )}
       </div>
       {error && <Notice kind="error">{explainJobError(error)}</Notice>}
       {job.isDone && available < job.eventCount && (
         <Notice kind="info">
-          {`${plural(available, 'event')} of ${grouped(job.eventCount)} can be paged through; `}
+          {`${plural(available, 'event')} of ${grouped(job.eventCount)} can be looked through; `}
           the count and the timeline are of all, fields of those kept. Narrow the search or the time
           range to see others.
         </Notice>
       )}
-      {value && value.events.length === 0 && <NoEvents job={job} />}
-      <div className={styles.rows} data-stale={loading} data-wrap={wrap}>
-        {value?.events.map((event, index) => (
-          <EventItem
-            // biome-ignore lint/suspicious/noArrayIndexKey: events have no identity of their own
-            key={`${page}:${index}`}
-            event={event}
-            selected={selected}
-            zone={zone}
-            highlight={highlight}
-            actions={actions}
-          />
-        ))}
-      </div>
-      {value && value.events.length > 15 && (
-        <div className={styles.tools}>
-          <Pager page={page} size={PAGE_SIZE} total={available} noun="event" onPage={setPage} />
-        </div>
+      {isEmpty && <NoEvents job={job} />}
+      {!isEmpty && available === 0 && <Skeleton lines={6} label="No events yet" />}
+      {pages && count > 0 && (
+        <Rows
+          key={`${sid}:${list}:${wrap}`}
+          pages={pages}
+          first={first}
+          count={count}
+          version={version}
+          isLoading={isLoading}
+          wrap={wrap}
+          item={(event, place) => (
+            <EventItem
+              event={event}
+              place={place}
+              total={available}
+              selected={selected}
+              zone={zone}
+              highlight={highlight}
+              actions={actions}
+              onDetails={onDetails}
+            />
+          )}
+        />
       )}
     </section>
   );
 }
 
-function NoEvents({ job }: { job: JobStatus }) {
+const NO_PAGES = { revision: 0, error: null, isLoading: true, highlighted: [] as string[] };
+const nothing = () => () => {};
+
+function usePages(pages: EventPages | null) {
+  return useSyncExternalStore(pages?.subscribe ?? nothing, pages?.state ?? (() => NO_PAGES));
+}
+
+interface RowsProps {
+  pages: EventPages;
+  first: number;
+  count: number;
+  version: string;
+  isLoading: boolean;
+  wrap: boolean;
+  item: (event: EventRow, place: number) => React.ReactNode;
+}
+
+function Rows({ pages, first, count, version, isLoading, wrap, item }: RowsProps) {
+  const [element, setElement] = useState<HTMLDivElement | null>(null);
+  const margin = useScrollMargin(element);
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: scroller,
+    estimateSize: useCallback(() => ROW_HEIGHT, []),
+    overscan: 8,
+    scrollMargin: margin,
+  });
+  const items = virtual.getVirtualItems();
+  const from = first + (items[0]?.index ?? 0);
+  const to = first + (items.at(-1)?.index ?? 0);
+  useEffect(() => pages.want(from, to, version), [pages, from, to, version]);
+
   return (
-    <p className={styles.none} data-testid="no-events">
-      {noEventsText(job)}
-    </p>
+    <div
+      ref={setElement}
+      className={styles.rows}
+      role="feed"
+      aria-label="Events"
+      aria-busy={isLoading}
+      data-wrap={wrap}
+      style={{ height: virtual.getTotalSize() }}
+    >
+      {items.map(({ index, start, key }) => {
+        const event = pages.at(first + index);
+        return (
+          <div
+            key={key}
+            ref={virtual.measureElement}
+            data-index={index}
+            className={styles.row}
+            style={{ transform: `translateY(${start - margin}px)` }}
+          >
+            {event ? item(event, first + index) : <div className={styles.pending} />}
+          </div>
+        );
+      })}
+    </div>
   );
 }
 
-function noEventsText(job: JobStatus): string {
-  if (job.isDone) {
-    return 'No events match. Try a longer time range, fewer words, or check the spelling of fields.';
-  }
-  return job.eventCount > 0
-    ? 'The newest events found so far are listed in a moment.'
-    : 'No events yet.';
+function NoEvents({ job }: { job: JobStatus }) {
+  return (
+    <Empty title="No events match" testId="no-events">
+      {job.scanCount > 0 && <p>{plural(job.scanCount, 'event')} were looked at.</p>}
+      <ul>
+        <li>Choose a longer time range.</li>
+        <li>Use fewer words, or wildcards such as fail*.</li>
+        <li>Check the names of fields: they are case-sensitive. Check the index, too.</li>
+      </ul>
+    </Empty>
+  );
 }

@@ -1,13 +1,14 @@
 /**
- * How many events when. A click on a column or a drag over some narrows the search to that time;
- * left and right move along the columns by key, Enter narrows to the one marked.
+ * How many events when. A click on a column or a drag over some narrows the search to that time. By key: left
+ * and right move along the columns, with Shift they select, Enter narrows, `-` widens.
+ * A drag moves one element and draws nothing else again.
  */
 
 import { Button } from '@mantine/core';
 import { IconZoomOut } from '@tabler/icons-react';
-import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react';
+import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from 'react';
 import { explainJobError } from '../api/explain';
-import type { JobStatus, Timeline as TimelineData } from '../api/types';
+import type { JobStatus, TimelineBucket, Timeline as TimelineData } from '../api/types';
 import { compact, plural } from '../app/format';
 import { Notice } from '../app/Notice';
 import { useZone } from '../app/preferences';
@@ -52,36 +53,57 @@ interface ColumnsProps {
 function Columns({ data, job, onRange }: ColumnsProps) {
   const { buckets } = data;
   const [zone] = useZone();
+  /** The marked column, and the one where a selection by key began. */
   const [active, setActive] = useState(-1);
-  const [brush, setBrush] = useState<{ from: number; to: number } | null>(null);
+  const [anchor, setAnchor] = useState(-1);
   const plot = useRef<HTMLDivElement>(null);
   const span = timelineSpan(buckets, job.earliestTime, job.latestTime);
   const top = scaleTop(Math.max(...buckets.map((bucket) => bucket.count)));
-  const shown = buckets[active];
-
-  const fractionAt = (event: PointerEvent) => {
-    const box = plot.current?.getBoundingClientRect();
-    if (!box || box.width === 0) return 0;
-    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-  };
-
-  const narrow = (from: number, to: number) => {
+  const marked = selection(buckets, active, anchor);
+  const brush = useBrush(plot, (from, to) => {
     const range = brushedRange(buckets, span, from, to);
     if (range) onRange(absoluteRange(range.start, range.end));
-  };
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the span is its two ends
+  const columns = useMemo(
+    () =>
+      buckets.map((bucket) => (
+        <Column
+          key={bucket.start}
+          span={span}
+          start={bucket.start}
+          end={bucket.start + bucket.duration}
+          height={bucket.count / top}
+        />
+      )),
+    [buckets, span.start, span.end, top],
+  );
+  const zoomOut = () => onRange(zoomedOut(span.start, span.end, Date.now() / 1000));
 
-  const onPointerMove = (event: PointerEvent) => {
-    const fraction = fractionAt(event);
-    const moment = span.start + fraction * (span.end - span.start);
+  const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
+    if (brush.move(event)) return;
+    const moment = span.start + fractionAt(event) * (span.end - span.start);
+    setAnchor(-1);
     setActive(buckets.findIndex((one) => one.start <= moment && moment < one.start + one.duration));
-    if (brush) setBrush({ ...brush, to: fraction });
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'ArrowRight') setActive(Math.min(buckets.length - 1, active + 1));
-    else if (event.key === 'ArrowLeft') setActive(Math.max(0, active - 1));
-    else if (event.key === 'Enter' && shown) {
-      onRange(absoluteRange(shown.start, shown.start + shown.duration));
+    const steps: Record<string, number> = {
+      ArrowRight: active + 1,
+      ArrowLeft: active - 1,
+      Home: 0,
+      End: buckets.length - 1,
+    };
+    const next = steps[event.key];
+    if (next !== undefined) {
+      setAnchor(event.shiftKey ? (anchor === -1 ? Math.max(0, active) : anchor) : -1);
+      setActive(Math.min(buckets.length - 1, Math.max(0, next)));
+    } else if (event.key === 'Enter' && marked) {
+      onRange(absoluteRange(marked.start, marked.end));
+    } else if (event.key === '-') zoomOut();
+    else if (event.key === 'Escape' && marked) {
+      setActive(-1);
+      setAnchor(-1);
     } else return;
     event.preventDefault();
   };
@@ -90,10 +112,10 @@ function Columns({ data, job, onRange }: ColumnsProps) {
     <section className={styles.timeline} aria-label="Timeline" data-testid="timeline">
       <div className={styles.caption}>
         <span>
-          {shown
-            ? `${formatEpoch(shown.start, zone)} – ${formatEpoch(shown.start + shown.duration, zone).slice(11)}: `
+          {marked
+            ? `${formatEpoch(marked.start, zone)} – ${formatEpoch(marked.end, zone).slice(11)}: `
             : `One column is ${durationLabel(buckets[0]?.duration ?? 0)}`}
-          {shown && <b>{plural(shown.count, 'event')}</b>}
+          {marked && <b>{plural(marked.count, 'event')}</b>}
         </span>
         <span className={styles.hint}>Click or drag to narrow the time range</span>
         <Button
@@ -102,7 +124,7 @@ function Columns({ data, job, onRange }: ColumnsProps) {
           color="gray"
           leftSection={<IconZoomOut size={13} />}
           data-testid="zoom-out"
-          onClick={() => onRange(zoomedOut(span.start, span.end, Date.now() / 1000))}
+          onClick={zoomOut}
         >
           Zoom out
         </Button>
@@ -118,48 +140,34 @@ function Columns({ data, job, onRange }: ColumnsProps) {
           className={styles.plot}
           role="slider"
           tabIndex={0}
-          aria-label="Events over time"
+          aria-label="Events over time. Shift with left and right selects, Enter narrows, minus widens."
           aria-valuemin={0}
           aria-valuemax={buckets.length - 1}
           aria-valuenow={Math.max(0, active)}
           aria-valuetext={
-            shown ? `${formatEpoch(shown.start, zone)}: ${plural(shown.count, 'event')}` : undefined
+            marked
+              ? `${formatEpoch(marked.start, zone)} to ${formatEpoch(marked.end, zone)}: ${plural(marked.count, 'event')}`
+              : undefined
           }
           data-testid="timeline-plot"
           onKeyDown={onKeyDown}
-          onPointerDown={(event) => {
-            if (event.button !== 0) return;
-            event.currentTarget.setPointerCapture(event.pointerId);
-            const from = fractionAt(event);
-            setBrush({ from, to: from });
-          }}
+          onPointerDown={brush.begin}
           onPointerMove={onPointerMove}
-          onPointerUp={() => {
-            if (brush) narrow(brush.from, brush.to);
-            setBrush(null);
-          }}
-          onPointerCancel={() => setBrush(null)}
-          onPointerLeave={() => setActive(-1)}
+          onPointerUp={brush.end}
+          onPointerCancel={brush.cancel}
+          onPointerLeave={() => anchor === -1 && setActive(-1)}
         >
-          {buckets.map((bucket, index) => (
-            <Column
-              key={bucket.start}
-              span={span}
-              start={bucket.start}
-              end={bucket.start + bucket.duration}
-              height={bucket.count / top}
-              isActive={index === active}
-            />
-          ))}
-          {brush && brush.from !== brush.to && (
+          {marked && (
             <div
-              className={styles.brush}
+              className={styles.marked}
               style={{
-                left: percentOf(Math.min(brush.from, brush.to)),
-                width: percentOf(Math.abs(brush.to - brush.from)),
+                left: percentOf(position(span, marked.start)),
+                width: percentOf(position(span, marked.end) - position(span, marked.start)),
               }}
             />
           )}
+          {columns}
+          <div className={styles.brush} ref={brush.element} hidden />
         </div>
         <TimeAxis span={span} zone={zone} />
       </div>
@@ -167,20 +175,82 @@ function Columns({ data, job, onRange }: ColumnsProps) {
   );
 }
 
+/** The columns between the two that were chosen by key or pointer. */
+function selection(buckets: TimelineBucket[], active: number, anchor: number) {
+  if (active === -1) return null;
+  const ends = anchor === -1 ? [active, active] : [anchor, active].sort((a, b) => a - b);
+  const chosen = buckets.slice(ends[0], (ends[1] ?? 0) + 1);
+  const first = chosen[0];
+  const last = chosen.at(-1);
+  if (!first || !last) return null;
+  const count = chosen.reduce((sum, bucket) => sum + bucket.count, 0);
+  return { start: first.start, end: last.start + last.duration, count };
+}
+
+/** Where on the plot the pointer is, 0 to 1. */
+function fractionAt(event: PointerEvent<HTMLDivElement>): number {
+  const box = event.currentTarget.getBoundingClientRect();
+  if (box.width === 0) return 0;
+  return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+}
+
+/** A drag over the plot, drawn once a frame without React. */
+function useBrush(
+  plot: React.RefObject<HTMLDivElement | null>,
+  onDone: (from: number, to: number) => void,
+) {
+  const element = useRef<HTMLDivElement>(null);
+  const drag = useRef<{ from: number; to: number; frame: number } | null>(null);
+
+  const draw = () => {
+    const { current } = drag;
+    if (!current || !element.current) return;
+    current.frame = 0;
+    element.current.hidden = current.from === current.to;
+    element.current.style.left = percentOf(Math.min(current.from, current.to));
+    element.current.style.width = percentOf(Math.abs(current.to - current.from));
+  };
+  const cancel = () => {
+    if (drag.current) cancelAnimationFrame(drag.current.frame);
+    drag.current = null;
+    if (element.current) element.current.hidden = true;
+  };
+  return {
+    element,
+    cancel,
+    begin: (event: PointerEvent<HTMLDivElement>) => {
+      if (event.button !== 0) return;
+      plot.current?.setPointerCapture(event.pointerId);
+      const from = fractionAt(event);
+      drag.current = { from, to: from, frame: 0 };
+    },
+    /** Whether there is a drag that the movement belongs to. */
+    move: (event: PointerEvent<HTMLDivElement>): boolean => {
+      if (!drag.current) return false;
+      drag.current.to = fractionAt(event);
+      drag.current.frame ||= requestAnimationFrame(draw);
+      return true;
+    },
+    end: () => {
+      const { current } = drag;
+      cancel();
+      if (current) onDone(current.from, current.to);
+    },
+  };
+}
+
 interface ColumnProps {
   span: Span;
   start: number;
   end: number;
   height: number;
-  isActive: boolean;
 }
 
-function Column({ span, start, end, height, isActive }: ColumnProps) {
+function Column({ span, start, end, height }: ColumnProps) {
   const left = position(span, start);
   return (
     <div
       className={styles.column}
-      data-active={isActive}
       style={{ left: percentOf(left), width: percentOf(position(span, end) - left) }}
     >
       <div style={{ height: percentOf(height), minHeight: height > 0 ? 2 : 0 }} />

@@ -1,4 +1,5 @@
 import { Popover } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { useState } from 'react';
 import type { FieldSummary } from '../api/types';
 import { grouped } from '../app/format';
@@ -20,11 +21,12 @@ export function FieldButton(props: FieldButtonProps) {
   const { field } = props;
   const [isOpen, setOpen] = useState(false);
   const numeric = isNumeric(field);
+  const isNarrow = useMediaQuery('(max-width: 760px)', false, { getInitialValueInEffect: false });
   return (
     <Popover
       opened={isOpen}
       onChange={setOpen}
-      position="right-start"
+      position={isNarrow ? 'bottom' : 'right-start'}
       offset={6}
       trapFocus
       returnFocus

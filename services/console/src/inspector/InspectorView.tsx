@@ -1,16 +1,23 @@
 /** The job inspector: where the time of a search went, what it read and left out, what that cost. */
 
 import type { ReactNode } from 'react';
+import type { KarstClient } from '../api/client';
 import { explainJobError } from '../api/explain';
-import type { Inspection } from '../api/types';
-import { grouped } from '../app/format';
+import type { InspectedPhase, Inspection, JobStatus } from '../api/types';
+import { grouped, percent } from '../app/format';
 import { Notice } from '../app/Notice';
-import type { JobResultsProps } from '../search/Results';
 import { useLoaded } from '../search/useLoaded';
+import { conclusions } from './conclusion';
 import styles from './InspectorView.module.css';
 import { costText, counterRows, duration, operatorRows, size, tierName } from './inspection';
 
-export function InspectorView({ client, sid, job }: JobResultsProps) {
+interface InspectorViewProps {
+  client: KarstClient;
+  sid: string;
+  job: JobStatus;
+}
+
+export function InspectorView({ client, sid, job }: InspectorViewProps) {
   const version = `${job.dispatchState}:${job.runDuration}`;
   const { value, error } = useLoaded(sid, version, (signal) => client.inspect(sid, signal));
   return (
@@ -24,7 +31,12 @@ export function InspectorView({ client, sid, job }: JobResultsProps) {
 function Tables({ inspection }: { inspection: Inspection }) {
   return (
     <>
-      <p className={styles.line}>Ran {duration(inspection.runDuration)}.</p>
+      <section className={styles.conclusion} aria-label="Conclusion" data-testid="conclusion">
+        {conclusions(inspection).map((sentence) => (
+          <p key={sentence}>{sentence}</p>
+        ))}
+        <p>{costText(inspection)}</p>
+      </section>
       {inspection.answeredFrom.map((text) => (
         <p key={text} className={styles.line}>
           {text}
@@ -35,13 +47,16 @@ function Tables({ inspection }: { inspection: Inspection }) {
           Pruned by <code>{expression}</code>
         </p>
       ))}
-      <Part title="Phases" columns={['Phase', 'Time', 'Times', 'Rows in', 'Rows out']}>
+      <Part title="Phases" columns={['Phase', 'Time', 'Share', 'Times', 'Rows in', 'Rows out']}>
         {inspection.phases
           .filter((phase) => phase.invocations > 0)
           .map((phase) => (
             <tr key={phase.name}>
               <td>{phase.name}</td>
               <td data-numeric>{duration(phase.seconds)}</td>
+              <td>
+                <Share of={phase.seconds} all={inspection.phases} />
+              </td>
               <td data-numeric>{grouped(phase.invocations)}</td>
               <td data-numeric>{phase.rowsIn === null ? '' : grouped(phase.rowsIn)}</td>
               <td data-numeric>{phase.rowsOut === null ? '' : grouped(phase.rowsOut)}</td>
@@ -58,7 +73,6 @@ function Tables({ inspection }: { inspection: Inspection }) {
           </tr>
         ))}
       </Part>
-      <p className={styles.line}>{costText(inspection)}</p>
       <Part title="Left out and read" columns={['What', 'How many']}>
         {counterRows(inspection).map((row) => (
           <tr key={row.what}>
@@ -92,6 +106,19 @@ function Tables({ inspection }: { inspection: Inspection }) {
   );
 }
 
+/** The part of all work, as a bar beside its number. */
+function Share({ of, all }: { of: number; all: InspectedPhase[] }) {
+  const whole = all.reduce((sum, phase) => sum + phase.seconds, 0);
+  return (
+    <span className={styles.share}>
+      <span>
+        <span style={{ width: `${whole > 0 ? (100 * of) / whole : 0}%` }} />
+      </span>
+      {percent(of, whole)}
+    </span>
+  );
+}
+
 interface PartProps {
   title: string;
   columns: string[];
@@ -101,19 +128,26 @@ interface PartProps {
 function Part({ title, columns, children }: PartProps) {
   return (
     <section>
-      <h3 className={styles.title}>{title}</h3>
-      <table className={styles.table}>
-        <thead>
-          <tr>
-            {columns.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
+      <h2 className={styles.title}>{title}</h2>
+      <section
+        className={styles.scroll}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
+        tabIndex={0}
+        aria-label={title}
+      >
+        <table className={styles.table}>
+          <thead>
+            <tr>
+              {columns.map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>{children}</tbody>
+        </table>
+      </section>
     </section>
   );
 }

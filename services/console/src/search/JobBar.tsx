@@ -1,24 +1,35 @@
 /** One line on the job: its state, what it has read and found, and what can be done with it. */
 
 import { ActionIcon, Button, Menu, Tooltip } from '@mantine/core';
-import { IconDownload, IconPlayerPause, IconPlayerPlay, IconTrash } from '@tabler/icons-react';
+import { IconDeviceFloppy, IconPlayerPause, IconPlayerPlay, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { ApiError, type KarstClient } from '../api/client';
 import type { JobAction, JobStatus } from '../api/types';
 import { grouped } from '../app/format';
+import { PageLink } from '../app/PageLink';
+import { paths } from '../app/routing';
+import { CompletenessBadge } from './CompletenessBadge';
+import { CostChip } from './CostChip';
+import { judge } from './completeness';
 import { type FileKind, saveJobResults } from './download';
 import styles from './JobBar.module.css';
+import { SaveReport } from './SaveReport';
 import type { SearchState } from './searchRun';
+import type { SearchRequest } from './urlState';
 
 interface JobBarProps {
   client: KarstClient;
+  app: string;
   state: SearchState;
   onControl: (action: JobAction) => void;
+  /** The job goes on when the page is left. */
+  onKeep: () => void;
 }
 
-export function JobBar({ client, state, onControl }: JobBarProps) {
+export function JobBar({ client, app, state, onControl, onKeep }: JobBarProps) {
   const { phase, job } = state;
-  if (phase === 'idle') return null;
+  const judgement = judge(state);
+  if (phase === 'idle' || phase === 'held') return null;
   const isRunning = phase === 'starting' || phase === 'running';
   const isUnknown = isRunning && !job?.doneProgress;
   const progress = job && !isRunning ? 1 : (job?.doneProgress ?? 0);
@@ -27,6 +38,7 @@ export function JobBar({ client, state, onControl }: JobBarProps) {
       <span className={styles.state} data-phase={phase}>
         {stateName(state)}
       </span>
+      {judgement && <CompletenessBadge judgement={judgement} />}
       {job && <Counts job={job} />}
       <div
         className={styles.track}
@@ -44,8 +56,25 @@ export function JobBar({ client, state, onControl }: JobBarProps) {
         />
       </div>
       <span className={styles.actions}>
-        {isRunning && job && <RunningActions job={job} onControl={onControl} />}
-        {phase === 'done' && state.sid && <SaveMenu client={client} sid={state.sid} />}
+        {phase === 'done' && state.sid && <CostChip sid={state.sid} onOpen={onKeep} />}
+        {isRunning && job && state.sid && (
+          <>
+            <PageLink className={styles.cost} href={paths.inspect(state.sid)} onClick={onKeep}>
+              Inspect
+            </PageLink>
+            <RunningActions job={job} onControl={onControl} />
+          </>
+        )}
+        {state.sid && state.request && phase !== 'cancelled' && (
+          <SaveMenu
+            client={client}
+            app={app}
+            sid={state.sid}
+            request={state.request}
+            isDone={phase === 'done'}
+            onKeep={onKeep}
+          />
+        )}
       </span>
     </div>
   );
@@ -114,33 +143,77 @@ function RunningActions({ job, onControl }: RunningActionsProps) {
   );
 }
 
-function SaveMenu({ client, sid }: { client: KarstClient; sid: string }) {
+interface SaveMenuProps {
+  client: KarstClient;
+  app: string;
+  sid: string;
+  request: SearchRequest;
+  isDone: boolean;
+  onKeep: () => void;
+}
+
+function SaveMenu({ client, app, sid, request, isDone, onKeep }: SaveMenuProps) {
   const [failure, setFailure] = useState<string | null>(null);
-  const save = (kind: FileKind) => {
+  const [said, setSaid] = useState<string | null>(null);
+  const [isNaming, setNaming] = useState(false);
+  const attempt = (action: Promise<unknown>, done: string | null) => {
     setFailure(null);
-    saveJobResults(client, sid, kind).catch((error: unknown) =>
-      setFailure(error instanceof ApiError ? error.message : 'The file could not be saved.'),
+    setSaid(null);
+    action.then(
+      () => setSaid(done),
+      (error: unknown) =>
+        setFailure(error instanceof ApiError ? error.message : 'The file could not be saved.'),
     );
+  };
+  const saveFile = (kind: FileKind) => attempt(saveJobResults(client, sid, kind), null);
+  const keep = () => {
+    onKeep();
+    attempt(client.control(sid, 'save'), 'Kept for 7 days');
   };
   return (
     <>
-      {failure && <span className={styles.failure}>{failure}</span>}
+      <span role="status" className={styles.said}>
+        {said}
+      </span>
+      {failure && (
+        <span role="alert" className={styles.failure}>
+          {failure}
+        </span>
+      )}
       <Menu position="bottom-end">
         <Menu.Target>
           <Button
-            size="compact-xs"
+            size="compact-sm"
             variant="subtle"
             color="gray"
-            leftSection={<IconDownload size={13} />}
+            leftSection={<IconDeviceFloppy size={14} />}
+            data-testid="save"
           >
             Save
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => save('csv')}>Results as CSV</Menu.Item>
-          <Menu.Item onClick={() => save('json')}>Results as JSON</Menu.Item>
+          <Menu.Item onClick={() => setNaming(true)} data-testid="save-report">
+            As report …
+          </Menu.Item>
+          <Menu.Item onClick={keep}>Keep the job for 7 days</Menu.Item>
+          <Menu.Divider />
+          <Menu.Item disabled={!isDone} onClick={() => saveFile('csv')}>
+            Results as CSV
+          </Menu.Item>
+          <Menu.Item disabled={!isDone} onClick={() => saveFile('json')}>
+            Results as JSON
+          </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      {isNaming && (
+        <SaveReport
+          app={app}
+          request={request}
+          onClose={() => setNaming(false)}
+          onSaved={(name) => setSaid(`Saved as ${name}`)}
+        />
+      )}
     </>
   );
 }

@@ -1,8 +1,10 @@
 /** Everything the server has to say about the search: failures, warnings, limits that were hit. */
 
 import { Button } from '@mantine/core';
+import { explainError } from '../api/explain';
 import type { ServerMessage } from '../api/types';
 import { Notice, type NoticeKind } from '../app/Notice';
+import { isAboutKeptEvents } from './completeness';
 import type { SearchState } from './searchRun';
 
 interface MessagesProps {
@@ -21,20 +23,15 @@ const KINDS: Record<string, NoticeKind> = {
 export function Messages({ state, onRetry }: MessagesProps) {
   const { error, job, phase } = state;
   const messages = [...(job?.messages ?? []), ...(error?.messages ?? [])].filter(isForPeople);
-  if (job?.eventIsTruncated && !messages.some((message) => KINDS[message.type] === 'warning')) {
-    messages.push({
-      type: 'WARN',
-      text: 'Not every matching event is kept for this search; counts are of all of them.',
-    });
-  }
   if (phase === 'failed' && messages.length === 0) {
     messages.push({ type: 'ERROR', text: 'The search failed; the server gave no reason.' });
   }
-  const retry = phase === 'failed' && error !== null && error.kind !== 'rejected' && (
+  const retry = phase === 'failed' && error !== null && explainError(error).retry && (
     <Button size="compact-xs" variant="light" color="red" onClick={onRetry}>
       Try again
     </Button>
   );
+  const advice = phase === 'failed' && error ? explainError(error).advice : '';
   return messages.map((message, index) => (
     <Notice
       // biome-ignore lint/suspicious/noArrayIndexKey: messages have no identity of their own
@@ -44,8 +41,14 @@ export function Messages({ state, onRetry }: MessagesProps) {
       action={index === messages.length - 1 && retry}
     >
       {message.text}
+      {advice !== '' && index === messages.length - 1 && `\n${advice}`}
     </Notice>
   ));
 }
 
-const isForPeople = (message: ServerMessage) => message.type !== 'DEBUG' && message.text !== '';
+/** Notes are behind the badge of completeness; the list of events says how many it has. */
+const isForPeople = (message: ServerMessage) =>
+  message.type !== 'DEBUG' &&
+  message.type !== 'INFO' &&
+  message.text !== '' &&
+  !isAboutKeptEvents(message.text);

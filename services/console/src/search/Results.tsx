@@ -1,42 +1,46 @@
 /** What a search gave, in the views that fit its kind. */
 
 import { Tabs } from '@mantine/core';
-import { useState } from 'react';
 import type { KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
 import { EventsView } from '../events/EventsView';
-import { InspectorView } from '../inspector/InspectorView';
 import { eventsBehind } from '../query/rewrite';
+import { Empty } from '../states/Empty';
+import { Queued } from '../states/Queued';
+import { Skeleton } from '../states/Skeleton';
 import { ReportView } from '../statistics/ReportView';
 import type { TimeRange } from '../time/timeRange';
 import styles from './Results.module.css';
 import type { SearchState } from './searchRun';
-
-type View = 'events' | 'statistics' | 'visualization' | 'inspector';
+import type { ResultView } from './urlState';
 
 interface ResultsProps {
   client: KarstClient;
   state: SearchState;
+  /** The view of the address; null for the one that fits. */
+  view: ResultView | null;
+  onView: (view: ResultView) => void;
   onQuery: (query: string) => void;
   onRange: (range: TimeRange) => void;
+  onRetry: () => void;
 }
 
-export function Results({ client, state, onQuery, onRange }: ResultsProps) {
+export function Results({ state, onRetry, ...props }: ResultsProps) {
   const { job, sid, request, phase } = state;
-  if (!sid || !job || !request || phase === 'failed') return null;
-  if (phase === 'cancelled') return <p className={styles.note}>The search was cancelled.</p>;
-  return (
-    <JobResults
-      key={sid}
-      client={client}
-      sid={sid}
-      job={job}
-      query={request.query}
-      onQuery={onQuery}
-      onRange={onRange}
-    />
-  );
+  if (phase === 'failed') return null;
+  if (phase === 'cancelled') {
+    return (
+      <Empty title="The search was cancelled">
+        <button type="button" className={styles.link} onClick={onRetry}>
+          Run it again
+        </button>
+      </Empty>
+    );
+  }
+  if (!sid || !job || !request) return <Skeleton lines={8} label="The search begins" />;
+  if (job.dispatchState === 'QUEUED') return <Queued />;
+  return <JobResults key={sid} sid={sid} job={job} query={request.query} {...props} />;
 }
 
 export interface JobResultsProps {
@@ -48,21 +52,25 @@ export interface JobResultsProps {
   onRange: (range: TimeRange) => void;
 }
 
-function defaultView(job: JobStatus): View {
+function defaultView(job: JobStatus): ResultView {
   if (job.reportSearch === null) return 'events';
-  return /(^|\|)\s*(timechart|chart)\b/i.test(job.reportSearch) ? 'visualization' : 'statistics';
+  return /(^|\|)\s*(timechart|chart)\b/i.test(job.reportSearch) ? 'visualizations' : 'statistics';
 }
 
-function JobResults(props: JobResultsProps) {
+interface JobViewsProps extends JobResultsProps {
+  view: ResultView | null;
+  onView: (view: ResultView) => void;
+}
+
+function JobResults({ view: chosen, onView, ...props }: JobViewsProps) {
   const { job, query, onQuery } = props;
-  const [chosen, setChosen] = useState<View | null>(null);
   const isReport = job.reportSearch !== null;
   const view = chosen ?? defaultView(job);
   return (
     <Tabs
       className={styles.results}
       value={view}
-      onChange={(value) => setChosen(value as View)}
+      onChange={(value) => onView(value as ResultView)}
       keepMounted={false}
     >
       <Tabs.List>
@@ -73,22 +81,20 @@ function JobResults(props: JobResultsProps) {
           Statistics{' '}
           {isReport && <span className={styles.count}>{grouped(job.resultPreviewCount)}</span>}
         </Tabs.Tab>
-        <Tabs.Tab value="visualization" data-testid="tab-visualization">
+        <Tabs.Tab value="visualizations" data-testid="tab-visualization">
           Visualization
         </Tabs.Tab>
-        <Tabs.Tab value="inspector" data-testid="tab-inspector">
-          Job inspector
-        </Tabs.Tab>
       </Tabs.List>
-      {view === 'inspector' && <InspectorView {...props} />}
-      {view === 'events' &&
-        (isReport ? <BehindReport query={query} onQuery={onQuery} /> : <EventsView {...props} />)}
-      {(view === 'statistics' || view === 'visualization') &&
-        (isReport ? (
-          <ReportView {...props} view={view} />
-        ) : (
-          <NoReport query={query} onQuery={onQuery} />
-        ))}
+      <Tabs.Panel value={view} className={styles.panel}>
+        {view === 'events' &&
+          (isReport ? <BehindReport query={query} onQuery={onQuery} /> : <EventsView {...props} />)}
+        {view !== 'events' &&
+          (isReport ? (
+            <ReportView {...props} view={view} />
+          ) : (
+            <NoReport query={query} onQuery={onQuery} />
+          ))}
+      </Tabs.Panel>
     </Tabs>
   );
 }

@@ -1,20 +1,22 @@
-/** Where searches are typed. Enter runs, Shift+Enter breaks the line, up and down recall. */
+/** Where searches are typed, with their time range and the button that runs or stops them. */
 
 import { Button, Tooltip } from '@mantine/core';
 import { IconPlayerStopFilled, IconSearch } from '@tabler/icons-react';
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
-import type { KarstClient } from '../api/client';
-import type { Suggestion } from '../api/types';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { ApiError, type KarstClient } from '../api/client';
+import { mistakesOf } from '../editor/mistakes';
 import { AT_DRAFT, step } from '../query/history';
 import { TimeRangePicker } from '../time/TimeRangePicker';
 import type { TimeRange } from '../time/timeRange';
-import { CompletionList } from './CompletionList';
 import styles from './SearchBar.module.css';
+import type { JobStart } from './searchRun';
 import type { SearchRequest } from './urlState';
-import { useCompletion } from './useCompletion';
+
+const SplEditor = lazy(() => import('../editor/SplEditor'));
 
 interface SearchBarProps {
   client: KarstClient;
+  jobOf: (request: SearchRequest) => JobStart;
   draft: SearchRequest;
   history: string[];
   isRunning: boolean;
@@ -24,147 +26,133 @@ interface SearchBarProps {
   onStop: () => void;
 }
 
-const MOST_LINES = 16;
-
 export function SearchBar(props: SearchBarProps) {
-  const { client, draft, history, isRunning, onDraft, onRun, onRange, onStop } = props;
-  const input = useRef<HTMLTextAreaElement>(null);
+  const { client, jobOf, draft, history, isRunning, onDraft, onRun, onRange, onStop } = props;
   const [cursor, setCursor] = useState(AT_DRAFT);
-  const completion = useCompletion(client);
-  const listId = useId();
-
-  useLayoutEffect(() => {
-    const element = input.current;
-    if (!element) return;
-    const lines = draft.query.split('\n').length;
-    element.rows = Math.min(MOST_LINES, lines);
-    while (element.scrollHeight > element.clientHeight + 2 && element.rows < MOST_LINES) {
-      element.rows += 1;
-    }
-  }, [draft.query]);
-
-  useEffect(() => input.current?.focus(), []);
+  const plain = useRef<HTMLTextAreaElement>(null);
 
   const run = () => {
-    completion.close();
     setCursor(AT_DRAFT);
     onRun({ ...draft, query: draft.query.trim() });
   };
-
-  const setQuery = (query: string, caret?: number) => {
-    onDraft({ ...draft, query });
-    if (caret !== undefined) {
-      requestAnimationFrame(() => input.current?.setSelectionRange(caret, caret));
-    }
-  };
-
-  const accept = (suggestion: Suggestion) => {
-    const { from, to, insert } = suggestion;
-    setQuery(draft.query.slice(0, from) + insert + draft.query.slice(to), from + insert.length);
-    completion.close();
-    input.current?.focus();
-  };
-
-  const recall = (direction: 'older' | 'newer'): boolean => {
+  const setQuery = (query: string) => onDraft({ ...draft, query });
+  const recall = (direction: 'older' | 'newer'): string | null => {
     const stepped = step(history, cursor, draft.query, direction);
-    if (!stepped) return false;
+    if (!stepped) return null;
     setCursor(stepped.cursor);
-    setQuery(stepped.text, stepped.text.length);
-    return true;
+    setQuery(stepped.text);
+    return stepped.text;
   };
-
-  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    if (event.nativeEvent.isComposing) return;
-    const { key, shiftKey, currentTarget } = event;
-    const isVertical = key === 'ArrowUp' || key === 'ArrowDown';
-    if (completion.isOpen && isVertical) {
-      completion.move(key === 'ArrowDown' ? 1 : -1);
-    } else if (completion.isOpen && key === 'Escape') {
-      completion.close();
-    } else if (completion.isOpen && key === 'Tab' && !shiftKey) {
-      accept(completion.active ?? (completion.suggestions[0] as Suggestion));
-    } else if (completion.active && key === 'Enter' && !shiftKey) {
-      accept(completion.active);
-    } else if (key === 'Enter' && !shiftKey) {
-      run();
-    } else if (isVertical && !shiftKey && isAtEdge(currentTarget, key)) {
-      if (!recall(key === 'ArrowUp' ? 'older' : 'newer')) return;
-    } else {
-      return;
+  const check = async (text: string, signal: AbortSignal) => {
+    try {
+      const { query: search, range, ...rest } = jobOf({ ...draft, query: text });
+      await client.explain({ search, ...range, ...rest }, signal);
+      return [];
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.kind !== 'rejected') return [];
+      return error.messages.flatMap((message) => mistakesOf(message.text, text));
     }
-    event.preventDefault();
   };
 
   return (
     <div className={styles.bar}>
       <div className={styles.field}>
-        <textarea
-          ref={input}
-          className={styles.input}
-          rows={1}
-          value={draft.query}
-          placeholder="Search: words, field=value, then | commands"
-          aria-label="Search"
-          spellCheck={false}
-          autoCapitalize="off"
-          autoComplete="off"
-          role="combobox"
-          aria-expanded={completion.isOpen}
-          aria-controls={listId}
-          aria-activedescendant={
-            completion.activeIndex >= 0 ? `${listId}-${completion.activeIndex}` : undefined
-          }
-          data-testid="search-input"
-          onChange={(event) => {
-            setCursor(AT_DRAFT);
-            setQuery(event.currentTarget.value);
-            completion.ask(event.currentTarget.value, event.currentTarget.selectionStart);
-          }}
-          onBlur={completion.close}
-          onKeyDown={onKeyDown}
-        />
-        {completion.isOpen && (
-          <CompletionList
-            id={listId}
-            suggestions={completion.suggestions}
-            activeIndex={completion.activeIndex}
-            onPick={accept}
+        <Suspense
+          fallback={<PlainField ref={plain} value={draft.query} onChange={setQuery} onRun={run} />}
+        >
+          <Editor
+            plain={plain}
+            value={draft.query}
+            onChange={setQuery}
+            onRun={run}
+            onRecall={recall}
+            complete={(text, at, signal) => client.complete(text, at, signal)}
+            check={check}
           />
-        )}
+        </Suspense>
       </div>
-      <TimeRangePicker range={draft.range} onChange={onRange} />
-      {isRunning ? (
-        <Tooltip label="Stop here and keep what has been found">
+      <div className={styles.buttons}>
+        <TimeRangePicker range={draft.range} onChange={onRange} />
+        {isRunning ? (
+          <Tooltip label="Stop here and keep what has been found">
+            <Button
+              className={styles.run}
+              color="red"
+              variant="light"
+              leftSection={<IconPlayerStopFilled size={14} />}
+              onClick={onStop}
+              data-testid="stop"
+            >
+              Stop
+            </Button>
+          </Tooltip>
+        ) : (
           <Button
             className={styles.run}
-            color="red"
-            variant="light"
-            leftSection={<IconPlayerStopFilled size={14} />}
-            onClick={onStop}
-            data-testid="stop"
+            leftSection={<IconSearch size={15} />}
+            onClick={run}
+            data-testid="run"
           >
-            Stop
+            Run
           </Button>
-        </Tooltip>
-      ) : (
-        <Button
-          className={styles.run}
-          leftSection={<IconSearch size={15} />}
-          onClick={run}
-          data-testid="run"
-        >
-          Run
-        </Button>
-      )}
+        )}
+      </div>
     </div>
   );
 }
 
-/** Up on the first line and down on the last leave the text for the history. */
-function isAtEdge(element: HTMLTextAreaElement, key: string): boolean {
-  const { value, selectionStart, selectionEnd } = element;
-  if (selectionStart !== selectionEnd) return false;
-  return key === 'ArrowUp'
-    ? !value.slice(0, selectionStart).includes('\n')
-    : !value.slice(selectionStart).includes('\n');
+/** Screens that are touched would show their keyboard over the page. */
+const takesFocus = () => !window.matchMedia('(pointer: coarse)').matches;
+
+interface PlainFieldProps {
+  ref: React.RefObject<HTMLTextAreaElement | null>;
+  value: string;
+  onChange: (text: string) => void;
+  onRun: () => void;
+}
+
+/** The field until the editor is there. */
+function PlainField({ ref, value, onChange, onRun }: PlainFieldProps) {
+  useEffect(() => {
+    const end = ref.current?.value.length ?? 0;
+    ref.current?.setSelectionRange(end, end);
+    if (takesFocus()) ref.current?.focus();
+  }, [ref]);
+  return (
+    <textarea
+      ref={ref}
+      className={styles.input}
+      rows={Math.min(16, value.split('\n').length)}
+      value={value}
+      placeholder="Words, field=value, | commands"
+      aria-label="Search"
+      spellCheck={false}
+      autoCapitalize="off"
+      autoComplete="off"
+      data-testid="plain-search-input"
+      onChange={(event) => onChange(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+        event.preventDefault();
+        onRun();
+      }}
+    />
+  );
+}
+
+type EditorProps = Omit<React.ComponentProps<typeof SplEditor>, 'autoFocus' | 'caret'> & {
+  plain: React.RefObject<HTMLTextAreaElement | null>;
+};
+
+/** The editor in place of the plain field: with its caret, and its focus if it has it. */
+function Editor({ plain, ...props }: EditorProps) {
+  const [begin] = useState(() => {
+    const focused = document.activeElement;
+    const isFree = focused === null || focused === document.body || focused.id === 'main';
+    return {
+      caret: plain.current?.selectionStart,
+      autoFocus: focused === plain.current ? focused !== null : isFree && takesFocus(),
+    };
+  });
+  return <SplEditor {...props} caret={begin.caret} autoFocus={begin.autoFocus} />;
 }

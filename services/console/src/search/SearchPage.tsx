@@ -1,73 +1,113 @@
-/** The search page: what is asked (and its address), how far it is, and what came out. */
+/**
+ * The search page: what is asked (and its address), how far it is, and what came out.
+ * Everything that is shown is in the address; an address that comes from elsewhere never runs a search that
+ * changes something before its reader has agreed.
+ */
 
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { KarstClient } from '../api/client';
-import { useZone } from '../app/preferences';
+import { ApiError, isAbort } from '../api/client';
+import { useConnection } from '../app/clientContext';
+import { useLetterShortcuts, useZone } from '../app/preferences';
+import { navigate, paths, useQuery } from '../app/routing';
+import { useShortcuts } from '../app/shortcuts';
+import { useTitle } from '../app/useTitle';
 import { readHistory, remember } from '../query/history';
-import { DEFAULT_RANGE, type TimeRange } from '../time/timeRange';
+import { Failed } from '../states/Failed';
+import { DEFAULT_RANGE, shifted, type TimeRange } from '../time/timeRange';
+import { askedCommands } from './askedCommands';
 import { EmptyState } from './EmptyState';
+import { Held } from './Held';
 import { JobBar } from './JobBar';
 import { Messages } from './Messages';
 import { Results } from './Results';
 import { SearchBar } from './SearchBar';
 import styles from './SearchPage.module.css';
-import { readUrl, type SearchRequest, sameRequest, writeUrl } from './urlState';
+import type { JobStart } from './searchRun';
+import {
+  type ResultView,
+  readAddress,
+  reportOf,
+  type SearchRequest,
+  sameRequest,
+  writeAddress,
+} from './urlState';
 import { useSearchJob } from './useSearchJob';
 
 interface SearchPageProps {
   client: KarstClient;
+  app: string;
 }
 
-const initialRequest = () => readUrl(window.location.search);
+const NOTHING: SearchRequest = { query: '', range: DEFAULT_RANGE };
 
-export function SearchPage({ client }: SearchPageProps) {
-  const [draft, setDraft] = useState<SearchRequest>(
-    () => initialRequest() ?? { query: '', range: DEFAULT_RANGE },
-  );
+export function SearchPage({ client, app }: SearchPageProps) {
+  const { username } = useConnection();
+  const path = paths.search(app);
+  const queryString = useQuery();
+  const address = useMemo(() => readAddress(queryString), [queryString]);
+  const [draft, setDraft] = useState<SearchRequest>(() => address.request ?? NOTHING);
   const [history, setHistory] = useState(() => readHistory(localStorage));
-  const { state, start, control, reset } = useSearchJob(client);
+  const { state, start, control, keep, reset } = useSearchJob(client);
   const shown = useRef<SearchRequest | null>(null);
+  const sid = useRef<string | null>(null);
+  sid.current = state.sid;
   const zone = useRef('UTC');
   [zone.current] = useZone();
+  const reportError = useReport(client, app, address.request ? null : address.report);
 
-  const show = useCallback(
-    (request: SearchRequest) => {
-      shown.current = request;
-      setDraft(request);
-      document.title = `${request.query || '*'} · Karst`;
-      start({ ...request, timezone: zone.current });
-    },
-    [start],
+  useTitle(address.request ? address.request.query || '*' : 'Search');
+
+  const jobOf = useCallback(
+    (request: SearchRequest): JobStart => ({
+      ...request,
+      timezone: zone.current,
+      namespace: { owner: username, app },
+    }),
+    [app, username],
   );
 
+  /** What the person has asked for here: it runs at once. */
   const run = useCallback(
     (request: SearchRequest) => {
-      if (!sameRequest(shown.current, request)) {
-        window.history.pushState(null, '', writeUrl(request));
-      }
+      const isAgain = sameRequest(shown.current, request);
+      shown.current = request;
+      setDraft(request);
       setHistory(remember(localStorage, request.query));
-      show(request);
+      start(jobOf(request));
+      const next = { request, sid: null, report: null, view: null };
+      navigate(writeAddress(path, next), { replace: isAgain });
     },
-    [show],
+    [path, start, jobOf],
   );
 
+  // The address has changed: by the search just begun, by back and forward, or by a link.
   useEffect(() => {
-    const follow = () => {
-      const request = initialRequest();
-      if (request) {
-        show(request);
-        return;
-      }
+    const { request } = address;
+    if (!request) {
+      if (shown.current) reset();
       shown.current = null;
-      document.title = 'Karst';
-      setDraft({ query: '', range: DEFAULT_RANGE });
-      reset();
-    };
-    const request = initialRequest();
-    if (request) show(request);
-    window.addEventListener('popstate', follow);
-    return () => window.removeEventListener('popstate', follow);
-  }, [show, reset]);
+      setDraft(NOTHING);
+      return;
+    }
+    const isShown = sameRequest(shown.current, request);
+    if (isShown && (address.sid === null || address.sid === sid.current)) return;
+    shown.current = request;
+    setDraft(request);
+    start(jobOf(request), {
+      sid: address.sid,
+      asksFor: (job) => askedCommands(client, job),
+    });
+  }, [address, client, start, reset, jobOf]);
+
+  // The id of the job belongs to the address as soon as there is one: loading it again shows the same.
+  useEffect(() => {
+    const { sid, request, phase } = state;
+    if (!sid || !request || phase === 'cancelled' || !sameRequest(request, shown.current)) return;
+    if (address.sid !== sid && sameRequest(address.request, request)) {
+      navigate(writeAddress(path, { ...address, sid }), { replace: true });
+    }
+  }, [state, address, path]);
 
   const runQuery = useCallback(
     (query: string) => run({ query, range: shown.current?.range ?? draft.range }),
@@ -81,13 +121,42 @@ export function SearchPage({ client }: SearchPageProps) {
     if (shown.current || draft.query.trim() !== '') run({ query: draft.query.trim(), range });
     else setDraft({ ...draft, range });
   };
+  const showView = useCallback(
+    (view: ResultView) => navigate(writeAddress(path, { ...address, view })),
+    [path, address],
+  );
+  const move = (by: 1 | -1) => {
+    const { job } = state;
+    const range = job && shifted(job.earliestTime, job.latestTime, by);
+    if (range) runRange(range);
+  };
+
+  useEffect(
+    () => () => {
+      shown.current = null;
+    },
+    [],
+  );
+
+  const [letters] = useLetterShortcuts();
+  useShortcuts(
+    {
+      '/': () => document.querySelector<HTMLElement>('[data-testid="search-input"]')?.focus(),
+      t: () => document.querySelector<HTMLElement>('[data-testid="time-range"]')?.click(),
+      '[': () => move(-1),
+      ']': () => move(1),
+    },
+    letters,
+  );
   const isRunning = state.phase === 'starting' || state.phase === 'running';
 
   return (
-    <main className={styles.page}>
+    <div className={styles.page}>
+      <h1 className={styles.heading}>Search</h1>
       <section className={styles.ask} aria-label="Search">
         <SearchBar
           client={client}
+          jobOf={jobOf}
           draft={draft}
           history={history}
           isRunning={isRunning}
@@ -96,14 +165,54 @@ export function SearchPage({ client }: SearchPageProps) {
           onRange={pickRange}
           onStop={() => control('finalize')}
         />
-        <JobBar client={client} state={state} onControl={control} />
+        <JobBar client={client} app={app} state={state} onControl={control} onKeep={keep} />
         <Messages state={state} onRetry={() => state.request && run(state.request)} />
       </section>
-      {state.phase === 'idle' ? (
-        <EmptyState history={history} onRun={runQuery} />
+      {reportError && <Failed error={reportError} />}
+      {state.phase === 'held' && state.request ? (
+        <Held
+          query={state.request.query}
+          commands={state.asked}
+          onRun={() => state.request && run(state.request)}
+        />
+      ) : state.phase === 'idle' ? (
+        !reportError && <EmptyState history={history} onRun={runQuery} />
       ) : (
-        <Results client={client} state={state} onQuery={runQuery} onRange={runRange} />
+        <Results
+          client={client}
+          state={state}
+          view={address.view}
+          onView={showView}
+          onQuery={runQuery}
+          onRange={runRange}
+          onRetry={() => state.request && run(state.request)}
+        />
       )}
-    </main>
+    </div>
   );
+}
+
+/** Puts the search of a report into the address. */
+function useReport(client: KarstClient, app: string, link: string | null): ApiError | null {
+  const [error, setError] = useState<ApiError | null>(null);
+  useEffect(() => {
+    setError(null);
+    if (link === null) return;
+    const controller = new AbortController();
+    const { name, ...namespace } = reportOf(link, app);
+    client.report(namespace, name, controller.signal).then(
+      (report) => {
+        const { earliest, latest } = report;
+        const range = earliest === '' && latest === '' ? DEFAULT_RANGE : { earliest, latest };
+        const request = { query: report.search, range };
+        const next = { request, sid: null, report: link, view: null };
+        navigate(writeAddress(paths.search(app), next), { replace: true });
+      },
+      (failure: unknown) => {
+        if (!isAbort(failure) && failure instanceof ApiError) setError(failure);
+      },
+    );
+    return () => controller.abort();
+  }, [client, app, link]);
+  return error;
 }

@@ -39,6 +39,7 @@ it('reports from the start to the end', async () => {
     earliest: '-1h',
     latest: 'now',
     timezone: 'UTC',
+    namespace: undefined,
   });
 });
 
@@ -72,6 +73,38 @@ it('when abandoned before the job exists cancels it as soon as it does', async (
   await followed;
   expect(client.control).toHaveBeenCalledWith('S1', 'cancel');
   expect(client.job).not.toHaveBeenCalled();
+});
+
+it('an address with the id of a kept job shows it without a new search', async () => {
+  const { run, client, kinds } = scripted(DONE);
+  const asksFor = vi.fn(async () => ['delete']);
+  await run.follow(REQUEST, { sid: 'kept', asksFor });
+  expect(kinds()).toEqual(['started', 'created', 'progress']);
+  expect(client.createJob).not.toHaveBeenCalled();
+  expect(asksFor).not.toHaveBeenCalled();
+});
+
+it('an address whose job is gone asks before it runs what writes', async () => {
+  const { run, client, events } = scripted(GONE);
+  await run.follow(REQUEST, { sid: 'gone', asksFor: async () => ['delete'] });
+  expect(events.at(-1)).toEqual({ type: 'held', commands: ['delete'] });
+  expect(client.createJob).not.toHaveBeenCalled();
+});
+
+it('an address whose job is gone runs the search anew', async () => {
+  const { run, client, kinds } = scripted(GONE, DONE);
+  await run.follow(REQUEST, { sid: 'gone', asksFor: async () => [] });
+  expect(client.createJob).toHaveBeenCalledTimes(1);
+  expect(kinds()).toEqual(['started', 'created', 'progress']);
+});
+
+it('a job that was not started here goes on when abandoned', async () => {
+  const { run, client, kinds } = scripted(RUNNING);
+  const followed = run.follow(REQUEST, { sid: 'other', asksFor: async () => [] });
+  await vi.waitFor(() => expect(kinds()).toContain('progress'));
+  run.abandon();
+  await followed;
+  expect(client.control).not.toHaveBeenCalled();
 });
 
 it('a finished job is left alone', async () => {

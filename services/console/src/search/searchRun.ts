@@ -4,16 +4,26 @@
  * the server, and that a server away for a moment is asked again. Leaves showing to the page.
  */
 
-import { ApiError, isAbort, type KarstClient } from '../api/client';
+import { ApiError, isAbort, type KarstClient, type Namespace } from '../api/client';
 import type { JobAction, JobStatus } from '../api/types';
 import type { SearchRequest } from './urlState';
 
 /** What is asked, and the zone in which relative times snap. */
 export interface JobStart extends SearchRequest {
   timezone: string;
+  /** The app whose knowledge objects the search uses, and the user. */
+  namespace?: Namespace;
 }
 
-export type Phase = 'idle' | 'starting' | 'running' | 'done' | 'failed' | 'cancelled';
+/** How a search begins that nobody typed here, but that came with an address. */
+export interface Arrival {
+  /** The id of a job that may still be there with the results. */
+  sid: string | null;
+  /** Commands for which the person has to be asked before the search runs. */
+  asksFor: (request: JobStart) => Promise<string[]>;
+}
+
+export type Phase = 'idle' | 'starting' | 'held' | 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface SearchState {
   phase: Phase;
@@ -21,10 +31,13 @@ export interface SearchState {
   sid: string | null;
   job: JobStatus | null;
   error: ApiError | null;
+  /** In `held`: the commands that the person is asked about. */
+  asked: string[];
 }
 
 export type SearchEvent =
   | { type: 'started'; request: SearchRequest }
+  | { type: 'held'; commands: string[] }
   | { type: 'created'; sid: string }
   | { type: 'progress'; job: JobStatus }
   | { type: 'interrupted'; error: ApiError }
@@ -38,12 +51,15 @@ export const IDLE: SearchState = {
   sid: null,
   job: null,
   error: null,
+  asked: [],
 };
 
 export function reduce(state: SearchState, event: SearchEvent): SearchState {
   switch (event.type) {
     case 'started':
       return { ...IDLE, phase: 'starting', request: event.request };
+    case 'held':
+      return { ...state, phase: 'held', asked: event.commands };
     case 'created':
       return { ...state, phase: 'running', sid: event.sid };
     case 'progress':
@@ -76,6 +92,8 @@ export class SearchRun {
   readonly #controller = new AbortController();
   #sid: string | null = null;
   #finished = false;
+  /** Whether the job goes on when nobody looks any more: it was not started here, or was kept. */
+  #outlives = false;
   #wake: () => void = () => {};
 
   constructor(client: JobClient, dispatch: (event: SearchEvent) => void) {
@@ -85,12 +103,26 @@ export class SearchRun {
     };
   }
 
-  async follow(request: JobStart): Promise<void> {
+  /** Runs the search, or shows the job that an address names. */
+  async follow(request: JobStart, arrival: Arrival | null = null): Promise<void> {
     this.#dispatch({ type: 'started', request });
     try {
+      if (arrival?.sid && (await this.#exists(arrival.sid))) {
+        this.#sid = arrival.sid;
+        this.#outlives = true;
+        this.#dispatch({ type: 'created', sid: arrival.sid });
+        await this.#poll(arrival.sid);
+        return;
+      }
+      const commands = arrival ? await arrival.asksFor(request) : [];
+      if (commands.length > 0) {
+        this.#dispatch({ type: 'held', commands });
+        return;
+      }
+      if (this.#controller.signal.aborted) return;
       const { query: search, range } = request;
-      const { timezone } = request;
-      const sid = await this.#client.createJob({ search, ...range, timezone });
+      const { timezone, namespace } = request;
+      const sid = await this.#client.createJob({ search, ...range, timezone, namespace });
       this.#sid = sid;
       if (this.#controller.signal.aborted) return this.#cancelQuietly();
       this.#dispatch({ type: 'created', sid });
@@ -99,6 +131,19 @@ export class SearchRun {
       if (!isAbort(error)) this.#dispatch({ type: 'failed', error: asApiError(error) });
     } finally {
       this.#finished = true;
+    }
+  }
+
+  /** Whether the job is still there for this user. */
+  async #exists(sid: string): Promise<boolean> {
+    try {
+      await this.#client.job(sid, this.#controller.signal);
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && (error.kind === 'notFound' || error.kind === 'forbidden')) {
+        return false;
+      }
+      throw error;
     }
   }
 
@@ -137,6 +182,7 @@ export class SearchRun {
     if (sid === null || this.#finished) return;
     if (action === 'cancel') {
       this.#dispatch({ type: 'cancelled' });
+      this.#outlives = false;
       this.abandon();
       return;
     }
@@ -153,7 +199,12 @@ export class SearchRun {
     if (this.#controller.signal.aborted) return;
     this.#controller.abort();
     this.#wake();
-    if (!this.#finished) this.#cancelQuietly();
+    if (!this.#finished && !this.#outlives) this.#cancelQuietly();
+  }
+
+  /** Lets the job go on when this is abandoned. */
+  keep(): void {
+    this.#outlives = true;
   }
 
   #cancelQuietly(): void {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ALL_TIME, absoluteRange, DEFAULT_RANGE } from '../time/timeRange';
-import { readUrl, sameRequest, writeUrl } from './urlState';
+import { readAddress, readUrl, reportOf, sameRequest, writeAddress, writeUrl } from './urlState';
 
 it.each([
   'index=main error',
@@ -27,4 +27,25 @@ it('requests are the same when their addresses are', () => {
   const request = { query: 'a', range: DEFAULT_RANGE };
   expect(sameRequest(request, { ...request })).toBe(true);
   expect(sameRequest(request, null)).toBe(false);
+});
+
+it('an address has the job and the view beside the search', () => {
+  const address = {
+    request: { query: 'error | stats count', range: DEFAULT_RANGE },
+    sid: '1764158400.7',
+    report: null,
+    view: 'statistics' as const,
+  };
+  const text = writeAddress('/app/search/search', address);
+  expect(text.startsWith('/app/search/search?q=')).toBe(true);
+  expect(readAddress(text.slice(text.indexOf('?')))).toEqual(address);
+});
+
+it('a link to a report names its owner and app', () => {
+  expect(reportOf('/servicesNS/nobody/ops/saved/searches/disk%20full', 'search')).toEqual({
+    owner: 'nobody',
+    app: 'ops',
+    name: 'disk full',
+  });
+  expect(reportOf('disk full', 'search')).toEqual({ owner: '-', app: 'search', name: 'disk full' });
 });

@@ -1,11 +1,32 @@
-/** A search in the address bar: `?q=&earliest=&latest=`. Reading what was written gives it back. */
+/**
+ * A search in the address: `?q=&earliest=&latest=&display.page.search.tab=&sid=`, with Splunk's names.
+ * Reading what was written gives it back.
+ */
 
-import { DEFAULT_RANGE, isTimeModifier, type TimeRange } from '../time/timeRange';
+import { addressOf } from '../app/routing';
+import { DEFAULT_RANGE, isTimeModifier, sameRange, type TimeRange } from '../time/timeRange';
 
 export interface SearchRequest {
   query: string;
   range: TimeRange;
 }
+
+export const VIEWS = ['events', 'statistics', 'visualizations'] as const;
+export type ResultView = (typeof VIEWS)[number];
+
+/** What an address of the search page says. */
+export interface SearchAddress {
+  /** Null: nothing is searched yet. */
+  request: SearchRequest | null;
+  /** A job that may still be kept. */
+  sid: string | null;
+  /** A report to open instead. */
+  report: string | null;
+  /** Null: the view that fits the search. */
+  view: ResultView | null;
+}
+
+const VIEW = 'display.page.search.tab';
 
 export function readUrl(queryString: string): SearchRequest | null {
   const parameters = new URLSearchParams(queryString);
@@ -21,15 +42,48 @@ export function readUrl(queryString: string): SearchRequest | null {
   return { query, range: { earliest: earliest ?? '', latest: latest ?? '' } };
 }
 
+export function readAddress(queryString: string): SearchAddress {
+  const parameters = new URLSearchParams(queryString);
+  const view = VIEWS.find((known) => known === parameters.get(VIEW)) ?? null;
+  return {
+    request: readUrl(queryString),
+    sid: parameters.get('sid') || null,
+    report: parameters.get('s') || null,
+    view,
+  };
+}
+
 export function writeUrl(request: SearchRequest): string {
-  const parameters = new URLSearchParams({
-    q: request.query,
-    earliest: request.range.earliest,
-    latest: request.range.latest,
+  return writeAddress('', { request, sid: null, report: null, view: null });
+}
+
+export function writeAddress(path: string, address: SearchAddress): string {
+  const { request, sid, report, view } = address;
+  return addressOf(path, {
+    s: report ?? undefined,
+    q: request?.query,
+    earliest: request?.range.earliest,
+    latest: request?.range.latest,
+    [VIEW]: view ?? undefined,
+    sid: sid ?? undefined,
   });
-  return `?${parameters.toString()}`;
 }
 
 export function sameRequest(a: SearchRequest | null, b: SearchRequest | null): boolean {
-  return a === b || (a !== null && b !== null && writeUrl(a) === writeUrl(b));
+  if (a === null || b === null) return a === b;
+  return a.query === b.query && sameRange(a.range, b.range);
+}
+
+/** The owner, app and name of a report, from a link such as `/servicesNS/ann/ops/saved/searches/disk`. */
+export function reportOf(link: string, app: string): { owner: string; app: string; name: string } {
+  const match = /^\/servicesNS\/([^/]+)\/([^/]+)\/saved\/searches\/(.+)$/.exec(link);
+  if (!match) return { owner: '-', app, name: link };
+  const [, owner = '', of = '', name = ''] = match.map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  return { owner, app: of, name };
 }

@@ -3,12 +3,21 @@
 import { useCallback, useEffect, useReducer, useRef } from 'react';
 import type { KarstClient } from '../api/client';
 import type { JobAction } from '../api/types';
-import { IDLE, type JobStart, reduce, SearchRun, type SearchState } from './searchRun';
+import {
+  type Arrival,
+  IDLE,
+  type JobStart,
+  reduce,
+  SearchRun,
+  type SearchState,
+} from './searchRun';
 
 export interface SearchJob {
   state: SearchState;
-  start: (request: JobStart) => void;
+  start: (request: JobStart, arrival?: Arrival) => void;
   control: (action: JobAction) => void;
+  /** Lets the job go on when another search starts or the page is left. */
+  keep: () => void;
   reset: () => void;
 }
 
@@ -22,11 +31,11 @@ export function useSearchJob(client: KarstClient): SearchJob {
   }, []);
 
   const start = useCallback(
-    (request: JobStart) => {
+    (request: JobStart, arrival?: Arrival) => {
       stop();
       const run = new SearchRun(client, dispatch);
       running.current = run;
-      void run.follow(request);
+      void run.follow(request, arrival ?? null);
     },
     [client, stop],
   );
@@ -35,6 +44,8 @@ export function useSearchJob(client: KarstClient): SearchJob {
     void running.current?.control(action);
   }, []);
 
+  const keep = useCallback(() => running.current?.keep(), []);
+
   const reset = useCallback(() => {
     stop();
     dispatch({ type: 'reset' });
@@ -42,5 +53,5 @@ export function useSearchJob(client: KarstClient): SearchJob {
 
   useEffect(() => stop, [stop]);
 
-  return { state, start, control, reset };
+  return { state, start, control, keep, reset };
 }

@@ -6,6 +6,9 @@ import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
 import type { JobResultsProps } from '../search/Results';
 import { useLoaded } from '../search/useLoaded';
+import { Empty } from '../states/Empty';
+import { Skeleton } from '../states/Skeleton';
+import { PreviewStripe } from '../states/Stripe';
 import { ChartView } from '../visualization/ChartView';
 import styles from './ReportView.module.css';
 import { StatisticsTable } from './StatisticsTable';
@@ -13,27 +16,26 @@ import { visibleTable } from './table';
 
 /** Rows held in the page at most; what is beyond is said and can be saved as a file. */
 const ROW_LIMIT = 10_000;
+/** Rows of a preview, which is loaded again and again while the search runs. */
+const PREVIEW_ROWS = 500;
 
 interface ReportViewProps extends JobResultsProps {
-  view: 'statistics' | 'visualization';
+  view: 'statistics' | 'visualizations';
 }
 
 export function ReportView({ client, sid, job, view }: ReportViewProps) {
   const version = `${job.isDone}:${job.numPreviews}`;
   const which = job.isDone ? 'results' : 'results_preview';
   const { value, error, loading } = useLoaded(sid, version, (signal) =>
-    client.rows(sid, which, { offset: 0, count: ROW_LIMIT }, signal),
+    client.rows(sid, which, { offset: 0, count: job.isDone ? ROW_LIMIT : PREVIEW_ROWS }, signal),
   );
   const table = useMemo(() => (value ? visibleTable(value) : null), [value]);
 
   if (!table) {
+    if (!error) return <Skeleton label="Waiting for the first rows" />;
     return (
       <div className={styles.note}>
-        {error ? (
-          <Notice kind="error">{explainJobError(error)}</Notice>
-        ) : (
-          'Waiting for the first rows …'
-        )}
+        <Notice kind="error">{explainJobError(error)}</Notice>
       </div>
     );
   }
@@ -47,18 +49,26 @@ export function ReportView({ client, sid, job, view }: ReportViewProps) {
         </Notice>
       )}
       {table.rows.length === 0 && (
-        <p className={styles.note} data-testid="no-rows">
-          {job.isDone ? 'The report has no rows.' : 'No rows yet.'}
-        </p>
+        <Empty title={job.isDone ? 'The report has no rows' : 'No rows yet'} testId="no-rows">
+          {job.isDone && (
+            <ul>
+              <li>Try a longer time range.</li>
+              <li>Look at the events before the first command that makes a table.</li>
+              <li>Check the names of fields: they are case-sensitive.</li>
+            </ul>
+          )}
+        </Empty>
       )}
       {!job.isDone && value?.preview && (
-        <p className={styles.preview} data-testid="preview">
-          A preview: the rows so far, of {grouped(job.eventCount)} events. The search is still
-          running.
-        </p>
+        <PreviewStripe>
+          Preview of {grouped(job.eventCount)} events
+          {job.resultPreviewCount > table.rows.length &&
+            `: the first ${grouped(table.rows.length)} of ${grouped(job.resultPreviewCount)} rows`}
+          . The search is still running.
+        </PreviewStripe>
       )}
       {table.rows.length > 0 && view === 'statistics' && <StatisticsTable table={table} />}
-      {table.rows.length > 0 && view === 'visualization' && <ChartView table={table} />}
+      {table.rows.length > 0 && view === 'visualizations' && <ChartView table={table} />}
     </div>
   );
 }

@@ -1,12 +1,16 @@
-import { NativeSelect } from '@mantine/core';
+/** The rows of a report. Only those in sight are drawn; the head stays, columns keep their widths. */
+
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
-import { useMemo, useState } from 'react';
-import { Pager } from '../app/Pager';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useMemo, useRef, useState } from 'react';
+import { plural } from '../app/format';
 import { useZone } from '../app/preferences';
 import { formatEventTime } from '../time/zone';
 import styles from './StatisticsTable.module.css';
 import {
   type Cell,
+  cellText,
+  columnWidths,
   isNumericColumn,
   nextSorting,
   type Sorting,
@@ -18,73 +22,112 @@ interface StatisticsTableProps {
   table: Table;
 }
 
-const PAGE_SIZES = ['20', '50', '100', '500'];
+const ROW_HEIGHT = 27;
+/** Pixels of a cell beside its text. */
+const PADDING = 28;
 
 export function StatisticsTable({ table }: StatisticsTableProps) {
   const [zone] = useZone();
   const [sorting, setSorting] = useState<Sorting | null>(null);
-  const [page, setPage] = useState(1);
-  const [size, setSize] = useState(50);
+  const scroll = useRef<HTMLElement>(null);
   const numeric = useMemo(
     () => table.columns.map((_, column) => isNumericColumn(table.rows, column)),
     [table],
   );
+  const widths = useMemo(
+    () =>
+      columnWidths(table, (cell, column) =>
+        table.columns[column] === '_time' ? timeText(cellText(cell), zone) : cellText(cell),
+      ),
+    [table, zone],
+  );
+  const total = widths.reduce((sum, width) => sum + width, 0);
   const rows = useMemo(() => sortedRows(table.rows, sorting), [table, sorting]);
-  const lastPage = Math.max(1, Math.ceil(rows.length / size));
-  const shownPage = Math.min(page, lastPage);
-  const first = (shownPage - 1) * size;
-
-  const sortBy = (column: number) => {
-    setSorting((now) => nextSorting(now, column, numeric[column] ?? false));
-    setPage(1);
-  };
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 12,
+  });
+  const items = virtual.getVirtualItems();
+  const before = items[0]?.start ?? 0;
+  const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
 
   return (
     <>
       <div className={styles.tools}>
-        <NativeSelect
-          size="xs"
-          aria-label="Rows on a page"
-          data={PAGE_SIZES.map((value) => ({ value, label: `${value} per page` }))}
-          value={String(size)}
-          onChange={(event) => {
-            setSize(Number(event.currentTarget.value));
-            setPage(1);
-          }}
-        />
+        <span>{plural(rows.length, 'row')}</span>
         {table.columns.includes('_time') && <span>Times in {zone}</span>}
-        <Pager page={shownPage} size={size} total={rows.length} noun="row" onPage={setPage} />
       </div>
-      <div className={styles.scroll}>
-        <table className={styles.table} data-testid="statistics-table">
+      <section
+        className={styles.scroll}
+        ref={scroll}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
+        tabIndex={0}
+        aria-label="Rows of the report"
+      >
+        <table
+          className={styles.table}
+          style={{ width: `calc(${total}ch + ${table.columns.length * PADDING}px)` }}
+          aria-rowcount={rows.length + 1}
+          data-testid="statistics-table"
+        >
+          <colgroup>
+            {table.columns.map((name, column) => (
+              <col key={name} style={{ width: `calc(${widths[column]}ch + ${PADDING}px)` }} />
+            ))}
+          </colgroup>
           <thead>
-            <tr>
+            <tr aria-rowindex={1}>
               {table.columns.map((name, column) => (
                 <ColumnHeader
                   key={name}
                   name={name}
                   isNumeric={numeric[column] ?? false}
                   sorting={sorting?.column === column ? sorting : null}
-                  onSort={() => sortBy(column)}
+                  onSort={() => {
+                    setSorting((now) => nextSorting(now, column, numeric[column] ?? false));
+                    scroll.current?.scrollTo(scroll.current.scrollLeft, 0);
+                  }}
                 />
               ))}
             </tr>
           </thead>
           <tbody>
-            {rows.slice(first, first + size).map((row, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity of their own
-              <tr key={first + index}>
+            <Gap height={before} columns={table.columns.length} />
+            {items.map(({ index }) => (
+              <tr
+                key={index}
+                data-index={index}
+                ref={virtual.measureElement}
+                aria-rowindex={index + 2}
+              >
                 {table.columns.map((name, column) => (
                   <td key={name} data-numeric={numeric[column]} data-time={name === '_time'}>
-                    <CellContent cell={row[column] ?? null} isTime={name === '_time'} zone={zone} />
+                    <CellContent
+                      cell={rows[index]?.[column] ?? null}
+                      isTime={name === '_time'}
+                      zone={zone}
+                    />
                   </td>
                 ))}
               </tr>
             ))}
+            <Gap height={after} columns={table.columns.length} />
           </tbody>
         </table>
-      </div>
+      </section>
     </>
+  );
+}
+
+/** The rows that are not drawn. */
+function Gap({ height, columns }: { height: number; columns: number }) {
+  if (height <= 0) return null;
+  return (
+    <tr className={styles.gap}>
+      <td colSpan={columns} style={{ height }} />
+    </tr>
   );
 }
 
@@ -99,8 +142,8 @@ function ColumnHeader({ name, isNumeric, sorting, onSort }: ColumnHeaderProps) {
   const order = sorting ? (sorting.descending ? 'descending' : 'ascending') : 'none';
   return (
     <th scope="col" aria-sort={order} data-numeric={isNumeric}>
-      <button type="button" onClick={onSort}>
-        {name}
+      <button type="button" onClick={onSort} title={name}>
+        <span>{name}</span>
         {order === 'descending' && <IconArrowDown size={12} aria-hidden="true" />}
         {order === 'ascending' && <IconArrowUp size={12} aria-hidden="true" />}
       </button>
@@ -114,6 +157,9 @@ interface CellContentProps {
   zone: string;
 }
 
+const timeText = (text: string, zone: string) =>
+  text === '' ? '' : formatEventTime(text, zone).replace(/\.0+$/, '');
+
 function CellContent({ cell, isTime, zone }: CellContentProps) {
   if (cell === null) return null;
   if (Array.isArray(cell)) {
@@ -126,5 +172,5 @@ function CellContent({ cell, isTime, zone }: CellContentProps) {
       </ul>
     );
   }
-  return isTime ? formatEventTime(cell, zone).replace(/\.0+$/, '') : cell;
+  return isTime ? timeText(cell, zone) : cell;
 }

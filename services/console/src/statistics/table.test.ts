@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest';
-import { cellNumber, isNumericColumn, nextSorting, sortedRows, visibleTable } from './table';
+import {
+  cellNumber,
+  cellText,
+  columnWidths,
+  isNumericColumn,
+  nextSorting,
+  sortedRows,
+  visibleTable,
+} from './table';
 
 it('hides internal columns but not the time', () =>
   expect(
@@ -53,4 +61,15 @@ it('a header goes through both directions and back', () => {
     false,
     null,
   ]);
+});
+
+it('columns are as wide as their first rows, within limits', () => {
+  const table = {
+    columns: ['n', 'a long name of a field', 'text'],
+    rows: [
+      ['1', '2', 'x'.repeat(500)],
+      ['3', '4', ['one', 'three']],
+    ],
+  };
+  expect(columnWidths(table, cellText)).toEqual([6, 24, 60]);
 });

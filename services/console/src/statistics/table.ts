@@ -76,3 +76,27 @@ export function nextSorting(now: Sorting | null, column: number, numeric: boolea
   if (now?.column !== column) return { column, descending: numeric };
   return now.descending === numeric ? { column, descending: !numeric } : null;
 }
+
+/** Rows that are looked at for the widths of columns. */
+const MEASURED_ROWS = 200;
+const NARROWEST = 6;
+const WIDEST = 60;
+
+/**
+ * Widths of columns in characters, from the names and the first rows: a table of which only a part is drawn
+ * must not change its columns while it scrolls.
+ */
+export function columnWidths(
+  table: Table,
+  textOf: (cell: Cell, column: number) => string,
+): number[] {
+  return table.columns.map((name, column) => {
+    let widest = name.length + 2;
+    for (const row of table.rows.slice(0, MEASURED_ROWS)) {
+      for (const line of textOf(row[column] ?? null, column).split('\n')) {
+        widest = Math.max(widest, Math.min(WIDEST, line.length));
+      }
+    }
+    return Math.min(WIDEST, Math.max(NARROWEST, widest));
+  });
+}

@@ -9,6 +9,7 @@ import {
   PRESETS,
   rangeLabel,
   relativeParts,
+  shifted,
   zoomedOut,
 } from './timeRange';
 
@@ -89,4 +90,19 @@ describe('labels', () => {
       '2 h',
       '3 d',
     ]));
+});
+
+describe('the window before and after', () => {
+  const hour = ['2026-11-26T10:00:00.000+00:00', '2026-11-26T11:00:00.000+00:00'] as const;
+  it('has the same length', () => {
+    const before = shifted(...hour, -1);
+    expect(before).toEqual(
+      absoluteRange(Date.parse(hour[0]) / 1000 - 3600, Date.parse(hour[0]) / 1000),
+    );
+    expect(shifted(...hour, 1)?.earliest).toBe(String(Date.parse(hour[1]) / 1000));
+  });
+  it('is not there for a range without ends', () => {
+    expect(shifted('', hour[1], 1)).toBeNull();
+    expect(shifted('1970-01-01T00:00:00.000+00:00', hour[1], -1)).toBeNull();
+  });
 });

@@ -107,6 +107,15 @@ export function zoomedOut(start: number, end: number, now: number): TimeRange {
   return absoluteRange(Math.max(0, start - half), latest);
 }
 
+/** The window of the same length before or after the one that was searched, if that has both ends. */
+export function shifted(earliest: string, latest: string, by: 1 | -1): TimeRange | null {
+  const start = Date.parse(earliest) / 1000;
+  const end = Date.parse(latest) / 1000;
+  if (!(end > start) || start <= 0) return null;
+  const length = end - start;
+  return absoluteRange(Math.max(0, start + by * length), end + by * length);
+}
+
 function boundLabel(bound: string, zone: string): string {
   if (bound === '') return 'unbounded';
   return EPOCH.test(bound) ? formatEpoch(Number(bound), zone) : bound;

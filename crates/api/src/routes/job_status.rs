@@ -1,0 +1,79 @@
+//! `POST /api/v1/jobs/status`: the progress of many jobs in one request, for pages that show many.
+
+use std::collections::HashSet;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use search::Job;
+use serde_json::{Value, json};
+
+use super::job_entry;
+use super::jobs::find;
+use crate::call::Call;
+use crate::error::RestError;
+use crate::output::OutputMode;
+use crate::rights::Need;
+use crate::routing::{Routes, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at("/api/v1/jobs/status", post(Need::Own, "Progress and cost of up to 1,000 jobs", status))
+}
+
+/// Most jobs of a request.
+const MOST_JOBS: usize = 1_000;
+
+/// A list of jobs shows every job and must not keep it for ever, so only `touch=1` extends their lifetimes.
+async fn status(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
+    let mut seen = HashSet::new();
+    let sids: Vec<&str> = params.all("sid").filter(|sid| seen.insert(*sid)).collect();
+    if sids.is_empty() {
+        return Err(RestError::invalid("add sid=<id of a job> to the request, once for each job"));
+    }
+    if sids.len() > MOST_JOBS {
+        let text = format!("{} jobs: ask for {MOST_JOBS} at most", sids.len());
+        return Err(RestError::invalid(text));
+    }
+    let touch = params.flag("touch");
+    let (mut jobs, mut unknown) = (Vec::new(), Vec::new());
+    for sid in sids {
+        let Ok(job) = find(&state, &caller, sid) else {
+            unknown.push(sid);
+            continue;
+        };
+        if touch {
+            job.touch();
+        }
+        jobs.push(json!({
+            "sid": job.sid(), "content": job_entry::status(&job), "cost": cost(&job),
+        }));
+    }
+    let body = json!({"jobs": jobs, "unknown": unknown}).to_string();
+    Ok(OutputMode::Json.respond(StatusCode::OK, body))
+}
+
+/// What the job read so far, and what that costs.
+fn cost(job: &Job) -> Value {
+    let inspection = job.inspect();
+    json!({
+        "dollars": inspection.dollars,
+        "s3_price_get_per_1000": inspection.s3_price_get_per_1000,
+        "reads": inspection.reads,
+    })
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let path = "POST /api/v1/jobs/status";
+    let search = "id=asked&exec_mode=blocking&search=%7C+makeresults";
+    vec![
+        case("POST /services/search/jobs", search, 201, "asked"),
+        case(path, "sid=asked&sid=none", 200, "\"unknown\":[\"none\"]"),
+        case(path, "sid=asked", 200, "\"isDone\":true"),
+        case(path, "", 400, "add sid="),
+        case(path, "sid=asked", 200, "\"jobs\":[]").by("user"),
+    ]
+}

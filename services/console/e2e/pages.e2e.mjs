@@ -1,0 +1,228 @@
+/**
+ * Every page in light and dark at three widths: no violation of WCAG 2.2 AA that axe finds, no error in the
+ * console, no sideways scrolling of the page, and a picture.
+ *
+ *   KARST_URL=http://localhost:8000 KARST_USER=admin KARST_PASSWORD=... node e2e/pages.e2e.mjs [page ...]
+ *
+ * KARST_E2E_QUERY chooses the events (default `index=*`); at least one must match over all time.
+ */
+
+import { createRequire } from 'node:module';
+import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+
+const url = process.env.KARST_URL ?? 'http://localhost:8000';
+const user = process.env.KARST_USER ?? 'admin';
+const password = process.env.KARST_PASSWORD ?? 'changeme';
+const query = process.env.KARST_E2E_QUERY ?? 'index=*';
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+const WIDTHS = [1440, 1024, 390];
+/** Pages at a time: as many as a machine has cores to draw them. */
+const WORKERS = 2;
+
+const id = (name) => `[data-testid="${name}"]`;
+const searchOf = (q, more = {}) =>
+  `/app/search/search?${new URLSearchParams({ q, earliest: '0', latest: '', ...more })}`;
+const done = (page) => page.waitForSelector(`${id('job')}[data-phase="done"]`);
+const EMPTY = '/app/search/search';
+const REPORT = `${query} | stats count by host, source, sourcetype`;
+
+/** Address and way of every page and state that is looked at. */
+const PAGES = {
+  async empty(page) {
+    await page.goto(url + EMPTY);
+    await page.waitForSelector(id('empty'));
+    await page.waitForSelector(id('search-input'));
+  },
+  async events(page) {
+    await page.goto(url + searchOf(query));
+    await done(page);
+    await page.waitForSelector(id('event'));
+    await page.waitForSelector(id('timeline'));
+  },
+  async 'event-open'(page) {
+    await PAGES.events(page);
+    await page
+      .locator(`${id('event')} [aria-expanded]`)
+      .first()
+      .click();
+    await page.waitForSelector(id('event-fields'));
+  },
+  async 'event-details'(page) {
+    await PAGES['event-open'](page);
+    await page.click(id('event-details'));
+    await page.waitForSelector(id('surrounding'));
+  },
+  async field(page) {
+    await PAGES.events(page);
+    const field = page.locator(id('field-sourcetype'));
+    if (!(await field.isVisible()))
+      await page.getByRole('button', { name: 'Fields', exact: true }).click();
+    await field.click();
+    await page.waitForSelector(id('field-panel'));
+  },
+  async statistics(page) {
+    await page.goto(url + searchOf(REPORT));
+    await done(page);
+    await page.waitForSelector(`${id('statistics-table')} tbody tr`);
+  },
+  async chart(page) {
+    await page.goto(url + searchOf(`${query} | timechart count by host`));
+    await done(page);
+    await page.waitForSelector(`${id('chart')} canvas`);
+  },
+  async completeness(page) {
+    await PAGES.statistics(page);
+    await page.click(id('completeness'));
+    await page.waitForSelector('[role="dialog"]');
+  },
+  async 'save-report'(page) {
+    await PAGES.statistics(page);
+    await page.click(id('save'));
+    await page.click(id('save-report'));
+    await page.waitForSelector(id('report-form'));
+  },
+  async mistake(page) {
+    await page.goto(url + searchOf(`${query} | stast count`));
+    await page.waitForSelector(`${id('job')}[data-phase="failed"]`);
+    await page.waitForSelector(id('search-input'));
+  },
+  async 'no-events'(page) {
+    await page.goto(url + searchOf('a_word_that_is_nowhere_9f3'));
+    await done(page);
+    await page.waitForSelector(id('no-events'));
+  },
+  async held(page) {
+    await page.goto(url + searchOf(`${query} | outputlookup e2e_pages.csv`));
+    await page.waitForSelector(id('held'));
+  },
+  async 'time-range'(page) {
+    await PAGES.empty(page);
+    await page.click(id('time-range'));
+    await page.waitForSelector(id('time-range-panel'));
+  },
+  async palette(page) {
+    await PAGES.empty(page);
+    await page.click(id('open-palette'));
+    await page.waitForSelector('[role="listbox"]');
+  },
+  async keys(page) {
+    await PAGES.empty(page);
+    await page.click(id('user-menu'));
+    await page.click('[role="menuitem"]:has-text("Keys")');
+    await page.waitForSelector('[role="dialog"]');
+  },
+  async jobs(page) {
+    await PAGES.statistics(page);
+    await page.goto(`${url}/jobs`);
+    await page.waitForSelector(id('job-row'));
+  },
+  async inspector(page) {
+    await PAGES.statistics(page);
+    await page.click(id('cost'));
+    await page.waitForSelector(id('conclusion'));
+  },
+  async reports(page) {
+    await page.goto(`${url}/app/search/reports`);
+    await page.waitForSelector(id('reports'));
+  },
+  async cluster(page) {
+    await page.goto(`${url}/monitor/cluster`);
+    await page.getByText('belongs to no cluster').waitFor();
+  },
+  async 'not-found'(page) {
+    await page.goto(`${url}/settings/nothing`);
+    await page.waitForSelector(id('not-found'));
+  },
+};
+
+/** What axe finds, one line each. */
+async function violations(page) {
+  await page.addScriptTag({ path: AXE });
+  const found = await page.evaluate(
+    (tags) => globalThis.axe.run(document, { runOnly: tags, resultTypes: ['violations'] }),
+    TAGS,
+  );
+  return found.violations.flatMap((violation) =>
+    violation.nodes.map(
+      (node) => `${violation.id}: ${node.target.join(' ')} ${node.any[0]?.message ?? ''}`,
+    ),
+  );
+}
+
+/** What is wrong with the page that is shown, in one scheme at one width. */
+async function look(page, name, scheme, width) {
+  const label = `${width}-${scheme}`;
+  await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+  await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
+  await page.evaluate(() => document.fonts.ready);
+  // Whatever fades in is there: colours of the half way are nobody's. Two frames: the page has seen its size.
+  await page.waitForFunction(() =>
+    document.getAnimations().every((one) => one.playState !== 'running'),
+  );
+  await page.evaluate(
+    () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+  );
+  await screenshot(page, `page-${name}-${label}`);
+  const found = await violations(page);
+  const sideways = await page.evaluate(() => {
+    const main = document.getElementById('main');
+    return Math.max(
+      document.documentElement.scrollWidth - innerWidth,
+      main ? main.scrollWidth - main.clientWidth : 0,
+    );
+  });
+  if (sideways > 0) found.push(`the page scrolls sideways by ${sideways} px`);
+  return found.map((text) => `${name} ${label}: ${text}`);
+}
+
+/** The page that is shown, in every scheme at every width, and what it wrote to the console. */
+async function lookAll(page, problems, name) {
+  const found = [];
+  for (const scheme of ['light', 'dark']) {
+    for (const width of WIDTHS) found.push(...(await look(page, name, scheme, width)));
+  }
+  found.push(...problems.map((text) => `${name}: ${text}`));
+  problems.length = 0;
+  return found;
+}
+
+/** Signs in by a browser of its own, then takes pages until none is left. */
+async function work(names) {
+  // axe is added as a script, which the policy of the console forbids.
+  const { page, problems } = await openPage(browser, { bypassCSP: true });
+  const found = [];
+  await page.goto(`${url}/jobs`);
+  await page.waitForSelector('input[name="username"]');
+  if (!isLoginSeen) {
+    isLoginSeen = true;
+    found.push(...(await lookAll(page, problems, 'login')));
+  }
+  await page.fill('input[name="username"]', user);
+  await page.fill('input[name="password"]', password);
+  await page.click('button[type="submit"]');
+  await page.waitForFunction(() => document.title.startsWith('Jobs'));
+  check(new URL(page.url()).pathname === '/jobs', 'the login leads back to the address');
+  for (let name = names.shift(); name; name = names.shift()) {
+    try {
+      await page.setViewportSize({ width: WIDTHS[0], height: 900 });
+      await PAGES[name](page);
+      found.push(...(await lookAll(page, problems, name)));
+      console.log(`looked at ${name}`);
+    } catch (error) {
+      found.push(`${name}: ${error.message}`);
+      await screenshot(page, `failed-${name}`);
+    }
+  }
+  await page.context().close();
+  return found;
+}
+
+const chosen = process.argv.slice(2);
+const waiting = Object.keys(PAGES).filter((name) => chosen.length === 0 || chosen.includes(name));
+let isLoginSeen = false;
+const browser = await openBrowser();
+const found = (await Promise.all(Array.from({ length: WORKERS }, () => work(waiting)))).flat();
+await browser.close();
+if (found.length > 0) console.error(found.join('\n'));
+process.exit(found.length > 0 ? 1 : 0);

@@ -1,0 +1,146 @@
+/**
+ * What surrounds every view: bar, rail, palette, keys. `#main` is the one part that scrolls, and has the
+ * focus after a change of view, so that readers of screens begin there.
+ */
+
+import { useHotkeys } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { ClusterPage } from '../cluster/ClusterPage';
+import { SearchPage } from '../search/SearchPage';
+import { Skeleton } from '../states/Skeleton';
+import { AREAS } from './areas';
+import { useConnection } from './clientContext';
+import { ErrorBoundary } from './ErrorBoundary';
+import styles from './Frame.module.css';
+import { NotFoundPage } from './NotFoundPage';
+import { useLastApp, useLetterShortcuts } from './preferences';
+import { Rail } from './Rail';
+import { navigate, type Route, useRoute } from './routing';
+import { ShortcutsHelp } from './ShortcutsHelp';
+import { type Shortcuts, useShortcuts } from './shortcuts';
+import { TopBar } from './TopBar';
+
+const DashboardPage = lazy(() => import('../dashboards/DashboardPage'));
+const DashboardsPage = lazy(() => import('../dashboards/DashboardsPage'));
+const InspectorPage = lazy(() => import('../inspector/InspectorPage'));
+const JobsPage = lazy(() => import('../jobs/JobsPage'));
+const Palette = lazy(() => import('./Palette'));
+const ReportsPage = lazy(() => import('../reports/ReportsPage'));
+
+export function Frame({ onSignOut }: { onSignOut: () => void }) {
+  const { client, username } = useConnection();
+  const route = useRoute();
+  const app = useCurrentApp(route);
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const [areKeysShown, setKeysShown] = useState(false);
+  const [letters] = useLetterShortcuts();
+  const main = useRef<HTMLElement>(null);
+  const apps = useQuery({
+    queryKey: ['apps'],
+    queryFn: ({ signal }) => client.apps(signal),
+    staleTime: 60_000,
+  });
+  const server = useQuery({
+    queryKey: ['server'],
+    queryFn: ({ signal }) => client.serverInfo(signal),
+    staleTime: 300_000,
+  });
+
+  useHotkeys([['mod+K', () => setPaletteOpen((open) => !open)]], [], true);
+  const shortcuts: Shortcuts = { '?': () => setKeysShown(true) };
+  for (const area of AREAS) shortcuts[`g ${area.key}`] = () => navigate(area.href(app));
+  useShortcuts(shortcuts, letters);
+
+  const shown = route.view === 'moved' ? '' : JSON.stringify(route);
+  const first = useRef(true);
+  useEffect(() => {
+    setMenuOpen(false);
+    const isInside = main.current?.contains(document.activeElement) ?? false;
+    if (!first.current && !isInside) main.current?.focus({ preventScroll: true });
+    if (shown !== '') first.current = false;
+    main.current?.scrollTo(0, 0);
+  }, [shown]);
+
+  return (
+    <div className={styles.frame}>
+      <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
+      <TopBar
+        server={server.data ?? null}
+        apps={apps.data ?? []}
+        app={app}
+        username={username}
+        isMenuOpen={isMenuOpen}
+        onMenu={() => setMenuOpen((open) => !open)}
+        onPalette={() => setPaletteOpen(true)}
+        onKeys={() => setKeysShown(true)}
+        onSignOut={onSignOut}
+      />
+      <div className={styles.body}>
+        <Rail route={route} app={app} isOpen={isMenuOpen} onClose={() => setMenuOpen(false)} />
+        <main className={styles.main} id="main" ref={main} tabIndex={-1}>
+          <ErrorBoundary key={shown}>
+            <Suspense fallback={<Skeleton />}>
+              <View route={route} app={app} />
+            </Suspense>
+          </ErrorBoundary>
+        </main>
+      </div>
+      <ShortcutsHelp opened={areKeysShown} onClose={() => setKeysShown(false)} />
+      {isPaletteOpen && (
+        <Suspense>
+          <Palette
+            apps={apps.data ?? []}
+            app={app}
+            onClose={() => setPaletteOpen(false)}
+            onKeys={() => setKeysShown(true)}
+            onSignOut={onSignOut}
+          />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+/** The app of the address, else the last one. */
+function useCurrentApp(route: Route): string {
+  const [last, setLast] = useLastApp();
+  const named = 'app' in route ? route.app : null;
+  useEffect(() => {
+    if (named !== null && named !== last) setLast(named);
+  }, [named, last, setLast]);
+  return named ?? last;
+}
+
+function View({ route, app }: { route: Route; app: string }) {
+  const { client } = useConnection();
+  switch (route.view) {
+    case 'search':
+      return <SearchPage key={route.app} client={client} app={route.app} />;
+    case 'reports':
+      return <ReportsPage app={route.app} />;
+    case 'dashboards':
+      return <DashboardsPage app={route.app} />;
+    case 'dashboard':
+      return <DashboardPage app={route.app} view={route.name} />;
+    case 'jobs':
+      return <JobsPage />;
+    case 'inspect':
+      return <InspectorPage sid={route.sid} />;
+    case 'cluster':
+      return <ClusterPage client={client} />;
+    case 'moved':
+      return <Moved to={route.to} />;
+    case 'unknown':
+      return <NotFoundPage path={route.path} app={app} />;
+  }
+}
+
+/** Goes on to the new address of a view, with the query of the old one. */
+function Moved({ to }: { to: string }) {
+  useEffect(() => navigate(to + window.location.search, { replace: true }), [to]);
+  return null;
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { addressOf, parsePath, paths } from './routing';
+
+describe('addresses', () => {
+  it('lead to their views', () => {
+    expect(parsePath('/app/search/search')).toEqual({ view: 'search', app: 'search' });
+    expect(parsePath('/app/ops/reports')).toEqual({ view: 'reports', app: 'ops' });
+    expect(parsePath('/app/ops/dashboards')).toEqual({ view: 'dashboards', app: 'ops' });
+    expect(parsePath('/app/ops/disk_usage')).toEqual({
+      view: 'dashboard',
+      app: 'ops',
+      name: 'disk_usage',
+    });
+    expect(parsePath('/jobs')).toEqual({ view: 'jobs' });
+    expect(parsePath('/monitor/cluster/')).toEqual({ view: 'cluster' });
+  });
+
+  it('are read as they are written', () => {
+    for (const sid of ['1764158400.7', 'admin__search_ä/b c', '100%']) {
+      expect(parsePath(paths.inspect(sid))).toEqual({ view: 'inspect', sid });
+    }
+    expect(parsePath(paths.dashboard('a b', 'c/d'))).toEqual({
+      view: 'dashboard',
+      app: 'a b',
+      name: 'c/d',
+    });
+  });
+
+  it('have a locale in front where Splunk writes one', () => {
+    expect(parsePath('/en-US/app/search/search')).toEqual({ view: 'search', app: 'search' });
+    expect(parsePath('/de-DE/')).toEqual({ view: 'moved', to: '/app/search/search' });
+  });
+
+  it('from before still lead somewhere', () => {
+    expect(parsePath('/')).toEqual({ view: 'moved', to: '/app/search/search' });
+    expect(parsePath('/cluster')).toEqual({ view: 'moved', to: '/monitor/cluster' });
+    expect(parsePath('/app/ops')).toEqual({ view: 'moved', to: '/app/ops/search' });
+    expect(parsePath('/app/ops/job_manager')).toEqual({ view: 'moved', to: '/jobs' });
+  });
+
+  it('without a view are unknown', () => {
+    for (const path of [
+      '/nothing',
+      '/jobs/1',
+      '/jobs/1/inspect/2',
+      '/app/a/b/c',
+      '/app/a/alerts',
+    ]) {
+      expect(parsePath(path).view).toBe('unknown');
+    }
+    expect(parsePath('/jobs/%E0%A4%A/inspect')).toEqual({ view: 'inspect', sid: '%E0%A4%A' });
+  });
+
+  it('leave out parameters without a value', () => {
+    expect(addressOf('/a', { q: 'x y', sid: undefined })).toBe('/a?q=x+y');
+    expect(addressOf('/a', {})).toBe('/a');
+  });
+});

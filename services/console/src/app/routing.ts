@@ -1,0 +1,109 @@
+/**
+ * The addresses of the console's views. Paths are Splunk's where Splunk has one, so that links in mails and
+ * dashboards go on to work; a locale in front (`/en-US/`) means nothing here.
+ * Guarantees that everything below `Route` came out of the address alone. Leaves the state of a view, which
+ * is in the query, to the view.
+ */
+
+import { navigate as go, usePathname, useSearch } from 'wouter/use-browser-location';
+
+export type Route =
+  | { view: 'search'; app: string }
+  | { view: 'reports'; app: string }
+  | { view: 'dashboards'; app: string }
+  | { view: 'dashboard'; app: string; name: string }
+  | { view: 'jobs' }
+  | { view: 'inspect'; sid: string }
+  | { view: 'cluster' }
+  | { view: 'moved'; to: string }
+  | { view: 'unknown'; path: string };
+
+export const DEFAULT_APP = 'search';
+
+const part = encodeURIComponent;
+
+/** Writes addresses; `parsePath` reads them. */
+export const paths = {
+  search: (app: string) => `/app/${part(app)}/search`,
+  reports: (app: string) => `/app/${part(app)}/reports`,
+  dashboards: (app: string) => `/app/${part(app)}/dashboards`,
+  dashboard: (app: string, name: string) => `/app/${part(app)}/${part(name)}`,
+  /** The search page with a report in it. */
+  report: (app: string, report: { owner: string; app: string; name: string }) => {
+    const place = `${part(report.owner)}/${part(report.app)}`;
+    const link = `/servicesNS/${place}/saved/searches/${part(report.name)}`;
+    return `/app/${part(app)}/search?s=${part(link)}`;
+  },
+  jobs: () => '/jobs',
+  inspect: (sid: string) => `/jobs/${part(sid)}/inspect`,
+  cluster: () => '/monitor/cluster',
+};
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+const LOCALE = /^[a-z]{2}-[A-Z]{2}$/;
+/** Pages of an app that are not names of dashboards; those without a view here are unknown. */
+const RESERVED = new Set(['alerts', 'lookups', 'datasets', 'data_models', 'report', 'alert']);
+
+export function parsePath(pathname: string): Route {
+  const segments = pathname.split('/').filter((segment) => segment !== '');
+  if (LOCALE.test(segments[0] ?? '')) segments.shift();
+  const [area, first, second, ...rest] = segments.map(decoded);
+  const unknown: Route = { view: 'unknown', path: pathname };
+  if (area === undefined) return { view: 'moved', to: paths.search(DEFAULT_APP) };
+  if (area === 'app') return rest.length === 0 ? (appRoute(first, second) ?? unknown) : unknown;
+  if (rest.length > 0) return unknown;
+  if (area === 'jobs') {
+    if (first === undefined) return { view: 'jobs' };
+    return second === 'inspect' ? { view: 'inspect', sid: first } : unknown;
+  }
+  if (area === 'monitor') {
+    if (first === undefined) return { view: 'moved', to: paths.cluster() };
+    return first === 'cluster' && second === undefined ? { view: 'cluster' } : unknown;
+  }
+  // Where the page was before views had addresses.
+  if (area === 'cluster' && first === undefined) return { view: 'moved', to: paths.cluster() };
+  return unknown;
+}
+
+function appRoute(app: string | undefined, page: string | undefined): Route | null {
+  if (app === undefined) return { view: 'moved', to: paths.search(DEFAULT_APP) };
+  if (page === undefined) return { view: 'moved', to: paths.search(app) };
+  if (page === 'search' || page === 'flashtimeline') return { view: 'search', app };
+  if (page === 'reports') return { view: 'reports', app };
+  if (page === 'dashboards') return { view: 'dashboards', app };
+  if (page === 'job_manager') return { view: 'moved', to: paths.jobs() };
+  return RESERVED.has(page) ? null : { view: 'dashboard', app, name: page };
+}
+
+/** The view of the address, again whenever the address changes. */
+export function useRoute(): Route {
+  return parsePath(usePathname());
+}
+
+/** The query of the address, with its `?`; empty without one. */
+export function useQuery(): string {
+  const query = useSearch();
+  return query === '' || query.startsWith('?') ? query : `?${query}`;
+}
+
+/** `path` with those parameters that have a value. */
+export function addressOf(path: string, parameters: Record<string, string | undefined>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined) query.set(name, value);
+  }
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** Goes to an address of this page; `replace`: back does not lead to the one of now. */
+export function navigate(to: string, options: { replace?: boolean } = {}): void {
+  go(to, options);
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { decodeJob } from '../api/decode';
+import { filtered, lifetime, rowsOf, stateWord } from './jobRows';
+
+const job = (sid: string, owner: string, content: object) => ({
+  sid,
+  owner,
+  search: `search of ${sid}`,
+  app: 'search',
+  label: '',
+  created: '',
+  earliest: '',
+  latest: '',
+  status: decodeJob({ content }),
+});
+const RUNNING = job('r', 'ann', { dispatchState: 'RUNNING', doneProgress: 0.1 });
+const DONE = job('d', 'bob', { dispatchState: 'DONE', isDone: true });
+const FAILED = job('f', 'ann', { dispatchState: 'FAILED', isDone: true, isFailed: true });
+
+describe('rows of the jobs page', () => {
+  it('show the last status and leave out what is gone', () => {
+    const cost = { dollars: 0.1, storeRequests: 2, bytes: { dram: 1, nvme: 2, store: 3 } };
+    const jobs = new Map([['r', { status: decodeJob({ content: { isDone: true } }), cost }]]);
+    const rows = rowsOf([RUNNING, DONE], { jobs, unknown: ['d'] });
+    expect(rows.map((row) => [row.sid, stateWord(row), row.cost?.dollars])).toEqual([
+      ['r', 'Done', 0.1],
+    ]);
+  });
+
+  it('are filtered by state, user and text', () => {
+    const rows = rowsOf([RUNNING, DONE, FAILED], null);
+    const sids = (filter: Partial<Parameters<typeof filtered>[1]>) =>
+      filtered(rows, { state: 'all', user: '', text: '', ...filter }).map((row) => row.sid);
+    expect(sids({})).toEqual(['r', 'd', 'f']);
+    expect(sids({ state: 'running' })).toEqual(['r']);
+    expect(sids({ state: 'done' })).toEqual(['d']);
+    expect(sids({ state: 'failed' })).toEqual(['f']);
+    expect(sids({ user: 'ann', text: 'OF F' })).toEqual(['f']);
+  });
+
+  it('have words for states and lifetimes', () => {
+    expect(stateWord(RUNNING)).toBe('Running');
+    expect(stateWord(FAILED)).toBe('Failed');
+    expect(stateWord(job('x', 'a', { isDone: true, isFinalized: true }))).toBe('Stopped early');
+    expect([90, 600, 7200, 604800].map(lifetime)).toEqual(['90 s', '10 min', '2 h', '7 d']);
+  });
+});

@@ -1,0 +1,59 @@
+/** The rows of the jobs page: who, what, how far, and the words for it. */
+
+import type { JobCost, JobStatuses, ListedJob } from '../api/types';
+
+export type StateFilter = 'all' | 'running' | 'done' | 'failed';
+
+export interface JobRow extends ListedJob {
+  cost: JobCost | null;
+}
+
+export interface JobFilter {
+  state: StateFilter;
+  /** Empty: of everybody. */
+  user: string;
+  text: string;
+}
+
+export const isRunning = ({ status }: ListedJob): boolean => !status.isDone && !status.isFailed;
+
+/** What the list said, brought up to date by the last status; jobs that are gone are left out. */
+export function rowsOf(listed: ListedJob[], statuses: JobStatuses | null): JobRow[] {
+  const gone = new Set(statuses?.unknown);
+  return listed
+    .filter((job) => !gone.has(job.sid))
+    .map((job) => {
+      const latest = statuses?.jobs.get(job.sid);
+      return { ...job, status: latest?.status ?? job.status, cost: latest?.cost ?? null };
+    });
+}
+
+export function filtered(rows: JobRow[], { state, user, text }: JobFilter): JobRow[] {
+  const wanted = text.trim().toLowerCase();
+  return rows.filter((row) => {
+    if (user !== '' && row.owner !== user) return false;
+    if (state === 'running' && !isRunning(row)) return false;
+    if (state === 'failed' && !row.status.isFailed) return false;
+    if (state === 'done' && (isRunning(row) || row.status.isFailed)) return false;
+    return `${row.search} ${row.sid} ${row.label} ${row.owner}`.toLowerCase().includes(wanted);
+  });
+}
+
+export function stateWord({ status }: ListedJob): string {
+  if (status.isFailed) return 'Failed';
+  if (status.isPaused && !status.isDone) return 'Paused';
+  if (!status.isDone) {
+    const word = status.dispatchState.toLowerCase();
+    return word.charAt(0).toUpperCase() + word.slice(1);
+  }
+  if (status.isFinalized) return 'Stopped early';
+  return status.isPartial ? 'Incomplete' : 'Done';
+}
+
+/** How long a job stays, in the unit that fits. */
+export function lifetime(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}

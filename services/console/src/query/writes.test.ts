@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { commandsOf, isOpaque, writingCommands } from './writes';
+
+const writes = (query: string) => writingCommands(commandsOf(query));
+
+describe('searches that change something', () => {
+  it('are found in every pipe and subsearch', () => {
+    expect(writes('index=a | delete')).toEqual(['delete']);
+    expect(writes('index=a |outputlookup x.csv | COLLECT index=b')).toEqual([
+      'outputlookup',
+      'collect',
+    ]);
+    expect(writes('index=a [search index=b | sendemail to=x] | stats count')).toEqual([
+      'sendemail',
+    ]);
+    expect(writes('| makeresults | append [ | makeresults | outputcsv a]')).toEqual(['outputcsv']);
+  });
+
+  it('are not found where the words are text', () => {
+    for (const query of [
+      'index=a delete',
+      'index=a "| delete"',
+      'index=a "a\\"| delete"',
+      'index=a ```| delete``` | stats count',
+      'index=a | eval x="[ | collect"',
+      'index=a | rename x AS delete',
+    ]) {
+      expect(writes(query)).toEqual([]);
+    }
+  });
+
+  it('may hide in macros and saved searches', () => {
+    expect(isOpaque('index=a | `wipe(1)`')).toBe(true);
+    expect(isOpaque('| savedsearch nightly')).toBe(true);
+    expect(isOpaque('savedsearch nightly')).toBe(true);
+    expect(isOpaque('delete failed')).toBe(true);
+    expect(isOpaque('index=a | stats count ```why```')).toBe(false);
+  });
+});

@@ -1,0 +1,174 @@
+/** The saved searches of an app: what they are of, whose, when they run. */
+
+import { ActionIcon, Button, Menu, Modal, TextInput } from '@mantine/core';
+import { IconDots, IconSearch } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiError } from '../api/client';
+import { explainError } from '../api/explain';
+import type { Report } from '../api/types';
+import { useClient } from '../app/clientContext';
+import { plural } from '../app/format';
+import { Notice } from '../app/Notice';
+import { PageLink } from '../app/PageLink';
+import { navigate, paths } from '../app/routing';
+import { useTitle } from '../app/useTitle';
+import styles from '../jobs/JobsPage.module.css';
+import { Empty } from '../states/Empty';
+import { Failed } from '../states/Failed';
+import { Skeleton } from '../states/Skeleton';
+
+const SHARING: Record<string, string> = {
+  user: 'private',
+  app: 'this app',
+  global: 'all apps',
+  system: 'system',
+};
+
+export default function ReportsPage({ app }: { app: string }) {
+  useTitle('Reports');
+  const client = useClient();
+  const [text, setText] = useState('');
+  const [doomed, setDoomed] = useState<Report | null>(null);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['reports', app],
+    queryFn: ({ signal }) => client.reports({ owner: '-', app }, signal),
+  });
+  const wanted = text.trim().toLowerCase();
+  const shown = (data ?? []).filter((report) =>
+    `${report.name} ${report.description} ${report.owner} ${report.search}`
+      .toLowerCase()
+      .includes(wanted),
+  );
+
+  return (
+    <div className={styles.page}>
+      <header className={styles.head}>
+        <h1>Reports</h1>
+        {data && <span role="status">{plural(shown.length, 'report')}</span>}
+        <div className={styles.filters}>
+          <TextInput
+            size="xs"
+            aria-label="Filter reports"
+            placeholder="Name, owner, search"
+            leftSection={<IconSearch size={13} />}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+          />
+        </div>
+      </header>
+      {isPending && <Skeleton lines={6} />}
+      {error instanceof ApiError && <Failed error={error} onRetry={() => void refetch()} />}
+      {data && shown.length === 0 && (
+        <Empty title={data.length === 0 ? 'No reports' : 'No report fits the filter'}>
+          {data.length === 0 && (
+            <>
+              <p>A report is a saved search: run one, then choose Save, As report.</p>
+              <p>
+                <PageLink href={paths.search(app)}>Go to the search</PageLink>
+              </p>
+            </>
+          )}
+        </Empty>
+      )}
+      {shown.length > 0 && (
+        <div className={styles.scroll}>
+          <table className={styles.table} data-testid="reports">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Search</th>
+                <th scope="col">Owner</th>
+                <th scope="col">Shared with</th>
+                <th scope="col">Schedule</th>
+                <th scope="col">
+                  <span className={styles.hidden}>Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((report) => (
+                <tr key={`${report.owner}\u0000${report.app}\u0000${report.name}`}>
+                  <td className={styles.name}>
+                    <PageLink href={paths.report(app, report)}>{report.name}</PageLink>
+                    {report.description && <div className={styles.about}>{report.description}</div>}
+                  </td>
+                  <td className={styles.search} title={report.search}>
+                    {report.search}
+                  </td>
+                  <td>{report.owner}</td>
+                  <td>{SHARING[report.sharing] ?? report.sharing}</td>
+                  <td className={styles.nowrap}>{scheduleOf(report)}</td>
+                  <td>
+                    <Menu position="bottom-end">
+                      <Menu.Target>
+                        <ActionIcon aria-label={`More for ${report.name}`}>
+                          <IconDots size={15} />
+                        </ActionIcon>
+                      </Menu.Target>
+                      <Menu.Dropdown>
+                        <Menu.Item onClick={() => navigate(paths.report(app, report))}>
+                          Open in search
+                        </Menu.Item>
+                        <Menu.Item
+                          color="red"
+                          disabled={!report.removable}
+                          onClick={() => setDoomed(report)}
+                        >
+                          Delete …
+                        </Menu.Item>
+                      </Menu.Dropdown>
+                    </Menu>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {doomed && <Deletion report={doomed} onClose={() => setDoomed(null)} />}
+    </div>
+  );
+}
+
+function scheduleOf(report: Report): string {
+  if (report.disabled) return 'disabled';
+  return report.isScheduled ? report.cron : '';
+}
+
+function Deletion({ report, onClose }: { report: Report; onClose: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const [error, setError] = useState<ApiError | null>(null);
+  const [busy, setBusy] = useState(false);
+  const remove = async () => {
+    setBusy(true);
+    try {
+      await client.deleteReport(report);
+      await queries.invalidateQueries({ queryKey: ['reports'] });
+      onClose();
+    } catch (failure) {
+      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title="Delete the report?"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {error && (
+        <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
+      )}
+      <p>
+        <b>{report.name}</b> of {report.owner} in {report.app}. Dashboards and links that use it
+        will fail.
+      </p>
+      <Button color="red" loading={busy} onClick={() => void remove()}>
+        Delete
+      </Button>
+    </Modal>
+  );
+}

@@ -1,0 +1,98 @@
+/** Saves the search with its time range as a report. */
+
+import { Button, Modal, Switch, Textarea, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ApiError } from '../api/client';
+import { explainError } from '../api/explain';
+import { useConnection } from '../app/clientContext';
+import { Notice } from '../app/Notice';
+import { useZone } from '../app/preferences';
+import { rangeLabel } from '../time/timeRange';
+import styles from './SaveReport.module.css';
+import type { SearchRequest } from './urlState';
+
+interface SaveReportProps {
+  app: string;
+  request: SearchRequest;
+  onClose: () => void;
+  onSaved: (name: string) => void;
+}
+
+export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) {
+  const { client, username } = useConnection();
+  const queries = useQueryClient();
+  const [zone] = useZone();
+  const [name, setName] = useState('');
+  const [description, setDescription] = useState('');
+  const [shared, setShared] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+  const problem = name.trim() === '' ? 'Give it a name' : null;
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (problem) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const report = {
+        name: name.trim(),
+        description,
+        search: request.query || '*',
+        ...request.range,
+        shared,
+      };
+      await client.createReport({ owner: username, app }, report);
+      await queries.invalidateQueries({ queryKey: ['reports'] });
+      onSaved(report.name);
+      onClose();
+    } catch (failure) {
+      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
+      setBusy(false);
+    }
+  };
+
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title="Save as report"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <form className={styles.form} onSubmit={submit} data-testid="report-form">
+        {error && (
+          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
+        )}
+        <TextInput
+          label="Name"
+          name="name"
+          data-autofocus
+          required
+          withAsterisk={false}
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <Textarea
+          label="Description"
+          autosize
+          minRows={2}
+          value={description}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+        />
+        <pre className={styles.search}>{request.query || '*'}</pre>
+        <p className={styles.note}>Time range: {rangeLabel(request.range, zone)}</p>
+        <Switch
+          size="xs"
+          label={`For everybody who uses the app ${app}`}
+          checked={shared}
+          onChange={(event) => setShared(event.currentTarget.checked)}
+        />
+        <Button type="submit" loading={busy} disabled={problem !== null}>
+          Save
+        </Button>
+      </form>
+    </Modal>
+  );
+}
