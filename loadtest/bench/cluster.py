@@ -8,11 +8,14 @@ All processes share the cores of one machine, so rates say what the cluster's wo
 - Searches: the same events in one process and spread over the indexers, hot and in object storage.
 - Parts: dense searches over object storage whose buckets the indexers read: CPU time of all processes beside that of
   one, an indexer that is killed in the middle, the time until a pause holds, and until the first preview.
+- Apps: an app of 100 MB is installed over REST, then an update that changes 10 KB of it, and an app of one file; how long the
+  request takes, and until all processes have it in force.
 """
 
 import argparse
 import concurrent.futures
 import datetime
+import io
 import itertools
 import os
 import pathlib
@@ -20,6 +23,7 @@ import random
 import shutil
 import signal
 import sys
+import tarfile
 import threading
 import time
 
@@ -309,7 +313,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10, help="takeovers of each kind")
     parser.add_argument("--events", type=int, default=200_000, help="events of each of three hosts")
     parser.add_argument("--dense-events", type=int, default=1_000_000, help="the same for dense searches")
-    parser.add_argument("--only", choices=["takeovers", "searches", "parts"], help="one of the three")
+    parser.add_argument("--only", choices=["takeovers", "searches", "parts", "apps"], help="one of them")
     options = parser.parse_args()
     today = datetime.datetime.now(datetime.UTC).date()
     print(f"{today}, commit {harness.commit()}, {harness.machine()}")
@@ -325,7 +329,8 @@ def main():
 
 def run(folder, store, options):
     variables = store.variables()
-    for name, section in {"takeovers": lead, "searches": search, "parts": share}.items():
+    sections = {"takeovers": lead, "searches": search, "parts": share, "apps": apps}
+    for name, section in sections.items():
         if options.only in (None, name):
             section(folder, variables, options)
 
@@ -383,6 +388,61 @@ def share(folder, variables, options):
     finally:
         cluster.kill()
         single.kill()
+
+
+def packed(name, files):
+    """An app as an archive that is not worth compressing: its files are random bytes."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def install(cluster, name, body, version):
+    """Seconds of the request, and until all processes show the version."""
+
+    def shows(process):
+        answer = process.rest("GET", f"/services/apps/local/{name}?output_mode=json")
+        return answer.status == 200 and answer.json()["entry"][0]["content"]["version"] == version
+
+    began = time.monotonic()
+    answer = cluster.heads[0].rest(
+        "POST", "/services/apps/upload?output_mode=json&update=1", body=body, timeout=300
+    )
+    assert answer.status == 201, answer
+    asked = time.monotonic() - began
+    waiting = [one for one in cluster.all if one is not cluster.heads[0]]
+    while waiting := [one for one in waiting if not shows(one)]:
+        time.sleep(0.01)
+    return asked, time.monotonic() - began
+
+
+def apps(folder, variables, options):
+    chance = random.Random(7)
+    lookups = {f"lookups/{n}.csv": chance.randbytes(100_000) for n in range(1_000)}
+    conf = {"default/props.conf": b"[st]\nEXTRACT-a = a=(?<a>\\d+)\n"}
+
+    def version(text):
+        return {"default/app.conf": f"[launcher]\nversion = {text}\n".encode()}
+
+    cluster = Cluster(folder / "f", store=("s3://karst/apps", variables), conf={}).start()
+    try:
+        print(f"\n{len(cluster.all)} processes | seconds of the request, until all have it in force\n")
+        print("| app | request | everywhere | bar |\n| --- | --- | --- | --- |")
+        cases = [
+            ("1,000 files, 100 MB", "large", {**conf, **lookups, **version("1")}, "1", "2"),
+            ("the same, 10 KB changed", "large",
+             {**conf, **lookups, **version("2"), "lookups/7.csv": chance.randbytes(10_000)}, "2", "0.3"),
+            ("2 files", "small", {**conf, **version("1")}, "1", ""),
+        ]
+        for text, name, files, number, bar in cases:
+            asked, everywhere = install(cluster, name, packed(name, files), number)
+            print(f"| {text} | {asked:.2f} | {everywhere:.2f} | {bar} |", flush=True)
+    finally:
+        cluster.kill()
 
 
 if __name__ == "__main__":

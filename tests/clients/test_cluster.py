@@ -244,6 +244,11 @@ def test_any_search_head_lists_the_jobs_of_all(cluster):
         assert listed(head, f"&search=sid%3D{sids[0]}")[0] == sids[:1]
     xml = two.rest("GET", "/services/search/jobs?count=0").text
     assert all(sid in xml for sid in sids), xml
+    form = {"sid": [*sids, "none"]}
+    for head in cluster.heads:
+        status = head.rest("POST", "/api/v1/jobs/status", form).json()
+        assert {job["sid"] for job in status["jobs"]} == set(sids), status
+        assert status["unknown"] == ["none"], status
     one.kill()
     known, messages = listed(two)
     assert known == [sids[1]]

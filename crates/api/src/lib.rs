@@ -174,6 +174,8 @@ pub struct Settings {
     pub max_content_length: usize,
     /// `maxFormParameters` of `[httpServer]`: parameters of a form.
     pub max_form_parameters: usize,
+    /// `max_upload_size` of `web.conf`: bytes of a packed app.
+    pub max_upload_bytes: usize,
     /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
     pub hsts: bool,
     /// What scrapers of `/metrics` show in place of a login.
@@ -187,6 +189,7 @@ impl Default for Settings {
             max_page_rows: 500_000,
             max_content_length: 64 << 20,
             max_form_parameters: 10_000,
+            max_upload_bytes: 500 << 20,
             hsts: true,
             metrics_token: None,
         }

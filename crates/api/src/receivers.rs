@@ -28,7 +28,8 @@ impl Receivers {
     pub fn new(api: ApiState) -> Result<Self, Error> {
         let settings = HttpInput::read(api.knowledge.layers())?;
         api.tokens.limit(settings.max_tokens);
-        let slot = |guid: &str| guid.bytes().fold(0_u8, |sum, b| sum.wrapping_mul(31).wrapping_add(b));
+        let slot =
+            |guid: &str| guid.bytes().fold(0_u8, |sum, b| sum.wrapping_mul(31).wrapping_add(b));
         let acks = match &api.indexers {
             Some(_) => AckChannels::sharing(settings.acks.clone(), slot(&api.info.guid)),
             None => AckChannels::new(settings.acks.clone()),

@@ -37,6 +37,8 @@ use crate::session::authenticate;
 const MAX_LOGIN_BYTES: usize = 64 << 10;
 /// Bytes of a form with a SAML provider's response: 512 KiB in base64, whose characters may be escaped.
 const MAX_SAML_BYTES: usize = 1 << 20;
+/// Where packed apps are sent.
+pub(crate) const UPLOAD: &str = "/services/apps/upload";
 /// Bytes of a body that can only be a form or a query.
 const MAX_FORM_BYTES: usize = 16 << 20;
 
@@ -100,11 +102,12 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
         "/services/data/lookup-table-files",
         "/services/data/ui/views",
         "/services/apps/local",
-        "/services/apps/upload",
         "/services/configs/",
         "/services/search/jobs",
     ];
-    if path == ACS_PATH && state.accounts.saml().is_some() {
+    if path == UPLOAD {
+        state.settings.max_upload_bytes
+    } else if path == ACS_PATH && state.accounts.saml().is_some() {
         MAX_SAML_BYTES.min(most)
     } else if path.starts_with("/services/auth/") || path.starts_with("/saml/") {
         MAX_LOGIN_BYTES.min(most)
@@ -152,7 +155,8 @@ fn refused_body(error: &BodyError) -> RestError {
     let text = match error {
         BodyError::TooLarge { limit } => format!(
             "the body is larger than {limit} bytes, the limit of this path ([httpServer] \
-             max_content_length of server.conf, and less where only forms are taken)"
+             max_content_length of server.conf, and less where only forms are taken; of packed apps \
+             [settings] max_upload_size of web.conf)"
         ),
         error => error.to_string(),
     };
@@ -195,7 +199,7 @@ fn is_form(path: &str, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
     let is_document = path.starts_with("/services/storage/collections/data/");
-    let is_upload = path == "/services/apps/upload";
+    let is_upload = path == UPLOAD;
     !is_json && !is_document && !is_upload && !path.starts_with("/services/receivers/")
 }
 

@@ -69,6 +69,7 @@ pub(crate) const DECLARED: &[&[conf::Setting]] = &[
     http_conf::HttpServer::SETTINGS,
     http_conf::Http2::SETTINGS,
     http_conf::Timeouts::SETTINGS,
+    http_conf::Uploads::SETTINGS,
     request_conf::Requests::SETTINGS,
     surroundings::Places::SETTINGS,
 ];

@@ -14,6 +14,7 @@ use crate::body::RawBody;
 use crate::call::Call;
 use crate::error::RestError;
 use crate::params::{Params, is_true};
+use crate::rest::UPLOAD;
 use crate::rights::Need::May;
 use crate::routing::{Routes, get, post};
 #[cfg(test)]
@@ -45,7 +46,7 @@ pub(super) fn routes() -> Routes {
         .resource(PATH, &LocalApps, &access)
         .at("/services/apps/local/{name}/update", get(see, newer, update))
         .at(
-            "/services/apps/upload",
+            UPLOAD,
             post(
                 May("edit_local_apps"),
                 "Installs the packed app of the body in all processes; `update=1` replaces one of that name",

@@ -1,8 +1,12 @@
 //! `POST /api/v1/jobs/status`: the progress of many jobs in one request, for pages that show many.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 
-use axum::http::StatusCode;
+use axum::body::Bytes;
+use axum::extract::ConnectInfo;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use search::Job;
 use serde_json::{Value, json};
@@ -16,17 +20,23 @@ use crate::rights::Need;
 use crate::routing::{Routes, post};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
+use crate::{FromOther, Question};
 
 pub(super) fn routes() -> Routes {
-    Routes::default()
-        .at("/api/v1/jobs/status", post(Need::Own, "Progress and cost of up to 1,000 jobs", status))
+    Routes::default().at(PATH, post(Need::Own, "Progress and cost of up to 1,000 jobs", status))
 }
 
+const PATH: &str = "/api/v1/jobs/status";
 /// Most jobs of a request.
 const MOST_JOBS: usize = 1_000;
 
 /// A list of jobs shows every job and must not keep it for ever, so only `touch=1` extends their lifetimes.
-async fn status(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
+/// In a cluster, other search heads are asked for those that this one does not have.
+async fn status(
+    Call { state, caller, params, .. }: Call,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Result<Response, RestError> {
     let mut seen = HashSet::new();
     let sids: Vec<&str> = params.all("sid").filter(|sid| seen.insert(*sid)).collect();
     if sids.is_empty() {
@@ -50,8 +60,35 @@ async fn status(Call { state, caller, params, .. }: Call) -> Result<Response, Re
             "sid": job.sid(), "content": job_entry::status(&job), "cost": cost(&job),
         }));
     }
+    let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+    let is_asked = extensions.get::<FromOther>().is_some();
+    if let (Some(heads), Some(client), false, false) =
+        (&state.heads, client, is_asked, unknown.is_empty())
+    {
+        let body = form(&unknown, touch);
+        let mut headers = headers;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        headers.remove(CONTENT_ENCODING);
+        let question =
+            Question { method: Method::POST, path: PATH, headers: &headers, body, client };
+        for answer in heads.ask(&question).await.into_iter().filter_map(Result::ok) {
+            let found = answer["jobs"].as_array().cloned().unwrap_or_default();
+            unknown.retain(|sid| !found.iter().any(|job| job["sid"] == *sid));
+            jobs.extend(found);
+        }
+    }
     let body = json!({"jobs": jobs, "unknown": unknown}).to_string();
     Ok(OutputMode::Json.respond(StatusCode::OK, body))
+}
+
+/// The request for these jobs.
+fn form(sids: &[&str], touch: bool) -> Bytes {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(sids.iter().map(|sid| ("sid", *sid)));
+    if touch {
+        form.append_pair("touch", "1");
+    }
+    form.finish().into()
 }
 
 /// What the job read so far, and what that costs.

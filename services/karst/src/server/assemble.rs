@@ -425,6 +425,7 @@ fn api_settings(http: &HttpServer) -> api::Settings {
     api::Settings {
         max_content_length: http.max_content_length,
         max_form_parameters: http.max_form_parameters,
+        max_upload_bytes: http.uploads.max_mb.saturating_mul(1 << 20),
         hsts: http.hsts,
         metrics_token: http.metrics_token.clone(),
         ..api::Settings::default()

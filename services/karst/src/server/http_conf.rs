@@ -37,6 +37,19 @@ conf::settings! {
             pub(crate) http2: Http2;
             /// Time-outs of clients.
             pub(crate) timeouts: Timeouts;
+            /// Limits of uploads.
+            pub(crate) uploads: Uploads;
+        }
+    }
+}
+
+conf::settings! {
+    /// Limits of uploads.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct Uploads {
+        "web"["settings"] {
+            /// Maximum size of a packed app that is uploaded, in MB.
+            "max_upload_size" => pub(crate) max_mb: usize = "500", Type::number(1);
         }
     }
 }
