@@ -66,6 +66,7 @@ pub use http_input::{ConnectionHost, DECLARED, HttpInput};
 pub use messages::Messages;
 pub use receivers::Receivers;
 pub use rest::router as rest_router;
+pub use routes::health::unavailable;
 
 /// What the routes call.
 #[derive(Debug, Clone)]
