@@ -1,5 +1,6 @@
 # make run    builds Karst, starts it, loads sample data and prints what to try next
 # make cluster  the same as a cluster of seven processes
+# make kubernetes  the same as a cluster of pods
 # make test   sets up what the tests need, then runs every test
 # make help   the rest
 
@@ -10,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image kubernetes kubernetes-down test-kubernetes test-deploy test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,6 +24,23 @@ cluster: build ## build, start a cluster of processes on this machine, load samp
 
 build: console ## build all programs
 	cargo build --locked --workspace --bins
+
+image: build ## container image as an OCI archive, target/karst.tar
+	@ci/image/build $(CARGO_TARGET_DIR)/karst.tar
+
+kubernetes: image ## a Kubernetes of two nodes on this machine (Linux, root), with Karst in it
+	@ci/kubernetes/images "$(CARGO_TARGET_DIR)"
+	@ci/kubernetes/up $(CARGO_TARGET_DIR)/karst.tar $(CARGO_TARGET_DIR)/minio.tar
+	@ci/kubernetes/deploy
+
+kubernetes-down: ## end it
+	@ci/kubernetes/down
+
+test-kubernetes: ## scale, restart, delete and drain it under load; needs make kubernetes
+	@ci/kubernetes/test
+
+test-deploy: ## checks of k8s/ and terraform/
+	@ci/deploy.sh
 
 console: $(CONSOLE)/dist/index.html ## build the web console
 
@@ -43,7 +61,7 @@ tools: ## install test tools: S3 server, OpenTelemetry collector, OpenID and SAM
 	@ci/tools/saml.sh
 	@ci/tools/ldap.sh || true # its tests are skipped by name where there is none
 
-test: tools test-console test-rust test-clients ## install test tools, then run all tests
+test: tools test-console test-rust test-clients test-deploy ## install test tools, then run all tests
 
 test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the console
 	cd $(CONSOLE) && npm test --silent

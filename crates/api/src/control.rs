@@ -2,26 +2,41 @@
 
 use tokio::sync::watch;
 
-/// A handle that routes ask with and the process listens to. Clones share it.
+/// A handle that routes ask with and the process listens to; and where the process says that it is about to
+/// stop. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Control(watch::Sender<bool>);
+pub struct Control {
+    restart: watch::Sender<bool>,
+    leaves: watch::Sender<bool>,
+}
 
 impl Default for Control {
     fn default() -> Self {
-        Self(watch::Sender::new(false))
+        Self { restart: watch::Sender::new(false), leaves: watch::Sender::new(false) }
     }
 }
 
 impl Control {
     /// Asks the process to end in order and to begin again.
     pub(crate) fn restart(&self) {
-        self.0.send_replace(true);
+        self.restart.send_replace(true);
     }
 
     /// Waits until somebody asks for it.
     pub async fn restart_wanted(&self) {
-        let mut wanted = self.0.subscribe();
+        let mut wanted = self.restart.subscribe();
         // The sender lives in self, so waiting cannot fail.
         let _ = wanted.wait_for(|wanted| *wanted).await;
+    }
+
+    /// From now on the process is not ready, because it stops soon. It goes on answering.
+    pub fn leave(&self) {
+        self.leaves.send_replace(true);
+    }
+
+    /// Whether it stops soon.
+    #[must_use]
+    pub fn leaves(&self) -> bool {
+        *self.leaves.borrow()
     }
 }

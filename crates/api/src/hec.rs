@@ -87,7 +87,7 @@ async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Resp
         };
         return answer(StatusCode::BAD_REQUEST, text, code);
     }
-    if receiver.api.shutdown.is_stopped() {
+    if receiver.api.control.leaves() || receiver.api.shutdown.is_stopped() {
         return refuse(&HecError::SHUTTING_DOWN);
     }
     if let Some(condition) = receiver.api.health.fatal() {

@@ -68,6 +68,7 @@ pub use messages::Messages;
 pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
 pub use rest::router as rest_router;
+pub use routes::health::unavailable;
 
 /// What the routes call.
 #[derive(Debug, Clone)]

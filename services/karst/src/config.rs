@@ -8,6 +8,7 @@ mod audit;
 mod cluster;
 mod identity;
 mod operate;
+mod secrets;
 mod spl;
 
 use std::collections::BTreeMap;
@@ -129,6 +130,10 @@ pub(crate) struct ServerOptions {
     /// Required in a cluster; other machines need the credentials of --cluster-dir.
     #[arg(long, env = "KARST_CLUSTER_ADDRESS")]
     pub(crate) cluster_address: Option<SocketAddr>,
+    /// The cluster address (HOST:PORT) that other processes use for this one, where it is not the one that
+    /// --cluster-address binds: in a pod, behind a NAT. Default: that address; the host name for 0.0.0.0.
+    #[arg(long, env = "KARST_CLUSTER_ADVERTISE", requires = "cluster_address", value_parser = host_and_port)]
+    pub(crate) cluster_advertise: Option<String>,
     /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
     /// without the role control-plane; with it, it makes this process one of them.
     #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',')]
@@ -194,6 +199,10 @@ pub(crate) struct ServerOptions {
     /// Serve the management API without TLS.
     #[arg(long, env = "KARST_MANAGEMENT_PLAIN")]
     pub(crate) management_plain: bool,
+    /// Answer /livez, /readyz and /metrics without TLS at this address, usually port 8090. It opens before
+    /// anything is read, and closes when the process ends.
+    #[arg(long, env = "KARST_HEALTH_ADDRESS")]
+    pub(crate) health_address: Option<SocketAddr>,
     /// Address of the web console.
     #[arg(long, env = "KARST_WEB_ADDRESS", default_value = "127.0.0.1:8000")]
     pub(crate) web_address: SocketAddr,
@@ -226,13 +235,30 @@ pub(crate) struct ServerOptions {
     /// Password of the user admin, at the first start. Default: generated and printed once.
     #[arg(long, env = "KARST_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
+    /// File with the password of the user admin, in place of --password.
+    #[arg(long, env = "KARST_PASSWORD_FILE", conflicts_with = "password")]
+    pub(crate) password_file: Option<PathBuf>,
     /// HEC token, at the first start. Default: generated and printed once.
     #[arg(long, env = "KARST_HEC_TOKEN", hide_env_values = true)]
     pub(crate) hec_token: Option<String>,
+    /// File with the HEC token, in place of --hec-token.
+    #[arg(long, env = "KARST_HEC_TOKEN_FILE", conflicts_with = "hec_token")]
+    pub(crate) hec_token_file: Option<PathBuf>,
     /// Token for scraping /metrics from other machines (Authorization: Bearer); without it they
     /// need a login.
     #[arg(long, env = "KARST_METRICS_TOKEN", hide_env_values = true)]
     pub(crate) metrics_token: Option<String>,
+    /// File with the token for scraping /metrics, in place of --metrics-token.
+    #[arg(long, env = "KARST_METRICS_TOKEN_FILE", conflicts_with = "metrics_token")]
+    pub(crate) metrics_token_file: Option<PathBuf>,
+    /// Seconds that a stop (SIGTERM) may take: unfinished requests, then hot buckets into object storage.
+    #[arg(long, env = "KARST_DRAIN_TIMEOUT", value_name = "SECONDS", default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(20..=86_400))]
+    pub(crate) drain_timeout: u64,
+    /// Seconds of them in which a server that stops is not ready, and goes on answering: until load balancers
+    /// have noticed. At most the drain timeout less 20.
+    #[arg(long, env = "KARST_DRAIN_DELAY", value_name = "SECONDS", default_value_t = 0)]
+    pub(crate) drain_delay: u64,
     /// Number of parallel ingestion pipeline sets.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,
@@ -575,6 +601,15 @@ pub(crate) struct AppRemoveOptions {
     pub(crate) client: ClientOptions,
 }
 
+/// A host or address with a port, for others to connect to.
+fn host_and_port(text: &str) -> Result<String, String> {
+    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    match port.and_then(|(_, port)| port.parse::<u16>().ok()).filter(|port| *port != 0) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("is not HOST:PORT, for example indexer-0.indexers:9887".to_owned()),
+    }
+}
+
 /// The arguments of the command line, with short forms expanded.
 pub(crate) fn words() -> Vec<std::ffi::OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
@@ -620,6 +655,16 @@ mod tests {
         assert_eq!(web_tls(&["--web-tls", "auto"]), [false, false, true]);
         assert_eq!(web_tls(&["--web-tls", "false"]), [false; 3]);
         assert_eq!(web_tls(&["--web-tls=true"]), [true; 3]);
+    }
+
+    #[test]
+    fn an_advertised_address_names_a_host_and_a_port() {
+        for text in ["indexer-0.indexers:9887", "10.0.0.7:9887", "[fd00::7]:9887"] {
+            assert_eq!(host_and_port(text).as_deref(), Ok(text));
+        }
+        for text in ["", "indexer-0", ":9887", "indexer-0:", "indexer-0:0", "indexer-0:70000"] {
+            assert!(host_and_port(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod descriptors;
 mod forwarding;
 mod gateway;
 mod hangup;
+mod health_port;
 mod http_conf;
 mod identity;
 mod indexers;
@@ -33,6 +34,7 @@ mod requests;
 mod roles;
 mod serving;
 mod setup;
+mod stopping;
 mod store_conf;
 mod streaming;
 mod surroundings;
@@ -47,19 +49,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use api::Control;
 use runtime::{Shutdown, SystemClock};
 use search::SearchThreads;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
 use self::credentials::InitialPassword;
 use self::gateway::Progress;
+use self::health_port::HealthPort;
 use self::leadership::Leadership;
 use self::lock::DataLock;
 use self::ports::Ports;
 use self::serving::Serving;
 use self::setup::Setup;
+use self::stopping::{SEARCHES, StopSignal};
 use self::tls::Certificates;
 use crate::config::ServerOptions;
 
@@ -79,15 +83,6 @@ pub(crate) use lock::Owner;
 pub(crate) use ownership::{claim as claim_catalog, now_text};
 pub(crate) use store_conf::store as store_options;
 
-/// How long a stop may take: unfinished requests, then hot buckets into object storage.
-const DRAIN: Duration = Duration::from_secs(30);
-/// How much of it unfinished requests may take.
-const REQUESTS: Duration = Duration::from_secs(8);
-/// How long searches may take to end that are cancelled then.
-const SEARCHES: Duration = Duration::from_secs(2);
-/// How much of it is kept for what comes last: commits under way, catalog, cache and lease.
-const LAST_STEPS: Duration = Duration::from_secs(12);
-
 /// The stack of a thread that plans and runs searches: plans are walked by functions that call themselves,
 /// and `max_plan_depth` is what fits here. Only what is used is taken from the system.
 const SEARCH_STACK: usize = 128 << 20;
@@ -99,8 +94,10 @@ const IO_STACK: usize = 32 << 20;
 const ALLOCATOR: [(&str, &str); 1] = [("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
 
 /// Runs the server until it is told to stop.
-pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
+pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     runtime::process::make_files_private();
+    options.read_secrets()?;
+    stopping::check(&options)?;
     if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
         eprintln!("karst: cannot begin again with settings of the allocator: {error}");
     }
@@ -156,18 +153,30 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let certificates = certificates.transpose()?;
     let tls = certificates.as_ref().map(Certificates::acceptor).transpose()?;
     let progress = Progress::new("opening the object store");
-    let serving = Serving::new(http.clone(), &shutdown);
+    let control = Control::default();
+    let serving = Serving::new(http.clone(), &shutdown, &control);
     let listeners = listen::start(ports.http, tls.as_ref(), &progress, &serving)?;
+    let health = ports.health.map(|port| HealthPort::start(port, &http, &progress)).transpose()?;
     let store = assemble::object_store(options, &setup.layers).await?;
     let leadership = Leadership::new(&store, options, &setup.layers, &lock, &cluster)?;
     let initial = InitialPassword::below(lock.directory());
     let (initial, progress) = (&initial, &progress);
     let leading = Arc::clone(&leadership);
-    let ground =
-        Ground { options, cluster, leading, setup, http, store, loggers, initial, progress };
+    let ground = Ground {
+        options,
+        cluster,
+        leading,
+        setup,
+        http,
+        store,
+        loggers,
+        initial,
+        progress,
+        control,
+    };
     let run = async {
         let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
-        let intake = shutdown.part();
+        let (intake, peers) = (shutdown.part(), Shutdown::new());
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
         // Who sees it ready may tell it to stop, and the ports say so first. Before, a signal ends it at once,
@@ -177,7 +186,7 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         listeners.open(options, roles, &karst, &receivers, heads);
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
-        Box::pin(cluster.open(&karst, known_as, &receivers, &shutdown)).await?;
+        Box::pin(cluster.open(&karst, known_as, &receivers, (&shutdown, &peers))).await?;
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
         let starting =
@@ -193,13 +202,23 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         let certificate = certificates.as_ref().map(|certificates| certificates.path());
         credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
+        if let Some(health) = &health {
+            health.open(&karst.state);
+        }
         initial.show();
         let ended = wait_for_end(options, &karst, &leadership, (&intake, &mut told)).await;
-        stop(karst, &intake, &shutdown, &lock).await;
+        if ended.as_ref().is_ok_and(|ended| *ended == Ended::Stopped) {
+            stopping::leave(&karst, options).await;
+        }
+        stopping::stop(karst, options, (&intake, &shutdown, &peers), &lock).await;
         ended
     };
     let ended = run.await;
     leadership.release().await;
+    // Last: until here the process is alive, for whoever restarts those that are not.
+    if let Some(health) = health {
+        health.close();
+    }
     ended
 }
 
@@ -236,42 +255,6 @@ async fn wait_for_end(
                 karst.fence(&reason);
                 told = reason;
             }
-        }
-    }
-}
-
-/// Ends everything, within [`DRAIN`].
-async fn stop(karst: Karst, intake: &Shutdown, shutdown: &Shutdown, lock: &DataLock) {
-    let until = tokio::time::Instant::now() + DRAIN.saturating_sub(LAST_STEPS);
-    intake.stop();
-    shutdown.stop();
-    tracing::info!("stopping: no new requests, hot buckets go to object storage");
-    let ended = tokio::join!(intake.finish(REQUESTS), shutdown.finish(REQUESTS));
-    for error in [ended.0, ended.1].into_iter().filter_map(Result::err) {
-        tracing::warn!(%error, "some requests did not end in time");
-    }
-    karst.state.search.close(SEARCHES).await;
-    credentials::remove_local_session(lock.directory());
-    karst.close(until.saturating_duration_since(tokio::time::Instant::now())).await;
-}
-
-/// The signals that tell the server to stop, from when it listens for them.
-struct StopSignal {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl StopSignal {
-    fn listen() -> Result<Self> {
-        let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-        Ok(Self { terminate, interrupt })
-    }
-
-    async fn arrived(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
         }
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
         }
     };
     let status = state.ingest.status();
-    if state.shutdown.is_stopped() {
+    if state.control.leaves() || state.shutdown.is_stopped() {
         add(health::STOPPING, Severity::Error, "the server is shutting down".to_owned());
     }
     if let Some(why) = &status.spool.full {
@@ -132,6 +132,17 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     }
     all.sort_by_key(|condition| std::cmp::Reverse(condition.severity));
     all
+}
+
+/// Why this process is to get no work of the cluster, if so: it stops, or another one has its catalog. What
+/// holds for all processes at once (no room, no object storage) is no reason: others could not do better, and
+/// senders are to hear why.
+#[must_use]
+pub fn unavailable(state: &ApiState) -> Option<&'static str> {
+    let leaves = |condition: &Condition| {
+        condition.severity == Severity::Fatal || condition.name == health::STOPPING
+    };
+    conditions(state).iter().find(|condition| leaves(condition)).map(Condition::summary)
 }
 
 /// What is damaged or missing, as far as it has been noticed.

@@ -40,6 +40,8 @@ use super::views::{CacheCounters, MetricsText, Objects};
 use super::{identity, ingest_conf, inputs, request_conf, store_conf, telling, whole};
 use crate::config::ServerOptions;
 
+/// Time of other processes for the answers that they wait for.
+const PEERS: Duration = Duration::from_secs(1);
 /// Time-out of closing the catalog and the cache.
 const CLOSE: Duration = Duration::from_secs(5);
 
@@ -55,6 +57,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) loggers: Loggers,
     pub(crate) initial: &'a InitialPassword,
     pub(crate) progress: &'a Progress,
+    pub(crate) control: Control,
 }
 
 /// A running Karst.
@@ -72,8 +75,18 @@ pub(crate) async fn assemble(
     threads: SearchThreads,
     shutdown: &Shutdown,
 ) -> Result<(Karst, Cluster)> {
-    let Ground { options, cluster, leading, setup, http, store, loggers, initial, progress } =
-        ground;
+    let Ground {
+        options,
+        cluster,
+        leading,
+        setup,
+        http,
+        store,
+        loggers,
+        initial,
+        progress,
+        control,
+    } = ground;
     let Setup { layers, knowledge, authentication, search: mut search_settings, ignored } = setup;
     let data = &options.data.data_dir;
     search_settings.spill_directory = Some(spill_directory(data).await?);
@@ -232,7 +245,7 @@ pub(crate) async fn assemble(
         audit: Arc::clone(&trail.audit),
         server_settings: Arc::new(server_settings),
         loggers: Arc::new(loggers),
-        control: Control::default(),
+        control,
         tokens: Arc::new(tokens),
         api_tokens: Arc::new(api_tokens),
         indexes,
@@ -328,14 +341,27 @@ impl Karst {
         self.ingest.fence(&Arc::from(summary));
     }
 
-    /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest.
-    pub(crate) async fn close(self, deadline: Duration) {
+    /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest. Searches of
+    /// other processes (`peers`) read hot buckets here until they are in the catalog.
+    pub(crate) async fn close(self, deadline: Duration, peers: &Shutdown) {
         self.trail.close().await;
         if self.ingest.drain(deadline).await {
+            tracing::info!("drained: everything is in object storage");
             cluster::leave(&self.catalog, &self.state.info.guid).await;
         } else {
-            tracing::warn!("not everything is in object storage; the journal has the rest");
+            let status = self.ingest.status();
+            tracing::warn!(
+                buckets = status.uploads.waiting,
+                events = status.hot.iter().map(|bucket| bucket.rows).sum::<u64>(),
+                waiting_bytes = status.spool.bytes,
+                last_error = status.uploads.last_error.as_deref(),
+                journal = %self.state.info.home.join("journal").display(),
+                "not drained: not everything is in object storage, and the journal has the rest: keep it for \
+                 the next start"
+            );
         }
+        // What is still read here is read again from object storage.
+        let _ = peers.finish(PEERS).await;
         // Neither holds anything that a start after a crash would not find again: a store that does not
         // answer must not keep the process.
         let fenced = self.state.health.fatal().is_some();

@@ -70,7 +70,8 @@ impl Cluster {
                     "cannot listen on {place} for the cluster; is another server running there?"
                 )
             })?;
-            address = Some(reached_at(bound.local_addr()?));
+            let advertised = options.cluster_advertise.clone();
+            address = Some(advertised.map_or_else(|| bound.local_addr().map(reached_at), Ok)?);
             listener = Some(bound);
         }
         let secret = credentials.map(|credentials| credentials.secret().to_owned());
@@ -194,7 +195,7 @@ impl Cluster {
         is_one.then(|| OtherHeads::new(catalog.clone(), self.transport.clone(), own))
     }
 
-    /// Serves the other processes, and tells them of this one.
+    /// Serves the other processes until `peers` stops, and tells them of this one.
     ///
     /// # Errors
     /// If the registration cannot be written.
@@ -203,7 +204,7 @@ impl Cluster {
         karst: &Karst,
         (id, management): (&str, String),
         receivers: &api::Receivers,
-        shutdown: &Shutdown,
+        (shutdown, peers): (&Shutdown, &Shutdown),
     ) -> Result<()> {
         let (Some(listener), Some(address)) = (self.listener, self.address) else { return Ok(()) };
         let (catalog, ingest) = (karst.catalog(), &karst.ingest);
@@ -227,8 +228,8 @@ impl Cluster {
         };
         let served = other_heads::served_to_others(served);
         routes = Routes::from(routes.into_axum_router().merge(served));
-        let (transport, stop) = (self.transport, shutdown.clone());
-        shutdown.spawn(async move {
+        let (transport, stop) = (self.transport, peers.clone());
+        peers.spawn(async move {
             if let Err(error) = transport.serve(listener, routes, &stop).await {
                 tracing::error!(%error, "the cluster's port is not served");
             }

@@ -51,7 +51,7 @@ impl Progress {
         *self.0.lock() = step.into();
     }
 
-    fn get(&self) -> String {
+    pub(crate) fn get(&self) -> String {
         self.0.lock().clone()
     }
 }

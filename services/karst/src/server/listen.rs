@@ -39,6 +39,7 @@ impl Listeners {
                 Role::Elastic => {
                     door.open(receivers.elasticsearch(&options.elasticsearch_version));
                 }
+                Role::Health => {}
                 Role::Management | Role::Web => {
                     let rest = roles::limited(roles, rest.clone());
                     match &heads {

@@ -19,6 +19,8 @@ pub(crate) enum Role {
     Elastic,
     Management,
     Web,
+    /// Probes of orchestrators; it is not among the HTTP ports, since it outlives them.
+    Health,
 }
 
 impl Role {
@@ -50,6 +52,7 @@ pub(crate) struct Ports {
     pub(crate) http: Vec<HttpPort>,
     pub(crate) forwarders: Vec<BoundForwarderPort>,
     pub(crate) inputs: Bound,
+    pub(crate) health: Option<TcpListener>,
     /// Whether a port for forwarders of `inputs.conf` uses TLS.
     inputs_need_tls: bool,
 }
@@ -64,6 +67,11 @@ impl Ports {
         roles: Roles,
         inputs: &Configured,
     ) -> Result<Self> {
+        // First: whoever restarts processes that do not answer may ask from now on.
+        let health = match options.health_address {
+            Some(address) => Some(bind("health", address).await?),
+            None => None,
+        };
         let mut http = Vec::new();
         let wanted = http_addresses(options).into_iter().filter(|(_, role, ..)| roles.serve(*role));
         for (name, role, tls, address) in wanted {
@@ -77,7 +85,7 @@ impl Ports {
         }
         let inputs_need_tls = inputs.forwarders.iter().any(|(_, port)| port.tls);
         let inputs = configured::bind(inputs).await?;
-        Ok(Self { http, forwarders, inputs, inputs_need_tls })
+        Ok(Self { http, forwarders, inputs, health, inputs_need_tls })
     }
 
     /// Whether any of them uses TLS.

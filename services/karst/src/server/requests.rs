@@ -37,7 +37,7 @@ fn route_class(path: &str) -> &'static str {
     let path = path.trim_start_matches('/');
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     match first {
-        "healthz" | "readyz" => return "health",
+        "healthz" | "livez" | "readyz" => return "health",
         "metrics" => return "metrics",
         "api" => return "query",
         "v1" | "opentelemetry.proto.collector.logs.v1.LogsService" => return "events",
@@ -115,10 +115,14 @@ pub(crate) fn in_time(response: Response, outcome: &Outcome, multiplexed: bool) 
     let text = "The body did not come in time ([httpServer] bodyIdleTimeout, bodyMinRate).\n";
     let mut response = (StatusCode::REQUEST_TIMEOUT, text).into_response();
     if !multiplexed {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(header::CONNECTION, close);
+        end_connection(&mut response);
     }
     response
+}
+
+/// Makes this response the last one of its HTTP/1 connection.
+pub(crate) fn end_connection(response: &mut Response) {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
 }
 
 #[cfg(test)]

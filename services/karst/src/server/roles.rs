@@ -58,7 +58,7 @@ impl Roles {
     pub(crate) fn serve(self, port: ports::Role) -> bool {
         match port {
             ports::Role::Hec | ports::Role::Otlp | ports::Role::Elastic => self.indexer,
-            ports::Role::Management => true,
+            ports::Role::Management | ports::Role::Health => true,
             ports::Role::Web => self.search_head,
         }
     }

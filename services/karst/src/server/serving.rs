@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::Control;
 use axum::extract::{ConnectInfo, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
@@ -58,6 +59,7 @@ pub(crate) struct Serving {
     pub(crate) settings: Arc<HttpServer>,
     pub(crate) connections: Connections,
     pub(crate) shutdown: Shutdown,
+    pub(crate) control: Control,
 }
 
 /// State of one connection.
@@ -70,9 +72,10 @@ struct Context {
 }
 
 impl Serving {
-    pub(crate) fn new(settings: HttpServer, shutdown: &Shutdown) -> Self {
+    pub(crate) fn new(settings: HttpServer, shutdown: &Shutdown, control: &Control) -> Self {
         let connections = Connections::new(&settings, descriptors::limit());
-        Self { settings: Arc::new(settings), connections, shutdown: shutdown.clone() }
+        let (shutdown, control) = (shutdown.clone(), control.clone());
+        Self { settings: Arc::new(settings), connections, shutdown, control }
     }
 
     /// Serves a listener until the process stops.
@@ -220,6 +223,7 @@ impl Context {
         let multiplexed = request.version() == hyper::Version::HTTP_2;
         let talking = self.conversation.request(multiplexed);
         let measured = Measured::begin(self.port.name, request.uri().path());
+        let control = self.serving.control.clone();
         let room = self.serving.connections.request();
         let outcome = Outcome::default();
         let patience = self.patience(request.uri().path());
@@ -238,7 +242,10 @@ impl Context {
                 Some(_) => service.call(request).await?,
                 None => requests::too_many(),
             };
-            let response = requests::in_time(response, &outcome, multiplexed);
+            let mut response = requests::in_time(response, &outcome, multiplexed);
+            if control.leaves() && !multiplexed {
+                requests::end_connection(&mut response);
+            }
             measured.end(response.status());
             let sent = Sent { _talking: talking, _room: room };
             Ok(response.map(|body| Held::new(body, sent)))

@@ -1,0 +1,124 @@
+//! The end of the server: the signals that ask for it, and its steps.
+//!
+//! ```text
+//! signal --> not ready, everything is answered --> no new requests --> hot buckets into object storage
+//!            (--drain-delay)                       (all of it within --drain-timeout)
+//! ```
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use runtime::Shutdown;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+use super::assemble::Karst;
+use super::credentials;
+use super::lock::DataLock;
+use crate::config::ServerOptions;
+
+/// How much of the time unfinished requests may take.
+const REQUESTS: Duration = Duration::from_secs(8);
+/// How long searches may take to end that are cancelled then.
+pub(crate) const SEARCHES: Duration = Duration::from_secs(2);
+/// How much of the time is kept for what comes last: commits under way, catalog, cache and lease.
+const LAST_STEPS: Duration = Duration::from_secs(12);
+
+/// # Errors
+/// If the delay leaves too little of the time for the other steps.
+pub(crate) fn check(options: &ServerOptions) -> Result<()> {
+    const LEAST: u64 = 20;
+    let (timeout, delay) = (options.drain_timeout, options.drain_delay);
+    ensure!(
+        delay.saturating_add(LEAST) <= timeout,
+        "--drain-delay {delay} leaves less than {LEAST} s of --drain-timeout {timeout} for unfinished requests \
+         and uploads: raise the time-out, or shorten the delay"
+    );
+    Ok(())
+}
+
+/// Says that this process leaves, and goes on answering until load balancers have noticed. A further signal
+/// changes nothing.
+pub(crate) async fn leave(karst: &Karst, options: &ServerOptions) {
+    karst.state.control.leave();
+    if options.drain_delay > 0 {
+        tracing::info!(
+            seconds = options.drain_delay,
+            "leaving: not ready any more, requests are still answered"
+        );
+        tokio::time::sleep(Duration::from_secs(options.drain_delay)).await;
+    }
+}
+
+/// Ends everything, within what [`leave`] has left of the time.
+pub(crate) async fn stop(
+    karst: Karst,
+    options: &ServerOptions,
+    (intake, shutdown, peers): (&Shutdown, &Shutdown, &Shutdown),
+    lock: &DataLock,
+) {
+    let begin = Instant::now();
+    let time = Duration::from_secs(options.drain_timeout - options.drain_delay);
+    let until = begin + time.saturating_sub(LAST_STEPS);
+    intake.stop();
+    shutdown.stop();
+    tracing::info!(
+        seconds = time.as_secs(),
+        "stopping: no new requests, hot buckets go to object storage"
+    );
+    let ended = tokio::join!(intake.finish(REQUESTS), shutdown.finish(REQUESTS));
+    for error in [ended.0, ended.1].into_iter().filter_map(Result::err) {
+        tracing::warn!(%error, "some requests did not end in time");
+    }
+    karst.state.search.close(SEARCHES).await;
+    credentials::remove_local_session(lock.directory());
+    karst.close(until.saturating_duration_since(Instant::now()), peers).await;
+    let seconds = begin.elapsed().as_secs_f64();
+    tracing::info!(seconds, "stopped");
+}
+
+/// The signals that tell the server to stop, from when it listens for them.
+pub(crate) struct StopSignal {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignal {
+    pub(crate) fn listen() -> Result<Self> {
+        let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+        Ok(Self { terminate, interrupt })
+    }
+
+    pub(crate) async fn arrived(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::config::{Arguments, Command};
+
+    fn checked(flags: &[&str]) -> Result<()> {
+        let arguments = Arguments::try_parse_from([&["karst", "server"], flags].concat())?;
+        let Command::Server(options) = arguments.command else { unreachable!("it is server") };
+        check(&options)
+    }
+
+    #[test]
+    fn a_delay_leaves_time_for_the_uploads() {
+        checked(&[]).unwrap();
+        checked(&["--drain-timeout", "540", "--drain-delay", "25"]).unwrap();
+        let error = checked(&["--drain-delay", "25"]).unwrap_err().to_string();
+        assert!(error.contains("--drain-delay 25") && error.contains("raise"), "{error}");
+        let error = checked(&["--drain-timeout", "5"]).unwrap_err().to_string();
+        assert!(error.contains("20..=86400"), "{error}");
+    }
+}

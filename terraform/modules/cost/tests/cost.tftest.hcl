@@ -1,0 +1,47 @@
+# 10 TB a day for 90 days on six i8g.4xlarge.
+variables {
+  raw_gb_per_day = 10000
+  nodes          = { "i8g.4xlarge" = 6 }
+}
+
+run "ten_terabytes_a_day" {
+  command = plan
+  assert {
+    condition     = output.monthly_cost.nodes == 6013.74
+    error_message = "nodes: ${output.monthly_cost.nodes}"
+  }
+  assert {
+    # 207,000 GB: 51,200 at 2.3 cents, the others at 2.2.
+    condition     = output.monthly_cost.stored_gb == 207000 && output.monthly_cost.storage == 4605.2
+    error_message = "storage: ${output.monthly_cost.storage}"
+  }
+  assert {
+    condition     = abs(output.monthly_cost.total - sum([for part in ["nodes", "storage", "requests", "kubernetes", "network", "disks", "keys"] : output.monthly_cost[part]])) < 0.1
+    error_message = "the total is not the sum"
+  }
+  assert {
+    condition     = output.monthly_cost.prices_as_of == "2026-07-20"
+    error_message = "the prices have no date"
+  }
+}
+
+run "a_little" {
+  command = plan
+  variables {
+    raw_gb_per_day = 100
+    nodes          = { "m8gd.large" = 3 }
+  }
+  assert {
+    condition     = output.monthly_cost.storage == 47.61
+    error_message = "storage: ${output.monthly_cost.storage}"
+  }
+}
+
+run "a_type_without_a_price_is_refused" {
+  command = plan
+  variables {
+    nodes          = { "x1.large" = 3 }
+    raw_gb_per_day = 0
+  }
+  expect_failures = [var.nodes, var.raw_gb_per_day]
+}

@@ -1,0 +1,75 @@
+variable "raw_gb_per_day" {
+  description = "Events per day, in gigabytes of text."
+  type        = number
+  validation {
+    condition     = var.raw_gb_per_day > 0
+    error_message = "raw_gb_per_day: more than 0; it is what a licence counts, the text of all events of a day."
+  }
+}
+
+variable "retention_days" {
+  description = "Days for which events are kept."
+  type        = number
+  default     = 90
+  validation {
+    condition     = var.retention_days >= 1
+    error_message = "retention_days: 1 or more."
+  }
+}
+
+variable "nodes" {
+  description = "Number of nodes by instance type, as applied (output nodes of the module cluster)."
+  type        = map(number)
+  validation {
+    condition     = alltrue([for type in keys(var.nodes) : contains(keys(jsondecode(file("${path.module}/prices.json")).instance_hour), type)])
+    error_message = "nodes: a type is not in modules/cost/prices.json; add its price per hour there."
+  }
+}
+
+variable "disk_gib" {
+  description = "EBS per node."
+  type        = number
+  default     = 50
+}
+
+variable "nat_gateways" {
+  description = "Number of NAT gateways."
+  type        = number
+  default     = 1
+}
+
+variable "load_balancers" {
+  description = "Number of network load balancers."
+  type        = number
+  default     = 2
+}
+
+variable "kms_keys" {
+  description = "Number of keys."
+  type        = number
+  default     = 2
+}
+
+variable "stored_per_raw" {
+  description = "Bytes in object storage per byte of text, as measured (docs/benchmarks.md)."
+  type        = number
+  default     = 0.23
+}
+
+variable "bucket_gb" {
+  description = "Text of a bucket when it is uploaded, in gigabytes."
+  type        = number
+  default     = 0.2
+}
+
+variable "parts_per_bucket" {
+  description = "PUT requests of an upload; merges add half of it."
+  type        = number
+  default     = 6
+}
+
+variable "searched_buckets_per_day" {
+  description = "Buckets that searches read from object storage, not from the cache, per day."
+  type        = number
+  default     = 100000
+}

@@ -1,0 +1,129 @@
+"""The port for probes, and the way of a server that is told to stop: not ready, then no new requests, then uploads."""
+
+import http.client
+import json
+import signal
+import subprocess
+import threading
+
+import minio
+from cluster import Cluster
+from karst import BINARY, PASSWORD, TOKEN, free_port, wait_for
+
+DELAY, TIMEOUT = 3, 60
+
+
+def probe(server, path, headers=None):
+    """The status and text of the health port; nothing while it is closed."""
+    port = int(server.environment["KARST_HEALTH_ADDRESS"].rsplit(":", 1)[1])
+    try:
+        answer = server.request(port, "GET", path, headers=headers, timeout=10)
+    except OSError:
+        return None, ""
+    return answer.status, answer.text
+
+
+def with_health(server, **environment):
+    server.environment |= {"KARST_HEALTH_ADDRESS": f"127.0.0.1:{free_port()}", **environment}
+    return server
+
+
+def test_the_health_port_opens_before_the_cluster_is_there(tmp_path):
+    cluster = Cluster(tmp_path, indexers=1, heads=0)
+    indexer = with_health(cluster.indexers[0])
+    try:
+        indexer.launch()
+        wait_for(lambda: probe(indexer, "/livez")[0] == 200, "it is alive")
+        waiting = f"waiting for the catalog of {cluster.control_plane.address}"
+        wait_for(lambda: waiting in probe(indexer, "/readyz")[1], "it says for whom it waits")
+        assert probe(indexer, "/readyz")[0] == 503
+        cluster.control_plane.start()
+        wait_for(lambda: probe(indexer, "/readyz") == (200, "ready\n"), "it has joined", 60)
+        assert probe(indexer, "/services/server/info")[0] == 404
+        assert "karst_ingest_set_aside_total" in probe(indexer, "/metrics")[1]
+    finally:
+        cluster.kill()
+
+
+def test_a_server_that_stops_goes_on_acknowledging_until_the_delay_is_over(own_server):
+    server = with_health(own_server(), KARST_DRAIN_DELAY=str(DELAY), KARST_DRAIN_TIMEOUT=str(TIMEOUT))
+    server.start()
+    wait_for(lambda: probe(server, "/readyz")[0] == 200, "the health port says so, too")
+    server.send({"n": 0}, index="main")
+    kept = http.client.HTTPConnection("127.0.0.1", server.hec_port, timeout=60)
+    server.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: probe(server, "/readyz")[0] == 503, "it is not ready any more")
+    assert "shutting down" in probe(server, "/readyz")[1]
+    assert probe(server, "/livez") == (200, "ok\n")
+    assert server.hec_get("/services/collector/health").status == 503
+    # A connection that is kept ends with the answer, so that the next request goes to another server.
+    event = json.dumps({"event": {"n": 1}, "index": "main"})
+    kept.request("POST", "/services/collector/event", event, {"Authorization": f"Splunk {TOKEN}"})
+    answer = kept.getresponse()
+    assert (answer.status, answer.headers["Connection"]) == (200, "close"), answer.read()
+    # A second signal changes nothing.
+    server.process.send_signal(signal.SIGTERM)
+    server.send({"n": 2}, index="main")
+    assert server.process.wait(TIMEOUT) == 0
+    assert probe(server, "/livez") == (None, "")
+    server.process = None
+    log = server.log_text()
+    order = ["leaving: not ready any more", "stopping: no new requests", "drained: everything is"]
+    places = [log.find(text) for text in order]
+    assert -1 not in places and places == sorted(places), places
+    assert len(server.bucket_files("main")) > 0
+    server.start()
+    assert sorted(row["n"] for row in server.rows("search index=main n=* | table n")) == ["0", "1", "2"]
+
+
+def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):
+    (tmp_path / "minio").mkdir()
+    store = minio.start(tmp_path / "minio")
+    server = with_health(
+        own_server(object_store="s3://karst/ready", environment=store.variables()),
+        KARST_DRAIN_TIMEOUT="20",
+    )
+    server.start()
+    try:
+        server.send({"n": 0}, index="main")
+        store.down()
+        path = "/services/data/indexes/main/roll-hot-buckets"
+        # It waits for the upload, until the server stops.
+        threading.Thread(target=server.rest, args=["POST", path, {}], daemon=True).start()
+        fails = "buckets cannot be put into object storage"
+        wait_for(
+            lambda: fails in server.request(server.web_port, "GET", "/readyz").text,
+            "the server notices that the store is gone",
+            60,
+        )
+        assert probe(server, "/readyz") == (200, "ready\n")
+        assert probe(server, "/livez") == (200, "ok\n")
+        # It cannot drain either, says so, and keeps the journal.
+        assert server.stop() == 0
+        assert "not drained: not everything is in object storage" in server.log_text()
+    finally:
+        store.stop()
+
+
+def test_secrets_come_from_files(own_server, tmp_path):
+    server = own_server()
+    secrets = {
+        "PASSWORD": PASSWORD,
+        "HEC_TOKEN": TOKEN,
+        "METRICS_TOKEN": "scrape me",
+    }
+    for name, secret in secrets.items():
+        file = tmp_path / name.lower()
+        file.write_text(f"{secret}\n")
+        server.environment.pop(f"KARST_{name}", None)
+        server.environment[f"KARST_{name}_FILE"] = str(file)
+    server.start()
+    server.send({"n": 0}, index="main")
+    assert server.rest("GET", "/services/server/info").status == 200
+    server.stop()
+    (tmp_path / "password").write_text("")
+    refused = subprocess.run(
+        [BINARY, "server"], env=server.environment, capture_output=True, text=True, timeout=60
+    )
+    assert refused.returncode == 1, refused
+    assert f"--password-file {tmp_path / 'password'}: the file is empty" in refused.stderr

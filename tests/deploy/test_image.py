@@ -1,0 +1,75 @@
+"""The image that ci/image/build makes: the same bytes twice, and nothing in it that a container should not have."""
+
+import gzip
+import io
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+from conftest import missing
+from manifests import ROOT
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory):
+    """Two images of the same small programs: what differs is only when they are made."""
+    for tool in ["dpkg-deb", "apt-get", "strip", "gcc"]:
+        if not shutil.which(tool):
+            missing(f"{tool} is missing")
+    home = tmp_path_factory.mktemp("image")
+    source = home / "program.c"
+    source.write_text("int main(void) { return 0; }\n")
+    for name in ["karst", "karst-forwarder"]:
+        subprocess.run(["gcc", "-g", "-o", home / name, source], check=True)
+    made = []
+    for name in ["one.tar", "two.tar"]:
+        done = subprocess.run(
+            [ROOT / "ci/image/build", home / name, "--programs", home], capture_output=True, text=True
+        )
+        if "apt-get" in done.stderr:
+            missing(f"the packages cannot be downloaded: {done.stderr.strip()[-200:]}")
+        assert done.returncode == 0, done.stderr
+        made.append((home / name, done.stdout))
+    return made
+
+
+def contents(archive):
+    """The configuration of an image, and its files."""
+    with tarfile.open(archive) as layout:
+        def blob(digest):
+            return layout.extractfile("blobs/sha256/" + digest.removeprefix("sha256:")).read()
+
+        index = json.load(layout.extractfile("index.json"))
+        manifest = json.loads(blob(index["manifests"][0]["digest"]))
+        config = json.loads(blob(manifest["config"]["digest"]))
+        files = {}
+        for layer in manifest["layers"]:
+            with tarfile.open(fileobj=io.BytesIO(gzip.decompress(blob(layer["digest"])))) as tar:
+                files |= {member.name: member for member in tar}
+    return config, files
+
+
+def test_two_builds_have_one_digest_and_say_their_size(builds):
+    (one, said), (two, again) = builds
+    assert one.read_bytes() == two.read_bytes()
+    assert said == again and re.search(r"sha256:[0-9a-f]{64}", said)
+    assert re.search(r"compressed +\d+\.\d MB of 45 MB", said), said
+
+
+def test_it_has_what_karst_needs_and_no_shell(builds):
+    config, files = contents(builds[0][0])
+    assert config["config"]["User"] == "65532:65532"
+    assert config["config"]["Entrypoint"] == ["/usr/bin/karst"]
+    for path in ["usr/bin/karst", "usr/bin/karst-forwarder", "etc/ssl/certs/ca-certificates.crt",
+                 "usr/share/zoneinfo/Europe/Berlin", "usr/share/doc/karst/LICENSE", "var/lib/dpkg/status.d/libc6"]:
+        assert path in files, path
+    assert files["var/lib/karst"].uid == 65532 and files["var/lib/karst"].mode == 0o700
+    programs = {path for path, member in files.items() if path.startswith(("bin/", "usr/bin/", "sbin/", "usr/sbin/"))}
+    assert programs == {"usr/bin/karst", "usr/bin/karst-forwarder"}
+    assert not [path for path, member in files.items() if member.mode & 0o6000], "set-uid programs"
+    times = {member.mtime for member in files.values()}
+    assert len(times) == 1, times

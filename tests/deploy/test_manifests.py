@@ -1,0 +1,212 @@
+"""The manifests render, are what a strict API server takes, and follow the rules of docs/kubernetes.md."""
+
+import re
+
+import pytest
+import yaml
+
+from conftest import missing
+from manifests import K8S, OVERLAYS, ROOT, environment, have_kubectl, objects, quantity
+from manifests import variants, workloads
+
+VARIANTS = [pytest.param(*one, id="+".join(filter(None, one))) for one in variants()]
+every_variant = pytest.mark.parametrize(("overlay", "component"), VARIANTS)
+every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
+CRDS = ("monitoring.coreos.com", "keda.sh")
+
+
+@pytest.fixture(autouse=True)
+def kubectl():
+    if not have_kubectl():
+        missing("kubectl is missing")
+
+
+def words_of_the_server():
+    """The variables that karst server reads."""
+    return set(re.findall(r'env = "(KARST_\w+)"', (ROOT / "services/karst/src/config.rs").read_text()))
+
+
+@every_variant
+def test_pods_are_restricted_and_small_in_rights(overlay, component):
+    for workload, pod in workloads(objects(overlay, component)):
+        name = workload["metadata"]["name"]
+        security = pod["securityContext"]
+        assert security["runAsNonRoot"] and security["runAsUser"] > 0, name
+        assert security["seccompProfile"]["type"] == "RuntimeDefault", name
+        assert pod["automountServiceAccountToken"] is False, name
+        # Variables such as KARST_WEB_PORT would be made for each Service.
+        assert pod["enableServiceLinks"] is False, name
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod), name
+        assert all(set(volume) - {"name"} <= {"emptyDir", "configMap", "secret"} for volume in pod.get("volumes", [])), name
+        for container in pod["containers"]:
+            security = container["securityContext"]
+            assert security["allowPrivilegeEscalation"] is False, name
+            assert security["readOnlyRootFilesystem"] is True, name
+            assert security["capabilities"] == {"drop": ["ALL"]}, name
+
+
+@every_variant
+def test_resources_are_stated_and_images_have_a_version(overlay, component):
+    for workload, pod in workloads(objects(overlay, component)):
+        for container in pod["containers"]:
+            name = f"{workload['metadata']['name']}/{container['name']}"
+            image, _, tag = container["image"].rpartition(":")
+            assert image and tag and tag != "latest", (name, container["image"])
+            requests, limits = container["resources"]["requests"], container["resources"]["limits"]
+            assert {"cpu", "memory", "ephemeral-storage"} <= set(requests), name
+            # Less memory than its limit would be taken away under pressure; less CPU only makes it slow.
+            assert requests["memory"] == limits["memory"], name
+            assert set(limits) == {"memory"}, name
+
+
+@every_overlay
+def test_variables_are_those_that_the_server_reads(overlay):
+    known = words_of_the_server()
+    assert "KARST_HEALTH_ADDRESS" in known
+    for one in objects(overlay):
+        if one["kind"] == "ConfigMap" and one["metadata"]["name"] == "karst-environment":
+            unknown = {name for name in one["data"] if name.startswith("KARST_")} - known
+            assert not unknown, unknown
+    for _, pod in workloads(objects(overlay)):
+        for container in pod["containers"]:
+            names = {variable["name"] for variable in container.get("env", [])}
+            assert not {name for name in names if name.startswith("KARST_")} - known, names
+
+
+def of_karst(overlay):
+    for workload, pod in workloads(objects(overlay)):
+        for container in pod["containers"]:
+            if container["name"] == "karst":
+                yield workload["metadata"]["name"], pod, container, environment(objects(overlay), container)
+
+
+@every_overlay
+def test_a_pod_has_the_time_to_put_everything_into_object_storage(overlay):
+    seen = 0
+    for name, pod, _, values in of_karst(overlay):
+        timeout, delay = int(values["KARST_DRAIN_TIMEOUT"]), int(values["KARST_DRAIN_DELAY"])
+        assert delay + 20 <= timeout, name
+        assert timeout + 10 <= pod["terminationGracePeriodSeconds"], name
+        # EKS gives an eviction 15 minutes.
+        assert pod["terminationGracePeriodSeconds"] < 900, name
+        seen += 1
+    assert seen == (1 if overlay == "single" else 3)
+
+
+@every_overlay
+def test_probes_ask_the_health_port(overlay):
+    for name, _, container, values in of_karst(overlay):
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        assert values["KARST_HEALTH_ADDRESS"].endswith(f":{ports['health']}"), name
+        for kind, path in [("startup", "/livez"), ("liveness", "/livez"), ("readiness", "/readyz")]:
+            asked = container[f"{kind}Probe"]["httpGet"]
+            assert (asked["path"], asked["port"]) == (path, "health"), name
+
+
+def megabytes(text, key):
+    found = re.search(rf"^{key} = (\d+)(MB|GB)?$", text, re.MULTILINE)
+    return int(found[1]) * {"GB": 1000, "MB": 1, None: 1}[found[2]]
+
+
+@every_overlay
+def test_the_disk_that_is_requested_holds_cache_journal_spool_and_spill(overlay):
+    conf = next(
+        one["data"] for one in objects(overlay)
+        if one["kind"] == "ConfigMap" and one["metadata"]["name"] == "karst-conf"
+    )
+    journal = megabytes(conf["server.conf"], "maxJournalSize")
+    spool = megabytes(conf["server.conf"], "maxSpoolSize")
+    spill = megabytes(conf["limits.conf"], "max_spill_mb")
+    for name, _, container, values in of_karst(overlay):
+        # A control plane journals its own log only; the disk of `single` is a volume of its own.
+        if name == "karst-control-plane" or overlay == "single":
+            continue
+        needed = (journal + spool + spill) * 1e6 + int(values["KARST_CACHE_NVME_MIB"]) * 2**20
+        assert needed <= quantity(container["resources"]["requests"]["ephemeral-storage"]), name
+        memory = quantity(container["resources"]["limits"]["memory"])
+        hot = megabytes(conf["server.conf"], "maxHotMemory") * 1e6
+        assert int(values["KARST_CACHE_DRAM_MIB"]) * 2**20 + hot <= memory / 2, name
+        searches = re.search(r"^total_mem_usage_mb = (\d+)$", conf["limits.conf"], re.MULTILINE)
+        assert int(searches[1] if searches else 2048) * 2**20 <= memory * 0.6, name
+
+
+@every_variant
+def test_services_and_budgets_select_pods_and_ports_that_exist(overlay, component):
+    found = objects(overlay, component)
+    pods = [(one["spec"]["template"]["metadata"]["labels"], pod) for one, pod in workloads(found)]
+
+    def selected(labels):
+        return [pod for have, pod in pods if labels.items() <= have.items()]
+
+    for one in found:
+        name = f"{one['kind']} {one['metadata']['name']}"
+        if one["kind"] == "Service":
+            chosen = selected(one["spec"]["selector"])
+            assert chosen, name
+            for port in one["spec"]["ports"]:
+                for pod in chosen:
+                    ports = [have["name"] for container in pod["containers"] for have in container["ports"]]
+                    assert port["targetPort"] in ports, (name, port)
+        if one["kind"] == "PodDisruptionBudget":
+            assert len(selected(one["spec"]["selector"]["matchLabels"])) == 1, name
+            assert one["spec"]["maxUnavailable"] == 1, name
+            assert one["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow", name
+        if one["kind"] == "NetworkPolicy":
+            selector = one["spec"]["podSelector"].get("matchLabels", {})
+            assert not selector or selected(selector), name
+
+
+def test_every_port_is_documented():
+    page = (ROOT / "docs/kubernetes.md").read_text()
+    for overlay in OVERLAYS:
+        for _, pod in workloads(objects(overlay)):
+            for container in pod["containers"]:
+                for port in container.get("ports", []):
+                    row = rf"\| {port['containerPort']} \| `{port['name']}` \|"
+                    assert re.search(row, page), f"docs/kubernetes.md has no row of port {port}"
+
+
+def test_every_alert_has_metrics_that_exist_and_a_runbook():
+    metrics = set(re.findall(r"^\| `(karst_\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+    runbooks = (ROOT / "docs/runbooks/README.md").read_text()
+    rules = yaml.safe_load((K8S / "components/monitoring/alerts.yaml").read_text())
+    alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
+    assert len({alert["alert"] for alert in alerts}) == len(alerts) > 5
+    for alert in alerts:
+        used = {re.sub(r"_(bucket|sum|count)$", "", name) if name not in metrics else name
+                for name in re.findall(r"\bkarst_\w+", alert["expr"])}
+        assert used and used <= metrics, (alert["alert"], used - metrics)
+        anchor = alert["annotations"]["runbook_url"].partition("docs/runbooks/README.md#")[2]
+        assert anchor == alert["alert"].lower()
+        assert f"## {alert['alert']}\n" in runbooks, f"docs/runbooks/README.md has no section {alert['alert']}"
+
+
+@every_variant
+def test_an_api_server_takes_every_object_and_warns_of_nothing(api_server, overlay, component):
+    """Strictly: no field that it does not know. Pod security `restricted` comes as a warning for workloads."""
+    namespace = (K8S / "base/common/namespace.yaml").read_text()
+    assert api_server("apply", "--server-side", "-f", "-", text=namespace).returncode == 0
+    own = [one for one in objects(overlay, component) if not one["apiVersion"].startswith(CRDS)]
+    taken = api_server(
+        "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-",
+        text=yaml.safe_dump_all(own),
+    )
+    assert taken.returncode == 0, taken.stderr
+    assert "Warning" not in taken.stderr, taken.stderr
+    assert len(taken.stdout.splitlines()) == len(own)
+
+
+def test_an_api_server_refuses_what_is_wrong(api_server):
+    """The test above could fail."""
+    namespace = (K8S / "base/common/namespace.yaml").read_text()
+    assert api_server("apply", "--server-side", "-f", "-", text=namespace).returncode == 0
+    apply = ("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+    indexer = next(
+        one for one in objects("local")
+        if one["kind"] == "StatefulSet" and one["metadata"]["name"] == "karst-indexer"
+    )
+    text = yaml.safe_dump(indexer)
+    wrong = text.replace("terminationGracePeriodSeconds:", "terminationGracePeriod:")
+    assert "terminationGracePeriod: field not declared in schema" in api_server(*apply, text=wrong).stderr
+    open_pods = text.replace("runAsNonRoot: true", "runAsNonRoot: false")
+    assert "would violate PodSecurity" in api_server(*apply, text=open_pods).stderr

@@ -1,0 +1,135 @@
+"""The modules and environments of terraform/ are valid, pass their own tests, and apply to an AWS that runs here (moto).
+
+The AWS provider comes as Terraform is configured to get it, or from a directory laid out as a filesystem mirror
+(KARST_TERRAFORM_MIRROR)."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from conftest import missing
+from manifests import ROOT
+
+TERRAFORM = ROOT / "terraform"
+MODULES = ["cost", "network", "storage", "cluster", "identity"]
+ENVIRONMENTS = ["local", "dev", "prod/data", "prod/cluster"]
+
+
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory):
+    """Runs terraform in a copy of a directory, which leaves nothing in the repository."""
+    if not shutil.which("terraform"):
+        missing("terraform is missing")
+    home = tmp_path_factory.mktemp("terraform")
+    shutil.copytree(TERRAFORM, home / "terraform")
+    environment = {**os.environ, "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1"}
+    if mirror := os.environ.get("KARST_TERRAFORM_MIRROR"):
+        config = home / "terraformrc"
+        config.write_text(f'provider_installation {{\n  filesystem_mirror {{\n    path = "{mirror}"\n  }}\n}}\n')
+        environment["TF_CLI_CONFIG_FILE"] = str(config)
+    ready, refused = set(), []
+
+    def run(directory, *arguments):
+        # Once is enough: without a network each attempt takes its time.
+        if refused:
+            missing(refused[0])
+        place = home / "terraform" / directory
+        if place not in ready:
+            begun = subprocess.run(
+                ["terraform", "init", "-input=false", "-backend=false", "-no-color"],
+                cwd=place, env=environment, capture_output=True, text=True,
+            )
+            if begun.returncode != 0:
+                refused.append(f"terraform cannot get the AWS provider: {begun.stderr.strip()[-300:]}")
+                missing(refused[0])
+            ready.add(place)
+        return subprocess.run(
+            ["terraform", *arguments], cwd=place, env=environment, capture_output=True, text=True
+        )
+
+    return run
+
+
+def test_the_form_is_that_of_terraform_fmt():
+    if not shutil.which("terraform"):
+        missing("terraform is missing")
+    checked = subprocess.run(
+        ["terraform", "fmt", "-check", "-recursive", TERRAFORM], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_passes_its_tests(terraform, module):
+    done = terraform(f"modules/{module}", "test", "-no-color")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "0 failed" in done.stdout and "Success! 0 passed" not in done.stdout
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_an_environment_is_valid(terraform, environment):
+    done = terraform(f"environments/{environment}", "validate", "-no-color")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def aws(tmp_path):
+    """moto, an AWS in one process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    program = pathlib.Path(sys.executable).with_name("moto_server")
+    if not program.is_file():
+        missing("moto is missing")
+    environment = {**os.environ, "MOTO_IAM_LOAD_MANAGED_POLICIES": "true"}
+    with (tmp_path / "moto.log").open("wb") as log:
+        server = subprocess.Popen(
+            [program, "-H", "127.0.0.1", "-p", str(port)], env=environment, stdout=log, stderr=log
+        )
+    try:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
+                break
+            except OSError:
+                assert server.poll() is None and time.monotonic() < end, (tmp_path / "moto.log").read_text()
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def test_the_local_environment_applies_and_its_bucket_is_not_destroyed_by_accident(terraform, aws):
+    def run(*arguments, protected):
+        return terraform(
+            "environments/local", arguments[0], "-no-color", "-input=false",
+            f"-var=endpoint={aws}", f"-var=protected={str(protected).lower()}", *arguments[1:],
+        )
+
+    applied = run("apply", "-auto-approve", protected=True)
+    assert applied.returncode == 0, applied.stderr[-3000:]
+    outputs = json.loads(terraform("environments/local", "output", "-json").stdout)
+    assert outputs["object_store"]["value"] == "s3://karst-local-data/cluster"
+    assert set(outputs["role_arns"]["value"]) == {"karst-control-plane", "karst-indexer", "karst-search-head"}
+    assert outputs["monthly_cost"]["value"]["total"] > 0
+    refused = run("destroy", "-auto-approve", protected=True)
+    assert refused.returncode != 0 and "Instance cannot be destroyed" in refused.stderr, refused.stderr
+    # What moto forgets of node groups shows up as a change there; nothing else may.
+    again = run("plan", "-detailed-exitcode", "-target=module.network", "-target=module.storage",
+                "-target=module.identity", protected=True)
+    assert again.returncode == 0, again.stdout[-3000:] + again.stderr
+    # Who takes the protection out can destroy the rest.
+    kept = "module.storage.terraform_data.protection[0]"
+    assert terraform("environments/local", "state", "rm", kept).returncode == 0
+    destroyed = run("destroy", "-auto-approve", protected=False)
+    assert destroyed.returncode == 0, destroyed.stderr[-3000:]
