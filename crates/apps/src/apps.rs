@@ -13,6 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::collections::Collections;
 use crate::lookups::Lookups;
 use crate::objects::{KIND, Stored, check_name, document, with_objects};
+use crate::pages::{Pages, TEXT};
 use crate::{ConfObject, Error, NOBODY, Namespace, SEARCH, SYSTEM, Settings, Sharing};
 
 /// Views that are kept compiled; one more empties the cache.
@@ -68,6 +69,7 @@ struct Inner {
     catalog: Catalog,
     directory: Option<PathBuf>,
     files: Layers,
+    pages: Pages,
     state: RwLock<State>,
     /// Changes, one at a time.
     writing: tokio::sync::Mutex<()>,
@@ -116,7 +118,10 @@ impl Apps {
     /// # Errors
     /// A document that is not what was written.
     pub fn open(parts: Parts) -> Result<Self, Error> {
-        let files = parts.files;
+        let (pages, files) = match &parts.directory {
+            Some(directory) => Pages::read(directory, parts.files),
+            None => (Pages::default(), parts.files),
+        };
         let objects = Self::read(&parts.catalog.snapshot())?;
         let state = RwLock::new(State::new(&files, objects));
         let inner = Inner {
@@ -125,6 +130,7 @@ impl Apps {
             catalog: parts.catalog,
             directory: parts.directory,
             files,
+            pages,
             state,
             writing: tokio::sync::Mutex::new(()),
             views: Mutex::default(),
@@ -239,6 +245,11 @@ impl Apps {
                 object.owner.clone_from(&stored.owner);
                 object.sharing = stored.sharing;
                 object.removable = true;
+            }
+        }
+        for object in found.values_mut().filter(|object| object.get(TEXT).is_none()) {
+            if let Some(text) = self.inner.pages.text(conf, &object.app, &object.name) {
+                object.settings.push((TEXT.to_owned(), text.as_ref().to_owned()));
             }
         }
         found.into_values().collect()

@@ -23,7 +23,8 @@ pub(crate) async fn file(
     if method != Method::GET && method != Method::HEAD {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let wanted = if path.is_empty() || PAGES.contains(&path) { "index.html" } else { path };
+    let is_page = path.is_empty() || PAGES.contains(&path) || path.starts_with("app/");
+    let wanted = if is_page { "index.html" } else { path };
     // Hashed files never change; the page that names them does.
     let cached = if wanted.starts_with("assets/") {
         "public, max-age=31536000, immutable"
