@@ -546,6 +546,24 @@ pub(crate) struct AppOptions {
 pub(crate) enum AppWhat {
     /// Install an app into the configuration directory, and report which parts of it are used.
     Install(AppInstallOptions),
+    /// Report which parts of the dashboards of apps the console shows, without installing anything.
+    Check(AppCheckOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AppCheckOptions {
+    /// Directories of apps, or single views.
+    #[arg(required = true)]
+    pub(crate) from: Vec<PathBuf>,
+    /// Only the totals.
+    #[arg(long)]
+    pub(crate) totals: bool,
+    /// Also what has no effect: unknown options and attributes.
+    #[arg(long)]
+    pub(crate) ignored: bool,
+    /// One JSON object per view, a line each.
+    #[arg(long, conflicts_with_all = ["totals", "ignored"])]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -11,11 +11,15 @@ use apps::{Install, Installed, Remark};
 use conf::Layers;
 use knowledge::Knowledge;
 
+use super::app_check;
 use crate::config::{AppOptions, AppWhat};
 use crate::mistakes;
 
 pub(crate) fn app(options: AppOptions) -> Result<ExitCode> {
-    let AppWhat::Install(options) = options.what;
+    let options = match options.what {
+        AppWhat::Check(options) => return app_check::check(&options),
+        AppWhat::Install(options) => options,
+    };
     let to = options.conf_dir.unwrap_or_else(|| PathBuf::from("conf"));
     let install = Install { from: options.from, to: to.clone(), update: options.update };
     let registry = crate::settings::registry();
@@ -51,7 +55,8 @@ fn sums(out: &mut impl Write, report: &Installed, ignored: usize) -> Result<()> 
     }
     let is_setting = |remark: &&Remark| remark.place.contains(".conf:");
     let settings = report.remarks.iter().filter(is_setting).count();
-    let rest = report.remarks.len() - settings;
+    let in_views = report.remarks.iter().filter(|remark| remark.place.contains(".xml:")).count();
+    let rest = report.remarks.len() - settings - in_views;
     if ignored > 0 {
         let text =
             format!("{ignored}, because they are wrong: `karst btool check --app {}`", report.app);
