@@ -15,6 +15,7 @@ export default defineConfig({
     proxy: {
       '/services': { target: server, secure: false },
       '/api': { target: server, secure: false },
+      '/static': { target: server, secure: false },
     },
   },
 });

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useState } from 'react';
 import { KarstClient } from '../api/client';
 import type { ServerInfo } from '../api/types';
 import { ClusterPage } from '../cluster/ClusterPage';
+import { dashboardOf } from '../dashboards/routes';
 import { SearchPage } from '../search/SearchPage';
 import { Header } from './Header';
 import { LoginPage } from './LoginPage';
@@ -76,7 +77,8 @@ function SignedIn({ client, username, onSignOut }: SignedInProps) {
   return (
     <>
       <Header server={server} page={page} username={username} onSignOut={onSignOut} />
-      {page === '/cluster' ? <ClusterPage client={client} /> : <SearchPage client={client} />}
+      {dashboardOf(page) ??
+        (page === '/cluster' ? <ClusterPage client={client} /> : <SearchPage client={client} />)}
     </>
   );
 }
