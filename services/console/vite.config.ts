@@ -16,6 +16,7 @@ export default defineConfig({
       '/services': { target: server, secure: false },
       '/servicesNS': { target: server, secure: false },
       '/api': { target: server, secure: false },
+      '/static': { target: server, secure: false },
     },
   },
 });

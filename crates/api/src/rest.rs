@@ -100,7 +100,7 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
         "/services/receivers/",
         "/services/storage/collections/data/",
         "/services/data/lookup-table-files",
-        "/services/data/ui/views",
+        "/services/data/ui/",
         "/services/apps/local",
         "/services/configs/",
         "/services/search/jobs",

@@ -1,6 +1,7 @@
 //! One file per REST resource: what its routes are and need, from request to domain call to answer.
 
 mod api_tokens;
+mod app_files;
 mod apps;
 mod auth;
 mod buckets;
@@ -71,7 +72,7 @@ macro_rules! routes {
 
 routes! {
     /// Routes that are answered to everybody, without reading a body.
-    open: health, metrics;
+    open: app_files, health, metrics;
 
     /// Routes by which a session begins.
     login: auth, oidc, saml, single_sign_on;

@@ -17,6 +17,7 @@ use crate::install::counts_installed;
 use crate::installed::{Directories, InstalledApps};
 use crate::lookups::Lookups;
 use crate::objects::{KIND, Stored, check_name, document, with_objects};
+use crate::pages::{Pages, TEXT};
 use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
 
 /// Views that are kept compiled; one more empties the cache.
@@ -103,14 +104,37 @@ struct Inner {
     collections: Collections,
 }
 
-#[derive(Debug, Clone)]
-struct State {
-    /// What the files say, with those of installed apps.
+/// What files say.
+#[derive(Debug)]
+struct Files {
+    /// What they say, with those of installed apps.
     rules: Arc<Knowledge>,
     /// The settings of installed apps that were left out of it.
     ignored: Arc<[Warning]>,
     /// Where the files of installed apps are.
     installed: Directories,
+    /// The rules' layers, and the names of pages.
+    layers: Layers,
+    /// The texts of pages.
+    pages: Pages,
+}
+
+impl Files {
+    fn new(
+        base: &Arc<Knowledge>,
+        directory: Option<&Path>,
+        installed: Directories,
+        tolerate: Tolerate,
+    ) -> Result<Arc<Self>, Error> {
+        let (rules, ignored) = with_installed(base, &installed, tolerate)?;
+        let (pages, layers) = Pages::read(directory, &installed, rules.layers().clone());
+        Ok(Arc::new(Self { rules, ignored, installed, layers, pages }))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    files: Arc<Files>,
     /// By the names of their documents.
     objects: BTreeMap<String, Stored>,
     layers: Layers,
@@ -118,20 +142,15 @@ struct State {
 }
 
 impl State {
-    fn new(
-        (rules, ignored): (Arc<Knowledge>, Arc<[Warning]>),
-        installed: Directories,
-        objects: BTreeMap<String, Stored>,
-    ) -> Self {
-        let layers = with_objects(rules.layers(), objects.values());
+    fn new(files: Arc<Files>, objects: BTreeMap<String, Stored>) -> Self {
+        let layers = with_objects(&files.layers, objects.values());
         let knowledge = Arc::new(Knowledge::new(layers.shared()));
-        Self { rules, ignored, installed, objects, layers, knowledge }
+        Self { files, objects, layers, knowledge }
     }
 
     /// The same files with other objects.
     fn with(&self, objects: BTreeMap<String, Stored>) -> Self {
-        let rules = (Arc::clone(&self.rules), Arc::clone(&self.ignored));
-        Self::new(rules, self.installed.clone(), objects)
+        Self::new(Arc::clone(&self.files), objects)
     }
 }
 
@@ -163,8 +182,9 @@ impl Apps {
         let objects = Self::read(&parts.catalog.snapshot())?;
         let directories = parts.installed.as_ref().map(|installed| installed.directories());
         let directories = directories.unwrap_or_default();
-        let rules = with_installed(&base, &directories, parts.tolerate)?;
-        let state = RwLock::new(State::new(rules, directories, objects));
+        let directory = parts.directory.as_deref();
+        let files = Files::new(&base, directory, directories, parts.tolerate)?;
+        let state = RwLock::new(State::new(files, objects));
         let inner = Inner {
             lookups: Lookups::new(Arc::clone(&parts.store)),
             collections: Collections::new(parts.store, parts.shared.then(|| parts.catalog.clone())),
@@ -201,7 +221,7 @@ impl Apps {
     /// The directory that has `apps/<app>`, if the app has files.
     #[must_use]
     pub fn directory_of(&self, app: &str) -> Option<PathBuf> {
-        let installed = self.inner.state.read().installed.get(app).cloned();
+        let installed = self.inner.state.read().files.installed.get(app).cloned();
         installed.or_else(|| self.inner.directory.clone())
     }
 
@@ -253,15 +273,16 @@ impl Apps {
         let _applying = self.inner.applying.lock().await;
         let failed = installed.copy().await;
         let directories = installed.directories();
-        if directories != self.inner.state.read().installed {
-            let rules = with_installed(&self.inner.base, &directories, self.inner.tolerate)?;
+        if directories != self.inner.state.read().files.installed {
+            let files =
+                Files::new(&self.inner.base, self.directory(), directories, self.inner.tolerate)?;
             {
                 let mut state = self.inner.state.write();
-                *state = State::new(rules.clone(), directories, state.objects.clone());
+                *state = State::new(Arc::clone(&files), state.objects.clone());
                 self.inner.views.lock().clear();
             }
             if let Some(applied) = self.inner.applied.get() {
-                applied.apply(&rules.0, &rules.1).await;
+                applied.apply(&files.rules, &files.ignored).await;
             }
         }
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
@@ -270,13 +291,13 @@ impl Apps {
     /// What the files of apps say, without the objects of the catalog: the rules for taking events in.
     #[must_use]
     pub fn rules(&self) -> Arc<Knowledge> {
-        Arc::clone(&self.inner.state.read().rules)
+        Arc::clone(&self.inner.state.read().files.rules)
     }
 
     /// The settings of installed apps that were left out of the rules because they are wrong.
     #[must_use]
     pub fn ignored(&self) -> Arc<[Warning]> {
-        Arc::clone(&self.inner.state.read().ignored)
+        Arc::clone(&self.inner.state.read().files.ignored)
     }
 
     /// What is true for everybody, as of now.
@@ -370,6 +391,11 @@ impl Apps {
                 object.owner.clone_from(&stored.owner);
                 object.sharing = stored.sharing;
                 object.removable = true;
+            }
+        }
+        for object in found.values_mut().filter(|object| object.get(TEXT).is_none()) {
+            if let Some(text) = state.files.pages.text(conf, &object.app, &object.name) {
+                object.settings.push((TEXT.to_owned(), text.as_ref().to_owned()));
             }
         }
         found.into_values().collect()
@@ -593,9 +619,9 @@ impl Apps {
                 }
             }
         }
-        let in_files = state.rules.layers().apps().contains(&info.name);
+        let in_files = state.files.layers.apps().contains(&info.name);
         info.removable &= !in_files && info.name != SEARCH;
-        info.installed = state.installed.contains_key(&info.name);
+        info.installed = state.files.installed.contains_key(&info.name);
         info.removable |= info.installed;
         info
     }

@@ -2,10 +2,12 @@
 //!
 //! Guarantees: what both `default` and `local` define is counted once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use conf::{ConfFile, Stanza, boolean};
+
+use crate::simple_xml::Level;
 
 /// Settings of `props.conf` that make fields of events.
 const FIELDS: [&str; 4] = ["EXTRACT-", "REPORT-", "FIELDALIAS-", "EVAL-"];
@@ -34,6 +36,8 @@ pub(crate) struct Found {
     modular_inputs: BTreeSet<String>,
     commands: BTreeSet<String>,
     indexes: BTreeSet<String>,
+    /// `local` comes behind `default`, and counts.
+    views: BTreeMap<String, Level>,
 }
 
 /// Something that an app adds.
@@ -111,6 +115,24 @@ impl Found {
         }
     }
 
+    /// Notes a view, and how much of it is shown. The last one of a name counts.
+    pub(crate) fn view(&mut self, path: &Path, level: Level) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        self.views.insert(name, level);
+    }
+
+    /// How many views are shown in full, in part, and not at all.
+    fn views_by_level(&self) -> String {
+        let count = |level| self.views.values().filter(|known| **known == level).count();
+        let mut text = format!(": {} shown in full", count(Level::Full));
+        for (level, how) in [(Level::Part, "in part"), (Level::None, "not shown")] {
+            if count(level) > 0 {
+                text += &format!(", {} {how}", count(level));
+            }
+        }
+        text
+    }
+
     /// What there is, in order of weight.
     pub(crate) fn gains(&self) -> Vec<Gain> {
         let counted = |what, count: usize, more: String| {
@@ -140,6 +162,7 @@ impl Found {
             plain("tags", self.tags.len()),
             plain("macros", self.macros.len()),
             counted("saved searches", self.saved_searches.len(), schedules),
+            counted("views", self.views.len(), self.views_by_level()),
             plain("data models", self.data_models.len()),
             counted("inputs", inputs, disabled),
             plain("search commands", self.commands.len()),
@@ -179,6 +202,9 @@ mod tests {
         add("inputs", "[monitor:///a]\ndisabled = 0\n[tcp://1]\ndisabled = true\n");
         found.file(Path::new("default/data/models/Web.json"));
         found.file(Path::new("local/data/models/Web.json"));
+        found.view(Path::new("default/data/ui/views/a.xml"), Level::None);
+        found.view(Path::new("default/data/ui/views/b.xml"), Level::Part);
+        found.view(Path::new("local/data/ui/views/a.xml"), Level::Full);
         let gains: Vec<String> =
             found.gains().iter().map(|gain| format!("{}: {}", gain.what, gain.text)).collect();
         assert_eq!(
@@ -188,6 +214,7 @@ mod tests {
                 "lookups: 1, applied to events by 1 settings LOOKUP-",
                 "tags: 1",
                 "saved searches: 2, 1 of them with a schedule: schedules and alerts do not run yet",
+                "views: 2: 1 shown in full, 1 in part",
                 "data models: 1",
                 "inputs: 3, 1 of them disabled",
             ]

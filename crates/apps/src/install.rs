@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use conf::{ConfFile, Registry, Stanza};
 
 use crate::gains::{Found, Gain};
+use crate::simple_xml::{self, Level};
 use crate::{Error, Package};
 
 /// What to install where.
@@ -57,18 +58,16 @@ const USED: [&str; 9] = [
 ];
 
 /// Why a part of an app is not used.
-const UNUSED: [(&str, &str); 10] = [
+const UNUSED: [(&str, &str); 6] = [
     ("bin", "of the programs of apps those of commands.conf and of inputs are run"),
-    ("appserver", "pages of apps are not served"),
-    ("default/data/ui", "views of apps are not shown"),
-    ("local/data/ui", "views of apps are not shown"),
     ("default/web.conf", "the web console has no parts of apps"),
     ("default/restmap.conf", "REST endpoints of apps are not served"),
     ("default/alert_actions.conf", "alert actions of apps are not run"),
     ("default/distsearch.conf", "searches are distributed without it"),
     ("default/authorize.conf", "roles of apps are not taken over"),
-    ("static", "pictures of apps are not served"),
 ];
+/// Folders whose pages are shown.
+const PAGES: [&str; 3] = ["views", "nav", "panels"];
 
 /// The file with inputs.
 const INPUTS: &str = "inputs";
@@ -144,6 +143,29 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
     report
 }
 
+/// Whether a file is a page of a kind, which the console shows.
+fn is_page(path: &Path, kind: &str) -> bool {
+    let folder = path.parent();
+    let inside = |layer: &str| folder == Some(&Path::new(layer).join("data/ui").join(kind));
+    path.extension().is_some_and(|suffix| suffix == "xml") && (inside("default") || inside("local"))
+}
+
+/// Why a file for browsers is not served.
+fn unserved(path: &Path) -> Option<&'static str> {
+    if path.starts_with("appserver/static") && crate::media_type(path).is_none() {
+        return Some("of the files of apps for browsers, images and style sheets are served");
+    }
+    if path.starts_with("appserver") && !path.starts_with("appserver/static") {
+        return Some("pages of apps are not served");
+    }
+    if path.starts_with("static") && crate::media_type(path).is_none() {
+        return Some("of the pictures of an app, those in appserver/static are served");
+    }
+    let in_pages = path.starts_with("default/data/ui") || path.starts_with("local/data/ui");
+    (in_pages && !PAGES.iter().any(|kind| is_page(path, kind)))
+        .then_some("of data/ui, views, nav and panels are used")
+}
+
 /// Notes what is used of a file and what is not.
 fn examine(
     path: &Path,
@@ -155,6 +177,20 @@ fn examine(
     let shown = path.display().to_string();
     if let Some((_, why)) = UNUSED.iter().find(|(part, _)| path.starts_with(part)) {
         report.remarks.push(Remark { place: shown, text: (*why).to_owned() });
+        return;
+    }
+    if let Some(text) = unserved(path) {
+        report.remarks.push(Remark { place: shown, text: text.to_owned() });
+        return;
+    }
+    if is_page(path, "views") {
+        let view = simple_xml::report(&String::from_utf8_lossy(bytes));
+        found.view(path, view.level);
+        let lost = view.findings.iter().filter(|finding| finding.level > Level::Ignored);
+        report.remarks.extend(lost.map(|finding| Remark {
+            place: format!("{shown}:{}", finding.line),
+            text: finding.text().to_owned(),
+        }));
         return;
     }
     let Some(conf) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".conf")) else {

@@ -407,3 +407,75 @@ async fn a_suppression_holds_until_its_time_over_a_restart_and_until_it_is_remov
     again.remove(&search).await.unwrap();
     assert_eq!(again.left(&search, 100), 0);
 }
+
+/// A directory with an app that has pages and files for browsers.
+fn gallery() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let app = dir.path().join("apps/gallery");
+    let files = [
+        ("default/data/ui/views/both.xml", "<dashboard><label>default</label></dashboard>"),
+        ("local/data/ui/views/both.xml", "<dashboard><label>local</label></dashboard>"),
+        ("default/data/ui/views/shipped.xml", "<form/>"),
+        ("default/data/ui/nav/default.xml", "<nav/>"),
+        ("appserver/static/look.css", "a {}"),
+        ("appserver/static/run.js", "go()"),
+        ("default/secret.css", "a {}"),
+    ];
+    for (name, text) in files {
+        let path = app.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+#[tokio::test]
+async fn pages_of_apps_are_objects_that_others_hide() {
+    let (store, dir) = (memory(), gallery());
+    let (apps, _) = open(&store, Some(dir.path())).await;
+    let everybody = Namespace::new(NOBODY, "gallery");
+    let text = |name: &str, namespace: &Namespace| {
+        let found = apps.get("views", name, namespace).ok();
+        found.and_then(|object| object.get(crate::TEXT).map(str::to_owned))
+    };
+    assert!(text("both", &everybody).unwrap().contains("local"));
+    assert_eq!(text("shipped", &everybody).as_deref(), Some("<form/>"));
+    assert_eq!(text("shipped", &Namespace::new(NOBODY, "search")), None);
+    assert!(apps.get("nav", "default", &everybody).is_ok());
+    let own = Namespace::new("ann", "gallery");
+    let changed = settings(&[(crate::TEXT, "<form>mine</form>")]);
+    apps.create("views", "shipped", &own, changed).await.unwrap();
+    assert_eq!(text("shipped", &own).as_deref(), Some("<form>mine</form>"));
+    assert_eq!(text("shipped", &everybody).as_deref(), Some("<form/>"));
+    let removed = apps.remove("views", "shipped", &everybody).await;
+    assert!(matches!(removed, Err(Error::Builtin(_))));
+}
+
+#[tokio::test]
+async fn files_for_browsers_stay_in_their_folder() {
+    let (store, dir) = (memory(), gallery());
+    let folder = dir.path().join("apps/gallery/appserver/static");
+    std::os::unix::fs::symlink("../../default/secret.css", folder.join("link.css")).unwrap();
+    std::os::unix::fs::symlink("../../default", folder.join("linked")).unwrap();
+    let (apps, _) = open(&store, Some(dir.path())).await;
+    assert_eq!(
+        apps.static_file("gallery", "look.css").unwrap().media_type,
+        "text/css; charset=utf-8"
+    );
+    for path in [
+        "run.js",
+        "none.css",
+        "../../default/secret.css",
+        "/etc/secret.css",
+        "link.css",
+        "linked/secret.css",
+        "a\\..\\look.css",
+        "",
+    ] {
+        let found = apps.static_file("gallery", path);
+        assert!(matches!(found, Err(Error::NotFound(_))), "{path}: {found:?}");
+    }
+    for app in ["..", "gallery/appserver", "", "."] {
+        assert!(apps.static_file(app, "look.css").is_err(), "{app}");
+    }
+}

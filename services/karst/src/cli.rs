@@ -5,6 +5,7 @@
 
 pub(crate) mod add;
 pub(crate) mod app;
+mod app_check;
 pub(crate) mod audit;
 pub(crate) mod btool;
 pub(crate) mod bucket;

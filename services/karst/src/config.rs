@@ -577,6 +577,24 @@ pub(crate) enum AppWhat {
     List(ListingOptions),
     /// Remove an app from a server, with its objects.
     Remove(AppRemoveOptions),
+    /// Report which parts of the dashboards of apps the console shows, without installing anything.
+    Check(AppCheckOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AppCheckOptions {
+    /// Directories of apps, or single views.
+    #[arg(required = true)]
+    pub(crate) from: Vec<PathBuf>,
+    /// Only the totals.
+    #[arg(long)]
+    pub(crate) totals: bool,
+    /// Also what has no effect: unknown options and attributes.
+    #[arg(long)]
+    pub(crate) ignored: bool,
+    /// One JSON object per view, a line each.
+    #[arg(long, conflicts_with_all = ["totals", "ignored"])]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

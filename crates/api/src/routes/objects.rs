@@ -13,7 +13,9 @@ use apps::{ConfObject, NOBODY, Namespace, SEARCH, Settings, Sharing};
 pub(crate) use self::access::check_writable;
 use self::access::{may_read, perms_of};
 pub(crate) use self::kind::{COLLECTIONS, CONFS, Kind, SAVED_SEARCHES};
-use self::kind::{DATAMODELS, EVENT_TYPES, EXTRACTIONS, LOOKUPS, MACROS, VIEWS};
+use self::kind::{
+    DATAMODELS, EVENT_TYPES, EXTRACTIONS, LOOKUPS, MACROS, NAVIGATION, PANELS, VIEWS,
+};
 pub(crate) use self::shown::entry;
 use super::resource::{About, Access, Resource};
 use crate::ApiState;
@@ -52,6 +54,8 @@ pub(super) fn routes() -> Routes {
         &LOOKUPS,
         &EXTRACTIONS,
         &VIEWS,
+        &NAVIGATION,
+        &PANELS,
         &DATAMODELS,
         &COLLECTIONS,
     ];
@@ -178,7 +182,8 @@ pub(crate) fn objects(asked: &Asked<'_>, namespace: &Namespace) -> Vec<ConfObjec
         }
         _ => apps.list(conf, namespace),
     };
-    found.retain(|object| object.name != "default" && may_read(asked, object));
+    let is_object = |object: &ConfObject| object.name != "default" || asked.kind.is_page;
+    found.retain(|object| is_object(object) && may_read(asked, object));
     found
 }
 
@@ -367,6 +372,12 @@ pub(super) fn cases() -> Vec<Case> {
         ("data/transforms/lookups", "filename=a.csv", "filename=b.csv"),
         ("data/transforms/extractions", "REGEX=(a)&FORMAT=x%3A%3A%241", "REGEX=(b)"),
         ("data/ui/views", "eai%3Adata=%3Cdashboard%2F%3E", "eai%3Adata=%3Cform%2F%3E"),
+        (
+            "data/ui/nav",
+            "eai%3Adata=%3Cnav%2F%3E",
+            "eai%3Adata=%3Cnav+color%3D%22%23123456%22%2F%3E",
+        ),
+        ("data/ui/panels", "eai%3Adata=%3Cpanel%2F%3E", "eai%3Adata=%3Cpanel+id%3D%22a%22%2F%3E"),
         ("datamodel/model", "description=a", "description=b"),
         ("storage/collections/config", "field.n=number", "field.n=string"),
         ("configs/conf-times", "label=a", "label=b"),
@@ -388,6 +399,10 @@ pub(super) fn cases() -> Vec<Case> {
             "unknown sharing",
         ));
         all.push(case(&format!("POST {one}/move"), "app=none", 404, "there is no app"));
+        if below.starts_with("data/ui/") {
+            let broken = "eai%3Adata=%3Cform%3E%0A%3Crow%3E%3C%2Fform%3E";
+            all.push(case(&format!("POST {one}"), broken, 400, "is not XML: line 2"));
+        }
         if !below.starts_with("configs/") {
             all.push(case(&format!("GET {one}/acl"), "", 200, "\"read\":[\"power\"]"));
             all.push(case(&format!("GET {one}/size"), "", 404, "Could not find object id=size"));
@@ -396,5 +411,43 @@ pub(super) fn cases() -> Vec<Case> {
         }
         all.extend(removal_cases(&path, 404));
     }
+    all.extend(page_cases());
     all
+}
+
+/// The pages in the files of the app `made` (`tests/conf`).
+#[cfg(test)]
+fn page_cases() -> Vec<Case> {
+    let views = "/servicesNS/-/made/data/ui/views";
+    let own = "/servicesNS/nobody/made/data/ui/views";
+    let data = "eai%3Adata=%3Cdashboard%3E%3Clabel%3EChanged%3C%2Flabel%3E%3C%2Fdashboard%3E";
+    vec![
+        case(&format!("GET {views}?count=0"), "", 200, "\"label\":\"Requests & answers\""),
+        case(&format!("GET {views}/requests"), "", 200, "\"isDashboard\":true"),
+        case(&format!("GET {views}/requests"), "", 200, "\"rootNode\":\"form\""),
+        case(&format!("GET {views}/requests"), "", 200, "\"sharing\":\"app\""),
+        // The file below `local`, not the one below `default`.
+        case(&format!("GET {views}/twice"), "", 200, "\"label\":\"Of local\""),
+        case(&format!("GET {views}/hidden"), "", 200, "\"isVisible\":false"),
+        case(&format!("GET {views}/linked"), "", 404, "Could not find object"),
+        // A file has permissions as an object made at run time has.
+        case(&format!("GET {views}/restricted"), "", 200, "\"name\":\"restricted\"").by("user"),
+        case(
+            &format!("POST {own}/restricted/acl"),
+            "sharing=app&owner=nobody&perms.read=power",
+            200,
+            "\"read\":[\"power\"]",
+        ),
+        case(&format!("GET {views}/restricted"), "", 404, "Could not find object").by("user"),
+        case(&format!("GET {views}/restricted"), "", 200, "<label>Restricted").by("power"),
+        // What is made at run time hides the file until it is removed.
+        case(&format!("POST {own}/requests"), data, 200, "\"label\":\"Changed\""),
+        case(&format!("GET {views}/requests"), "", 200, "\"removable\":true"),
+        case(&format!("DELETE {own}/requests"), "", 200, "\"entry\":"),
+        case(&format!("GET {views}/requests"), "", 200, "\"label\":\"Requests & answers\""),
+        case(&format!("DELETE {own}/requests"), "", 400, "cannot be removed"),
+        case("GET /servicesNS/-/made/data/ui/nav/default", "", 200, "<view name="),
+        case("GET /servicesNS/-/made/data/ui/nav?count=0", "", 200, "\"name\":\"default\""),
+        case("GET /servicesNS/-/made/data/ui/panels/shared", "", 200, "\"rootNode\":\"panel\""),
+    ]
 }

@@ -440,7 +440,7 @@ function formKeyCookie(): string | null {
   return found?.[1] ?? null;
 }
 
-function formBody(form: Record<string, string | string[]>): URLSearchParams {
+export function formBody(form: Record<string, string | string[]>): URLSearchParams {
   const body = new URLSearchParams();
   for (const [name, value] of Object.entries(form)) {
     for (const one of Array.isArray(value) ? value : [value]) body.append(name, one);
@@ -466,7 +466,7 @@ function queryString(query: Call['query']): string {
   return `?${parameters.toString()}`;
 }
 
-function errorKind(status: number): ApiErrorKind {
+export function errorKind(status: number): ApiErrorKind {
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
   if (status === 404 || status === 410) return 'notFound';

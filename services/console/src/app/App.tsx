@@ -66,7 +66,7 @@ export function App() {
   }, [client, session, change]);
 
   const connection = useMemo(
-    () => (session ? { client, username: session.username } : null),
+    () => (session ? { client, username: session.username, sessionKey: session.sessionKey } : null),
     [client, session],
   );
 

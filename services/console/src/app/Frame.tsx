@@ -21,8 +21,12 @@ import { ShortcutsHelp } from './ShortcutsHelp';
 import { type Shortcuts, useShortcuts } from './shortcuts';
 import { TopBar } from './TopBar';
 
-const DashboardPage = lazy(() => import('../dashboards/DashboardPage'));
-const DashboardsPage = lazy(() => import('../dashboards/DashboardsPage'));
+const DashboardPage = lazy(async () => ({
+  default: (await import('../dashboards/pages/DashboardPage')).DashboardPage,
+}));
+const DashboardsPage = lazy(async () => ({
+  default: (await import('../dashboards/pages/DashboardsPage')).DashboardsPage,
+}));
 const InspectorPage = lazy(() => import('../inspector/InspectorPage'));
 const JobsPage = lazy(() => import('../jobs/JobsPage'));
 const Palette = lazy(() => import('./Palette'));
@@ -125,7 +129,14 @@ function View({ route, app }: { route: Route; app: string }) {
     case 'dashboards':
       return <DashboardsPage app={route.app} />;
     case 'dashboard':
-      return <DashboardPage app={route.app} view={route.name} />;
+      return (
+        <DashboardPage
+          key={`${route.app}/${route.name}`}
+          app={route.app}
+          view={route.name}
+          edit={route.edit}
+        />
+      );
     case 'jobs':
       return <JobsPage />;
     case 'inspect':

@@ -8,6 +8,8 @@ import type { Me } from '../api/types';
 interface Connection {
   client: KarstClient;
   username: string;
+  /** Empty where the session is a cookie. */
+  sessionKey: string;
 }
 
 export const ConnectionContext = createContext<Connection | null>(null);

@@ -10,7 +10,10 @@ describe('addresses', () => {
       view: 'dashboard',
       app: 'ops',
       name: 'disk_usage',
+      edit: false,
     });
+    expect(parsePath('/app/ops/disk_usage/edit')).toMatchObject({ name: 'disk_usage', edit: true });
+    expect(parsePath('/app/ops/search/edit')).toMatchObject({ view: 'unknown' });
     expect(parsePath('/jobs')).toEqual({ view: 'jobs' });
     expect(parsePath('/monitor/cluster/')).toEqual({ view: 'cluster' });
   });
@@ -23,6 +26,7 @@ describe('addresses', () => {
       view: 'dashboard',
       app: 'a b',
       name: 'c/d',
+      edit: false,
     });
   });
 

@@ -11,7 +11,7 @@ export type Route =
   | { view: 'search'; app: string }
   | { view: 'reports'; app: string }
   | { view: 'dashboards'; app: string }
-  | { view: 'dashboard'; app: string; name: string }
+  | { view: 'dashboard'; app: string; name: string; edit: boolean }
   | { view: 'jobs' }
   | { view: 'inspect'; sid: string }
   | { view: 'cluster' }
@@ -51,13 +51,18 @@ const LOCALE = /^[a-z]{2}-[A-Z]{2}$/;
 /** Pages of an app that are not names of dashboards; those without a view here are unknown. */
 const RESERVED = new Set(['alerts', 'lookups', 'datasets', 'data_models', 'report', 'alert']);
 
+/** Those with a view of their own. */
+const PAGES = new Set(['search', 'flashtimeline', 'reports', 'dashboards', 'job_manager']);
+
+const isName = (page: string) => !RESERVED.has(page) && !PAGES.has(page);
+
 export function parsePath(pathname: string): Route {
   const segments = pathname.split('/').filter((segment) => segment !== '');
   if (LOCALE.test(segments[0] ?? '')) segments.shift();
   const [area, first, second, ...rest] = segments.map(decoded);
   const unknown: Route = { view: 'unknown', path: pathname };
   if (area === undefined) return { view: 'moved', to: paths.search(DEFAULT_APP) };
-  if (area === 'app') return rest.length === 0 ? (appRoute(first, second) ?? unknown) : unknown;
+  if (area === 'app') return appRoute(first, second, rest) ?? unknown;
   if (rest.length > 0) return unknown;
   if (area === 'jobs') {
     if (first === undefined) return { view: 'jobs' };
@@ -72,14 +77,18 @@ export function parsePath(pathname: string): Route {
   return unknown;
 }
 
-function appRoute(app: string | undefined, page: string | undefined): Route | null {
+function appRoute(app: string | undefined, page: string | undefined, rest: string[]): Route | null {
+  const isEdited = rest.length === 1 && rest[0] === 'edit';
+  if (rest.length > 0 && !isEdited) return null;
   if (app === undefined) return { view: 'moved', to: paths.search(DEFAULT_APP) };
   if (page === undefined) return { view: 'moved', to: paths.search(app) };
+  if (isEdited && (page === undefined || !isName(page))) return null;
   if (page === 'search' || page === 'flashtimeline') return { view: 'search', app };
   if (page === 'reports') return { view: 'reports', app };
   if (page === 'dashboards') return { view: 'dashboards', app };
   if (page === 'job_manager') return { view: 'moved', to: paths.jobs() };
-  return RESERVED.has(page) ? null : { view: 'dashboard', app, name: page };
+  if (!isName(page)) return null;
+  return { view: 'dashboard', app, name: page, edit: rest.length > 0 };
 }
 
 /** The view of the address, again whenever the address changes. */

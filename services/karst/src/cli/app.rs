@@ -15,6 +15,7 @@ use reqwest::{Method, header};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::app_check;
 use super::client::{Client, Failure};
 use super::table::{Rows, print_listing};
 use crate::config::{AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions};
@@ -28,6 +29,7 @@ const FIELDS: [&str; 5] = ["label", "version", "disabled", "installed", "author"
 
 pub(crate) async fn app(options: AppOptions) -> Result<ExitCode> {
     match options.what {
+        AppWhat::Check(options) => return app_check::check(&options),
         AppWhat::Install(options) => match options.conf_dir.clone() {
             Some(to) => copy(options, &to)?,
             None => install(options).await?,
@@ -147,7 +149,8 @@ fn sums(out: &mut impl Write, app: &str, report: &Report) -> Result<()> {
     }
     let is_setting = |remark: &&Remark| remark.place.contains(".conf:");
     let settings = report.not_used.iter().filter(is_setting).count();
-    let rest = report.not_used.len() - settings;
+    let in_views = report.not_used.iter().filter(|one| one.place.contains(".xml:")).count();
+    let rest = report.not_used.len() - settings - in_views;
     let ignored = report.ignored.len();
     if ignored > 0 {
         let text = format!("{ignored}, because they are wrong: `karst btool check --app {app}`");

@@ -12,13 +12,14 @@ use crate::params::is_true;
 use access::{Object, Perms};
 
 /// Files that only say something to searches: users may have stanzas of their own there.
-const SEARCH_TIME: [&str; 17] = [
+const SEARCH_TIME: [&str; 18] = [
     "collections",
     "datamodels",
     "eventtypes",
     "fields",
     "macros",
     "nav",
+    "panels",
     "props",
     "savedsearches",
     "tags",

@@ -1,6 +1,6 @@
 //! The kinds of objects, and what is particular to each.
 
-use apps::{ConfObject, NOBODY, Namespace, Settings};
+use apps::{ConfObject, NOBODY, Namespace, Settings, TEXT, simple_xml};
 use futures::future::BoxFuture;
 use inputs::exec::Schedule;
 use serde_json::{Map, Value, json};
@@ -39,6 +39,8 @@ pub(crate) struct Kind {
     pub(crate) links: &'static [&'static str],
     /// Stanzas as they are: any setting, no defaults.
     pub(crate) is_raw: bool,
+    /// Files of apps, whose `default` is one of them and not what all others begin with.
+    pub(crate) is_page: bool,
     /// Refuses settings that do not fit.
     pub(crate) check: fn(&Settings) -> Result<(), RestError>,
     /// Refuses namespaces that the kind does not have.
@@ -68,6 +70,7 @@ impl Kind {
             defaults: &[],
             links: &["enable", "disable", "acl", "move"],
             is_raw: false,
+            is_page: false,
             check: |_| Ok(()),
             check_namespace: |_| Ok(()),
             lists: |_| true,
@@ -150,13 +153,65 @@ pub(crate) static DATAMODELS: Kind = Kind {
     ..Kind::new("datamodel", ("a data model", "data models"), "datamodel/model", "datamodels")
 };
 
+/// Dashboards and other views.
 pub(crate) static VIEWS: Kind = Kind {
-    required: &["eai:data"],
-    settings: &["eai:data"],
-    defaults: &[("eai:type", "views"), ("isDashboard", "1"), ("isVisible", "1")],
-    flags: &["disabled", "isDashboard", "isVisible"],
+    required: &[TEXT],
+    settings: &[TEXT],
+    defaults: &[("eai:type", "views")],
+    is_page: true,
+    check: check_page,
+    add: |_, object, content| {
+        let facts = simple_xml::facts(object.get(TEXT).unwrap_or_default());
+        let label = facts.label.unwrap_or_else(|| object.name.clone());
+        let is_dashboard = matches!(facts.root.as_str(), "dashboard" | "form");
+        for (key, value) in [
+            ("label", json!(label)),
+            ("description", json!(facts.description.unwrap_or_default())),
+            ("rootNode", json!(facts.root)),
+            ("version", json!(facts.version.unwrap_or_default())),
+            ("isDashboard", json!(is_dashboard)),
+            ("isVisible", json!(facts.is_visible)),
+        ] {
+            content.insert(key.to_owned(), value);
+        }
+    },
     ..Kind::new("views", ("a view", "views"), "data/ui/views", "views")
 };
+
+/// What the bar of an app names, and where.
+pub(crate) static NAVIGATION: Kind = Kind {
+    required: &[TEXT],
+    settings: &[TEXT],
+    defaults: &[("eai:type", "nav")],
+    is_page: true,
+    check: check_page,
+    ..Kind::new("nav", ("a navigation", "navigations of apps"), "data/ui/nav", "nav")
+};
+
+/// Panels that several dashboards show.
+pub(crate) static PANELS: Kind = Kind {
+    required: &[TEXT],
+    settings: &[TEXT],
+    defaults: &[("eai:type", "panels")],
+    is_page: true,
+    check: check_page,
+    add: |_, object, content| {
+        let facts = simple_xml::facts(object.get(TEXT).unwrap_or_default());
+        let label = facts.label.unwrap_or_else(|| object.name.clone());
+        content.insert("label".to_owned(), json!(label));
+        content.insert("rootNode".to_owned(), json!(facts.root));
+    },
+    ..Kind::new("panels", ("a panel", "prebuilt panels"), "data/ui/panels", "panels")
+};
+
+/// Refuses a text that is not XML, with the line.
+fn check_page(settings: &Settings) -> Result<(), RestError> {
+    let text = settings.iter().find(|(key, _)| key == TEXT).map(|(_, value)| value);
+    match text.map(|text| simple_xml::check_form(text)) {
+        Some(Err(error)) => Err(RestError::invalid(format!("{TEXT} is not XML: {error}"))),
+        _ => Ok(()),
+    }
+}
 
 /// `transforms.conf` with a file, a collection or a program behind it.
 pub(crate) static LOOKUPS: Kind = Kind {

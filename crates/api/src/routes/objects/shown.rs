@@ -20,6 +20,7 @@ pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
     let writable = may_write(asked, object);
     if let Ok(defaults) = state.apps.get(asked.conf, "default", &there)
         && !kind.is_raw
+        && !kind.is_page
     {
         for (key, value) in &defaults.settings {
             let value = apps::redaction::shown(asked.conf, key, value, writable);

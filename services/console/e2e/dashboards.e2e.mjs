@@ -1,0 +1,378 @@
+/**
+ * Walks through the dashboards of the app `gallery` (e2e/dashboards-app) as a person would.
+ *
+ *   KARST_URL=http://localhost:8000 KARST_USER=admin KARST_PASSWORD=... node e2e/dashboards.e2e.mjs
+ *
+ * The server needs the app and an index `gallery` (tests/clients/test_dashboards.py).
+ */
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+
+const url = process.env.KARST_URL ?? 'http://localhost:8000';
+const user = process.env.KARST_USER ?? 'admin';
+const password = process.env.KARST_PASSWORD ?? 'changeme';
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const id = (name) => `[data-testid="${name}"]`;
+const VIEWS = ['overview', 'charts', 'tables', 'singles', 'hostile', 'submit'];
+
+async function open(page, view, query = '') {
+  await page.goto(`${url}/app/gallery/${view}${query}`);
+  await page.waitForSelector(id('dashboard'));
+}
+
+/** Every search that is under way has ended, and there was one. */
+const finished = (page) =>
+  page.waitForSelector(`${id('progress')}[data-done="true"]`, { state: 'attached' });
+
+const textOf = (page, selector) => page.locator(selector).first().textContent();
+
+async function accessible(page, name) {
+  // As text: what the browser's own tools evaluate is exempt from the page's policy.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
+  const found = await page.evaluate(async () => {
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+    const { violations } = await window.axe.run(document.querySelector('main'), { runOnly: tags });
+    return violations.map(
+      (one) =>
+        `${one.id}: ${one.nodes
+          .map((node) => node.html.slice(0, 160))
+          .slice(0, 3)
+          .join(' | ')}`,
+    );
+  });
+  check(found.length === 0, `${name} has no violation:\n${found.join('\n')}`);
+}
+
+const steps = {
+  async 'a person logs in'(page) {
+    await page.goto(url);
+    await page.fill('input[name="username"]', user);
+    await page.fill('input[name="password"]', password);
+    await page.click('button[type="submit"]');
+    await page.waitForSelector(id('user-menu'));
+  },
+
+  async 'the list has the dashboards of the app, and its bar what its navigation names'(page) {
+    await page.goto(`${url}/app/gallery/dashboards`);
+    await page.waitForSelector(`${id('dashboards')} tbody tr`);
+    const text = await textOf(page, id('dashboards'));
+    for (const title of ['Overview & requests', 'Charts', 'Tables and events', 'Single values']) {
+      check(text.includes(title), `the list has ${title}`);
+    }
+    const bar = page.locator('nav[aria-label="Pages of Dashboard gallery"]');
+    check((await bar.locator('a[href^="javascript"]').count()) === 0, 'no script in the bar');
+    await bar.locator('button:has-text("Parts")').click();
+    await page.locator('[role="menuitem"]:has-text("Tables and events")').waitFor();
+    await page.keyboard.press('Escape');
+    await screenshot(page, 'dashboards-list');
+  },
+
+  async 'searches share a base; a handler fills a title; each state is said'(page) {
+    await open(page, 'overview');
+    await finished(page);
+    const total = page.locator('#total');
+    await total.locator(id('single')).waitFor();
+    check(
+      (await total.textContent()).includes('2,000'),
+      `all requests: ${await total.textContent()}`,
+    );
+    check(/in \d+ groups, first web-01/.test(await total.textContent()), 'tokens of the handler');
+    for (const state of ['waiting', 'failed', 'empty'])
+      await page.waitForSelector(`[data-state="${state}"]`);
+    check(
+      (await textOf(page, '[data-state="waiting"]')).includes('$nobody$'),
+      'the token is named',
+    );
+    check((await textOf(page, '[data-state="failed"]')).includes('stast'), 'the mistake is named');
+    await page.getByText('A prebuilt panel').waitFor();
+    await page.getByText('Maps are not drawn yet').waitFor();
+    await screenshot(page, 'dashboards-overview');
+  },
+
+  async 'an input changes the searches and the address, and the address leads back'(page) {
+    await page
+      .locator(`${id('input-host')} input`)
+      .first()
+      .click();
+    await page.locator('[role="option"]:has-text("web-03")').click();
+    await page.waitForFunction(
+      () => new URL(location.href).searchParams.get('form.host') === 'web-03',
+    );
+    const onlyOne = () =>
+      [...document.querySelectorAll('#paths tbody tr td:nth-child(3)')].map(
+        (cell) => cell.textContent,
+      );
+    await page.waitForFunction(
+      `(${onlyOne})().length > 0 && (${onlyOne})().every((host) => host === 'web-03')`,
+    );
+    await page.reload();
+    await page.waitForFunction(
+      `(${onlyOne})().length > 0 && (${onlyOne})().every((host) => host === 'web-03')`,
+    );
+    check((await page.inputValue(`${id('input-host')} input`)) === 'web-03', 'the input shows it');
+  },
+
+  async 'a click moves an input and shows a panel, a link in HTML hides it again'(page) {
+    await open(page, 'overview');
+    await finished(page);
+    await page.locator('#paths tbody tr').first().locator('button').first().click();
+    await page.waitForSelector('#clicked');
+    await page.waitForFunction(() => new URL(location.href).searchParams.get('form.host') !== '');
+    check(
+      (await page.inputValue(`${id('input-host')} input`)).startsWith('web-'),
+      'the input moved',
+    );
+    await page.click('#clicked a');
+    await page.waitForSelector('#clicked', { state: 'detached' });
+  },
+
+  async 'tabs show one row or the other'(page) {
+    await page.click(`${id('input-tab')} button:has-text("Chart")`);
+    await page.getByText('By path and status').waitFor();
+    await page.waitForSelector('#paths', { state: 'detached' });
+  },
+
+  async 'every kind of chart is drawn, and is a table on demand'(page) {
+    await open(page, 'charts');
+    await finished(page);
+    // What is below the fold is drawn once it is near.
+    await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+    await page.waitForFunction(
+      () => document.querySelectorAll('[data-testid="plot"]').length >= 13,
+    );
+    await finished(page);
+    const kinds = await page
+      .locator(id('plot'))
+      .evaluateAll((plots) => plots.map((plot) => plot.dataset.kind));
+    for (const kind of [
+      'line',
+      'area',
+      'column',
+      'bar',
+      'pie',
+      'bubble',
+      'scatter',
+      'radialGauge',
+      'fillerGauge',
+      'markerGauge',
+    ]) {
+      check(kinds.includes(kind), `${kind} is drawn`);
+    }
+    const label = await page.locator('#line [role="img"]').getAttribute('aria-label');
+    check(label.includes('Line chart of web-01'), `the chart has a name: ${label}`);
+    await page.locator('#line').getByText('Show as table').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#line table');
+    await page.locator('#line').getByText('Show as chart').click();
+    await screenshot(page, 'dashboards-charts');
+  },
+
+  async 'a click on a bar sets the span of its time'(page) {
+    await page.locator('#columns').scrollIntoViewIfNeeded();
+    await page.waitForSelector('#columns canvas');
+    const box = await page.locator('#columns canvas').boundingBox();
+    await page.mouse.click(box.x + box.width * 0.4, box.y + box.height * 0.6);
+    await page.waitForSelector('#span');
+    check(
+      /From \d{10}, web-0\d/.test(await page.textContent('#span')),
+      await page.textContent('#span'),
+    );
+  },
+
+  async 'a span selected with the mouse narrows another panel'(page) {
+    const sum = () =>
+      [...document.querySelectorAll('#span-hosts tbody td:nth-child(2)')].reduce(
+        (all, cell) => all + Number(cell.textContent),
+        0,
+      );
+    await page.locator('#zoom').scrollIntoViewIfNeeded();
+    await page.waitForFunction(`(${sum})() > 0`);
+    const before = await page.evaluate(sum);
+    const box = await page.locator('#zoom canvas').boundingBox();
+    await page.mouse.move(box.x + box.width * 0.4, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 6 });
+    await page.mouse.up();
+    await page.waitForFunction(`(${sum})() > 0 && (${sum})() < ${before}`);
+  },
+
+  async 'tables have their colours, draw the rows in sight, and lead elsewhere'(page) {
+    await open(page, 'tables');
+    await finished(page);
+    await page.waitForSelector('#many tbody tr');
+    check(
+      (await page.locator('#many tbody tr').count()) < 100,
+      'of 1,000 rows those in sight are drawn',
+    );
+    const colours = await page.locator('#styled tbody td[style*="background"]').count();
+    check(colours > 10, `cells are coloured: ${colours}`);
+    check(
+      (await page
+        .locator('#styled .panel-title')
+        .first()
+        .evaluate((title) => getComputedStyle(title).letterSpacing)) === '1px',
+      'the style sheet of the app applies',
+    );
+    check(
+      (await page
+        .locator('#styled')
+        .evaluate((panel) => getComputedStyle(panel).backgroundImage)) === 'none',
+      'nothing is fetched from elsewhere',
+    );
+    check((await page.locator('#many').textContent()).includes('row number 1'), 'rows');
+    const [tab] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.locator('#many tbody tr').nth(1).locator('button').click(),
+    ]);
+    check(tab.url().includes('/app/gallery/overview?form.text=row%20number%20'), tab.url());
+    await tab.close();
+    await page.waitForSelector(`${id('dashboard-events')} li`);
+    await screenshot(page, 'dashboards-tables');
+  },
+
+  async 'a button submits what is chosen'(page) {
+    await open(page, 'submit');
+    await page.waitForSelector('[data-state="waiting"]');
+    await page.click(id('submit'));
+    await page.waitForSelector(`${id('dashboard-table')} tbody tr`);
+    const cells = () =>
+      [...document.querySelectorAll('[data-testid="dashboard-table"] tbody tr')].map(
+        (row) => row.textContent,
+      );
+    check(
+      (await page.evaluate(cells)).every((row) => row.startsWith('GETweb-01')),
+      'GET of web-01',
+    );
+    await page.getByLabel('POST').click();
+    await page.getByLabel('web-02').click();
+    await page.click(id('submit'));
+    await page.waitForFunction(
+      `(${cells})().length === 2 && (${cells})().every((row) => row.startsWith('POST'))`,
+    );
+  },
+
+  async 'hostile content does nothing'(page) {
+    const asked = [];
+    page.on(
+      'request',
+      (request) => request.url().includes('example.org') && asked.push(request.url()),
+    );
+    await open(page, 'hostile');
+    await finished(page);
+    await page.waitForSelector('#token');
+    await page.waitForSelector(`${id('dashboard-table')} tbody tr`);
+    await page.waitForSelector(`${id('plot')} canvas`);
+    await page
+      .locator(`${id('dashboard-table')} tbody button`)
+      .first()
+      .click();
+    check((await page.evaluate(() => window.hacked)) === undefined, 'no script ran');
+    check(asked.length === 0, `nothing was fetched: ${asked.join()}`);
+    for (const selector of [
+      'main iframe',
+      'main form',
+      'main script',
+      '#js[href]',
+      '#remote[src]',
+      'main [onclick]',
+      'main [onerror]',
+      'main svg[onload]',
+    ]) {
+      check((await page.locator(selector).count()) === 0, `no ${selector}`);
+    }
+    const style = await page
+      .locator('#styled')
+      .evaluate((box) => [getComputedStyle(box).position, getComputedStyle(box).fontWeight]);
+    check(style[0] === 'static' && style[1] === '700', `styles are kept, places are not: ${style}`);
+    check((await page.textContent('#token')).includes('<img src=x'), 'a token is text');
+    check(page.url().endsWith('/hostile'), 'the page is still there');
+  },
+
+  async 'a new dashboard is made, edited with its mistakes in place, saved as typed, and deleted'(
+    page,
+  ) {
+    await page.goto(`${url}/app/gallery/dashboards`);
+    await page.click(id('create'));
+    await page.getByLabel('Title').fill('My page');
+    await page.getByLabel('Shared in the app').click();
+    await page.click('[role="dialog"] button[type="submit"]');
+    await page.waitForURL('**/app/gallery/my_page/edit');
+    const source = page.locator(`${id('source')} .cm-content`);
+    await source.waitFor();
+    await page.waitForSelector(`${id('plot')} canvas`);
+    await source.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.insertText('<oops>');
+    await page.getByText('a second root element').first().waitFor();
+    check(await page.locator(id('save')).isDisabled(), 'a mistake is not saved');
+    const text =
+      '<!-- kept -->\n<dashboard version="1.1">\n  <label>My page</label>\n  <row><panel><html><p>As <b>typed</b> &amp; kept</p></html></panel></row>\n  <unknown a="1"/>\n</dashboard>\n';
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText(text);
+    await page
+      .locator(`${id('editor')} [aria-label="Preview"]`)
+      .getByText('As typed & kept')
+      .waitFor();
+    await screenshot(page, 'dashboards-editor');
+    await page.click(id('save'));
+    await page
+      .locator(`${id('editor')} [role="status"]`, { hasText: 'Saved' })
+      .first()
+      .waitFor();
+    await open(page, 'my_page');
+    await page.getByText('As typed & kept').waitFor();
+    const stored = await page.evaluate(async () => {
+      const { sessionKey } = JSON.parse(sessionStorage.getItem('karst.session') ?? '{}');
+      const headers = sessionKey ? { Authorization: `Splunk ${sessionKey}` } : {};
+      const answer = await fetch('/servicesNS/-/gallery/data/ui/views/my_page?output_mode=json', {
+        headers,
+      });
+      return (await answer.json()).entry[0].content['eai:data'];
+    });
+    check(stored.trim() === text.trim(), `what was typed is what is stored: ${stored}`);
+    await page.goto(`${url}/app/gallery/dashboards`);
+    await page.click('[aria-label="Actions of My page"]');
+    await page.locator('[role="menuitem"]:has-text("Delete")').click();
+    await page.click('[role="dialog"] button[type="submit"]');
+    await page.getByText('My page').waitFor({ state: 'detached' });
+  },
+
+  async 'no violation of WCAG 2.2 AA, light and dark'(page) {
+    for (const scheme of ['light', 'dark']) {
+      await page.evaluate(
+        (name) => localStorage.setItem('mantine-color-scheme-value', name),
+        scheme,
+      );
+      await page.goto(`${url}/app/gallery/dashboards`);
+      await page.waitForSelector(`${id('dashboards')} tbody tr`);
+      await accessible(page, `the list, ${scheme}`);
+      for (const view of VIEWS.filter((name) => name !== 'hostile')) {
+        await open(page, view);
+        if (view !== 'submit') await finished(page);
+        await accessible(page, `${view}, ${scheme}`);
+      }
+    }
+  },
+};
+
+const browser = await openBrowser();
+const { page, problems } = await openPage(browser);
+let failed = false;
+for (const [name, step] of Object.entries(steps)) {
+  const begin = Date.now();
+  try {
+    await step(page);
+    console.log(`ok    ${name} (${Date.now() - begin} ms)`);
+  } catch (error) {
+    failed = true;
+    console.error(`FAIL  ${name}\n${error.message}`);
+    await screenshot(page, `failed-${Object.keys(steps).indexOf(name)}`);
+    if (!process.env.KARST_E2E_ALL) break;
+  }
+}
+await browser.close();
+if (problems.length > 0) console.error(`the page reported:\n${problems.join('\n')}`);
+process.exit(failed || problems.length > 0 ? 1 : 0);

@@ -1,0 +1,201 @@
+/** One element of a panel: its title, its menu, its state, and what shows its rows. */
+
+import { ActionIcon, Menu } from '@mantine/core';
+import {
+  IconDots,
+  IconFileTypeCsv,
+  IconMaximize,
+  IconPhoto,
+  IconPlayerStop,
+  IconRefresh,
+  IconSearch,
+} from '@tabler/icons-react';
+import { useRef } from 'react';
+import { useDashboard, useIsShown, useOptions, useSearch, useText } from '../DashboardContext';
+import type { DashboardElement } from '../model/types';
+import { flag, pixels } from '../model/values';
+import { searchAddress } from '../runtime/links';
+import type { SearchState } from '../runtime/manager';
+import { ChartElement } from './ChartElement';
+import styles from './ElementView.module.css';
+import { EventElement } from './EventElement';
+import { saveCsv, savePng } from './exportElement';
+import { HtmlElement } from './HtmlElement';
+import { SearchNotes, SearchPlaceholder } from './SearchStates';
+import { SingleElement } from './SingleElement';
+import { TableElement } from './TableElement';
+import { useInView } from './useInView';
+
+/** Pixels of elements whose author says nothing. */
+const HEIGHTS: Record<string, number> = { chart: 250, single: 110, table: 180, event: 220 };
+
+/** Names that apps' style sheets use. */
+const CLASSES: Record<string, string> = {
+  table: 'dashboard-element table splunk-table',
+  chart: 'dashboard-element chart',
+  single: 'dashboard-element single single-value',
+  event: 'dashboard-element event',
+  html: 'dashboard-element html',
+  unsupported: 'dashboard-element viz',
+};
+
+export function ElementView({ element }: { element: DashboardElement }) {
+  const isShown = useIsShown(element.depends, element.rejects);
+  if (element.kind === 'html') return <HtmlElement element={element} isShown={isShown} />;
+  return isShown ? <Shown element={element} /> : null;
+}
+
+function Shown({ element }: { element: DashboardElement }) {
+  const { run } = useDashboard();
+  const [box, isNear] = useInView<HTMLElement>();
+  const options = useOptions(element.options);
+  const title = useText(element.title);
+  const description = useText(element.description);
+  const state = useSearch(element.search?.key ?? null, isNear);
+  const height = pixels(options.get('height')) ?? HEIGHTS[element.kind] ?? 180;
+  const retry = () => element.search && run.manager.rerun(element.search.key);
+  const hasRows = state.rows !== null && state.rows.rows.length > 0 && state.phase !== 'failed';
+  return (
+    <section
+      ref={box}
+      id={element.id ?? undefined}
+      className={`${styles.element} ${CLASSES[element.kind] ?? ''}`}
+      aria-label={title || undefined}
+      data-testid="element"
+      data-kind={element.written}
+      data-phase={state.phase}
+    >
+      <header className={styles.header}>
+        {title && <h3 className="panel-title element-title">{title}</h3>}
+        {element.search && <ElementMenu element={element} state={state} title={title} box={box} />}
+      </header>
+      {description && <p className={styles.description}>{description}</p>}
+      {element.search === null ? (
+        <p className={styles.description}>This element has no search.</p>
+      ) : (
+        <>
+          {hasRows && <SearchNotes state={state} />}
+          {hasRows ? (
+            <Results
+              element={element}
+              options={options}
+              state={state}
+              height={height}
+              title={title}
+            />
+          ) : (
+            <SearchPlaceholder state={state} height={height} onRetry={retry} />
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+export interface ResultsProps {
+  element: DashboardElement;
+  options: ReadonlyMap<string, string>;
+  state: SearchState;
+  height: number;
+  title: string;
+}
+
+function Results(props: ResultsProps) {
+  const { element } = props;
+  switch (element.kind) {
+    case 'chart':
+      return <ChartElement {...props} />;
+    case 'single':
+      return <SingleElement {...props} />;
+    case 'event':
+      return <EventElement {...props} />;
+    case 'unsupported':
+      return (
+        <>
+          <p className={styles.unsupported} role="note">
+            {element.written === 'map'
+              ? 'Maps are not drawn yet. The table has the results.'
+              : `The visualization ${element.vizType || element.written} is not drawn. The table has the results.`}
+          </p>
+          <TableElement {...props} />
+        </>
+      );
+    default:
+      return <TableElement {...props} />;
+  }
+}
+
+interface ElementMenuProps {
+  element: DashboardElement;
+  state: SearchState;
+  title: string;
+  box: React.RefObject<HTMLElement | null>;
+}
+
+function ElementMenu({ element, state, title, box }: ElementMenuProps) {
+  const { run } = useDashboard();
+  const button = useRef<HTMLButtonElement>(null);
+  const isRunning = state.phase === 'running' || state.phase === 'queued';
+  const hides = !flag(element.options.get('link.visible'), true);
+  if (hides) return null;
+  const open = () => {
+    if (state.ran)
+      window.open(searchAddress(state.ran.app, state.ran.search, state.ran), '_blank', 'noopener');
+  };
+  return (
+    <div className={styles.tools}>
+      <Menu position="bottom-end" withinPortal>
+        <Menu.Target>
+          <ActionIcon ref={button} size={24} aria-label={`Actions of ${title || 'this element'}`}>
+            <IconDots size={15} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item leftSection={<IconSearch size={14} />} onClick={open} disabled={!state.ran}>
+            Open in search
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconFileTypeCsv size={14} />}
+            disabled={!state.rows}
+            onClick={() => state.rows && saveCsv(title, state.rows)}
+          >
+            Export CSV
+          </Menu.Item>
+          {element.kind === 'chart' && (
+            <Menu.Item
+              leftSection={<IconPhoto size={14} />}
+              disabled={!state.rows}
+              onClick={() => box.current && savePng(title, box.current)}
+            >
+              Export PNG
+            </Menu.Item>
+          )}
+          <Menu.Item
+            leftSection={<IconMaximize size={14} />}
+            onClick={() => void box.current?.requestFullscreen?.()}
+          >
+            Full screen
+          </Menu.Item>
+          {isRunning ? (
+            <Menu.Item
+              leftSection={<IconPlayerStop size={14} />}
+              onClick={() => element.search && run.manager.cancel(element.search.key)}
+            >
+              Stop
+            </Menu.Item>
+          ) : (
+            <Menu.Item
+              leftSection={<IconRefresh size={14} />}
+              onClick={() => element.search && run.manager.rerun(element.search.key)}
+            >
+              Refresh
+            </Menu.Item>
+          )}
+          {state.updated !== null && (
+            <Menu.Label>Updated {new Date(state.updated).toLocaleTimeString('en-GB')}</Menu.Label>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+    </div>
+  );
+}

@@ -1,0 +1,156 @@
+/** What stands in an element whose search has no rows to show, and the lines above rows that are not final. */
+
+import { Button, Skeleton } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { explainJobError } from '../../api/explain';
+import { Notice } from '../../app/Notice';
+import { MAX_ROWS, type SearchState } from '../runtime/manager';
+import styles from './SearchStates.module.css';
+
+interface SearchStatesProps {
+  state: SearchState;
+  /** Pixels that the element takes: nothing moves when rows come. */
+  height: number;
+  isInput?: boolean;
+  onRetry: () => void;
+}
+
+/** Milliseconds before a skeleton is shown: what is there sooner does not flicker. */
+const PATIENCE = 200;
+
+/** Null where rows are to be shown. */
+export function SearchPlaceholder({ state, height, onRetry }: SearchStatesProps) {
+  switch (state.phase) {
+    case 'waiting':
+      return (
+        <div className={styles.center} style={{ minHeight: height }} data-state="waiting">
+          <p>
+            Waiting for input
+            {state.missing.length > 0 && (
+              <>
+                : <code>{state.missing.map((name) => `$${name}$`).join(', ')}</code>
+              </>
+            )}
+          </p>
+        </div>
+      );
+    case 'failed':
+      return (
+        <div className={styles.failed} style={{ minHeight: height }} data-state="failed">
+          <Notice
+            kind="error"
+            code={(state.error?.message ?? '').includes('\n')}
+            action={
+              <Button size="compact-xs" variant="default" onClick={onRetry}>
+                Try again
+              </Button>
+            }
+          >
+            {state.error ? explainJobError(state.error) : 'The search failed.'}
+          </Notice>
+        </div>
+      );
+    case 'cancelled':
+      return (
+        <div className={styles.center} style={{ minHeight: height }} data-state="cancelled">
+          <p>The search was stopped.</p>
+          <Button size="compact-xs" variant="default" onClick={onRetry}>
+            Run it again
+          </Button>
+        </div>
+      );
+    case 'done':
+      return (
+        <div className={styles.center} style={{ minHeight: height }} data-state="empty">
+          <p>No results found</p>
+          {state.ran && (state.ran.earliest !== '' || state.ran.latest !== '') && (
+            <p className={styles.hint}>
+              from {state.ran.earliest || 'the beginning'} to {state.ran.latest || 'now'}
+            </p>
+          )}
+        </div>
+      );
+    default:
+      return <Waiting state={state} height={height} />;
+  }
+}
+
+function Waiting({ state, height }: { state: SearchState; height: number }) {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), PATIENCE);
+    return () => clearTimeout(timer);
+  }, []);
+  const isRunning = state.phase === 'running';
+  return (
+    <div style={{ height }} className={styles.loading} data-state={state.phase} aria-busy="true">
+      {isLate && <Skeleton height={Math.max(24, height - 24)} animate={isRunning} />}
+      {isLate && (
+        <p className={styles.hint}>
+          {state.phase === 'queued' ? 'Waits for its turn' : progressText(state)}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function progressText(state: SearchState): string {
+  const share = Math.round(100 * (state.job?.doneProgress ?? 0));
+  return share > 0 ? `Running, ${share} %` : 'Running';
+}
+
+/** Lines above rows: a preview, rows of the run before, rows that are not all. */
+export function SearchNotes({ state }: { state: SearchState }) {
+  const { job, rows, isPreview, isStale } = state;
+  const isRunning = state.phase === 'running' || state.phase === 'queued';
+  const warnings = (job?.messages ?? []).filter((message) =>
+    ['WARN', 'ERROR', 'FATAL'].includes(message.type),
+  );
+  const isCut =
+    rows !== null &&
+    !isPreview &&
+    job !== null &&
+    rows.rows.length >= MAX_ROWS &&
+    job.resultCount > rows.rows.length;
+  return (
+    <>
+      {isRunning && rows !== null && (
+        <div
+          className={styles.bar}
+          role="progressbar"
+          aria-label={isPreview ? 'Preview' : 'Refreshing'}
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuenow={Math.round(100 * (job?.doneProgress ?? 0))}
+        >
+          <div style={{ width: `${100 * (job?.doneProgress ?? 0)}%` }} />
+        </div>
+      )}
+      {isPreview && isRunning && job !== null && (
+        <p className={styles.note}>Preview of {job.eventCount.toLocaleString('en-US')} events</p>
+      )}
+      {isStale && !isRunning && <p className={styles.note}>Results of an earlier run</p>}
+      {isCut && job && (
+        <p className={styles.note}>
+          The first {MAX_ROWS.toLocaleString('en-US')} of {job.resultCount.toLocaleString('en-US')}{' '}
+          rows
+        </p>
+      )}
+      {job?.isFinalized && (
+        <p className={styles.note}>The search was finished early: results are partial.</p>
+      )}
+      {warnings.length > 0 && rows !== null && state.phase === 'done' && (
+        <details className={styles.warnings}>
+          <summary>
+            {warnings.length} {warnings.length === 1 ? 'warning' : 'warnings'}
+          </summary>
+          <ul>
+            {warnings.map((message) => (
+              <li key={message.text}>{message.text}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,146 @@
+/** One large value with its trend. */
+
+import { useComputedColorScheme } from '@mantine/core';
+import { IconArrowDownRight, IconArrowRight, IconArrowUpRight } from '@tabler/icons-react';
+import { useMemo } from 'react';
+import { cellText } from '../../statistics/table';
+import { useDashboard } from '../DashboardContext';
+import { flag } from '../model/values';
+import { legible, readableOn } from './cellFormat';
+import type { ResultsProps } from './ElementView';
+import styles from './SingleElement.module.css';
+import { type SingleView, singleView } from './singleValue';
+
+export function SingleElement({ element, options, state, height, title }: ResultsProps) {
+  const { run } = useDashboard();
+  const { rows } = state;
+  const view = useMemo(() => (rows ? singleView(rows, options) : null), [rows, options]);
+  if (!rows || !view) return null;
+  const isClickable = element.drilldown !== null || flag(options.get('drilldown'), false);
+  const click = (event: React.MouseEvent) => {
+    const name = rows.fields[view.column] ?? '';
+    const row = rows.rows[view.row] ?? [];
+    const value = cellText(row[view.column] ?? null);
+    const cells = new Map(rows.fields.map((field, at) => [field, cellText(row[at] ?? null)]));
+    const newTab = event.ctrlKey || event.metaKey;
+    run.click(element, { name, value, name2: name, value2: value, row: cells }, newTab);
+  };
+  const filled = view.isBlock && view.color !== null;
+  const style = filled
+    ? {
+        background: view.color ?? undefined,
+        color: readableOn(view.color ?? ''),
+        minHeight: height,
+      }
+    : { minHeight: height };
+  const content = (
+    <>
+      <Value view={view} isFilled={filled} />
+      {view.under && <span className={styles.under}>{view.under}</span>}
+      {view.sparkline.length > 1 && <Sparkline values={view.sparkline} />}
+    </>
+  );
+  return isClickable ? (
+    <button
+      type="button"
+      className={styles.single}
+      style={style}
+      onClick={click}
+      aria-label={`${title} ${view.text} ${view.unit}`.trim()}
+      data-testid="single"
+    >
+      {content}
+    </button>
+  ) : (
+    <div className={styles.single} style={style} data-testid="single">
+      {content}
+    </div>
+  );
+}
+
+/** Large, and as wide as its place at most. */
+function fittingSize(view: SingleView): string {
+  const characters = Math.max(1, view.text.length + 0.7 * view.unit.length);
+  return `clamp(14px, ${(150 / characters).toFixed(1)}cqi, 38px)`;
+}
+
+function Value({ view, isFilled }: { view: SingleView; isFilled: boolean }) {
+  const { trend } = view;
+  const surface = useComputedColorScheme('light') === 'dark' ? '#1b2024' : '#ffffff';
+  const shown = (color: string | null | undefined, least: number) =>
+    isFilled || !color ? undefined : legible(color, surface, least);
+  const Arrow =
+    trend?.direction === 1
+      ? IconArrowUpRight
+      : trend?.direction === -1
+        ? IconArrowDownRight
+        : IconArrowRight;
+  const unit = view.unit && <span className={styles.unit}>{view.unit}</span>;
+  return (
+    <div className={styles.line}>
+      {view.before && <span className={styles.label}>{view.before}</span>}
+      <span
+        className={`${styles.value} single-result`}
+        style={{
+          fontSize: fittingSize(view),
+          color: shown(view.color, 3),
+        }}
+      >
+        {view.unitBefore && unit}
+        {view.text}
+        {!view.unitBefore && unit}
+      </span>
+      {view.after && <span className={styles.label}>{view.after}</span>}
+      {trend && (
+        <span className={styles.trend} style={{ color: shown(trend.color, 4.5) }}>
+          <Arrow size={16} aria-hidden="true" />
+          <span>
+            <span className={styles.hidden}>
+              {trend.direction === 1
+                ? 'up by '
+                : trend.direction === -1
+                  ? 'down by '
+                  : 'unchanged, '}
+            </span>
+            {trend.text}
+          </span>
+          {trend.interval && <span className={styles.interval}>{trend.interval}</span>}
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** A line of values, as wide as its place. */
+export function Sparkline({
+  values,
+  height = 30,
+  color = 'currentColor',
+}: {
+  values: number[];
+  height?: number;
+  color?: string;
+}) {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const y = (value: number) => height - 2 - ((height - 4) * (value - least)) / (most - least || 1);
+  const points = values.map(
+    (value, at) => `${(100 * at) / Math.max(1, values.length - 1)},${y(value).toFixed(1)}`,
+  );
+  return (
+    <svg
+      className={styles.sparkline}
+      viewBox={`0 0 100 ${height}`}
+      preserveAspectRatio="none"
+      style={{ height }}
+      aria-hidden="true"
+    >
+      <polyline
+        points={points.join(' ')}
+        fill="none"
+        stroke={color}
+        strokeWidth="1.5"
+        vectorEffect="non-scaling-stroke"
+      />
+    </svg>
+  );
+}

@@ -1,0 +1,204 @@
+import { expect, it } from 'vitest';
+import type { ResultRows } from '../../api/types';
+import { plotData } from '../../visualization/plot';
+import { plotOptions, slices } from '../../visualization/plotOptions';
+import { readDashboard } from '../model/reader';
+import { commandsOf, eventsBehind } from '../runtime/links';
+import {
+  colorer,
+  contrast,
+  formattedNumber,
+  legible,
+  mixed,
+  overlay,
+  readableOn,
+} from './cellFormat';
+import { plotLook } from './plotLook';
+import { singleView } from './singleValue';
+
+const rows = (fields: string[], ...all: string[][]): ResultRows => ({
+  fields,
+  rows: all,
+  preview: false,
+  messages: [],
+});
+const options = (pairs: Record<string, string>) =>
+  new Map(Object.entries(pairs).map(([name, value]) => [name.toLowerCase(), value]));
+const formats = (xml: string) => {
+  const found = readDashboard(`<dashboard><row><table>${xml}</table></row></dashboard>`);
+  return found.rows[0]?.panels[0]?.elements[0]?.formats ?? [];
+};
+const colors = (xml: string, values: string[]) => {
+  const [format] = formats(xml);
+  const paint =
+    format &&
+    colorer(
+      format,
+      values.map((value) => [value]),
+      0,
+    );
+  return values.map((value) => paint?.(value) ?? null);
+};
+
+it('cells are coloured by each kind of palette', () => {
+  const map =
+    '<format type="color" field="a"><colorPalette type="map">{"x":#111111,"y":#222222}</colorPalette></format>';
+  expect(colors(map, ['x', 'z'])).toEqual(['#111111', null]);
+  const list =
+    '<format type="color"><colorPalette type="list">[#111111,#222222,#333333]</colorPalette><scale type="threshold">5,9</scale></format>';
+  expect(colors(list, ['4', '5', '9', 'x'])).toEqual(['#111111', '#222222', '#333333', null]);
+  const gradient =
+    '<format type="color"><colorPalette type="minMidMax" minColor="#000000" maxColor="#ffffff"/><scale type="minMidMax"/></format>';
+  expect(colors(gradient, ['0', '5', '10'])).toEqual(['#000000', '#808080', '#ffffff']);
+  const expression =
+    '<format type="color"><colorPalette type="expression">if(value &gt; 3, "#ff0000", "#00ff00")</colorPalette></format>';
+  expect(colors(expression, ['5', '1'])).toEqual(['#ff0000', '#00ff00']);
+  const shared = colors(
+    '<format type="color"><colorPalette type="sharedList"/><scale type="sharedCategory"/></format>',
+    ['a', 'b', 'a'],
+  );
+  expect(shared[0]).toBe(shared[2]);
+  expect(shared[0]).not.toBe(shared[1]);
+});
+
+it('texts on colours are read well', () => {
+  expect([readableOn('#ffffff'), readableOn('#000000'), readableOn('#f8be34')]).toEqual([
+    '#000000',
+    '#ffffff',
+    '#000000',
+  ]);
+  expect(mixed('#000000', '#0000ff', 0.5)).toBe('#000080');
+  expect(contrast(legible('#f8be34', '#ffffff', 3), '#ffffff')).toBeGreaterThanOrEqual(3);
+  expect(legible('#c4453a', '#ffffff', 3)).toBe('#c4453a');
+});
+
+it('heat and extremes are of all numbers of a table', () => {
+  const table = [['a', '1', '9']];
+  expect(overlay('highlow', table, [1, 2])?.('9')).toBe('#e2725b');
+  expect(overlay('heatmap', table, [1, 2])?.('1')).toBe('#ffffff');
+  expect(overlay('none', table, [1, 2])).toBeNull();
+});
+
+it('numbers have their precision and unit', () => {
+  const [format] = formats(
+    '<format type="number"><option name="precision">1</option><option name="unit">%</option></format>',
+  );
+  expect(format && formattedNumber('1234.56', format)).toBe('1,234.6 %');
+  expect(format && formattedNumber('text', format)).toBe('text');
+});
+
+it('a single value is the first row, or the last of a series with its trend', () => {
+  expect(singleView(rows(['a', 'n'], ['x', '5'], ['y', '6']), options({}))).toMatchObject({
+    text: '5',
+    trend: null,
+  });
+  const series = rows(['_time', 'n'], ['2026-01-01T00:00:00Z', '4'], ['2026-01-01T01:00:00Z', '6']);
+  expect(singleView(series, options({ trendDisplayMode: 'percent' }))).toMatchObject({
+    text: '6',
+    trend: { text: '50.0 %', direction: 1 },
+    sparkline: [4, 6],
+  });
+  expect(singleView(rows(['state'], ['ok']), options({}))?.text).toBe('ok');
+  expect(singleView(rows(['a']), options({}))).toBeNull();
+});
+
+it('n bounds of a single value make n+1 colours', () => {
+  const view = (value: string) =>
+    singleView(
+      rows(['n'], [value]),
+      options({
+        useColors: '1',
+        rangeValues: '[0,10]',
+        rangeColors: '["0x000001","0x000002","0x000003"]',
+      }),
+    )?.color;
+  expect([view('-1'), view('5'), view('11')]).toEqual(['#000001', '#000002', '#000003']);
+});
+
+it('the first column of a chart is its category, hidden columns are left out', () => {
+  const data = plotData(
+    rows(
+      ['_time', 'a', '_span', 'b'],
+      ['2026-01-01T00:00:00Z', '1', '3600', ''],
+      ['2026-01-01T01:00:00Z', '2', '3600', '5'],
+    ),
+  );
+  expect(data).toMatchObject({ isTime: true, span: 3600 });
+  expect(data.series).toEqual([
+    { name: 'a', values: [1, 2] },
+    { name: 'b', values: [null, 5] },
+  ]);
+});
+
+const LOOK = {
+  text: '',
+  muted: '',
+  line: '',
+  surface: '',
+  font: '',
+  palette: ['#111111', '#222222'],
+};
+const drawn = (pairs: Record<string, string>) => {
+  const data = plotData(rows(['host', 'a', 'b'], ['x', '1', '3'], ['y', '', '5']));
+  const context = { look: LOOK, zone: 'UTC', width: 800, height: 250 };
+  return plotOptions(data, plotLook(options(pairs)), context) as {
+    series: Record<string, unknown>[];
+    xAxis: Record<string, unknown>;
+    yAxis: Record<string, unknown> | Record<string, unknown>[];
+    legend: Record<string, unknown>;
+  };
+};
+
+it('options of charts are read in old and new spellings', () => {
+  const chart = drawn({
+    'charting.chart': 'column',
+    'charting.chart.stackMode': 'stacked100',
+    'charting.chart.nullValueMode': 'zero',
+    'charting.primaryAxisTitle.text': 'Old',
+    'charting.legend.placement': 'bottom',
+    'charting.fieldColors': '{a: 0x00ff00}',
+  });
+  expect(chart.series.map((series) => series.data)).toEqual([
+    [25, 0],
+    [75, 100],
+  ]);
+  expect(chart.series[0]).toMatchObject({ color: '#00ff00', stack: 'all' });
+  expect(chart.xAxis.name).toBe('Old');
+  expect(chart.legend).toMatchObject({ orient: 'horizontal', bottom: 2 });
+});
+
+it('an overlay is a line, on a second axis if there is one', () => {
+  const chart = drawn({
+    'charting.chart.overlayFields': 'b',
+    'charting.axisY2.enabled': '1',
+    'charting.axisY2.scale': 'log',
+  });
+  expect(chart.series.map((series) => [series.type, series.yAxisIndex])).toEqual([
+    ['bar', 0],
+    ['line', 1],
+  ]);
+  expect((chart.yAxis as Record<string, unknown>[])[1]?.type).toBe('log');
+});
+
+it('small slices of a pie are one', () => {
+  const data = plotData(rows(['a', 'n'], ['x', '1000'], ['y', '1'], ['z', '2']));
+  expect(slices(data, plotLook(options({ 'charting.chart': 'pie' })), 'UTC')).toEqual([
+    { name: 'x', row: 0, value: 1000 },
+    { name: 'other (2)', row: -1, value: 3 },
+  ]);
+});
+
+it('a search is split at its pipes, not at those in quotes and subsearches', () =>
+  expect(commandsOf('a "x|y" [search b | head 1] | stats count | sort x')).toEqual([
+    'a "x|y" [search b | head 1]',
+    'stats count',
+    'sort x',
+  ]));
+
+it.each([
+  ['index=a | stats count by host', 'index=a host="w"'],
+  ['index=a | eval x=1 | timechart count', 'index=a | eval x=1 | search host="w"'],
+  ['| inputlookup l', '| inputlookup l | search host="w"'],
+])('the events behind a value of %s', (search, events) =>
+  expect(eventsBehind(search, [['host', 'w']])).toBe(events),
+);

@@ -1,0 +1,149 @@
+/** What a single value shows: the value, its colour, its trend. */
+
+import type { ResultRows } from '../../api/types';
+import { cellNumber, cellText } from '../../statistics/table';
+import { parseTime } from '../../time/zone';
+import type { Options } from '../model/types';
+import { colorsOf, flag, numberOf, numbersOf, secondsOf } from '../model/values';
+
+export interface SingleView {
+  text: string;
+  /** Null for a text. */
+  value: number | null;
+  unit: string;
+  unitBefore: boolean;
+  before: string;
+  after: string;
+  under: string;
+  color: string | null;
+  isBlock: boolean;
+  trend: { text: string; direction: -1 | 0 | 1; color: string | null; interval: string } | null;
+  sparkline: number[];
+  /** The row that is shown, and its column. */
+  row: number;
+  column: number;
+}
+
+const RANGE_COLORS = ['#53a051', '#0877a6', '#f8be34', '#f1813f', '#dc4e41'];
+const CLASS_COLORS: Record<string, string> = {
+  low: '#53a051',
+  guarded: '#0877a6',
+  elevated: '#f8be34',
+  high: '#f1813f',
+  severe: '#dc4e41',
+};
+const GOOD = '#3c8a4e';
+const BAD = '#c4453a';
+
+export function singleView(results: ResultRows, options: Options): SingleView | null {
+  const { fields, rows } = results;
+  const time = fields.indexOf('_time');
+  const shown = fields
+    .map((name, at) => ({ name, at }))
+    .filter(({ name }) => !name.startsWith('_'));
+  const wanted = options.get('field');
+  const column =
+    shown.find(({ name }) => name === wanted)?.at ??
+    shown.find(({ at }) => rows.some((row) => cellNumber(row[at] ?? null) !== null))?.at ??
+    shown[0]?.at;
+  if (column === undefined || rows.length === 0) return null;
+  const isSeries = time !== -1 && rows.length > 1;
+  // Of a series the last value that is there.
+  const row = isSeries ? rows.findLastIndex((one) => cellText(one[column] ?? null) !== '') : 0;
+  const cell = rows[row]?.[column] ?? null;
+  const value = cellNumber(cell);
+  const trend = isSeries ? trendOf(results, options, column, row, time) : null;
+  const precision = /^0(?:\.(0+))?$/.exec(options.get('numberprecision') ?? '0')?.[1]?.length;
+  const color = colorOfValue(results, options, value, trend?.change ?? null, row);
+  return {
+    text: value === null ? cellText(cell) : numberText(value, precision ?? 0, options),
+    value,
+    unit: options.get('unit') ?? '',
+    unitBefore: options.get('unitposition')?.toLowerCase() === 'before',
+    before: options.get('beforelabel') ?? '',
+    after: options.get('afterlabel') ?? '',
+    under: options.get('underlabel') ?? '',
+    color,
+    isBlock: options.get('colormode')?.toLowerCase() === 'block',
+    trend: trend && flag(options.get('showtrendindicator'), true) ? trend.shown : null,
+    sparkline:
+      isSeries && flag(options.get('showsparkline'), true)
+        ? rows.map((one) => cellNumber(one[column] ?? null) ?? 0)
+        : [],
+    row,
+    column,
+  };
+}
+
+function numberText(value: number, precision: number, options: Options): string {
+  return new Intl.NumberFormat('en-US', {
+    minimumFractionDigits: precision,
+    maximumFractionDigits: precision,
+    useGrouping: flag(options.get('usethousandseparators'), true),
+  }).format(value);
+}
+
+/** n bounds make n+1 colours. */
+function colorOfValue(
+  results: ResultRows,
+  options: Options,
+  value: number | null,
+  change: number | null,
+  row: number,
+): string | null {
+  const classField = options.get('classfield');
+  if (classField) {
+    const at = results.fields.indexOf(classField);
+    return CLASS_COLORS[cellText(results.rows[row]?.[at] ?? null).toLowerCase()] ?? null;
+  }
+  if (!flag(options.get('usecolors'), false)) return null;
+  if (options.get('colorby')?.toLowerCase() === 'trend') {
+    return change === null ? null : trendColor(change, options);
+  }
+  if (value === null) return null;
+  const bounds = numbersOf(options.get('rangevalues') ?? '[0,30,70,100]');
+  const given = colorsOf(options.get('rangecolors'));
+  const colors = given.length > 0 ? given : RANGE_COLORS;
+  const at = bounds.findIndex((bound) => value <= bound);
+  return colors[at === -1 ? bounds.length : at] ?? colors.at(-1) ?? null;
+}
+
+function trendColor(change: number, options: Options): string | null {
+  if (change === 0) return null;
+  const inverse = options.get('trendcolorinterpretation')?.toLowerCase() === 'inverse';
+  return change > 0 === inverse ? BAD : GOOD;
+}
+
+function trendOf(results: ResultRows, options: Options, column: number, row: number, time: number) {
+  const valueAt = (at: number) => cellNumber(results.rows[at]?.[column] ?? null);
+  const now = valueAt(row);
+  const interval = options.get('trendinterval') ?? 'auto';
+  const seconds = secondsOf(interval.replace(/^-/, ''));
+  let at = row - 1;
+  if (seconds !== null) {
+    const momentOf = (index: number) =>
+      parseTime(cellText(results.rows[index]?.[time] ?? null)) ?? 0;
+    const wanted = momentOf(row) - seconds;
+    at = results.rows.findLastIndex((_, index) => momentOf(index) <= wanted);
+  }
+  const before = at >= 0 ? valueAt(at) : null;
+  if (now === null || before === null) return null;
+  const change = now - before;
+  const isPercent = options.get('trenddisplaymode')?.toLowerCase() === 'percent';
+  const precision = numberOf(options.get('numberprecision')?.split('.')[1]?.length.toString()) ?? 0;
+  const text = isPercent
+    ? before === 0
+      ? 'N/A'
+      : `${Math.abs((100 * change) / before).toFixed(1)} %`
+    : numberText(Math.abs(change), precision, options);
+  const direction: -1 | 0 | 1 = change > 0 ? 1 : change < 0 ? -1 : 0;
+  return {
+    change,
+    shown: {
+      text,
+      direction,
+      color: trendColor(change, options),
+      interval: seconds === null ? '' : interval,
+    },
+  };
+}

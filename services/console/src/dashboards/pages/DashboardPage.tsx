@@ -1,0 +1,373 @@
+/** `/app/APP/VIEW`: a dashboard, and its editor at `/app/APP/VIEW/edit`. */
+
+import { ActionIcon, Button, MantineProvider, Menu, Modal, Skeleton, Tooltip } from '@mantine/core';
+import {
+  IconArrowsMaximize,
+  IconCoins,
+  IconDots,
+  IconPencil,
+  IconPrinter,
+  IconRefresh,
+} from '@tabler/icons-react';
+import {
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
+import type { ApiError } from '../../api/client';
+import { Notice } from '../../app/Notice';
+import { theme } from '../../app/theme';
+import { findingText } from '../model/features';
+import { readDashboard } from '../model/reader';
+import type { Dashboard } from '../model/types';
+import { XmlError } from '../model/xml';
+import type { DashboardRun } from '../runtime/page';
+import type { TimePreset, ViewInfo } from '../runtime/server';
+import { useConnection } from '../useConnection';
+import { AppNav } from './AppNav';
+import { CostDialog } from './CostDialog';
+import { DashboardEditor } from './DashboardEditor';
+import styles from './DashboardPage.module.css';
+import { DashboardView } from './DashboardView';
+
+type Theme = 'light' | 'dark';
+
+interface DashboardPageProps {
+  app: string;
+  view: string;
+  /** Whether the source is edited. */
+  edit?: boolean;
+}
+
+interface Loaded {
+  view: ViewInfo;
+  times: TimePreset[];
+}
+
+export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
+  const { username, server } = useConnection();
+  const [loaded, setLoaded] = useState<Loaded | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [reads, setReads] = useState(0);
+  const [isEditing, setEditing] = useState(edit);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `reads` asks again
+  useEffect(() => {
+    let isLeft = false;
+    Promise.all([server.readView(app, view), server.listTimes(app).catch(() => [])]).then(
+      ([found, times]) => !isLeft && setLoaded({ view: found, times }),
+      (problem: ApiError) => !isLeft && setError(problem),
+    );
+    return () => {
+      isLeft = true;
+    };
+  }, [server, app, view, reads]);
+
+  useEffect(() => {
+    if (loaded) document.title = `${loaded.view.label} · Karst`;
+  }, [loaded]);
+
+  const change = (next: boolean) => {
+    const path = `/app/${encodeURIComponent(app)}/${encodeURIComponent(view)}${next ? '/edit' : ''}`;
+    window.history.pushState(null, '', path + window.location.search);
+    setEditing(next);
+  };
+
+  return (
+    <ThemedPage theme={pageTheme(loaded)}>
+      <AppNav app={app} view={view} server={server} />
+      <main className={styles.main}>
+        {error && (
+          <Notice kind="error">
+            {error.kind === 'notFound'
+              ? `There is no dashboard "${view}" in the app ${app}, or you may not read it.`
+              : error.message}
+          </Notice>
+        )}
+        {!loaded && !error && <Skeleton height={240} />}
+        {loaded &&
+          (isEditing ? (
+            <DashboardEditor
+              view={loaded.view}
+              times={loaded.times}
+              onClose={() => change(false)}
+              onSaved={() => setReads(reads + 1)}
+            />
+          ) : (
+            <Viewer
+              loaded={loaded}
+              app={app}
+              username={username}
+              server={server}
+              onEdit={() => change(true)}
+            />
+          ))}
+      </main>
+    </ThemedPage>
+  );
+}
+
+/** The theme of a dashboard is that of its whole page. */
+function pageTheme(loaded: Loaded | null): Theme | null {
+  const found = /^[^>]*<(?:form|dashboard)\b[^>]*\btheme\s*=\s*["'](dark|light)["']/is.exec(
+    loaded?.view.text.slice(0, 4_000) ?? '',
+  )?.[1];
+  return found === undefined ? null : found.toLowerCase() === 'dark' ? 'dark' : 'light';
+}
+
+/** Names the page for the colours of its components. */
+const PAGE_ID = 'dashboard-page';
+
+/** A page with the colours of a theme, whatever those of the console are. */
+function ThemedPage({ theme: scheme, children }: { theme: Theme | null; children: ReactNode }) {
+  const page = (
+    <div id={PAGE_ID} className={styles.page} data-mantine-color-scheme={scheme ?? undefined}>
+      {children}
+    </div>
+  );
+  if (scheme === null) return page;
+  return (
+    <MantineProvider
+      theme={theme}
+      forceColorScheme={scheme}
+      cssVariablesSelector={`#${PAGE_ID}`}
+      getRootElement={() => document.getElementById(PAGE_ID) ?? undefined}
+    >
+      {page}
+    </MantineProvider>
+  );
+}
+
+interface ViewerProps {
+  loaded: Loaded;
+  app: string;
+  username: string;
+  server: ReturnType<typeof useConnection>['server'];
+  onEdit: () => void;
+}
+
+function read(text: string): { dashboard: Dashboard | null; error: XmlError | null } {
+  try {
+    return { dashboard: readDashboard(text), error: null };
+  } catch (error) {
+    if (error instanceof XmlError) return { dashboard: null, error };
+    throw error;
+  }
+}
+
+function Viewer({ loaded, app, username, server, onEdit }: ViewerProps) {
+  const { view, times } = loaded;
+  const { dashboard, error } = useMemo(() => read(view.text), [view.text]);
+  const [run, setRun] = useState<DashboardRun | null>(null);
+  const query = useMemo(() => new URLSearchParams(window.location.search), []);
+  const box = useRef<HTMLDivElement>(null);
+  const onQuery = useCallback((next: URLSearchParams) => {
+    const text = next.toString();
+    window.history.replaceState(null, '', window.location.pathname + (text ? `?${text}` : ''));
+  }, []);
+
+  useEffect(() => {
+    const seconds = dashboard?.refresh ?? null;
+    if (seconds === null || !run) return;
+    const timer = setInterval(() => !document.hidden && run.manager.rerun(), seconds * 1000);
+    return () => clearInterval(timer);
+  }, [dashboard, run]);
+
+  if (error) {
+    return (
+      <Notice
+        kind="error"
+        action={
+          <Button size="compact-xs" variant="default" onClick={onEdit}>
+            Edit the source
+          </Button>
+        }
+      >{`The dashboard is not valid XML, line ${error.line}: ${error.message}`}</Notice>
+    );
+  }
+  if (!dashboard) return null;
+  const refused = dashboard.report.level === 'none' && dashboard.report.findings[0];
+  return (
+    <div ref={box} className={styles.viewer}>
+      <header className={styles.header}>
+        <div className={styles.titles}>
+          {!dashboard.hideTitle && <h1>{dashboard.label || view.label}</h1>}
+          {dashboard.description && <p>{dashboard.description}</p>}
+        </div>
+        <Tools
+          run={run}
+          dashboard={dashboard}
+          canEdit={!dashboard.hideEdit}
+          onEdit={onEdit}
+          box={box}
+        />
+      </header>
+      {refused ? (
+        <Refused text={findingText(refused)} app={app} />
+      ) : (
+        <>
+          <ScriptNotice dashboard={dashboard} name={`${app}/${view.name}`} />
+          <DashboardView
+            dashboard={dashboard}
+            app={app}
+            view={view.name}
+            username={username}
+            server={server}
+            query={query}
+            times={times}
+            onQuery={onQuery}
+            onRun={setRun}
+          />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Refused({ text, app }: { text: string; app: string }) {
+  return (
+    <div className={styles.refused}>
+      <p>This page cannot be shown. {text}.</p>
+      <p>
+        <a href={`/app/${encodeURIComponent(app)}/dashboards`}>Dashboards of this app</a>
+      </p>
+    </div>
+  );
+}
+
+/** One line, once: the page has scripts, which are not run. */
+function ScriptNotice({ dashboard, name }: { dashboard: Dashboard; name: string }) {
+  const key = `karst.scripts-notice.${name}`;
+  const [isClosed, setClosed] = useState(() => localStorage.getItem(key) !== null);
+  if (dashboard.scripts.length === 0 || isClosed) return null;
+  const close = () => {
+    localStorage.setItem(key, '1');
+    setClosed(true);
+  };
+  return (
+    <div className={styles.notice}>
+      <Notice
+        kind="info"
+        action={
+          <Button size="compact-xs" variant="subtle" onClick={close}>
+            Close
+          </Button>
+        }
+      >{`Scripts of apps are not run (${dashboard.scripts.join(', ')}): what they add is missing here.`}</Notice>
+    </div>
+  );
+}
+
+interface ToolsProps {
+  run: DashboardRun | null;
+  dashboard: Dashboard;
+  canEdit: boolean;
+  onEdit: () => void;
+  box: React.RefObject<HTMLDivElement | null>;
+}
+
+function Tools({ run, dashboard, canEdit, onEdit, box }: ToolsProps) {
+  const [isOpen, setOpen] = useState(false);
+  const [isCostOpen, setCostOpen] = useState(false);
+  const { findings } = dashboard.report;
+  const lost = findings.filter((finding) => finding.level !== 'ignored');
+  return (
+    <div className={styles.tools}>
+      {run && <Progress run={run} />}
+      <Tooltip label="Refresh">
+        <ActionIcon aria-label="Refresh the dashboard" onClick={() => run?.manager.rerun()}>
+          <IconRefresh size={16} />
+        </ActionIcon>
+      </Tooltip>
+      {canEdit && (
+        <Button
+          size="compact-sm"
+          variant="default"
+          leftSection={<IconPencil size={14} />}
+          onClick={onEdit}
+        >
+          Edit
+        </Button>
+      )}
+      <Menu position="bottom-end" withinPortal>
+        <Menu.Target>
+          <ActionIcon aria-label="More actions of the dashboard">
+            <IconDots size={16} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item
+            leftSection={<IconArrowsMaximize size={14} />}
+            onClick={() => void box.current?.requestFullscreen?.()}
+          >
+            Full screen
+          </Menu.Item>
+          {!dashboard.hideExport && (
+            <Menu.Item leftSection={<IconPrinter size={14} />} onClick={() => window.print()}>
+              Print or save as PDF
+            </Menu.Item>
+          )}
+          <Menu.Item
+            leftSection={<IconCoins size={14} />}
+            onClick={() => setCostOpen(true)}
+            disabled={!run}
+          >
+            What this opening cost
+          </Menu.Item>
+          <Menu.Item onClick={() => setOpen(true)} disabled={findings.length === 0}>
+            {lost.length > 0 ? `What is not shown (${lost.length})` : 'What is ignored'}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {run && isCostOpen && <CostDialog run={run} onClose={() => setCostOpen(false)} />}
+      <Modal
+        opened={isOpen}
+        onClose={() => setOpen(false)}
+        title="Parts of this dashboard that are not shown"
+        size="lg"
+      >
+        <ul className={styles.findings}>
+          {findings.map((finding) => (
+            <li key={`${finding.line} ${finding.what}`}>
+              line {finding.line}: {findingText(finding)}
+            </li>
+          ))}
+        </ul>
+      </Modal>
+    </div>
+  );
+}
+
+/** Milliseconds between two words of the live region. */
+const QUIET = 2_000;
+
+function Progress({ run }: { run: DashboardRun }) {
+  useSyncExternalStore(run.manager.subscribeAll, () => run.manager.version);
+  const { done, all } = run.manager.progress();
+  const [told, setTold] = useState('');
+  const text = all === 0 ? '' : done < all ? `${done} of ${all} searches done` : '';
+  const latest = useRef(text);
+  latest.current = text;
+  useEffect(() => {
+    const timer = setInterval(() => setTold(latest.current), QUIET);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <>
+      <span className={styles.progress}>{text}</span>
+      <span
+        className={styles.hidden}
+        role="status"
+        aria-live="polite"
+        data-testid="progress"
+        data-done={all > 0 && done === all}
+      >
+        {told}
+      </span>
+    </>
+  );
+}

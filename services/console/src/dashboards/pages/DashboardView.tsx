@@ -1,0 +1,132 @@
+/** A dashboard that runs, from its text: used by its page and by the preview of the editor. */
+
+import { Box } from '@mantine/core';
+import { useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { Notice } from '../../app/Notice';
+import { useZone } from '../../app/preferences';
+import { DashboardContext, type Running } from '../DashboardContext';
+import type { Dashboard } from '../model/types';
+import { DashboardRun } from '../runtime/page';
+import { scopedCss } from '../runtime/sanitize';
+import type { DashboardServer, TimePreset } from '../runtime/server';
+import { DashboardBody } from './DashboardBody';
+import styles from './DashboardView.module.css';
+
+interface DashboardViewProps {
+  dashboard: Dashboard;
+  app: string;
+  view: string;
+  username: string;
+  server: DashboardServer;
+  query: URLSearchParams;
+  times: readonly TimePreset[];
+  onQuery?: (query: URLSearchParams) => void;
+  /** Hears of the run, for refresh and the line of progress. */
+  onRun?: (run: DashboardRun | null) => void;
+}
+
+function openAddress(address: string, target: string): void {
+  const isExternal = /^https?:\/\//i.test(address);
+  // Other sites always get a tab of their own, and no way back into this one.
+  if (target === '_blank' || isExternal) window.open(address, '_blank', 'noopener,noreferrer');
+  else window.location.assign(address);
+}
+
+export function DashboardView(props: DashboardViewProps) {
+  const { dashboard, app, view, username, server, times } = props;
+  const [zone] = useZone();
+  const scope = useId().replace(/[^\w]/g, '');
+  const latest = useRef(props);
+  latest.current = props;
+  const [run, setRun] = useState<DashboardRun | null>(null);
+
+  useEffect(() => {
+    const created = new DashboardRun({
+      dashboard,
+      app,
+      view,
+      user: username,
+      server,
+      timezone: zone,
+      query: latest.current.query,
+      times,
+      open: openAddress,
+      onQuery: (query) => latest.current.onQuery?.(query),
+    });
+    setRun(created);
+    latest.current.onRun?.(created);
+    const look = () => created.manager.pause(document.hidden);
+    const leave = () => created.dispose();
+    document.addEventListener('visibilitychange', look);
+    window.addEventListener('pagehide', leave);
+    // A page that the browser kept when it was left has no searches any more.
+    const comeBack = (event: PageTransitionEvent) => event.persisted && window.location.reload();
+    window.addEventListener('pageshow', comeBack);
+    return () => {
+      document.removeEventListener('visibilitychange', look);
+      window.removeEventListener('pagehide', leave);
+      window.removeEventListener('pageshow', comeBack);
+      created.dispose();
+      latest.current.onRun?.(null);
+    };
+  }, [dashboard, app, view, username, server, zone, times]);
+
+  const running = useMemo<Running | null>(
+    () => run && { run, server, scope: `[data-dashboard="${scope}"]`, isEditing: false },
+    [run, server, scope],
+  );
+  return (
+    <Box
+      className={`${styles.view} dashboard-body dashboard`}
+      data-dashboard={scope}
+      data-testid="dashboard"
+      // The colours of the dashboard's theme, below it only.
+      data-mantine-color-scheme={dashboard.theme ?? undefined}
+    >
+      {running && (
+        <DashboardContext.Provider value={running}>
+          <AppStyles app={app} files={dashboard.stylesheets} running={running} />
+          <Problems run={running.run} />
+          <DashboardBody />
+        </DashboardContext.Provider>
+      )}
+    </Box>
+  );
+}
+
+/** The style sheets that the dashboard names, below it only. */
+function AppStyles({ app, files, running }: { app: string; files: string[]; running: Running }) {
+  const [css, setCss] = useState('');
+  const { server, scope } = running;
+  const key = files.join('\n');
+  useEffect(() => {
+    let isLeft = false;
+    const load = async () => {
+      const texts = await Promise.all(
+        key
+          .split('\n')
+          .filter((file) => file !== '')
+          .map((file) => {
+            const [other, name] = file.includes(':') ? file.split(':', 2) : [app, file];
+            return server.readStatic(other ?? app, name ?? file).catch(() => '');
+          }),
+      );
+      if (!isLeft) setCss(texts.map((text) => scopedCss(text, scope)).join('\n'));
+    };
+    void load();
+    return () => {
+      isLeft = true;
+    };
+  }, [app, key, server, scope]);
+  return css === '' ? null : <style>{css}</style>;
+}
+
+function Problems({ run }: { run: DashboardRun }) {
+  const count = useSyncExternalStore(run.tokens.subscribe, () => run.problems.length);
+  if (count === 0) return null;
+  return (
+    <div className={styles.problems}>
+      <Notice kind="warning">{`Not computed: ${run.problems.join('; ')}`}</Notice>
+    </div>
+  );
+}

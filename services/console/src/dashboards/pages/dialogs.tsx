@@ -1,0 +1,283 @@
+/** The dialogs of the list of dashboards. */
+
+import { Button, Checkbox, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
+import { type FormEvent, useEffect, useState } from 'react';
+import type { ApiError } from '../../api/client';
+import { Notice } from '../../app/Notice';
+import type { ViewInfo } from '../runtime/server';
+import { escapeHtml } from '../runtime/tokens';
+import { useConnection } from '../useConnection';
+import { relabelled } from './relabelled';
+
+/** An id out of a title: `Web requests` gives `web_requests`. */
+export const idOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_+|_+$/g, '')
+    .slice(0, 100);
+
+function emptyDashboard(title: string, description: string): string {
+  const about = description ? `\n  <description>${escapeHtml(description)}</description>` : '';
+  return `<form version="1.1">
+  <label>${escapeHtml(title)}</label>${about}
+  <fieldset submitButton="false">
+    <input type="time" token="span">
+      <label>Time range</label>
+      <default>
+        <earliest>-24h@h</earliest>
+        <latest>now</latest>
+      </default>
+    </input>
+  </fieldset>
+  <row>
+    <panel>
+      <chart>
+        <title>Events over time</title>
+        <search>
+          <query>index=* | timechart count</query>
+          <earliest>$span.earliest$</earliest>
+          <latest>$span.latest$</latest>
+        </search>
+        <option name="charting.chart">column</option>
+        <option name="charting.legend.placement">none</option>
+      </chart>
+    </panel>
+  </row>
+</form>
+`;
+}
+
+interface CreateDialogProps {
+  app: string;
+  /** The one that is cloned. */
+  source: ViewInfo | null;
+  onClose: () => void;
+}
+
+export function CreateDialog({ app, source, onClose }: CreateDialogProps) {
+  const { server } = useConnection();
+  const [title, setTitle] = useState(source ? `${source.label} clone` : '');
+  const [id, setId] = useState(source ? `${source.name}_clone` : '');
+  const [isOwnId, setOwnId] = useState(source !== null);
+  const [description, setDescription] = useState(source?.description ?? '');
+  const [sharing, setSharing] = useState('user');
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isSaving, setSaving] = useState(false);
+  const name = isOwnId ? id : idOf(title);
+  const isValid = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/.test(name);
+
+  const create = async (event: FormEvent) => {
+    event.preventDefault();
+    setSaving(true);
+    setError(null);
+    try {
+      const text = source ? relabelled(source.text, title) : emptyDashboard(title, description);
+      await server.createView(app, name, text);
+      if (sharing === 'app') {
+        const view = await server.readView(app, name);
+        await server.shareView(view, { sharing: 'app', read: ['*'], write: ['admin', 'power'] });
+      }
+      window.location.assign(
+        `/app/${encodeURIComponent(app)}/${encodeURIComponent(name)}${source ? '' : '/edit'}`,
+      );
+    } catch (problem) {
+      setError(problem as ApiError);
+      setSaving(false);
+    }
+  };
+  return (
+    <Modal opened onClose={onClose} title={source ? `Clone ${source.label}` : 'Create dashboard'}>
+      <form onSubmit={(event) => void create(event)}>
+        <Stack gap="sm">
+          <TextInput
+            label="Title"
+            required
+            data-autofocus
+            value={title}
+            onChange={(event) => setTitle(event.currentTarget.value)}
+          />
+          <TextInput
+            label="Id"
+            description="Its address; letters, digits, _ - ."
+            required
+            value={name}
+            error={name !== '' && !isValid ? 'letters, digits, _ - . only' : null}
+            onChange={(event) => {
+              setOwnId(true);
+              setId(event.currentTarget.value);
+            }}
+          />
+          {!source && (
+            <TextInput
+              label="Description"
+              value={description}
+              onChange={(event) => setDescription(event.currentTarget.value)}
+            />
+          )}
+          <Radio.Group label="Permissions" value={sharing} onChange={setSharing}>
+            <Group gap="lg" mt={4}>
+              <Radio value="user" label="Private" />
+              <Radio value="app" label="Shared in the app" />
+            </Group>
+          </Radio.Group>
+          {error && <Notice kind="error">{error.message}</Notice>}
+          <Buttons
+            label={source ? 'Clone' : 'Create'}
+            isSaving={isSaving}
+            isDisabled={!isValid || title.trim() === ''}
+            onClose={onClose}
+          />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+interface ButtonsProps {
+  label: string;
+  isSaving: boolean;
+  isDisabled: boolean;
+  onClose: () => void;
+  color?: string;
+}
+
+function Buttons({ label, isSaving, isDisabled, onClose, color }: ButtonsProps) {
+  return (
+    <Group justify="flex-end" gap="xs">
+      <Button variant="default" onClick={onClose}>
+        Cancel
+      </Button>
+      <Button type="submit" color={color} loading={isSaving} disabled={isDisabled}>
+        {label}
+      </Button>
+    </Group>
+  );
+}
+
+interface ViewDialogProps {
+  view: ViewInfo;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+export function DeleteDialog({ view, onClose, onDone }: ViewDialogProps) {
+  const { server } = useConnection();
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isSaving, setSaving] = useState(false);
+  const remove = (event: FormEvent) => {
+    event.preventDefault();
+    setSaving(true);
+    server.deleteView(view).then(onDone, (problem: ApiError) => {
+      setError(problem);
+      setSaving(false);
+    });
+  };
+  return (
+    <Modal opened onClose={onClose} title="Delete dashboard">
+      <form onSubmit={remove}>
+        <Stack gap="sm">
+          <p>
+            Delete <strong>{view.label}</strong> ({view.name})? It cannot be brought back. If a file
+            of the app has the same id, that one is shown again.
+          </p>
+          {error && <Notice kind="error">{error.message}</Notice>}
+          <Buttons
+            label="Delete"
+            color="red"
+            isSaving={isSaving}
+            isDisabled={false}
+            onClose={onClose}
+          />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+export function PermissionsDialog({ view, onClose, onDone }: ViewDialogProps) {
+  const { server } = useConnection();
+  const [sharing, setSharing] = useState(view.sharing === 'system' ? 'global' : view.sharing);
+  const [roles, setRoles] = useState<string[]>([]);
+  const [readers, setReaders] = useState(view.readers.length > 0 ? view.readers : ['*']);
+  const [writers, setWriters] = useState(
+    view.writers.length > 0 ? view.writers : ['admin', 'power'],
+  );
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isSaving, setSaving] = useState(false);
+
+  useEffect(() => {
+    server.listRoles().then(setRoles, () => setRoles([]));
+  }, [server]);
+
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    setSaving(true);
+    const permissions = {
+      sharing: sharing as 'user' | 'app' | 'global',
+      read: readers,
+      write: writers,
+    };
+    server.shareView(view, permissions).then(onDone, (problem: ApiError) => {
+      setError(problem);
+      setSaving(false);
+    });
+  };
+  const all = ['*', ...new Set([...roles, ...readers, ...writers].filter((role) => role !== '*'))];
+  const toggle = (list: string[], role: string) =>
+    list.includes(role) ? list.filter((one) => one !== role) : [...list, role];
+  return (
+    <Modal opened onClose={onClose} title={`Permissions of ${view.label}`} size="lg">
+      <form onSubmit={save}>
+        <Stack gap="sm">
+          <Radio.Group label="Seen in" value={sharing} onChange={setSharing}>
+            <Group gap="lg" mt={4}>
+              <Radio value="user" label="Private" />
+              <Radio value="app" label="This app" />
+              <Radio value="global" label="All apps" />
+            </Group>
+          </Radio.Group>
+          {sharing !== 'user' && (
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col" style={{ textAlign: 'left' }}>
+                    Role
+                  </th>
+                  <th scope="col">Read</th>
+                  <th scope="col">Write</th>
+                </tr>
+              </thead>
+              <tbody>
+                {all.map((role) => (
+                  <tr key={role}>
+                    <td>{role === '*' ? 'Everyone' : role}</td>
+                    <td align="center">
+                      <Checkbox
+                        size="xs"
+                        aria-label={`${role} may read`}
+                        checked={readers.includes(role)}
+                        onChange={() => setReaders(toggle(readers, role))}
+                      />
+                    </td>
+                    <td align="center">
+                      <Checkbox
+                        size="xs"
+                        aria-label={`${role} may write`}
+                        checked={writers.includes(role)}
+                        onChange={() => setWriters(toggle(writers, role))}
+                      />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+          {error && <Notice kind="error">{error.message}</Notice>}
+          <Buttons label="Save" isSaving={isSaving} isDisabled={false} onClose={onClose} />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,143 @@
+/** Where clicks lead: links of drilldowns, and the search behind a value that has none. */
+
+import { type Lookup, substitute } from './tokens';
+
+export interface Click {
+  /** The first column or the category, and its value. */
+  name: string;
+  value: string;
+  /** The column or the series that was clicked, and its value. */
+  name2: string;
+  value2: string;
+  row: ReadonlyMap<string, string>;
+  /** The span of a time bar. */
+  earliest?: string;
+  latest?: string;
+}
+
+/** `click.name`, `row.FIELD`, `earliest`: what handlers of a click see before the tokens of the page. */
+export function clickLookup(click: Click, page: Lookup, range: Bounds): Lookup {
+  return (name) => {
+    switch (name) {
+      case 'click.name':
+        return click.name;
+      case 'click.value':
+        return click.value;
+      case 'click.name2':
+      case 'trellis.name':
+        return click.name2;
+      case 'click.value2':
+      case 'trellis.value':
+        return click.value2;
+      case 'earliest':
+        return click.earliest ?? range.earliest;
+      case 'latest':
+        return click.latest ?? range.latest;
+    }
+    if (name.startsWith('row.')) return click.row.get(name.slice(4));
+    return page(name);
+  };
+}
+
+export interface Bounds {
+  earliest: string;
+  latest: string;
+}
+
+/** The address of a link; null for what is none, or may not be followed. */
+export function linkAddress(href: string, lookup: Lookup, app: string): string | null {
+  const trimmed = href.trim().replace(/^\s+|\s+$/g, '');
+  // An address that is a token as a whole is an address already.
+  const isWhole = /^\$[^$]+\$$/.test(trimmed);
+  const found = substitute(trimmed, lookup, isWhole ? 'n' : 'u');
+  return safeAddress(found.text.replace(/[\r\n\t]+\s*/g, ''), app);
+}
+
+/** Only pages of the console and of the web: no scripts, no data. */
+export function safeAddress(text: string, app: string): string | null {
+  const address = text.trim();
+  if (address === '') return null;
+  if (/^https?:\/\//i.test(address)) {
+    try {
+      return new URL(address).href;
+    } catch {
+      return null;
+    }
+  }
+  if (
+    /^[a-z][a-z0-9+.-]*:/i.test(address) ||
+    address.startsWith('//') ||
+    address.startsWith('\\')
+  ) {
+    return null;
+  }
+  if (address.startsWith('/')) return address.replace(/^\/[a-z]{2}[-_][A-Z]{2}(?=\/)/, '');
+  if (address.startsWith('?') || address.startsWith('#')) return address;
+  // A page of the app.
+  return `/app/${encodeURIComponent(app)}/${address.replace(/^\.\//, '')}`;
+}
+
+export const isExternal = (address: string): boolean => /^https?:\/\//i.test(address);
+
+/** The address of the search page. */
+export function searchAddress(app: string, search: string, { earliest, latest }: Bounds): string {
+  const query = new URLSearchParams({ q: search });
+  query.set('earliest', earliest);
+  query.set('latest', latest);
+  return `/app/${encodeURIComponent(app)}/search?${query}`;
+}
+
+/** Commands behind which there are no events any more. */
+const TRANSFORMING = new Set(
+  'addtotals bin chart contingency dedup eventstats fieldsummary geostats head join makeresults mstats mvcombine outlier rare sichart sistats sitimechart sitop sort stats streamstats table tail timechart top transaction transpose tstats untable xyseries'.split(
+    ' ',
+  ),
+);
+
+/** The commands of a search, split at the pipes that are in no quotes and no brackets. */
+export function commandsOf(search: string): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  let depth = 0;
+  let quote = '';
+  for (let at = 0; at < search.length; at += 1) {
+    const char = search[at] ?? '';
+    if (quote !== '') {
+      if (char === '\\') at += 1;
+      else if (char === quote) quote = '';
+    } else if (char === '"') quote = char;
+    else if (char === '[' || char === '(') depth += 1;
+    else if (char === ']' || char === ')') depth -= 1;
+    else if (char === '|' && depth <= 0) {
+      parts.push(search.slice(from, at));
+      from = at + 1;
+    }
+  }
+  parts.push(search.slice(from));
+  return parts.map((part) => part.trim());
+}
+
+const quoted = (text: string) => `"${text.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;
+
+/** The events behind a value: the search up to its first report, with the values as conditions. */
+export function eventsBehind(
+  search: string,
+  terms: readonly (readonly [string, string])[],
+): string {
+  const commands = commandsOf(search);
+  const isGenerated = commands[0] === '' && commands.length > 1;
+  const conditions = terms
+    .filter(([name, value]) => name !== '' && !name.startsWith('_') && value !== '')
+    .map(([name, value]) => `${/^[\w.]+$/.test(name) ? name : quoted(name)}=${quoted(value)}`)
+    .join(' ');
+  const cut = commands.findIndex(
+    (command, at) => at > 0 && TRANSFORMING.has(/^\w+/.exec(command)?.[0]?.toLowerCase() ?? ''),
+  );
+  if (isGenerated) {
+    return conditions === '' ? search.trim() : `${search.trim()} | search ${conditions}`;
+  }
+  const kept = commands.slice(0, cut === -1 ? undefined : cut);
+  const base = kept.join(' | ');
+  if (conditions === '') return base;
+  return kept.length === 1 ? `${base} ${conditions}` : `${base} | search ${conditions}`;
+}

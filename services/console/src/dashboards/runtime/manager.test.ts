@@ -1,0 +1,244 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { JobStatus, ResultRows } from '../../api/types';
+import { allSearches, readDashboard } from '../model/reader';
+import { joined, MAX_RUNNING, SearchManager } from './manager';
+import type { JobSpec, SearchServer } from './server';
+import { TokenStore } from './tokens';
+
+const ROWS: ResultRows = { fields: ['count'], rows: [['3']], preview: false, messages: [] };
+const STATUS: JobStatus = {
+  dispatchState: 'RUNNING',
+  isDone: false,
+  isFailed: false,
+  isFinalized: false,
+  isPartial: false,
+  isSaved: false,
+  ttl: 600,
+  isPaused: false,
+  doneProgress: 0,
+  eventCount: 0,
+  eventAvailableCount: 0,
+  scanCount: 0,
+  resultCount: 1,
+  resultPreviewCount: 0,
+  numPreviews: 0,
+  runDuration: 0,
+  earliestTime: '',
+  latestTime: '',
+  reportSearch: null,
+  eventIsTruncated: false,
+  messages: [],
+};
+
+/** A server in memory: jobs run until they are told to be done. */
+class Server implements SearchServer {
+  readonly created: (JobSpec & { sid: string })[] = [];
+  readonly cancelled: string[] = [];
+  readonly fetched: (string | null)[] = [];
+  readonly done = new Set<string>();
+  statusRequests = 0;
+
+  createJob(spec: JobSpec): Promise<string> {
+    const sid = `job_${this.created.length}`;
+    this.created.push({ ...spec, sid });
+    return Promise.resolve(sid);
+  }
+  jobs(sids: string[]): Promise<Map<string, JobStatus>> {
+    this.statusRequests += 1;
+    return Promise.resolve(
+      new Map(sids.map((sid) => [sid, { ...STATUS, isDone: this.done.has(sid) }])),
+    );
+  }
+  rows(_sid: string, _preview: boolean, _count: number, postProcess: string | null) {
+    this.fetched.push(postProcess);
+    return Promise.resolve(ROWS);
+  }
+  cancel(sid: string): void {
+    this.cancelled.push(sid);
+  }
+  report() {
+    return Promise.resolve({ search: 'index=r', earliest: '-1h', latest: 'now', app: 'other' });
+  }
+  get texts(): string[] {
+    return this.created.map((spec) => spec.search);
+  }
+  finish(): void {
+    for (const { sid } of this.created) this.done.add(sid);
+  }
+}
+
+let server: Server;
+let tokens: TokenStore;
+
+function open(xml: string): { manager: SearchManager; keys: string[] } {
+  const dashboard = readDashboard(`<dashboard>${xml}</dashboard>`);
+  const searches = allSearches(dashboard);
+  const manager = new SearchManager(searches, { server, tokens, app: 'a', timezone: 'UTC' });
+  manager.start();
+  const elements = dashboard.rows.flatMap((row) => row.panels.flatMap((panel) => panel.elements));
+  return { manager, keys: elements.flatMap((element) => element.search?.key ?? []) };
+}
+
+const table = (search: string) => `<row><panel><table>${search}</table></panel></row>`;
+const settle = () => vi.advanceTimersByTimeAsync(2_500);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  server = new Server();
+  tokens = new TokenStore();
+});
+afterEach(() => vi.useRealTimers());
+
+it('runs what is watched, and nothing else', async () => {
+  const { manager, keys } = open(
+    table('<search><query>index=a</query></search>') +
+      table('<search><query>index=b</query></search>'),
+  );
+  manager.watch(keys[0] ?? '');
+  await settle();
+  expect(server.texts).toEqual(['index=a']);
+});
+
+it('the same text, range and app is one job', async () => {
+  const one = table('<search><query>index=a</query><earliest>-1h</earliest></search>');
+  const { manager, keys } = open(one + one);
+  for (const key of keys) manager.watch(key);
+  server.finish();
+  await settle();
+  server.finish();
+  await settle();
+  expect(server.texts).toEqual(['index=a']);
+  expect(keys.map((key) => manager.state(key).phase)).toEqual(['done', 'done']);
+});
+
+it('waits for tokens and names them, and runs again when one changes', async () => {
+  const { manager, keys } = open(table('<search><query>index=$i$ $x$</query></search>'));
+  const key = keys[0] ?? '';
+  manager.watch(key);
+  expect(manager.state(key)).toMatchObject({ phase: 'waiting', missing: ['i', 'x'] });
+  tokens.set('i', 'a', true);
+  tokens.set('x', '', true);
+  await settle();
+  tokens.set('i', 'b', true);
+  await settle();
+  expect(server.texts).toEqual(['index=a', 'index=b']);
+  // The job of the text before is of no use any more.
+  expect(server.cancelled).toEqual([server.created[0]?.sid]);
+});
+
+it('what only the default set has is not searched with', async () => {
+  const { manager, keys } = open(table('<search><query>index=$i$</query></search>'));
+  manager.watch(keys[0] ?? '');
+  tokens.set('i', 'a', false);
+  await settle();
+  expect(server.texts).toEqual([]);
+  tokens.submit();
+  await settle();
+  expect(server.texts).toEqual(['index=a']);
+});
+
+it('a search with a base takes its rows from the base, through all its bases', async () => {
+  const { manager, keys } = open(
+    `<search id="b"><query>index=a</query></search>
+     <search id="c" base="b"><query>stats count by host</query></search>
+     ${table('<search base="c"><query>| sort - count</query></search>')}`,
+  );
+  const key = keys[0] ?? '';
+  manager.watch(key);
+  await settle();
+  expect(server.texts).toEqual(['index=a']);
+  expect(manager.state(key).phase).toBe('running');
+  server.finish();
+  await settle();
+  expect(manager.state(key)).toMatchObject({ phase: 'done', rows: ROWS });
+  expect(server.fetched).toContain('| stats count by host | sort - count');
+});
+
+it('a base that is not there is said', () => {
+  const { manager, keys } = open(table('<search base="none"><query>stats count</query></search>'));
+  manager.watch(keys[0] ?? '');
+  expect(manager.state(keys[0] ?? '').error?.message).toContain('"none"');
+});
+
+it('no more than so many jobs run at a time, in the order of the page', async () => {
+  const many = Array.from(
+    { length: MAX_RUNNING + 3 },
+    (_, at) => `<search><query>index=i${at}</query></search>`,
+  );
+  const { manager, keys } = open(many.map(table).join(''));
+  for (const key of [...keys].reverse()) manager.watch(key);
+  await settle();
+  // The last one was the first to be watched; its turn had come.
+  expect(server.created).toHaveLength(MAX_RUNNING);
+  server.finish();
+  await settle();
+  expect(server.created).toHaveLength(MAX_RUNNING + 3);
+});
+
+it('one request a second asks for all jobs', async () => {
+  const many = Array.from({ length: 5 }, (_, at) =>
+    table(`<search><query>index=i${at}</query></search>`),
+  );
+  const { manager, keys } = open(many.join(''));
+  for (const key of keys) manager.watch(key);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(server.statusRequests).toBeLessThanOrEqual(11);
+  expect(server.statusRequests).toBeGreaterThan(5);
+});
+
+it('jobs of a page that is left are cancelled, and those that ended are kept', async () => {
+  const { manager, keys } = open(
+    table('<search><query>index=a</query></search>') +
+      table('<search><query>index=b</query></search>'),
+  );
+  for (const key of keys) manager.watch(key);
+  await vi.advanceTimersByTimeAsync(50);
+  server.done.add(server.created[0]?.sid ?? '');
+  await settle();
+  manager.dispose();
+  expect(server.cancelled).toEqual([server.created[1]?.sid]);
+});
+
+it('a hidden search with handlers runs, a hidden plain one does not', async () => {
+  open(
+    `<search><query>index=handled</query><done><set token="t">1</set></done></search>
+     <search id="idle"><query>index=idle</query></search>
+     <search depends="$never$"><query>index=never</query><done><set token="t">1</set></done></search>`,
+  );
+  await settle();
+  expect(server.texts).toEqual(['index=handled']);
+});
+
+it('a report runs with its own range in its own app', async () => {
+  const { manager, keys } = open(table('<search ref="R"></search>'));
+  manager.watch(keys[0] ?? '');
+  await settle();
+  expect(server.created[0]).toMatchObject({ search: 'index=r', earliest: '-1h', app: 'other' });
+});
+
+it('is refreshed after its delay, and not while nobody looks', async () => {
+  const { manager, keys } = open(
+    table(
+      '<search><query>index=a</query><refresh>30s</refresh><refreshType>delay</refreshType></search>',
+    ),
+  );
+  manager.watch(keys[0] ?? '');
+  await vi.advanceTimersByTimeAsync(10);
+  server.finish();
+  await settle();
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(server.created).toHaveLength(2);
+  // Rows stay while the next run is under way.
+  expect(manager.state(keys[0] ?? '')).toMatchObject({ rows: ROWS, isStale: true });
+  server.finish();
+  await settle();
+  manager.pause(true);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(server.created).toHaveLength(2);
+});
+
+it.each([
+  ['index=a', 'stats count', 'index=a | stats count'],
+  ['index=a', '| sort x', 'index=a | sort x'],
+  ['index=a', '', 'index=a'],
+])('%s and %s are one text', (base, rest, text) => expect(joined(base, rest)).toBe(text));

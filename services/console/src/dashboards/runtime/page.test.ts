@@ -1,0 +1,234 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { allInputs, readDashboard } from '../model/reader';
+import type { DashboardElement } from '../model/types';
+import type { Click } from './links';
+import { DashboardRun } from './page';
+import type { JobSpec, SearchServer } from './server';
+
+const opened: [string, string][] = [];
+const created: JobSpec[] = [];
+let query = '';
+
+const server: SearchServer = {
+  createJob: (spec) => {
+    created.push(spec);
+    return Promise.resolve(`job_${created.length}`);
+  },
+  jobs: () => Promise.resolve(new Map()),
+  rows: () => Promise.resolve({ fields: [], rows: [], preview: false, messages: [] }),
+  cancel: () => {},
+  report: () => Promise.reject(new Error('none')),
+};
+
+function run(xml: string, address = ''): DashboardRun {
+  return new DashboardRun({
+    dashboard: readDashboard(xml),
+    app: 'shop',
+    view: 'page',
+    user: 'ann',
+    server,
+    timezone: 'UTC',
+    query: new URLSearchParams(address),
+    times: [{ label: 'Since noon', earliest: '@d+12h', latest: 'now' }],
+    open: (href, target) => opened.push([href, target]),
+    onQuery: (next) => {
+      query = next.toString();
+    },
+  });
+}
+
+const form = (inputs: string, attributes = 'submitButton="false"', rest = '') =>
+  `<form><fieldset ${attributes}>${inputs}</fieldset>${rest}</form>`;
+const input = (page: DashboardRun, at = 0) => {
+  const found = allInputs(page.dashboard)[at];
+  if (!found) throw new Error('there is no such input');
+  return found;
+};
+const token = (page: DashboardRun, name: string) => page.tokens.submitted(name);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  opened.length = 0;
+  created.length = 0;
+  query = '';
+});
+afterEach(() => vi.useRealTimers());
+
+it('an input begins with the address, else its initial value, else its default', () => {
+  const xml = form(
+    '<input type="text" token="a"><default>d</default><initialValue>i</initialValue></input>',
+  );
+  expect(token(run(xml), 'a')).toBe('i');
+  expect(token(run(xml, 'form.a=u'), 'a')).toBe('u');
+  expect(token(run(form('<input type="text" token="a"/>')), 'a')).toBeUndefined();
+});
+
+it('prefixes, delimiters and suffixes stand around what is chosen', () => {
+  const page = run(
+    form(`<input type="multiselect" token="s"><default>a,b</default><prefix>(</prefix><suffix>)</suffix>
+      <valuePrefix>x="</valuePrefix><valueSuffix>"</valueSuffix><delimiter> OR </delimiter></input>`),
+  );
+  expect(token(page, 's')).toBe('(x="a" OR x="b")');
+  expect(token(page, 'form.s')).toBe('a,b');
+  page.choose(input(page), ['c']);
+  expect(token(page, 's')).toBe('(x="c")');
+  expect(query).toBe('form.s=c');
+});
+
+it('an empty text adds nothing', () => {
+  const page = run(
+    form('<input type="text" token="t"><default></default><prefix>user=</prefix></input>'),
+  );
+  expect(token(page, 't')).toBe('');
+  page.choose(input(page), ['ann']);
+  expect(token(page, 't')).toBe('user=ann');
+});
+
+it('a cleared input takes its default again', () => {
+  const page = run(form('<input type="dropdown" token="h"><default>*</default></input>'));
+  page.choose(input(page), ['web-01']);
+  page.choose(input(page), []);
+  expect(token(page, 'h')).toBe('*');
+});
+
+it('a time input without a token is the range of the page; a range may be named', () => {
+  const page = run(form('<input type="time"><default>Last 60 minutes</default></input>'));
+  expect([token(page, 'earliest'), token(page, 'latest')]).toEqual(['-60m', 'now']);
+  const named = run(form('<input type="time" token="t"><default>Since noon</default></input>'));
+  expect(token(named, 't.earliest')).toBe('@d+12h');
+});
+
+it('with a button nothing is searched with before it is pressed', () => {
+  const inputs = `<input type="text" token="a"><default>1</default></input>
+    <input type="text" token="b" searchWhenChanged="true"><default>2</default></input>`;
+  const page = run(form(inputs, 'submitButton="true"'));
+  expect([token(page, 'a'), token(page, 'b')]).toEqual([undefined, '2']);
+  page.submit();
+  expect(token(page, 'a')).toBe('1');
+  page.choose(input(page), ['3']);
+  expect([token(page, 'a'), page.tokens.default('a')]).toEqual(['1', '3']);
+  expect(token(run(form(inputs, 'submitButton="true" autoRun="true"')), 'a')).toBe('1');
+});
+
+it('a change handler sets tokens by value, label and condition, also at the beginning', () => {
+  const page = run(
+    form(`<input type="link" token="tab"><choice value="a">First</choice><choice value="b">Second</choice>
+      <default>a</default><change>
+        <condition value="a"><set token="one">$label$</set><unset token="two"/></condition>
+        <condition match="$value$ == &quot;b&quot;"><set token="two">$value$</set><unset token="one"/></condition>
+      </change></input>`),
+  );
+  expect([token(page, 'one'), token(page, 'two')]).toEqual(['First', undefined]);
+  page.choose(input(page), ['b']);
+  expect([token(page, 'one'), token(page, 'two')]).toEqual([undefined, 'b']);
+});
+
+it('setting form.X moves the input, setting X does not', () => {
+  const page = run(
+    form(
+      '<input type="text" token="a"><default>1</default></input>',
+      'submitButton="false"',
+      '<init><set token="form.a">2</set></init>',
+    ),
+  );
+  expect(page.values(input(page))).toEqual(['2']);
+  page.setTokens({ 'form.a': '3' }, []);
+  expect([page.values(input(page)), token(page, 'a')]).toEqual([['3'], '3']);
+  page.setTokens({ a: '4' }, []);
+  expect([page.values(input(page)), token(page, 'a')]).toEqual([['3'], '4']);
+});
+
+it('handlers that set off each other end', () => {
+  const page = run(
+    form(`<input type="text" token="a"><default>1</default><change><eval token="form.b">$value$ + 1</eval></change></input>
+      <input type="text" token="b"><change><eval token="form.a">$value$ + 1</eval></change></input>`),
+  );
+  expect(Number(token(page, 'a'))).toBeGreaterThan(1);
+});
+
+it('what cannot be computed is said', () => {
+  const page = run('<form><init><eval token="x">sha512("a")</eval></init></form>');
+  expect(page.problems.join()).toContain('sha512');
+});
+
+const CLICK: Click = {
+  name: 'host',
+  value: 'web 01',
+  name2: 'count',
+  value2: '7',
+  row: new Map([
+    ['host', 'web 01'],
+    ['count', '7'],
+    ['_id', 'x/1'],
+  ]),
+};
+
+async function clicked(drilldown: string, click = CLICK, newTab = false): Promise<DashboardRun> {
+  const page = run(
+    `<dashboard><row><panel><table><search><query>index=a | stats count by host</query><earliest>-1h</earliest></search>
+     ${drilldown}</table></panel></row></dashboard>`,
+  );
+  const element = page.dashboard.rows[0]?.panels[0]?.elements[0] as DashboardElement;
+  page.manager.watch(element.search?.key ?? '');
+  await vi.advanceTimersByTimeAsync(10);
+  page.click(element, click, newTab);
+  return page;
+}
+
+it('a drilldown follows the first condition that fits', async () => {
+  const page = await clicked(`<drilldown>
+    <condition field="host"><set token="t">host</set></condition>
+    <condition field="count"><set token="t">$click.value2$ of $row._id$</set></condition>
+    <condition><set token="t">other</set></condition></drilldown>`);
+  expect(token(page, 't')).toBe('7 of x/1');
+});
+
+it.each([
+  [
+    '<link>/app/other/view?form.h=$click.value$&amp;e=$earliest$</link>',
+    '/app/other/view?form.h=web%2001&e=-1h',
+    '',
+  ],
+  [
+    '<link target="_blank">search?q=host=$row.host|s$</link>',
+    '/app/shop/search?q=host="web 01"',
+    '_blank',
+  ],
+  ['<link><![CDATA[ /en-US/app/shop/page2 ]]></link>', '/app/shop/page2', ''],
+  ['<link>https://example.org/?q=$click.value$</link>', 'https://example.org/?q=web%2001', ''],
+])('%s leads to %s', async (link, href, target) => {
+  await clicked(`<drilldown>${link}</drilldown>`);
+  expect(opened).toEqual([[href, target]]);
+});
+
+it.each([
+  'javascript:alert(1)',
+  ' JavaScript:alert(1)',
+  'data:text/html,x',
+  '//example.org/x',
+  'vbscript:x',
+])('%s leads nowhere', async (href) => {
+  await clicked(`<drilldown><link>${href}</link></drilldown>`);
+  expect(opened).toEqual([]);
+});
+
+it('without a drilldown a click leads to the events behind the value', async () => {
+  await clicked('');
+  const [href] = opened[0] ?? [''];
+  const address = new URL(href, 'http://x');
+  expect(address.pathname).toBe('/app/shop/search');
+  expect(address.searchParams.get('q')).toBe('index=a host="web 01" count="7"');
+  expect(address.searchParams.get('earliest')).toBe('-1h');
+});
+
+it('a selected span of a chart sets tokens', () => {
+  const page = run(
+    `<dashboard><row><panel><chart><search><query>index=a</query></search>
+     <selection><set token="from">$start$</set><set token="to">$end$</set><set token="n">$start.count$</set></selection>
+     </chart></panel></row></dashboard>`,
+  );
+  const element = page.dashboard.rows[0]?.panels[0]?.elements[0] as DashboardElement;
+  const row = (count: string) => new Map([['count', count]]);
+  page.select(element, { start: '10', end: '20', first: row('1'), last: row('2') });
+  expect(['from', 'to', 'n'].map((name) => token(page, name))).toEqual(['10', '20', '1']);
+});

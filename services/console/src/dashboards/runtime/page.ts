@@ -1,0 +1,486 @@
+/**
+ * A dashboard that runs: its tokens, inputs and searches, and what happens when something is chosen, clicked or
+ * found. Outside of React; components subscribe.
+ */
+
+import { allInputs, allSearches } from '../model/reader';
+import type {
+  Action,
+  Condition,
+  Dashboard,
+  DashboardElement,
+  Handler,
+  Input,
+  Panel,
+  Search,
+  SearchEventName,
+} from '../model/types';
+import { evaluate, holds, toText } from './expression';
+import { initialValues, isMultiple, tokenText } from './inputValues';
+import {
+  type Bounds,
+  type Click,
+  clickLookup,
+  eventsBehind,
+  linkAddress,
+  searchAddress,
+} from './links';
+import { SearchManager, type SearchState } from './manager';
+import type { SearchServer, TimePreset } from './server';
+import { type Lookup, substitute, TokenStore } from './tokens';
+
+/** Handlers that set off each other end here. */
+const MAX_CASCADE = 50;
+
+export interface PageOptions {
+  dashboard: Dashboard;
+  app: string;
+  view: string;
+  user: string;
+  server: SearchServer;
+  timezone: string;
+  /** The query of the address. */
+  query: URLSearchParams;
+  times: readonly TimePreset[];
+  /** Opens an address; in a new tab if the target says so. */
+  open: (address: string, target: string) => void;
+  /** Hears of the query that leads back to what is shown. */
+  onQuery?: (query: URLSearchParams) => void;
+}
+
+export class DashboardRun {
+  readonly dashboard: Dashboard;
+  readonly tokens: TokenStore;
+  readonly manager: SearchManager;
+  readonly #options: PageOptions;
+  readonly #values = new Map<string, string[]>();
+  readonly #byToken = new Map<string, Input>();
+  readonly #inputs: Input[];
+  #cascade = 0;
+  #problems: string[] = [];
+
+  constructor(options: PageOptions) {
+    this.#options = options;
+    this.dashboard = options.dashboard;
+    this.tokens = new TokenStore(
+      new Map([
+        ['env:user', options.user],
+        ['env:user_realname', options.user],
+        ['env:app', options.app],
+        ['env:page', options.view],
+        ['env:view', options.view],
+        ['env:view_label', options.dashboard.label],
+        ['env:locale', 'en-US'],
+        ['env:product', 'karst'],
+        ['env:is_enterprise', 'true'],
+      ]),
+    );
+    this.#inputs = allInputs(options.dashboard);
+    for (const input of this.#inputs) {
+      const name = nameOf(input);
+      if (!this.#byToken.has(name)) this.#byToken.set(name, input);
+    }
+    this.manager = new SearchManager(allSearches(options.dashboard), {
+      server: options.server,
+      tokens: this.tokens,
+      app: options.app,
+      timezone: options.timezone,
+      onEvent: (search, event, state) => this.#searchEvent(search, event, state),
+    });
+    this.#load();
+  }
+
+  get app(): string {
+    return this.#options.app;
+  }
+
+  /** Expressions of handlers that could not be computed. */
+  get problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  dispose(): void {
+    this.manager.dispose();
+  }
+
+  /** Adds a prebuilt panel that was read later. */
+  addPanel(panel: Panel): void {
+    for (const input of panel.inputs) {
+      this.#inputs.push(input);
+      if (!this.#byToken.has(nameOf(input))) this.#byToken.set(nameOf(input), input);
+    }
+    this.manager.add([
+      ...panel.inputs.flatMap((input) => input.search ?? []),
+      ...panel.elements.flatMap((element) => element.search ?? []),
+    ]);
+    this.tokens.batch(() => {
+      for (const input of panel.inputs) this.#begin(input);
+      if (!this.#waitsForSubmit) this.tokens.submit();
+    });
+  }
+
+  // -- begin
+
+  #load(): void {
+    const { query } = this.#options;
+    this.tokens.batch(() => {
+      this.#actions(this.dashboard.init, this.tokens.default, true);
+      for (const name of new Set(query.keys())) {
+        if (name.startsWith('form.')) continue;
+        this.tokens.set(name, query.get(name) ?? '', true);
+      }
+      for (const input of this.#inputs) this.#begin(input);
+      // Without a button everything is submitted; with one, what is to run at once.
+      const hasQuery = [...query.keys()].some((name) => name.startsWith('form.'));
+      if (!this.dashboard.submitButton || this.dashboard.autoRun || hasQuery) this.tokens.submit();
+    });
+    this.manager.start();
+  }
+
+  #begin(input: Input): void {
+    const { query, times } = this.#options;
+    const name = nameOf(input);
+    const values = fromQuery(input, query) ?? this.#fromToken(input) ?? initialValues(input, times);
+    if (values !== null) {
+      // Tokens in defaults: of the init handlers, of the address.
+      const filled = values.map((value) => substitute(value, this.tokens.default).text);
+      this.#choose(input, filled, !this.#waitsFor(input), null);
+    }
+    if (values === null) this.#values.delete(name);
+  }
+
+  /** A choice that an init handler has made. */
+  #fromToken(input: Input): string[] | null {
+    const name = nameOf(input);
+    if (input.kind === 'time') {
+      const earliest = this.tokens.default(input.token ? `form.${name}.earliest` : 'form.earliest');
+      const latest = this.tokens.default(input.token ? `form.${name}.latest` : 'form.latest');
+      return earliest !== undefined || latest !== undefined ? [earliest ?? '', latest ?? ''] : null;
+    }
+    const value = this.tokens.default(`form.${name}`);
+    if (value === undefined) return null;
+    return isMultiple(input) ? value.split(',') : [value];
+  }
+
+  get #waitsForSubmit(): boolean {
+    return this.dashboard.submitButton;
+  }
+
+  #waitsFor(input: Input): boolean {
+    return this.#waitsForSubmit && !input.searchWhenChanged;
+  }
+
+  // -- inputs
+
+  /** What is chosen in an input. */
+  values(input: Input): string[] {
+    return this.#values.get(nameOf(input)) ?? [];
+  }
+
+  /** A person chooses values; `label` is that of the first one. */
+  choose(input: Input, values: string[], label: string | null = null): void {
+    // One that is cleared takes its default again.
+    const isCleared = values.length === 0 && input.default !== null && input.kind !== 'text';
+    const next = isCleared
+      ? (initialValues({ ...input, initial: null }, this.#options.times) ?? [])
+      : values;
+    this.tokens.batch(() => this.#choose(input, next, !this.#waitsFor(input), label));
+    if (!this.#waitsFor(input)) this.#tellQuery();
+  }
+
+  submit(): void {
+    this.tokens.submit();
+    this.#tellQuery();
+  }
+
+  #choose(input: Input, values: string[], everywhere: boolean, label: string | null): void {
+    const name = nameOf(input);
+    this.#values.set(name, values);
+    if (input.kind === 'time') {
+      const [earliest = '', latest = ''] = values;
+      const prefix = input.token ? `${name}.` : '';
+      for (const [part, value] of [
+        ['earliest', earliest],
+        ['latest', latest],
+      ] as const) {
+        this.tokens.set(`${prefix}${part}`, value, everywhere);
+        this.tokens.set(`form.${prefix}${part}`, value, everywhere);
+      }
+    } else if (name !== '') {
+      this.tokens.set(name, tokenText(input, values), everywhere);
+      this.tokens.set(`form.${name}`, values.length > 0 ? values.join(',') : undefined, everywhere);
+    }
+    if (input.change) this.#changed(input, values, everywhere, label);
+  }
+
+  #changed(input: Input, values: string[], everywhere: boolean, label: string | null): void {
+    if (!input.change) return;
+    const value = values.join(',');
+    const known = input.choices.find((choice) => choice.value === values[0])?.label;
+    const shown = label ?? known ?? value;
+    const [earliest = '', latest = ''] = values;
+    const lookup: Lookup = (name) => {
+      if (name === 'value') return value;
+      if (name === 'label') return shown;
+      if (input.kind === 'time' && name === 'earliest') return earliest;
+      if (input.kind === 'time' && name === 'latest') return latest;
+      return this.tokens.default(name);
+    };
+    const fits = (condition: Condition) =>
+      (condition.value === null ||
+        condition.value === '*' ||
+        substitute(condition.value, lookup).text === value) &&
+      (condition.label === null || condition.label === '*' || condition.label === shown) &&
+      (condition.match === null || holds(condition.match, lookup));
+    this.#handle(input.change, fits, lookup, everywhere);
+  }
+
+  /** The query that leads back here: what is chosen and is not the default. */
+  #tellQuery(): void {
+    const query = new URLSearchParams();
+    for (const [name, value] of this.#options.query) {
+      if (!name.startsWith('form.')) query.append(name, value);
+    }
+    for (const input of this.#inputs) {
+      const values = this.values(input);
+      const usual = initialValues(input, this.#options.times);
+      if (values.join('\n') === (usual ?? []).join('\n')) continue;
+      const name = nameOf(input);
+      if (input.kind === 'time') {
+        const prefix = input.token ? `form.${name}.` : 'form.';
+        query.set(`${prefix}earliest`, values[0] ?? '');
+        query.set(`${prefix}latest`, values[1] ?? '');
+      } else if (name !== '') for (const value of values) query.append(`form.${name}`, value);
+    }
+    this.#options.onQuery?.(query);
+  }
+
+  // -- handlers
+
+  #handle(
+    handler: Handler,
+    fits: (condition: Condition) => boolean,
+    lookup: Lookup,
+    everywhere: boolean,
+    click = false,
+  ): void {
+    if (this.#cascade >= MAX_CASCADE) return;
+    this.#cascade += 1;
+    this.tokens.batch(() => {
+      this.#actions(handler.always, lookup, everywhere, click);
+      const condition = handler.conditions.find(fits);
+      if (condition) this.#actions(condition.actions, lookup, everywhere, click);
+    });
+    this.#cascade -= 1;
+  }
+
+  /** Each action sees what those before it have set. */
+  #actions(actions: Action[], lookup: Lookup, everywhere: boolean, click = false): void {
+    for (const action of actions) {
+      switch (action.kind) {
+        case 'set': {
+          const found = substitute(action.value, lookup);
+          // A value that is not there leaves the token undefined, as what waits for it must wait.
+          const isDefined = found.missing.length === 0;
+          this.#setToken(
+            action.token,
+            isDefined ? action.prefix + found.text + action.suffix : undefined,
+            everywhere,
+          );
+          break;
+        }
+        case 'unset':
+          this.#setToken(action.token, undefined, everywhere);
+          break;
+        case 'eval':
+          this.#setToken(action.token, this.#evaluated(action.expression, lookup), everywhere);
+          break;
+        case 'link': {
+          if (!click) break;
+          const address = linkAddress(action.href, lookup, this.#options.app);
+          if (address !== null) this.#options.open(address, action.target);
+          break;
+        }
+      }
+    }
+  }
+
+  #evaluated(expression: string, lookup: Lookup): string | undefined {
+    try {
+      const value = evaluate(expression, lookup);
+      return value === null ? undefined : toText(value);
+    } catch (error) {
+      const problem = `${expression}: ${error instanceof Error ? error.message : String(error)}`;
+      if (!this.#problems.includes(problem)) this.#problems = [...this.#problems, problem];
+      return undefined;
+    }
+  }
+
+  #setToken(name: string, value: string | undefined, everywhere: boolean): void {
+    const written = name.replace(/^\$|\$$/g, '');
+    if (!written.startsWith('form.')) {
+      this.tokens.set(written, value, everywhere);
+      return;
+    }
+    // `form.X` moves the input.
+    const inner = written.slice(5);
+    const time = /^(?:(.+)\.)?(earliest|latest)$/.exec(inner);
+    const input = this.#byToken.get(time ? (time[1] ?? '') : inner) ?? this.#byToken.get(inner);
+    if (!input) {
+      this.tokens.set(written, value, everywhere);
+      return;
+    }
+    if (input.kind === 'time' && time) {
+      const [earliest = '', latest = ''] = this.values(input);
+      const next = time[2] === 'earliest' ? [value ?? '', latest] : [earliest, value ?? ''];
+      this.#choose(input, next, everywhere, null);
+    } else {
+      const values = value === undefined ? [] : isMultiple(input) ? value.split(',') : [value];
+      this.#choose(input, values, everywhere, null);
+    }
+  }
+
+  /** A link in an HTML panel that sets or unsets tokens. */
+  setTokens(set: Record<string, string>, unset: string[]): void {
+    this.tokens.batch(() => {
+      for (const [name, value] of Object.entries(set)) this.#setToken(name, value, true);
+      for (const name of unset) this.#setToken(name, undefined, true);
+    });
+  }
+
+  #searchEvent(search: Search, event: SearchEventName, state: SearchState): void {
+    const handler = search.handlers[event];
+    if (!handler) return;
+    const lookup: Lookup = (name) => {
+      if (name.startsWith('job.')) return jobValue(state, name.slice(4));
+      if (name.startsWith('result.')) return resultValue(state, name.slice(7));
+      return this.tokens.default(name);
+    };
+    const fits = (condition: Condition) =>
+      condition.match === null || holds(condition.match, lookup);
+    this.#handle(handler, fits, lookup, true);
+  }
+
+  // -- clicks
+
+  /** Whether something happens when an element is clicked. */
+  isClickable(element: DashboardElement): boolean {
+    return element.drilldown !== null || element.search !== null;
+  }
+
+  /** A span of a chart is selected; the whole chart at the beginning. */
+  select(element: DashboardElement, span: Span): void {
+    if (!element.selection) return;
+    const lookup: Lookup = (name) => {
+      if (name === 'start') return span.start;
+      if (name === 'end') return span.end;
+      if (name.startsWith('start.')) return span.first.get(name.slice(6));
+      if (name.startsWith('end.')) return span.last.get(name.slice(4));
+      return this.tokens.submitted(name);
+    };
+    const fits = (condition: Condition) =>
+      condition.match === null || holds(condition.match, lookup);
+    this.#handle(element.selection, fits, lookup, true);
+  }
+
+  click(element: DashboardElement, click: Click, newTab: boolean): void {
+    const state = element.search ? this.manager.state(element.search.key) : null;
+    const range: Bounds = {
+      earliest: state?.ran?.earliest ?? '',
+      latest: state?.ran?.latest ?? '',
+    };
+    const lookup = clickLookup(click, this.tokens.submitted, range);
+    const { drilldown } = element;
+    if (drilldown && (drilldown.always.length > 0 || drilldown.conditions.length > 0)) {
+      const fits = (condition: Condition) =>
+        (condition.field === null || condition.field === '*' || condition.field === click.name2) &&
+        (condition.match === null || holds(condition.match, lookup));
+      const always = drilldown.always.filter(
+        (action) =>
+          action.kind !== 'link' ||
+          action.field === '' ||
+          action.field === click.name2 ||
+          action.field === '*',
+      );
+      const open = this.#options.open;
+      if (newTab) this.#options.open = (address) => open(address, '_blank');
+      this.#handle({ ...drilldown, always }, fits, lookup, true, true);
+      this.#options.open = open;
+      return;
+    }
+    if (!state?.ran) return;
+    const terms: [string, string][] = [[click.name, click.value]];
+    if (click.name2 !== click.name) {
+      // Of a chart, the series is a value of the split field, which only the search names.
+      if (element.kind === 'table' && isCellDrilldown(element))
+        terms.push([click.name2, click.value2]);
+    }
+    const search = eventsBehind(state.ran.search, terms);
+    const bounds: Bounds = {
+      earliest: click.earliest ?? state.ran.earliest,
+      latest: click.latest ?? state.ran.latest,
+    };
+    this.#options.open(searchAddress(state.ran.app, search, bounds), newTab ? '_blank' : '');
+  }
+}
+
+/** A span of a chart: its first and last category, with their rows. */
+export interface Span {
+  start: string;
+  end: string;
+  first: ReadonlyMap<string, string>;
+  last: ReadonlyMap<string, string>;
+}
+
+const isCellDrilldown = (element: DashboardElement): boolean =>
+  (element.options.get('drilldown') ?? 'cell').toLowerCase() === 'cell';
+
+/** The name of an input among the tokens; empty for the time range of the page. */
+export const nameOf = (input: Input): string =>
+  input.token ?? (input.kind === 'time' ? '' : `:${input.key}`);
+
+function fromQuery(input: Input, query: URLSearchParams): string[] | null {
+  const name = nameOf(input);
+  if (input.kind === 'time') {
+    const prefixes = input.token ? [`form.${name}.`] : ['form.', ''];
+    for (const prefix of prefixes) {
+      const earliest = query.get(`${prefix}earliest`);
+      const latest = query.get(`${prefix}latest`);
+      if (earliest !== null || latest !== null) return [earliest ?? '', latest ?? ''];
+    }
+    return null;
+  }
+  const values = query.getAll(`form.${name}`);
+  return values.length > 0 ? values : null;
+}
+
+function jobValue(state: SearchState, name: string): string | undefined {
+  const { job, sid } = state;
+  if (name === 'sid') return sid ?? undefined;
+  if (name === 'search') return state.ran?.search;
+  if (!job) return undefined;
+  const values: Record<string, string | number | boolean> = {
+    resultCount: job.resultCount,
+    eventCount: job.eventCount,
+    scanCount: job.scanCount,
+    runDuration: job.runDuration,
+    doneProgress: job.doneProgress,
+    dispatchState: job.dispatchState,
+    isDone: job.isDone,
+    isFailed: job.isFailed,
+    isFinalized: job.isFinalized,
+    earliestTime: job.earliestTime,
+    latestTime: job.latestTime,
+    messages: job.messages.map((message) => message.text).join('\n'),
+  };
+  const value = Object.hasOwn(values, name) ? values[name] : undefined;
+  return value === undefined ? undefined : String(value);
+}
+
+function resultValue(state: SearchState, field: string): string | undefined {
+  const { rows } = state;
+  const column = rows?.fields.indexOf(field) ?? -1;
+  const cell = column === -1 ? null : (rows?.rows[0]?.[column] ?? null);
+  if (cell === null) return undefined;
+  return Array.isArray(cell) ? cell.join(',') : cell;
+}

@@ -1,0 +1,533 @@
+/** From a plot to the options of ECharts. */
+
+import type { EChartsCoreOption } from 'echarts/core';
+import { compact, grouped } from '../app/format';
+import { epochToWall, wallToEpoch } from '../time/zone';
+import type { Look } from './chartOptions';
+import type { AxisLook, PlotData, PlotLook, PlotSeries } from './plot';
+
+/** Categories beyond which symbols on lines would touch. */
+const FEW = 40;
+
+/** The wall time of a zone as if it were UTC: the library knows the browser's zone and UTC only. */
+export function shifted(epoch: number, zone: string): number {
+  return wallToEpoch(epochToWall(epoch, zone), 'UTC') * 1000 + ((epoch * 1000) % 1000);
+}
+
+export interface PlotContext {
+  look: Look;
+  zone: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+}
+
+export function plotOptions(
+  data: PlotData,
+  plot: PlotLook,
+  context: PlotContext,
+): EChartsCoreOption {
+  const { look } = context;
+  const text = plot.font ?? look.muted;
+  const common = {
+    color: plot.seriesColors.length > 0 ? plot.seriesColors : look.palette,
+    animation: false,
+    useUTC: true,
+    backgroundColor: plot.background ?? 'transparent',
+    textStyle: { fontFamily: look.font, fontSize: 11.5, color: text },
+  };
+  switch (plot.kind) {
+    case 'pie':
+      return { ...common, ...pie(data, plot, context) };
+    case 'scatter':
+    case 'bubble':
+      return { ...common, ...scatter(data, plot, context) };
+    case 'radialGauge':
+      return { ...common, ...gauge(data, plot, context) };
+    default:
+      return { ...common, ...axes(data, plot, context) };
+  }
+}
+
+const number = (value: unknown) =>
+  typeof value === 'number' ? grouped(Math.round(value * 1000) / 1000) : '–';
+
+function tooltip(look: Look) {
+  return {
+    backgroundColor: look.surface,
+    borderColor: look.line,
+    textStyle: { color: look.text, fontSize: 12 },
+    // Names come from events: the library escapes them in its own markup.
+    valueFormatter: number,
+    confine: true,
+    appendTo: 'body',
+  };
+}
+
+function shortened(name: string, plot: PlotLook, most: number): string {
+  if (name.length <= most || plot.legendEllipsis === 'none') return name;
+  if (plot.legendEllipsis === 'start') return `…${name.slice(1 - most)}`;
+  if (plot.legendEllipsis === 'end') return `${name.slice(0, most - 1)}…`;
+  const half = Math.floor((most - 1) / 2);
+  return `${name.slice(0, half)}…${name.slice(half - most + 1)}`;
+}
+
+function legend(names: string[], plot: PlotLook, { look, width }: PlotContext) {
+  // A narrow chart has no room beside it.
+  const place =
+    plot.legend === 'right' || plot.legend === 'left'
+      ? width < 420
+        ? 'bottom'
+        : plot.legend
+      : plot.legend;
+  const isSide = place === 'right' || place === 'left';
+  // One series is named by its axis.
+  const isHidden = place === 'none' || names.length < 2;
+  const longest = Math.max(0, ...names.map((name) => name.length));
+  const room =
+    isHidden || !isSide ? 0 : Math.min(Math.floor(width * 0.3), 40 + 6.5 * Math.min(longest, 28));
+  const most = isSide ? Math.max(8, Math.floor((room - 36) / 6.2)) : 36;
+  return {
+    room,
+    place: isHidden ? 'none' : place,
+    options: {
+      show: !isHidden,
+      type: 'scroll',
+      orient: isSide ? 'vertical' : 'horizontal',
+      ...(isSide ? { top: 8, bottom: 8, [place]: 6 } : { [place]: 2, left: 'center' }),
+      icon: 'roundRect',
+      itemWidth: 12,
+      itemHeight: 8,
+      itemGap: 8,
+      textStyle: { color: plot.font ?? look.text, fontSize: 11.5 },
+      pageTextStyle: { color: look.muted },
+      pageIconColor: look.muted,
+      formatter: (name: string) => shortened(name, plot, most),
+      tooltip: { show: true },
+      data:
+        plot.legendLabels.length > 0
+          ? [...new Set([...plot.legendLabels, ...names])].filter((name) => names.includes(name))
+          : names,
+    },
+  };
+}
+
+function valueAxis(axis: AxisLook, name: string, plot: PlotLook, { look }: PlotContext) {
+  return {
+    type: axis.isLog ? 'log' : 'value',
+    name,
+    nameLocation: 'middle',
+    nameTextStyle: { color: plot.font ?? look.muted },
+    min: axis.min ?? undefined,
+    max: axis.max ?? undefined,
+    interval: axis.majorUnit !== null && axis.majorUnit > 0 ? axis.majorUnit : undefined,
+    scale: false,
+    splitLine: { show: plot.hasGridY, lineStyle: { color: look.line } },
+    axisLabel: {
+      show: !plot.hidesYLabels,
+      color: plot.font ?? look.muted,
+      hideOverlap: true,
+      formatter: (value: number) =>
+        axis.abbreviates || Math.abs(value) >= 1e7 ? compact(value) : number(value),
+    },
+  };
+}
+
+function colorOf(series: PlotSeries, at: number, plot: PlotLook, look: Look): string {
+  const palette = plot.seriesColors.length > 0 ? plot.seriesColors : look.palette;
+  return plot.fieldColors.get(series.name) ?? palette[at % palette.length] ?? look.text;
+}
+
+const DASHES: Record<string, 'dashed' | 'dotted'> = {
+  dash: 'dashed',
+  shortdash: 'dashed',
+  longdash: 'dashed',
+  dashdot: 'dashed',
+  shortdashdot: 'dashed',
+  longdashdot: 'dashed',
+  longdashdotdot: 'dashed',
+  shortdashdotdot: 'dashed',
+  dot: 'dotted',
+  shortdot: 'dotted',
+};
+
+/** Values as they are drawn: null as a gap, zero, or nothing; as shares of the whole. */
+function drawnValues(
+  data: PlotData,
+  plot: PlotLook,
+  stacked: PlotSeries[],
+): Map<PlotSeries, (number | null)[]> {
+  const zero = plot.nulls === 'zero';
+  const all = new Map(
+    data.series.map((series) => [
+      series,
+      series.values.map((value) => (value === null && zero ? 0 : value)),
+    ]),
+  );
+  if (plot.stack !== 'stacked100') return all;
+  data.categories.forEach((_, at) => {
+    const whole = stacked.reduce((sum, series) => sum + Math.abs(series.values[at] ?? 0), 0);
+    for (const series of stacked) {
+      const values = all.get(series);
+      const value = values?.[at] ?? null;
+      if (values) values[at] = value === null || whole === 0 ? value : (100 * value) / whole;
+    }
+  });
+  return all;
+}
+
+function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
+  const { look, zone } = context;
+  const isFlat = plot.kind === 'bar';
+  const isLine = plot.kind === 'line' || plot.kind === 'area';
+  const onSecond = (series: PlotSeries) =>
+    plot.y2.isEnabled &&
+    (plot.y2.fields.length > 0
+      ? plot.y2.fields.includes(series.name)
+      : plot.overlay.includes(series.name));
+  const isOverlay = (series: PlotSeries) => !isLine && plot.overlay.includes(series.name);
+  const stacked = data.series.filter((series) => !isOverlay(series) && !onSecond(series));
+  const values = drawnValues(data, plot, stacked);
+  const names = data.series.map((series) => series.name);
+  const shown = legend(names, plot, context);
+  const isTime =
+    data.isTime && !isFlat && data.categories.every((value) => typeof value === 'number');
+  const times = isTime ? data.categories.map((value) => shifted(Number(value), zone)) : [];
+  const half = isTime && !isLine ? (data.span * 1000) / 2 : 0;
+  const xName =
+    plot.xTitle ??
+    (data.category.startsWith('_') ? (data.isTime ? '' : data.category) : data.category);
+  const single = data.series.length === 1 ? (data.series[0]?.name ?? '') : '';
+  const labels = isTime ? [] : categoryTexts(data, zone);
+  const category = {
+    ...(isTime
+      ? {
+          type: 'time',
+          min: times.length > 0 && half > 0 ? Math.min(...times) - half : undefined,
+          max: times.length > 0 && half > 0 ? Math.max(...times) + half : undefined,
+        }
+      : { type: 'category', data: labels, boundaryGap: !isLine }),
+    inverse: isFlat,
+    name: xName,
+    nameLocation: 'middle',
+    nameTextStyle: { color: plot.font ?? look.muted },
+    axisLine: { lineStyle: { color: look.line } },
+    axisTick: { show: false },
+    splitLine: { show: plot.hasGridX, lineStyle: { color: look.line } },
+    axisLabel: {
+      show: !plot.hidesXLabels,
+      color: plot.font ?? look.muted,
+      hideOverlap: true,
+      rotate: plot.labelRotation === null ? undefined : -plot.labelRotation,
+      ...(isTime
+        ? {}
+        : { width: isFlat ? Math.min(180, context.width * 0.3) : 110, overflow: 'truncate' }),
+    },
+  };
+  const grids = plot.splitsSeries && data.series.length > 1 ? data.series.length : 1;
+  const bounds = {
+    left: shown.place === 'left' ? shown.room + 14 : 10,
+    right: shown.place === 'right' ? shown.room + 14 : 16,
+    top: shown.place === 'top' ? 34 : 14,
+    bottom: shown.place === 'bottom' ? 32 : 8,
+  };
+  const y = valueAxis(
+    plot.stack === 'stacked100' ? { ...plot.y, max: plot.y.max ?? 100 } : plot.y,
+    plot.y.title ?? single,
+    plot,
+    context,
+  );
+  const y2 = {
+    ...valueAxis(plot.y2, plot.y2.title ?? '', plot, context),
+    splitLine: { show: false },
+  };
+  const hasSecond = data.series.some(onSecond);
+  const valueAxes =
+    grids > 1
+      ? data.series.map((series, at) => ({
+          ...valueAxis(plot.y, series.name, plot, context),
+          gridIndex: at,
+          splitNumber: 2,
+        }))
+      : hasSecond
+        ? [y, y2]
+        : y;
+  const categoryAxes =
+    grids > 1
+      ? data.series.map((_, at) => ({
+          ...category,
+          gridIndex: at,
+          name: at === grids - 1 ? xName : '',
+          axisLabel: { ...category.axisLabel, show: !plot.hidesXLabels && at === grids - 1 },
+        }))
+      : category;
+  const room = context.height - bounds.top - bounds.bottom;
+  const grid =
+    grids > 1
+      ? data.series.map((_, at) => ({
+          ...bounds,
+          top: bounds.top + (room * at) / grids,
+          height: room / grids - 8,
+          bottom: undefined,
+          outerBoundsMode: 'same',
+        }))
+      : { ...bounds, outerBoundsMode: 'same' };
+  const xKey = isFlat ? 'xAxisIndex' : 'yAxisIndex';
+  return {
+    grid,
+    legend: shown.options,
+    tooltip: {
+      trigger: 'axis',
+      axisPointer: { type: isLine ? 'line' : 'shadow' },
+      ...tooltip(look),
+    },
+    xAxis: isFlat ? valueAxes : categoryAxes,
+    yAxis: isFlat ? categoryAxes : valueAxes,
+    series: data.series.map((series, at) => {
+      const drawn = values.get(series) ?? [];
+      const asLine = isLine || isOverlay(series);
+      const isStacked = plot.stack !== 'none' && stacked.includes(series) && plot.kind !== 'line';
+      const color = colorOf(series, at, plot, look);
+      const few = data.categories.length <= FEW;
+      return {
+        name: series.name,
+        type: asLine ? 'line' : 'bar',
+        data: isTime ? drawn.map((value, index) => [times[index] ?? 0, value]) : drawn,
+        color,
+        stack: isStacked && grids === 1 ? 'all' : undefined,
+        stackStrategy: 'all',
+        areaStyle:
+          plot.kind === 'area' && !isOverlay(series)
+            ? { opacity: isStacked ? 0.6 : 0.2 }
+            : undefined,
+        connectNulls: plot.nulls === 'connect',
+        showSymbol: asLine && (plot.hasMarkers ?? few),
+        symbolSize: 5,
+        sampling: asLine && data.categories.length > 2_000 ? 'lttb' : undefined,
+        lineStyle: asLine
+          ? {
+              width: plot.lineWidth,
+              type: DASHES[plot.dashes.get(series.name)?.toLowerCase() ?? ''] ?? 'solid',
+            }
+          : undefined,
+        barMaxWidth: 60,
+        barCategoryGap: '20%',
+        large: !asLine && data.categories.length > 2_000,
+        emphasis: { focus: 'none' },
+        ...(grids > 1
+          ? { xAxisIndex: at, yAxisIndex: at }
+          : { [xKey]: hasSecond && onSecond(series) ? 1 : 0 }),
+        ...dataLabels(drawn, plot, look, isStacked, isFlat),
+      };
+    }),
+  };
+}
+
+function dataLabels(
+  values: (number | null)[],
+  plot: PlotLook,
+  look: Look,
+  isInside: boolean,
+  isFlat: boolean,
+) {
+  if (plot.labels === 'none') return {};
+  const numbers = values.filter((value): value is number => value !== null);
+  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
+  return {
+    label: {
+      show: true,
+      position: isInside ? 'inside' : isFlat ? 'right' : 'top',
+      color: isInside ? undefined : (plot.font ?? look.text),
+      fontSize: 10.5,
+      formatter: ({ value }: { value: unknown }) => {
+        const shown = Array.isArray(value) ? value[1] : value;
+        const isExtreme = shown === least || shown === most;
+        return typeof shown === 'number' && (plot.labels === 'all' || isExtreme)
+          ? number(shown)
+          : '';
+      },
+    },
+    labelLayout: { hideOverlap: true },
+  };
+}
+
+const pad = (value: number) => String(value).padStart(2, '0');
+
+/** Labels of categories; times as short as tells them apart. */
+export function categoryTexts(data: PlotData, zone: string): string[] {
+  if (!data.isTime) return data.categories.map((value) => String(value) || '(empty)');
+  const walls = data.categories.map((value) =>
+    typeof value === 'number' ? epochToWall(value, zone) : null,
+  );
+  const days = new Set(walls.map((wall) => (wall ? `${wall.month}-${wall.day}` : '')));
+  return walls.map((wall, at) => {
+    if (!wall) return String(data.categories[at]);
+    const clock = `${pad(wall.hour)}:${pad(wall.minute)}${wall.second > 0 ? `:${pad(wall.second)}` : ''}`;
+    const isDay = data.span >= 86_400;
+    if (isDay) return `${wall.year}-${pad(wall.month)}-${pad(wall.day)}`;
+    return days.size > 1 ? `${pad(wall.month)}-${pad(wall.day)} ${clock}` : clock;
+  });
+}
+
+/** The slices of a pie; those below the threshold are one. Each knows the row it stands for. */
+export function slices(data: PlotData, plot: PlotLook, zone: string) {
+  const series = data.series[0];
+  const names = categoryTexts(data, zone);
+  const all = names.map((name, row) => ({
+    name,
+    row,
+    value: Math.max(0, series?.values[row] ?? 0),
+  }));
+  const whole = all.reduce((sum, slice) => sum + slice.value, 0);
+  const small = all.filter((slice) => whole > 0 && slice.value / whole < plot.sliceThreshold);
+  if (small.length < 2) return all;
+  const rest = small.reduce((sum, slice) => sum + slice.value, 0);
+  return [
+    ...all.filter((slice) => !small.includes(slice)),
+    { name: `${plot.sliceLabel} (${small.length})`, row: -1, value: rest },
+  ];
+}
+
+function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
+  const { look, zone, width } = context;
+  const all = slices(data, plot, zone);
+  const whole = all.reduce((sum, slice) => sum + slice.value, 0);
+  return {
+    tooltip: {
+      trigger: 'item',
+      ...tooltip(look),
+      valueFormatter: (value: unknown) =>
+        typeof value === 'number' && whole > 0
+          ? `${number(value)} (${((100 * value) / whole).toFixed(1)} %)`
+          : number(value),
+    },
+    series: [
+      {
+        type: 'pie',
+        name: data.series[0]?.name,
+        radius: ['0%', width < 300 ? '60%' : '70%'],
+        center: ['50%', '50%'],
+        label: {
+          color: plot.font ?? look.text,
+          fontSize: 11.5,
+          formatter: plot.showsPercent ? '{b}: {d} %' : '{b}',
+          width: Math.max(60, width / 4),
+          overflow: 'truncate',
+        },
+        labelLine: { length: 8, length2: 6 },
+        itemStyle: { borderColor: look.surface, borderWidth: 1 },
+        data: all.map(({ name, value, row }, at) => ({
+          name,
+          value,
+          row,
+          itemStyle: {
+            color:
+              plot.fieldColors.get(name) ??
+              plot.seriesColors[at % Math.max(1, plot.seriesColors.length)],
+          },
+        })),
+      },
+    ],
+  };
+}
+
+/**
+ * Points: two columns are x and y; with a text column in front, it names the series. A bubble has a third number,
+ * its size.
+ */
+function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
+  const { look } = context;
+  const isNumeric = data.categories.every(
+    (value) => value === '' || Number.isFinite(Number(value)),
+  );
+  const [first, second, third] = data.series;
+  const x = isNumeric ? data.categories.map(Number) : (first?.values ?? []);
+  const y = isNumeric ? first : second;
+  const size = plot.kind === 'bubble' ? (isNumeric ? second : third) : undefined;
+  const largest = Math.max(1, ...(size?.values ?? []).map((value) => Math.abs(value ?? 0)));
+  const groups = new Map<string, number[]>();
+  data.categories.forEach((value, row) => {
+    const name = isNumeric ? (y?.name ?? '') : String(value);
+    groups.set(name, [...(groups.get(name) ?? []), row]);
+  });
+  const names = [...groups.keys()];
+  const shown = legend(isNumeric ? [] : names, plot, context);
+  const xName = plot.xTitle ?? (isNumeric ? data.category : (first?.name ?? ''));
+  return {
+    grid: {
+      left: 10,
+      right: shown.place === 'right' ? shown.room + 14 : 16,
+      top: 14,
+      bottom: shown.place === 'bottom' ? 32 : 8,
+      outerBoundsMode: 'same',
+    },
+    legend: shown.options,
+    tooltip: { trigger: 'item', ...tooltip(look) },
+    xAxis: {
+      ...valueAxis({ ...plot.y, isLog: false, min: null, max: null }, xName, plot, context),
+    },
+    yAxis: valueAxis(plot.y, plot.y.title ?? y?.name ?? '', plot, context),
+    series: [...groups].map(([name, rows]) => ({
+      name,
+      type: 'scatter',
+      color: plot.fieldColors.get(name),
+      data: rows.map((row) => ({
+        value: [x[row] ?? null, y?.values[row] ?? null, size?.values[row] ?? 1],
+        row,
+      })),
+      symbolSize: size
+        ? (value: number[]) =>
+            6 + (plot.largestBubble - 6) * Math.sqrt(Math.abs(value[2] ?? 0) / largest)
+        : 7,
+      itemStyle: { opacity: 0.75 },
+    })),
+  };
+}
+
+const GAUGE_COLORS = ['#3f9c5a', '#d9a400', '#c94a3a'];
+
+/** The ranges of a gauge, with a colour for each. */
+export function gaugeRanges(plot: PlotLook): { bounds: number[]; colors: string[] } {
+  const bounds = plot.ranges.length >= 2 ? plot.ranges : [0, 30, 70, 100];
+  const palette = plot.rangeColors.length > 0 ? plot.rangeColors : GAUGE_COLORS;
+  const colors = bounds.slice(1).map((_, at) => palette[at % palette.length] ?? '#888888');
+  return { bounds, colors };
+}
+
+export const gaugeValue = (data: PlotData): number | null => data.series[0]?.values.at(0) ?? null;
+
+function gauge(data: PlotData, plot: PlotLook, { look, height }: PlotContext) {
+  const { bounds, colors } = gaugeRanges(plot);
+  const [least, most] = [bounds[0] ?? 0, bounds.at(-1) ?? 100];
+  const value = gaugeValue(data);
+  return {
+    series: [
+      {
+        type: 'gauge',
+        min: least,
+        max: most,
+        radius: '92%',
+        center: ['50%', '55%'],
+        axisLine: {
+          lineStyle: {
+            width: Math.max(8, height / 18),
+            color: bounds
+              .slice(1)
+              .map((bound, at) => [(bound - least) / (most - least || 1), colors[at]]),
+          },
+        },
+        pointer: { itemStyle: { color: look.text }, width: 4 },
+        axisTick: { show: false },
+        splitLine: { show: false },
+        axisLabel: { color: look.muted, fontSize: 10.5, distance: 14, formatter: compact },
+        detail: {
+          formatter: value === null ? '–' : number(value),
+          color: look.text,
+          fontSize: 20,
+          offsetCenter: [0, '62%'],
+        },
+        data: [{ value: value ?? least }],
+      },
+    ],
+  };
+}

@@ -1,0 +1,67 @@
+"""Dashboards of an app in a real browser, and what the server says of the files behind them."""
+
+import os
+import random
+import shutil
+import subprocess
+import time
+
+import pytest
+from karst import PASSWORD, ROOT, USER
+
+APP = ROOT / "services/console/e2e/dashboards-app"
+PATHS = ["/", "/products", "/search", "/cart", "/login", "/checkout", "/help"]
+
+
+@pytest.fixture
+def gallery(own_server, tmp_path):
+    """A server with the app and 2,000 requests of a web shop."""
+    shutil.copytree(APP, tmp_path / "conf/apps/gallery")
+    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
+    server.create_index("gallery")
+    random.seed(4)
+    now = int(time.time())
+    events = []
+    for _ in range(2_000):
+        host = random.choices(["web-01", "web-02", "web-03"], [5, 3, 2])[0]
+        status = random.choices([200, 302, 404, 500], [80, 8, 8, 4])[0]
+        method, path = random.choice(["GET", "GET", "POST"]), random.choice(PATHS)
+        text = f"{method} {path} status={status} method={method} path={path} bytes={random.randint(200, 9000)}"
+        moment = now - random.randint(0, 86_400)
+        events.append({"event": text, "time": moment, "host": host, "index": "gallery", "sourcetype": "gallery"})
+    assert server.hec(events).status == 200
+    return server
+
+
+def test_a_person_walks_through_dashboards(gallery, tmp_path):
+    chromium = subprocess.run(
+        [ROOT / "ci/tools/chromium.sh"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    environment = {
+        **os.environ,
+        "CHROMIUM": chromium,
+        "KARST_URL": f"http://127.0.0.1:{gallery.web_port}",
+        "KARST_USER": USER,
+        "KARST_PASSWORD": PASSWORD,
+        "KARST_SCREENSHOTS": os.environ.get("KARST_SCREENSHOTS", str(tmp_path)),
+    }
+    done = subprocess.run(
+        ["node", "e2e/dashboards.e2e.mjs"],
+        cwd=ROOT / "services/console",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_an_app_is_checked_before_it_is_installed(gallery):
+    done = gallery.cli("app", "check", str(APP))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("in part") and line.endswith("hostile.xml") for line in lines), done.stdout
+    assert any(line.startswith("full") and line.endswith("charts.xml") for line in lines), done.stdout
+    assert "scripts of apps are not run" in done.stdout
+    empty = gallery.cli("app", "check", str(APP / "metadata"))
+    assert empty.returncode != 0 and "there are no views" in empty.stderr
