@@ -41,7 +41,7 @@ impl Pages {
         let mut left = MAX_BYTES;
         let mut layers = layers;
         let mut places: BTreeMap<String, &Path> = BTreeMap::new();
-        for directory in directory {
+        if let Some(directory) = directory {
             let apps = folders(&directory.join("apps")).into_iter();
             places.extend(apps.map(|app| (app, directory)));
         }

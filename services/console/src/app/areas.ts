@@ -2,6 +2,7 @@
 
 import {
   type Icon,
+  IconLayoutDashboard,
   IconListDetails,
   IconReportAnalytics,
   IconSearch,
@@ -21,6 +22,13 @@ export interface Area {
 export const AREAS: readonly Area[] = [
   { name: 'Search', key: 's', icon: IconSearch, href: paths.search, views: ['search'] },
   { name: 'Reports', key: 'r', icon: IconReportAnalytics, href: paths.reports, views: ['reports'] },
+  {
+    name: 'Dashboards',
+    key: 'd',
+    icon: IconLayoutDashboard,
+    href: paths.dashboards,
+    views: ['dashboards', 'dashboard'],
+  },
   { name: 'Jobs', key: 'j', icon: IconListDetails, href: paths.jobs, views: ['jobs', 'inspect'] },
   { name: 'Cluster', key: 'm', icon: IconTopologyStar3, href: paths.cluster, views: ['cluster'] },
 ];
