@@ -36,7 +36,7 @@ export const MONO =
 
 export const theme = createTheme({
   primaryColor: 'spring',
-  primaryShade: { light: 7, dark: 6 },
+  primaryShade: { light: 7, dark: 7 },
   colors: { spring, dark },
   respectReducedMotion: true,
   fontFamily: SANS,
