@@ -56,7 +56,7 @@ def in_a_browser(server, tmp_path, script, patience):
 
 
 def test_a_person_walks_through_the_console(server, tmp_path):
-    in_a_browser(server, tmp_path, "e2e", 300)
+    in_a_browser(server, tmp_path, "e2e", 600)
 
 
 def test_every_page_is_accessible_in_both_schemes_at_every_width(server, tmp_path):

@@ -346,6 +346,30 @@ const steps = {
     await finished(page);
   },
 
+  async 'at 320 pixels nothing scrolls sideways and the areas open'(page) {
+    await page.setViewportSize({ width: 320, height: 640 });
+    const sideways = () =>
+      page.evaluate(() => {
+        const main = document.getElementById('main');
+        return Math.max(
+          document.documentElement.scrollWidth - innerWidth,
+          main.scrollWidth - main.clientWidth,
+        );
+      });
+    await page.goto(addressOf(query));
+    await finished(page);
+    await page.waitForSelector(id('event'));
+    check((await sideways()) === 0, 'the search fits');
+    await page.click('header [aria-label="Areas"]');
+    await page.click('nav a[href="/jobs"]');
+    await page.waitForSelector(id('job-row'));
+    check((await sideways()) === 0, 'the jobs fit');
+    await screenshot(page, '15-narrow');
+    await page.goBack();
+    await finished(page);
+    await page.setViewportSize({ width: 1440, height: 900 });
+  },
+
   async 'an expired session leads to the login form and back'(page) {
     const cookies = await page.context().cookies();
     const stale = cookies.filter((cookie) => cookie.name.startsWith('splunkd_'));

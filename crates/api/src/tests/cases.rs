@@ -130,7 +130,9 @@ async fn every_request_is_answered_as_its_case_says() {
 fn route<'p>(paths: &'p [String], path: &str) -> Option<&'p str> {
     let fits = |pattern: &&String| {
         let mut both = pattern.split('/').zip(path.split('/'));
-        pattern.split('/').count() == path.split('/').count()
+        let (declared, asked) = (pattern.split('/').count(), path.split('/').count());
+        let takes_rest = pattern.rsplit('/').next().is_some_and(|last| last.starts_with("{*"));
+        (declared == asked || (takes_rest && declared < asked))
             && both.all(|(part, asked)| part.starts_with('{') || part == asked)
     };
     let literal = |pattern: &&String| pattern.split('/').filter(|p| !p.starts_with('{')).count();

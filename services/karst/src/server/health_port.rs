@@ -6,8 +6,8 @@
 //! /metrics  as on the other ports, once it is started
 //! ```
 //!
-//! Neither asks object storage. It answers while all other threads are busy: a probe that times out under load would restart a process
-//! that works. It opens before the journal is replayed, and closes last.
+//! Neither asks object storage. It answers while all other threads are busy: a probe that times out under
+//! load would restart a process that works. It opens before the journal is replayed, and closes last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
