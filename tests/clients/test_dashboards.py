@@ -16,8 +16,10 @@ PATHS = ["/", "/products", "/search", "/cart", "/login", "/checkout", "/help"]
 @pytest.fixture
 def gallery(own_server, tmp_path):
     """A server with the app and 2,000 requests of a web shop."""
-    shutil.copytree(APP, tmp_path / "conf/apps/gallery")
-    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
+    shutil.copytree(APP, tmp_path / "gallery")
+    server = own_server().start()
+    installed = server.cli("app", "install", tmp_path / "gallery")
+    assert installed.returncode == 0, installed
     server.create_index("gallery")
     random.seed(4)
     now = int(time.time())

@@ -154,7 +154,7 @@ const steps = {
     await open(page, 'charts');
     await finished(page);
     // What is below the fold is drawn once it is near.
-    await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+    await page.evaluate(() => document.querySelector('#main').scrollTo(0, 100_000));
     await page.waitForFunction(
       () => document.querySelectorAll('[data-testid="plot"]').length >= 13,
     );

@@ -10,7 +10,8 @@ export function useInView<T extends Element>(): [RefObject<T | null>, boolean] {
       (entries) => {
         if (entries.some((entry) => entry.isIntersecting)) setNear(true);
       },
-      { rootMargin: '100% 0%' },
+      // The margin counts for the part of the page that scrolls only.
+      { root: element.current.closest('#main'), rootMargin: '100% 0%' },
     );
     observer.observe(element.current);
     return () => observer.disconnect();

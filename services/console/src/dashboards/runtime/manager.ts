@@ -531,7 +531,8 @@ export class SearchManager {
       const sids = running.flatMap((job) => job.sid ?? []);
       const found = await this.#options.server.jobs(sids);
       this.#failures = 0;
-      for (const job of this.#jobs.values()) {
+      // Not those that began to run meanwhile: nobody has asked for them.
+      for (const job of running) {
         if (job.phase === 'running' && job.sid !== null) this.#heard(job, found.get(job.sid));
       }
     } catch (error) {
