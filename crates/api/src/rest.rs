@@ -28,6 +28,7 @@ use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::receiver::RETRY_AFTER;
+use crate::routes::apps::UPLOAD;
 use crate::routes::{self, console, health};
 use crate::security_headers;
 use crate::session::authenticate;
@@ -37,8 +38,6 @@ use crate::session::authenticate;
 const MAX_LOGIN_BYTES: usize = 64 << 10;
 /// Bytes of a form with a SAML provider's response: 512 KiB in base64, whose characters may be escaped.
 const MAX_SAML_BYTES: usize = 1 << 20;
-/// Where packed apps are sent.
-pub(crate) const UPLOAD: &str = "/services/apps/upload";
 /// Bytes of a body that can only be a form or a query.
 const MAX_FORM_BYTES: usize = 16 << 20;
 

@@ -2,7 +2,7 @@
 
 mod api_tokens;
 mod app_files;
-mod apps;
+pub(crate) mod apps;
 mod auth;
 mod buckets;
 mod cluster;

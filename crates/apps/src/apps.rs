@@ -227,9 +227,8 @@ impl Apps {
 
     /// Installs an app in all processes, and returns when it is in force in this one.
     ///
-    /// # Errors
-    /// [`Error::Exists`] without `update`, [`Error::Invalid`] if it cannot be installed, or if object storage or
-    /// the catalog fail.
+    /// # Errors [`Error::Exists`] without `update`, [`Error::Invalid`] if it cannot be installed, or if
+    /// object storage or the catalog fail.
     pub async fn install(&self, package: Package, update: bool, by: &str) -> Result<(), Error> {
         let installed = self.installed()?;
         let is_here =

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use conf::{ConfFile, Registry, Stanza};
 
 use crate::gains::{Found, Gain};
+use crate::media_types::media_type;
 use crate::simple_xml::{self, Level};
 use crate::{Error, Package};
 
@@ -152,13 +153,13 @@ fn is_page(path: &Path, kind: &str) -> bool {
 
 /// Why a file for browsers is not served.
 fn unserved(path: &Path) -> Option<&'static str> {
-    if path.starts_with("appserver/static") && crate::media_type(path).is_none() {
+    if path.starts_with("appserver/static") && media_type(path).is_none() {
         return Some("of the files of apps for browsers, images and style sheets are served");
     }
     if path.starts_with("appserver") && !path.starts_with("appserver/static") {
         return Some("pages of apps are not served");
     }
-    if path.starts_with("static") && crate::media_type(path).is_none() {
+    if path.starts_with("static") && media_type(path).is_none() {
         return Some("of the pictures of an app, those in appserver/static are served");
     }
     let in_pages = path.starts_with("default/data/ui") || path.starts_with("local/data/ui");

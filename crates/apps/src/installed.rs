@@ -198,8 +198,8 @@ impl InstalledApps {
         Ok(true)
     }
 
-    /// Copies what is in force to the local disk, as far as it is not there, and forgets what is not in force.
-    /// The apps that could not be copied stay as they were; why is returned.
+    /// Copies what is in force to the local disk, as far as it is not there, and forgets what is not in
+    /// force. The apps that could not be copied stay as they were; why is returned.
     pub async fn copy(&self) -> Vec<(String, Error)> {
         let _copying = self.copying.lock().await;
         let all = match self.all() {

@@ -1,11 +1,11 @@
 //! Apps: their `.conf` files and what is made beside them at run time - macros, saved searches, lookups,
 //! collections - as searches see them and REST changes them.
 //!
-//! Guarantees: a change is durable when it is answered, and the next search sees it; what a user sees
-//! depends on the user and the app alone ([`Namespace`]). Files of apps are never written: what is
-//! changed stands in the catalog and in object storage, so a search head keeps nothing. Apps that are installed
-//! at run time ([`Apps::install`]) are in object storage, too, and in force in all processes.
-//! Leaves to others: what settings mean (`knowledge`), who may change them (`api`).
+//! Guarantees: a change is durable when it is answered, and the next search sees it; what a user sees depends
+//! on the user and the app alone ([`Namespace`]). Files of apps are never written: what is changed stands in
+//! the catalog and in object storage, so a search head keeps nothing. Apps that are installed at run time
+//! ([`Apps::install`]) are in object storage, too, and in force in all processes. Leaves to others: what
+//! settings mean (`knowledge`), who may change them (`api`).
 //!
 //! ```text
 //! files of apps ----+
@@ -26,6 +26,7 @@ mod installed;
 mod installed_tests;
 mod lookup_files;
 mod lookups;
+mod media_types;
 mod namespace;
 mod objects;
 mod package;
@@ -46,10 +47,11 @@ pub use gains::Gain;
 pub use install::{Install, Installed, Remark, Target, install, report};
 pub use installed::{Installation, InstalledApps};
 pub use lookup_files::{LookupBytes, LookupFile};
+pub use media_types::media_type;
 pub use namespace::{NOBODY, Namespace, SEARCH, SYSTEM, Sharing};
 pub use objects::{ConfObject, Settings};
 pub use package::{Package, PackedFile};
 pub use pages::TEXT;
 pub use query::{Page, Query};
-pub use static_files::{StaticFile, media_type};
+pub use static_files::StaticFile;
 pub use suppressions::Suppressions;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -18,6 +18,8 @@ const MAX_BYTES: u64 = 512 << 20;
 const MAX_FILES: usize = 100_000;
 /// Bytes of an app's name.
 const MAX_NAME: usize = 100;
+/// How files begin that gzip has made.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The bits of a file's mode that make it a program.
 const EXECUTABLE: u32 = 0o111;
 
@@ -64,7 +66,7 @@ pub struct Package {
 }
 
 impl Package {
-    /// Reads a directory, or a `.tgz`, `.tar.gz` or `.spl` file.
+    /// Reads a directory, or a `.tgz`, `.tar.gz`, `.spl` or `.tar` file.
     ///
     /// # Errors
     /// [`Error::Invalid`] for what is no app, or a file that cannot be read.
@@ -78,27 +80,42 @@ impl Package {
             }
             _ => Error::File { action: "read", path: from.display().to_string(), source },
         };
-        app_of(of_archive(fs::File::open(from).map_err(fail)?, from)?, from)
+        let packed = fs::read(from).map_err(fail)?;
+        Self::unpack(&packed, &from.to_string_lossy())
     }
 
-    /// Reads an archive; `name` stands for it in errors, and is the name of an app whose archive has no directory.
+    /// Reads an archive, compressed or not; `name` stands for it in errors, and is the name of an app whose
+    /// archive has no directory.
     ///
     /// # Errors
     /// As [`Self::read`].
     pub fn unpack(archive: &[u8], name: &str) -> Result<Self, Error> {
         let name = Path::new(name);
-        app_of(of_archive(archive, name)?, name)
+        let files = match archive.starts_with(&GZIP) {
+            true => of_archive(GzDecoder::new(archive), name),
+            false => of_archive(archive, name),
+        };
+        app_of(files?, name)
     }
 }
 
 impl Package {
-    /// The app as an archive (`.tgz`).
+    /// The app as a compressed archive (`.tgz`).
     ///
     /// # Errors
     /// A path that no archive can have.
     pub fn pack(&self) -> io::Result<Vec<u8>> {
-        let packed = GzEncoder::new(Vec::new(), Compression::default());
-        let mut archive = tar::Builder::new(packed);
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(&self.archive()?)?;
+        packed.finish()
+    }
+
+    /// The app as an archive (`.tar`).
+    ///
+    /// # Errors
+    /// A path that no archive can have.
+    pub fn archive(&self) -> io::Result<Vec<u8>> {
+        let mut archive = tar::Builder::new(Vec::new());
         for file in &self.files {
             let mut header = tar::Header::new_gnu();
             header.set_size(file.bytes.len() as u64);
@@ -106,7 +123,7 @@ impl Package {
             let path = Path::new(&self.app).join(&file.path);
             archive.append_data(&mut header, path, file.bytes.as_slice())?;
         }
-        archive.into_inner()?.finish()
+        archive.into_inner()
     }
 }
 
@@ -162,7 +179,7 @@ fn too_large(path: &Path) -> Error {
 
 /// The files of an archive.
 fn of_archive(packed: impl Read, path: &Path) -> Result<Vec<PackedFile>, Error> {
-    let mut archive = tar::Archive::new(GzDecoder::new(packed).take(MAX_BYTES));
+    let mut archive = tar::Archive::new(packed.take(MAX_BYTES));
     let mut files = BTreeMap::new();
     let mut left = MAX_BYTES;
     let not_an_app = |error: io::Error| {
@@ -206,7 +223,7 @@ fn app_of(files: Vec<PackedFile>, from: &Path) -> Result<Package, Error> {
     if files.iter().any(|file| PARTS.iter().any(|part| file.path.starts_with(part))) {
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        let ends = [".tar.gz", ".tgz", ".spl"];
+        let ends = [".tar.gz", ".tgz", ".spl", ".tar"];
         let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
         return named(name, files);
     }

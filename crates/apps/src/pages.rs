@@ -29,9 +29,9 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Reads the pages of all apps below a directory, and of those that have a directory of their own, and adds
-    /// them to the layers. What cannot be read is logged and left out: an app must not keep the server from
-    /// starting.
+    /// Reads the pages of all apps below a directory, and of those that have a directory of their own, and
+    /// adds them to the layers. What cannot be read is logged and left out: an app must not keep the server
+    /// from starting.
     pub(crate) fn read(
         directory: Option<&Path>,
         installed: &BTreeMap<String, PathBuf>,
@@ -116,7 +116,8 @@ fn files(folder: &Path, left: &mut u64) -> Vec<(String, Arc<str>)> {
         }
         if metadata.len() > MAX_PAGE_BYTES.min(*left) {
             let most = MAX_PAGE_BYTES.min(*left);
-            tracing::warn!(path = %path.display(), bytes = metadata.len(), most, "a page of an app is too large to be shown");
+            let (path, bytes) = (path.display(), metadata.len());
+            tracing::warn!(%path, bytes, most, "a page of an app is too large to be shown");
             continue;
         }
         match fs::read(&path) {

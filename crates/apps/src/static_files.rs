@@ -7,23 +7,11 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::media_types::media_type;
 use crate::{Apps, Error};
 
 /// Bytes of one file.
 const MAX_BYTES: u64 = 16 << 20;
-/// Suffixes of files that are served, and their media types.
-const MEDIA_TYPES: [(&str, &str); 9] = [
-    ("css", "text/css; charset=utf-8"),
-    ("gif", "image/gif"),
-    ("ico", "image/x-icon"),
-    ("jpeg", "image/jpeg"),
-    ("jpg", "image/jpeg"),
-    ("png", "image/png"),
-    ("svg", "image/svg+xml"),
-    ("webp", "image/webp"),
-    ("bmp", "image/bmp"),
-];
-
 /// A file for browsers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaticFile {
@@ -31,13 +19,6 @@ pub struct StaticFile {
     pub bytes: Vec<u8>,
     /// For `Content-Type`.
     pub media_type: &'static str,
-}
-
-/// The media type of a file that is served, by the suffix of its name.
-#[must_use]
-pub fn media_type(path: &Path) -> Option<&'static str> {
-    let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
-    MEDIA_TYPES.iter().find(|(known, _)| *known == suffix).map(|(_, kind)| *kind)
 }
 
 impl Apps {

@@ -420,6 +420,7 @@ fn gallery() -> tempfile::TempDir {
         ("appserver/static/look.css", "a {}"),
         ("appserver/static/run.js", "go()"),
         ("default/secret.css", "a {}"),
+        ("metadata/default.meta", "[]\nexport = none\n"),
     ];
     for (name, text) in files {
         let path = app.join(name);

@@ -108,7 +108,8 @@ impl IndexCatalog {
         Ok(Self { catalog, known: RwLock::new(known) })
     }
 
-    /// Goes by what `indexes.conf` says now. An index that it does not have any more stays until the next start.
+    /// Goes by what `indexes.conf` says now. An index that it does not have any more stays until the next
+    /// start.
     pub fn configure(&self, knowledge: &Knowledge, ingest: &Ingest) {
         let mut known = self.known.write();
         for index in knowledge.indexes() {

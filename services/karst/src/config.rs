@@ -599,7 +599,7 @@ pub(crate) struct AppCheckOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct AppInstallOptions {
-    /// A directory, or a packed app (.tgz, .tar.gz, .spl).
+    /// A directory, or a packed app (.tgz, .tar.gz, .spl, .tar).
     pub(crate) from: PathBuf,
     /// Replace an app of the same name; its `local` directory is kept.
     #[arg(long)]

@@ -179,8 +179,8 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         let (intake, peers) = (shutdown.part(), Shutdown::new());
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
-        // Who sees it ready may tell it to stop, and the ports say so first. Before, a signal ends it at once,
-        // which loses nothing.
+        // Who sees it ready may tell it to stop, and the ports say so first. Before, a signal ends it at
+        // once, which loses nothing.
         let mut told = StopSignal::listen()?;
         let receivers = api::Receivers::new(karst.state.clone())?;
         listeners.open(options, roles, &karst, &receivers, heads);

@@ -1,4 +1,5 @@
-//! `/services/apps/local`: apps, those with files and those made here. `/services/apps/upload` takes packed ones.
+//! `/services/apps/local`: apps, those with files and those made here. `/services/apps/upload` takes packed
+//! ones.
 
 use std::path::Path;
 
@@ -13,8 +14,8 @@ use crate::atom::{Acl, Attributes, Entry};
 use crate::body::RawBody;
 use crate::call::Call;
 use crate::error::RestError;
+use crate::messages::Notice;
 use crate::params::{Params, is_true};
-use crate::rest::UPLOAD;
 use crate::rights::Need::May;
 use crate::routing::{Routes, get, post};
 #[cfg(test)]
@@ -22,6 +23,10 @@ use crate::tests::cases::{Case, case, object_cases, removal_cases};
 use crate::work::work_on_part;
 
 const PATH: &str = "/services/apps/local";
+/// Where packed apps are sent.
+pub(crate) const UPLOAD: &str = "/services/apps/upload";
+/// The notice that clients look for which wait for a restart.
+const RESTART_REQUIRED: &str = "restart_required";
 /// What a packed app is called that has no name.
 const UNNAMED: &str = "app.tgz";
 
@@ -184,9 +189,17 @@ impl Resource for LocalApps {
         found(call, &app.name).map(Some)
     }
 
-    /// Removes an app that was made or installed here, with its objects, in all processes.
+    /// Removes an app that was made or installed here, with its objects, in all processes. Clients look for
+    /// the notice.
     async fn remove(&self, call: &Call, app: AppInfo) -> Result<(), RestError> {
-        Ok(call.state.apps.remove_app(&app.name).await?)
+        let name = app.name;
+        call.state.apps.remove_app(&name).await?;
+        let text = format!(
+            "the app {name} is removed; an index that only it has defined stays until a restart"
+        );
+        let notice = Notice { text, severity: "warn".to_owned(), created: call.now() };
+        call.state.messages.put(RESTART_REQUIRED, notice);
+        Ok(())
     }
 }
 
@@ -259,8 +272,24 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "name=a.tgz&filename=1", 400, "not an absolute path"),
         case(&format!("POST {PATH}"), "name=/nowhere/a.tgz&filename=1", 400, "/nowhere/a.tgz"),
         case("POST /services/apps/upload", "not packed", 400, "is not a packed app"),
+        case("POST /services/apps/upload?name=kept.tar", &archive(), 201, "\"files\":1"),
+        case("POST /services/apps/upload?name=kept.tar", &archive(), 409, "already exists"),
+        case(&format!("GET {PATH}/kept"), "", 200, "\"installed\":true"),
+        case(&format!("DELETE {PATH}/kept"), "", 200, "\"entry\":"),
         case(&format!("DELETE {PATH}/search"), "", 400, "cannot be removed"),
     ]);
     all.extend(removal_cases(PATH, 404));
     all
+}
+
+/// An app of one file, as an archive that is not compressed: cases have bodies of text.
+#[cfg(test)]
+fn archive() -> String {
+    let file = apps::PackedFile {
+        path: "default/app.conf".into(),
+        bytes: b"[ui]\n".to_vec(),
+        executable: false,
+    };
+    let package = Package { app: "kept".to_owned(), files: vec![file] };
+    String::from_utf8(package.archive().expect("an archive")).expect("a text")
 }

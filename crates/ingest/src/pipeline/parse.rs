@@ -258,8 +258,9 @@ impl Parse {
         (Arc::new(origin), rules)
     }
 
-    /// Works by other rules from here on. Open streams keep their sourcetype and their unfinished line, and an
-    /// event of several lines ends with the last whole line. Those with a header keep their rules to their end.
+    /// Works by other rules from here on. Open streams keep their sourcetype and their unfinished line, and
+    /// an event of several lines ends with the last whole line. Those with a header keep their rules to their
+    /// end.
     fn change_rules(&mut self, rules: RuleBook) {
         self.rules = rules;
         self.origins.clear();

@@ -1,5 +1,5 @@
-//! `karst app`: installs apps and add-ons, in a running server or in a directory of configuration, with a report
-//! of which parts are used; lists and removes them.
+//! `karst app`: installs apps and add-ons, in a running server or in a directory of configuration, with a
+//! report of which parts are used; lists and removes them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
