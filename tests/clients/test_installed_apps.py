@@ -129,7 +129,7 @@ def test_an_update_keeps_what_users_changed_and_a_removal_takes_all_away(server,
 def test_bad_packages_are_refused_and_change_nothing(server, tmp_path):
     small = archive({"default/app.conf": ""})
     cases = [
-        (b"", 400, "not a packed app"),
+        (b"", 400, "not an app"),
         (b"not packed", 400, "not a packed app"),
         (small[:-20], 400, "not a packed app"),
         (archive({"readme.txt": "x"}), 400, "not an app"),
