@@ -233,7 +233,7 @@ impl Apps {
         let installed = self.installed()?;
         let is_here =
             self.inner.base.layers().apps().contains(&package.app) || package.app == SYSTEM;
-        if is_here && installed.all()?.get(&package.app).is_none() {
+        if is_here && !installed.all()?.contains_key(&package.app) {
             let app = &package.app;
             let text = format!(
                 "the app {app} is in the directory of configuration (--conf-dir): update it there with \

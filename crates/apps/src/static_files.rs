@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use crate::media_types::media_type;
 use crate::{Apps, Error};
@@ -64,7 +64,7 @@ impl Apps {
     }
 }
 
-fn failed(file: &PathBuf, source: io::Error, missing: impl Fn() -> Error) -> Error {
+fn failed(file: &Path, source: io::Error, missing: impl Fn() -> Error) -> Error {
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => missing(),
         _ => Error::File { action: "read", path: file.display().to_string(), source },

@@ -109,7 +109,7 @@ async fn list(options: ListingOptions) -> Result<()> {
         std::iter::once(entry["name"].clone()).chain(cells).collect()
     };
     let rows = feed["entry"].as_array().into_iter().flatten().map(row).collect();
-    Ok(print_listing(&Rows { fields, rows }, options.format.output)?)
+    print_listing(&Rows { fields, rows }, options.format.output)
 }
 
 async fn remove(options: AppRemoveOptions) -> Result<()> {
