@@ -117,7 +117,10 @@ pub(crate) async fn assemble(
     let copies = data.join("installed");
     let installed = InstalledApps::new(catalog.clone(), Arc::clone(&store), copies, clock.clone());
     let not_copied = installed.copy().await;
-    installed.remove_old_copies();
+    // A copy whose app cannot be read now may be the one that is in force.
+    if not_copied.is_empty() {
+        installed.remove_old_copies();
+    }
     let apps = Apps::open(apps::Parts {
         catalog: catalog.clone(),
         store: Arc::clone(&store),
