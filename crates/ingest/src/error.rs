@@ -104,6 +104,22 @@ pub enum Error {
         /// Since this epoch.
         epoch: u64,
     },
+    /// The journal of this indexer in object storage is another process's.
+    #[error(
+        "nothing is taken in: journal object {number} of this indexer is another process's, which has taken \
+         its events over or runs with a copy of its data directory; what this one has not stored stays in its \
+         journal"
+    )]
+    LogTaken {
+        /// The number of the object.
+        number: u64,
+    },
+    /// The journal on the disk lacks records that the one in object storage has.
+    #[error(
+        "nothing is taken in: the journal lacks records that object storage has, which did not answer at the \
+         start; start this process again, and they are restored"
+    )]
+    JournalBehind,
     /// The input has events for an index that is not for them.
     #[error(transparent)]
     Reserved(#[from] model::ReservedIndex),
@@ -204,6 +220,8 @@ impl Error {
             | Self::Closed
             | Self::Fenced { .. }
             | Self::TakenOver { .. }
+            | Self::LogTaken { .. }
+            | Self::JournalBehind
             | Self::Thread(_) => ErrorKind::Unavailable,
             Self::JournalDamaged { .. } | Self::Document { .. } => ErrorKind::Corrupt,
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,

@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bucket::{FieldSource, HotBuckets};
+use foldhash::HashSet;
 use foldhash::fast::RandomState;
-use foldhash::{HashMap, HashSet};
 use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
 use knowledge::Knowledge;
-use model::{ErrorKind, IndexName, JournalPosition, TimeRange};
-use object_store::{ObjectStore, ObjectStoreExt};
+use model::{ErrorKind, IndexName, IndexerId, TimeRange};
+use object_store::ObjectStore;
 use protocol::Sequences;
 use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::ack::Share;
+use crate::adoption::{Adopted, Adopter};
 use crate::channels::{Begun, Channels};
 use crate::fence::Fence;
 use crate::fields::KnownFields;
@@ -26,24 +27,24 @@ use crate::gate::Gate;
 use crate::hot::aside::{Aside, SetAside};
 use crate::hot::attempts::Attempts;
 use crate::hot::limits::HotLimits;
-use crate::hot::recovery::{Before, Destination, Lost, Recovered, recover_set};
+use crate::hot::recovery::{Destination, Lost};
 use crate::hot::roll::roll;
 use crate::hot::sift::Sifter;
 use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
-use crate::hot::stored::{StoredRecords, uncommitted};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
-use crate::journal::{Ledger, StreamRef};
 use crate::lifecycle::{Lifecycle, Thaw, Thawed};
-use crate::parts::{Parts, STATES};
+use crate::orphans::delete_orphans;
+use crate::parts::Parts;
 use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::queue::{QueueStatus, Refused};
 use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
-use crate::restore;
+use crate::remote::RemoteLog;
 use crate::set::{Arrivals, SetId, SetState};
+use crate::startup::{recover, resume_later};
 use crate::{Error, Keep, Settings};
-use catalog::{Commit, OWN_EPOCH, Takeover};
+use catalog::Snapshot;
 
 /// How long commits that are under way at the end of a drain are waited for.
 const LAST_COMMITS: Duration = Duration::from_secs(5);
@@ -88,6 +89,8 @@ pub struct Ingest {
     limits: Arc<HotLimits>,
     recovered_events: u64,
     aside: Arc<Aside>,
+    remote: Arc<RemoteLog>,
+    adopter: Arc<Adopter>,
     lost: Vec<Lost>,
     hasher: RandomState,
     /// Keeps a second process out of the journal.
@@ -134,8 +137,9 @@ impl Ingest {
             sifter: Arc::clone(&sifter),
             hot: Arc::clone(&hot),
             spool: Arc::clone(&spool),
-            fence,
+            fence: Arc::clone(&fence),
             sets: Arc::clone(&sets),
+            indexer: parts.indexer,
             settings: Arc::clone(&settings),
             shutdown: shutdown.clone(),
         };
@@ -150,13 +154,38 @@ impl Ingest {
             max_rolled: settings.max_rolled_buckets,
         };
         let stop_unless_started = shutdown.token().drop_guard();
-        let (recovered, leftovers) = recover(&parts, &root, &to, &channels).await?;
+        let remote =
+            RemoteLog::new(Arc::clone(&parts.store), parts.indexer, Arc::clone(&fence), &settings);
+        let remote = Arc::new(remote);
+        let (recovered, leftovers, is_late) =
+            recover(&parts, &root, &to, (&channels, &remote)).await?;
+        if is_late {
+            let at = (Arc::clone(&parts.store), Arc::clone(&parts.catalog), parts.indexer, root);
+            let states = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
+            let until = (Arc::clone(&fence), shutdown.clone());
+            let remote = Arc::clone(&remote);
+            shutdown.spawn(resume_later(at, remote, states, settings.upload_retry, until));
+        }
+        shutdown.spawn(Arc::clone(&remote).run(shutdown.clone()));
+        shutdown.spawn(Arc::clone(&remote).clean(shutdown.clone()));
         let seen = recovered.iter().map(|(_, set)| set.last_index_time).max();
         let range = TimeRange::ALL;
         let snapshot = parts.catalog.snapshot();
         let stored = snapshot.overlapping(&[], &range).map(|b| b.last_index_time.0).max();
         let arrivals = Arc::new(Arrivals::after(seen.max(stored).unwrap_or(i64::MIN)));
 
+        let adopter = Adopter {
+            store: Arc::clone(&parts.store),
+            catalog: Arc::clone(&parts.catalog),
+            data: parts.data.clone(),
+            indexer: parts.indexer,
+            to,
+            channels: Arc::clone(&channels),
+            clock: Arc::clone(&parts.clock),
+            sets: Arc::clone(&sets),
+            settings: Arc::clone(&settings),
+            shutdown: shutdown.clone(),
+        };
         let mut ingest = Self {
             settings: Arc::clone(&settings),
             pipelines: Vec::new(),
@@ -174,6 +203,8 @@ impl Ingest {
             limits: Arc::clone(&limits),
             recovered_events: 0,
             aside,
+            remote,
+            adopter: Arc::new(adopter),
             lost: Vec::new(),
             // Streams need not stick to a set beyond the process.
             hasher: RandomState::default(),
@@ -198,7 +229,7 @@ impl Ingest {
         report_lost(&ingest.lost);
         // What was committed while sets were recovered has released nothing yet.
         for (stream, position) in parts.catalog.positions(parts.indexer).await {
-            if let Some(set) = sets.get(stream.set) {
+            if let Some(set) = sets.get(SetId::of(&stream)) {
                 set.release(&stream, position);
             }
         }
@@ -223,7 +254,7 @@ impl Ingest {
     /// Sets that the settings no longer have get rid of what they still hold.
     fn roll_leftovers(&self, leftovers: &[u16]) {
         for set in self.sets.iter().filter(|set| leftovers.contains(&set.id.set)) {
-            for stream in self.hot.open_streams(set.id.set, None) {
+            for stream in self.hot.open_streams(set.id, None) {
                 roll(set, &self.hot, &self.uploads, &stream, RollReason::Recovery);
             }
         }
@@ -264,6 +295,45 @@ impl Ingest {
     #[must_use]
     pub fn set_aside(&self) -> watch::Receiver<SetAside> {
         self.aside.watch()
+    }
+
+    /// Recovers what the log of another indexer has, where the catalog names this one as the owner of its sets,
+    /// or the other one, which the caller knows to be gone: then this one becomes the owner. Returns when
+    /// everything is stored and the sets are the other one's again.
+    ///
+    /// # Errors
+    /// The store, the disk or the catalog refuses; another process owns the sets; this one stops. It can be
+    /// tried again.
+    pub async fn adopt(&self, from: IndexerId) -> Result<Adopted, Error> {
+        self.adopter.adopt(from).await
+    }
+
+    /// The indexers whose recovered events are searchable here.
+    #[must_use]
+    pub fn adopted(&self) -> Vec<IndexerId> {
+        self.hot.adopted_indexers()
+    }
+
+    /// Whether this process still owns its sets.
+    ///
+    /// # Errors
+    /// [`Error::TakenOver`].
+    pub fn check_owner(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        for SetId { indexer, set } in self.sets.iter().map(|set| set.id) {
+            let own = self.hot.epoch(SetId { indexer, set });
+            let (epoch, by) = snapshot.owner(indexer, set);
+            if epoch > own {
+                return Err(Error::TakenOver { set, by, epoch });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether events may be acknowledged here that are on the disk of this machine only: an index has
+    /// `ackLevel = local`. Internal indexes do not count.
+    #[must_use]
+    pub fn acknowledges_locally(&self) -> bool {
+        self.limits.acknowledges_locally()
     }
 
     /// The settings in force.
@@ -404,9 +474,16 @@ impl Ingest {
         };
         let rolled = timeout_at(until, orders).await;
         self.close();
-        let complete = !fenced
-            && matches!(rolled, Ok(Ok(())))
-            && timeout_at(until, self.uploads.idle()).await.is_ok();
+        let stored = async {
+            self.uploads.idle().await;
+            self.remote.idle().await;
+        };
+        let complete =
+            !fenced && matches!(rolled, Ok(Ok(()))) && timeout_at(until, stored).await.is_ok();
+        if complete {
+            // Nothing is left to recover.
+            let _ = timeout_at(until, self.remote.end()).await;
+        }
         // A commit under way is never given up half-way; a store that does not answer is.
         if let Err(error) = self.shutdown.finish(LAST_COMMITS).await {
             tracing::warn!(%error, "uploads are still running");
@@ -592,116 +669,6 @@ fn lock_directory(root: &Path) -> Result<File, Error> {
     }
 }
 
-type RecoveredSet = (Arc<SetState>, Outcome);
-
-/// What is left of a recovery once the journal is in its set.
-#[derive(Debug)]
-struct Outcome {
-    last_index_time: i64,
-    events: u64,
-    orphans: Vec<String>,
-    lost: Vec<Lost>,
-}
-
-/// Recovers every set that is configured or has a directory; also tells which are only left over.
-async fn recover(
-    parts: &Parts,
-    root: &Path,
-    to: &Destination,
-    channels: &Arc<Channels>,
-) -> Result<(Vec<RecoveredSet>, Vec<u16>), Error> {
-    let configured = parts.settings.parallel_ingestion_pipelines;
-    let mut numbers: Vec<u16> = (0..configured).collect();
-    let leftovers = leftover_sets(root, configured)?;
-    numbers.extend(&leftovers);
-    // Before anything of a set is read, also its positions: a commit that this indexer has sent before it was
-    // restarted is in the catalog now, or never will be.
-    let mut epochs: HashMap<u16, u64> = HashMap::default();
-    for number in &numbers {
-        let epoch = own(parts, SetId { indexer: parts.indexer, set: *number }).await?;
-        to.hot.own(*number, epoch);
-        epochs.insert(*number, epoch);
-    }
-    let mut committed: HashMap<u16, HashMap<StreamRef, JournalPosition>> = HashMap::default();
-    for (stream, position) in parts.catalog.positions(parts.indexer).await {
-        let set = committed.entry(stream.set).or_default();
-        set.insert((stream.index, stream.lane), position);
-    }
-    // Over a catalog that it follows, each start takes an epoch.
-    let is_known = epochs.values().any(|epoch| *epoch > OWN_EPOCH + 1);
-    let verify = restore::to_verify(parts, &committed, is_known);
-    let mut highest = HashMap::default();
-    let mut recovered = Vec::new();
-    for number in numbers {
-        let id = SetId { indexer: parts.indexer, set: number };
-        let directory = root.join(number.to_string());
-        let committed = committed.remove(&number).unwrap_or_default();
-        let upto = verify.upto(number);
-        let stored = stored_records(parts, &directory, &committed, upto).await?;
-        let states = parts.data.join(STATES);
-        let to = to.clone();
-        let segment = parts.settings.journal_segment_size;
-        let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
-        let work = tokio::task::spawn_blocking(move || {
-            let with = (&channels, clock.now());
-            let (ledger, known) = Ledger::open(&states, number, id.indexer)?;
-            let before = Before { ledger, known, committed: committed.clone(), stored };
-            let found = recover_set(&directory, segment, id, before, &to, with)?;
-            let Recovered { journal, last_position, last_index_time, .. } = found;
-            let Recovered { events, orphans, lost, stored, .. } = found;
-            let next = last_position + 1;
-            let state = SetState::new(id, clock, channels, journal, committed, next);
-            let outcome = Outcome { last_index_time, events, orphans, lost };
-            Ok((Arc::new(state), outcome, stored, last_position))
-        });
-        let (state, outcome, stored, last) = work.await.unwrap_or(Err(Error::Abandoned))?;
-        let epoch = epochs.get(&number).copied().unwrap_or(OWN_EPOCH);
-        restore::commit_positions(parts, (id, epoch), stored).await?;
-        highest.insert(number, JournalPosition(last));
-        recovered.push((state, outcome));
-    }
-    verify.note(parts, &highest).await?;
-    Ok((recovered, leftovers))
-}
-
-/// The epoch in which this process owns a set. Where the catalog is another process, it is a new one: a
-/// commit of this indexer that is still on its way is refused from then on, so that its events can be
-/// replayed.
-///
-/// # Errors
-/// Another indexer owns the set: its events are the new owner's, and so are its objects.
-async fn own(parts: &Parts, id: SetId) -> Result<u64, Error> {
-    let (known, owner) = parts.catalog.snapshot().owner(id.indexer, id.set);
-    if owner != id.indexer {
-        return Err(Error::TakenOver { set: id.set, by: owner, epoch: known });
-    }
-    if !parts.catalog.follows() {
-        return Ok(known);
-    }
-    let epoch = known + 1;
-    let taken = Takeover { indexer: id.indexer, set: id.set, epoch, owner };
-    let commit = Commit { take_over: vec![taken], ..Commit::default() };
-    let taken = parts.catalog.commit(commit).await;
-    taken.map_err(|error| Error::Catalog(Arc::new(error)))?;
-    Ok(epoch)
-}
-
-/// What of the journal is in stored buckets without the catalog knowing.
-async fn stored_records(
-    parts: &Parts,
-    directory: &Path,
-    committed: &HashMap<StreamRef, JournalPosition>,
-    upto: Option<JournalPosition>,
-) -> Result<StoredRecords, Error> {
-    let Some(upto) = upto else { return Ok(StoredRecords::default()) };
-    let (directory, committed) = (directory.to_owned(), committed.clone());
-    let work = tokio::task::spawn_blocking(move || uncommitted(&directory, &committed, upto));
-    let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
-    let snapshot = parts.catalog.snapshot();
-    let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).cloned().collect();
-    StoredRecords::find(&parts.store, &buckets, &wanted).await
-}
-
 /// Says what is gone of what was acknowledged.
 fn report_lost(lost: &[Lost]) {
     for Lost { path, events, reason } in lost {
@@ -710,48 +677,5 @@ fn report_lost(lost: &[Lost]) {
             "acknowledged events are missing from the journal"
         );
         metrics::counter!(names::JOURNAL_LOST).increment(*events);
-    }
-}
-
-/// Sets with a directory that are not configured any more; empty directories are removed.
-fn leftover_sets(root: &Path, configured: u16) -> Result<Vec<u16>, Error> {
-    let fail = |error| Error::journal_read(root, error);
-    let mut found = Vec::new();
-    for entry in fs::read_dir(root).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        let number = name.and_then(|name| name.parse::<u16>().ok());
-        // Removing fails, as wanted, while there is something inside.
-        if let Some(number) = number.filter(|number| *number >= configured)
-            && path.is_dir()
-            && fs::remove_dir(&path).is_err()
-        {
-            found.push(number);
-        }
-    }
-    Ok(found)
-}
-
-/// Deletes objects that a crash left between upload and commit.
-async fn delete_orphans(
-    store: Arc<dyn ObjectStore>,
-    paths: Vec<String>,
-    (mut pause, longest): (Duration, Duration),
-    shutdown: Shutdown,
-) {
-    for path in paths {
-        let location = object_store::path::Path::from(path.as_str());
-        loop {
-            match store.delete(&location).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => break,
-                Err(error) => {
-                    tracing::warn!(%path, %error, "cannot delete an object that was not committed");
-                }
-            }
-            if !shutdown.sleep(pause).await {
-                return;
-            }
-            pause = (pause * 2).min(longest);
-        }
     }
 }

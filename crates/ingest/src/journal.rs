@@ -23,7 +23,7 @@ mod writer;
 
 pub(crate) use ledger::{Known, Ledger, owners};
 pub use pack::Codec;
-pub(crate) use reader::{Scan, scan_bytes, scan_segment};
+pub(crate) use reader::{RawRecord, Scan, scan_bytes, scan_raw, scan_segment};
 pub(crate) use record::{
     BatchRecord, Delivered, Encoder, Record, RollStarted, encode_delivered, encode_roll, mark_part,
     read_batch, set_lane, write_batch,

@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod ack;
+mod adoption;
 mod channels;
 mod error;
 mod fence;
@@ -30,12 +31,16 @@ mod indexes;
 mod ingest;
 mod journal;
 mod lifecycle;
+mod orphans;
 mod parts;
 mod pipeline;
+mod remote;
 pub mod restore;
 mod set;
 mod settings;
+mod startup;
 
+pub use adoption::{Adopted, has_log, sets_of_log, unrecovered};
 pub use error::Error;
 pub use hot::aside::SetAside;
 pub use hot::recovery::Lost;

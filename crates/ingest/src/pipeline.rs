@@ -119,8 +119,12 @@ impl PipelineSet {
             status_of(&indexing),
             status_of(&committing),
         ];
-        let backlog =
-            Backlog::new(queues[1..].to_vec(), Arc::clone(&hot), set, settings.max_rolled_buckets);
+        let backlog = Backlog::new(
+            queues[1..].to_vec(),
+            Arc::clone(&hot),
+            state.id,
+            settings.max_rolled_buckets,
+        );
         let behind = backlog.clone();
         let is_behind = Box::new(move || behind.is_long());
         let parse = Parse::new(parsing, merging, rules, settings.batch_size, is_behind);

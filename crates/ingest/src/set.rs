@@ -10,6 +10,7 @@ use runtime::Clock;
 
 use crate::channels::Channels;
 use crate::journal::{Journal, StreamRef};
+use crate::remote::{RemoteLog, Shipment};
 
 /// A set of an indexer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +20,11 @@ pub(crate) struct SetId {
 }
 
 impl SetId {
+    /// The set of a stream.
+    pub(crate) const fn of(stream: &StreamId) -> Self {
+        Self { indexer: stream.indexer, set: stream.set }
+    }
+
     /// The stream of the set for an index.
     pub(crate) fn stream(self, index: &IndexName, lane: Lane) -> StreamId {
         StreamId { indexer: self.indexer, set: self.set, index: index.clone(), lane }
@@ -61,6 +67,8 @@ pub(crate) struct SetState {
     journal: Mutex<Journal>,
     committed: Mutex<HashMap<StreamRef, JournalPosition>>,
     next_position: AtomicU64,
+    /// The journal in object storage; none for a set of another indexer, which is only read.
+    remote: Option<Arc<RemoteLog>>,
 }
 
 impl SetState {
@@ -70,7 +78,7 @@ impl SetState {
         channels: Arc<Channels>,
         journal: Journal,
         committed: HashMap<StreamRef, JournalPosition>,
-        next_position: u64,
+        (next_position, remote): (u64, Option<Arc<RemoteLog>>),
     ) -> Self {
         Self {
             id,
@@ -79,6 +87,7 @@ impl SetState {
             journal: Mutex::new(journal),
             committed: Mutex::new(committed),
             next_position: AtomicU64::new(next_position),
+            remote,
         }
     }
 
@@ -92,12 +101,32 @@ impl SetState {
         JournalPosition(self.next_position.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Whether records of remote indexes can go to the remote journal.
+    pub(crate) fn ships(&self) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.has_room())
+    }
+
+    /// Sends records that are in the journal to the remote one.
+    pub(crate) fn ship(&self, shipment: Shipment) {
+        if let Some(remote) = self.remote.as_ref().filter(|_| !shipment.records.is_empty()) {
+            remote.ship(self.id.set, shipment);
+        }
+    }
+
+    /// Objects of the remote journal.
+    pub(crate) fn remote_objects(&self) -> usize {
+        self.remote.as_ref().map_or(0, |remote| remote.objects())
+    }
+
     /// Notes that the catalog has the stream up to `position`, and lets go of what it covers.
     pub(crate) fn release(&self, stream: &StreamId, position: JournalPosition) {
         let mut committed = self.committed.lock();
         let key = (stream.index.clone(), stream.lane);
-        let known = committed.entry(key).or_default();
+        let known = committed.entry(key.clone()).or_default();
         *known = (*known).max(position);
+        if let Some(remote) = &self.remote {
+            remote.release(self.id.set, &key, position);
+        }
         // The notes in the segments that go have to be somewhere else first.
         if let Err(error) = self.channels.save(self.clock.now()) {
             tracing::warn!(%error, "the journal is not released yet; the next bucket tries again");

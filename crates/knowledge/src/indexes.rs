@@ -61,6 +61,11 @@ pub(crate) fn read(conf: &Effective, errors: &mut Vec<Error>) -> Vec<IndexSettin
     indexes
 }
 
+/// `ackLevel` of indexes without a stanza; its mistakes are those of every stanza.
+pub(crate) fn default_ack_level(conf: &Effective) -> AckLevel {
+    Reader::new(conf, "default").get(&keys::ACK_LEVEL).unwrap_or_default()
+}
+
 /// Reads a stanza with the defaults in place of what is invalid.
 struct Lenient<'a> {
     reader: Reader<'a>,

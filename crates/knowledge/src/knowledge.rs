@@ -14,6 +14,7 @@ use crate::indexes::{self, IndexSettings};
 use crate::parsing::ParsingRules;
 use crate::props::{Props, StanzaMatcher, Values};
 use crate::searching;
+use crate::settings::indexes::AckLevel;
 use crate::settings::props as keys;
 use crate::sourcetype::Recogniser;
 
@@ -47,6 +48,7 @@ struct Inner {
     recogniser: Recogniser,
     limits: ExtractionLimits,
     indexes: Vec<IndexSettings>,
+    default_ack_level: AckLevel,
     warnings: Vec<Warning>,
     errors: Vec<Error>,
     /// Fingerprint of the rules of sources and hosts, which may meet events of any sourcetype.
@@ -77,7 +79,9 @@ impl Knowledge {
             errors.push(invalid.into());
             ExtractionLimits::default()
         });
-        let indexes = indexes::read(&layers.effective("indexes"), &mut errors);
+        let effective = layers.effective("indexes");
+        let indexes = indexes::read(&effective, &mut errors);
+        let default_ack_level = indexes::default_ack_level(&effective);
         index_time::check_all(&transforms, &mut errors);
         let mut anywhere = 0_u64;
         let mut index_time = false;
@@ -98,6 +102,7 @@ impl Knowledge {
             recogniser,
             limits,
             indexes,
+            default_ack_level,
             warnings,
             errors,
             anywhere,
@@ -157,6 +162,12 @@ impl Knowledge {
     #[must_use]
     pub fn confs(&self) -> Vec<&str> {
         self.inner.layers.confs()
+    }
+
+    /// `ackLevel` of indexes that are not configured.
+    #[must_use]
+    pub fn default_ack_level(&self) -> AckLevel {
+        self.inner.default_ack_level
     }
 
     /// All configured indexes in the order of their names.

@@ -146,13 +146,28 @@ impl Lane {
     pub const FIRST: Self = Self(0);
     /// The lane of events far from now.
     pub const QUARANTINE: Self = Self(1);
-    /// There are never more lanes than this, the quarantine apart.
-    pub const MAX: u8 = 127;
+    /// There are never more lanes than this, the quarantine and the remote ones apart.
+    pub const MAX: u8 = 64;
+    /// Marks the lanes of events whose journal is also in object storage.
+    const REMOTE: u8 = 0x80;
 
     /// The lane of a number, from 0; the last one for numbers beyond.
     #[must_use]
     pub const fn number(number: u8) -> Self {
         Self(if number < Self::MAX { number } else { Self::MAX - 1 } << 1)
+    }
+
+    /// The same lane among those whose journal is also in object storage, or among the others. A lane is
+    /// one or the other as a whole, so that whoever has its remote journal has all of its events.
+    #[must_use]
+    pub const fn with_remote(self, remote: bool) -> Self {
+        Self(if remote { self.0 | Self::REMOTE } else { self.0 & !Self::REMOTE })
+    }
+
+    /// Whether the journal of the lane is also in object storage.
+    #[must_use]
+    pub const fn is_remote(self) -> bool {
+        self.0 & Self::REMOTE != 0
     }
 
     /// Whether events far from now are in it.

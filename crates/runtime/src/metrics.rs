@@ -132,7 +132,17 @@ metrics! {
         "Attempts to write a queue that failed and are repeated.";
     JOURNAL_BYTES Gauge "karst_journal_bytes" "Bytes in the journal that are not in object storage.";
     JOURNAL_SYNC Histogram "karst_journal_sync_seconds" "Time of one group-committed fsync.";
+    JOURNAL_REMOTE Histogram "karst_journal_remote_seconds"
+        "Time of one put of journal records into object storage.";
+    JOURNAL_REMOTE_OBJECTS Counter "karst_journal_remote_objects_total"
+        "Objects of journal records put into object storage.";
+    JOURNAL_REMOTE_BYTES Counter "karst_journal_remote_bytes_total"
+        "Bytes of journal records put into object storage.";
+    JOURNAL_REMOTE_FAILURES Counter "karst_journal_remote_failures_total"
+        "Attempts to put journal records into object storage that failed and are repeated.";
     JOURNAL_REPLAYED Counter "karst_journal_replayed_records_total" "Records replayed at start.";
+    ADOPTED_EVENTS Counter "karst_adopted_events_total"
+        "Events recovered from the journals of other indexers in object storage.";
     JOURNAL_LOST Counter "karst_journal_lost_events_total"
         "Acknowledged events that the journal does not have any more, at most.";
     HOT_BYTES Gauge "karst_hot_bytes" "Memory of buckets being filled.";

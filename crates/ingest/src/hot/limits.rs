@@ -20,13 +20,20 @@ const AUTO_DATA_SIZE: u64 = 192 << 20;
 pub(crate) struct HotLimits {
     settings: Arc<Settings>,
     by_index: RwLock<HashMap<IndexName, IndexSettings>>,
+    /// The level of indexes without a stanza.
+    ack_level: RwLock<AckLevel>,
     /// How long indexes are kept where that was changed since the start.
     kept: RwLock<HashMap<IndexName, Keep>>,
 }
 
 impl HotLimits {
     pub(crate) fn new(settings: Arc<Settings>, knowledge: &Knowledge) -> Self {
-        let limits = Self { settings, by_index: RwLock::default(), kept: RwLock::default() };
+        let limits = Self {
+            settings,
+            by_index: RwLock::default(),
+            ack_level: RwLock::default(),
+            kept: RwLock::default(),
+        };
         limits.configure(knowledge);
         limits
     }
@@ -34,6 +41,7 @@ impl HotLimits {
     /// Goes by what `indexes.conf` says now.
     pub(crate) fn configure(&self, knowledge: &Knowledge) {
         let indexes = knowledge.indexes().iter();
+        *self.ack_level.write() = knowledge.default_ack_level();
         *self.by_index.write() = indexes.map(|index| (index.name.clone(), index.clone())).collect();
     }
 
@@ -57,7 +65,16 @@ impl HotLimits {
 
     /// When events of the index are acknowledged.
     pub(crate) fn ack_level(&self, index: &IndexName) -> AckLevel {
-        self.by_index.read().get(index).map_or_else(AckLevel::default, |index| index.ack_level)
+        let configured = self.by_index.read().get(index).map(|index| index.ack_level);
+        configured.unwrap_or_else(|| *self.ack_level.read())
+    }
+
+    /// Whether an index of users acknowledges events that are on the disk of this machine only.
+    pub(crate) fn acknowledges_locally(&self) -> bool {
+        let is_local = |index: &IndexSettings| {
+            index.ack_level == AckLevel::Local && !index.name.as_str().starts_with('_')
+        };
+        *self.ack_level.read() == AckLevel::Local || self.by_index.read().values().any(is_local)
     }
 
     /// How long events may wait for a remote acknowledgement before their bucket rolls.

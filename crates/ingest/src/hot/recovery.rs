@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use knowledge::AckLevel;
 use model::{EventTime, JournalPosition};
 use runtime::metrics as names;
@@ -83,6 +83,8 @@ pub(crate) struct Before {
     pub(crate) committed: HashMap<StreamRef, JournalPosition>,
     /// Records that are in stored buckets although the catalog has no position for them.
     pub(crate) stored: StoredRecords,
+    /// The journal may have a record twice: the log of another indexer may.
+    pub(crate) may_repeat: bool,
 }
 
 struct Replay<'a> {
@@ -100,6 +102,8 @@ struct Replay<'a> {
     parts: Vec<BatchRecord>,
     /// The numbered input whose parts are being replayed.
     under_way: Option<Share>,
+    /// The positions of the batches so far, where some may come again.
+    seen: Option<HashSet<JournalPosition>>,
     out: Recovered,
 }
 
@@ -115,7 +119,7 @@ pub(crate) fn recover_set(
     to: &Destination,
     (channels, now): (&Arc<Channels>, EventTime),
 ) -> Result<Recovered, Error> {
-    let Before { ledger, known, committed, stored } = before;
+    let Before { ledger, known, committed, stored, may_repeat } = before;
     let mut journal = Journal::open(directory, segment_bytes, ledger)?;
     let listed = known.sealed.iter().map(|sealed| sealed.number);
     listed.chain(known.mark.map(|mark| mark.segment)).for_each(|n| journal.number_after(n));
@@ -142,6 +146,7 @@ pub(crate) fn recover_set(
         in_segment: 0,
         parts: Vec::new(),
         under_way: None,
+        seen: may_repeat.then(HashSet::default),
         out,
     };
     for path in found {
@@ -264,7 +269,8 @@ impl Replay<'_> {
                 let newest = batch.first_index_time.saturating_add(rows);
                 self.out.last_index_time = self.out.last_index_time.max(newest);
                 self.in_segment += batch.batch.rows() as u64;
-                if covered {
+                let is_repeated = self.seen.as_mut().is_some_and(|seen| !seen.insert(position));
+                if covered || is_repeated {
                     return;
                 }
                 if self.stored.has(&batch.batch.index, batch.first_index_time) {
@@ -323,15 +329,15 @@ impl Replay<'_> {
 
     fn roll_full(&mut self) {
         let Destination { hot, limits, uploads, max_rolled, .. } = self.to;
-        for (stream, reason) in hot.due(self.id.set, self.now, limits, 0) {
+        for (stream, reason) in hot.due(self.id, self.now, limits, 0) {
             if !matches!(reason, RollReason::Size | RollReason::Memory) {
                 continue;
             }
             let Some(rolled) = hot.roll(&stream) else { continue };
-            note_roll(&mut self.out.journal, &rolled, RollReason::Recovery);
+            note_roll(&mut self.out.journal, None, &rolled, RollReason::Recovery);
             uploads.submit(rolled);
         }
-        while hot.rolled_count(self.id.set) >= *max_rolled && !uploads.is_over() {
+        while hot.rolled_count(self.id) >= *max_rolled && !uploads.is_over() {
             uploads.wait_for_progress(Duration::from_millis(250));
         }
     }

@@ -10,6 +10,7 @@ use super::store::{HotStore, RollReason, RolledBucket};
 use super::upload::Uploads;
 use crate::Error;
 use crate::journal::{Journal, Pending, RollStarted, encode_roll};
+use crate::remote::Shipment;
 use crate::set::SetState;
 
 /// Rolls a stream's open bucket and sends it on its way.
@@ -28,12 +29,18 @@ pub(crate) fn roll(
 /// Notes the planned object of a rolled bucket in the journal, so that a crash between upload and
 /// commit leaves no orphan, and hands the bucket to the uploader.
 fn announce(set: &SetState, uploads: &Uploads, rolled: Arc<RolledBucket>, reason: RollReason) {
-    note_roll(&mut set.journal(), &rolled, reason);
+    note_roll(&mut set.journal(), Some(set), &rolled, reason);
     uploads.submit(rolled);
 }
 
-/// Notes the planned object of a rolled bucket in the journal.
-pub(crate) fn note_roll(journal: &mut Journal, rolled: &RolledBucket, reason: RollReason) {
+/// Notes the planned object of a rolled bucket in the journal, and in the remote journal of `set` if the
+/// bucket's records are there.
+pub(crate) fn note_roll(
+    journal: &mut Journal,
+    set: Option<&SetState>,
+    rolled: &RolledBucket,
+    reason: RollReason,
+) {
     let stream = &rolled.stream;
     metrics::counter!(names::ROLLS, "reason" => reason.name()).increment(1);
     tracing::info!(
@@ -54,7 +61,16 @@ pub(crate) fn note_roll(journal: &mut Journal, rolled: &RolledBucket, reason: Ro
         events: 0,
         bytes: &note,
     };
-    if let Err(error) = journal.append(&[pending]) {
+    let appended = journal.append(&[pending]);
+    if stream.lane.is_remote()
+        && let Some(set) = set
+    {
+        let mut shipment = Shipment::default();
+        let stream = (stream.index.clone(), stream.lane);
+        shipment.push(&stream, rolled.content.upto, note.into());
+        set.ship(shipment);
+    }
+    if let Err(error) = appended {
         // The upload goes ahead: it is what frees the disk. The price is that a crash right now
         // could leave an object that nobody refers to.
         let error: Error = error;

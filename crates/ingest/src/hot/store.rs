@@ -6,7 +6,7 @@
 //! catalog's commit, so a search that looks here first and into the catalog second meets every
 //! event.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use bucket::HotBucket;
+use bucket::{HotBucket, HotOwner};
 use catalog::{JournalRange, OWN_EPOCH};
 use foldhash::HashMap;
 use model::{
@@ -28,6 +28,7 @@ use super::limits::HotLimits;
 use super::rows::Rows;
 use crate::Error;
 use crate::ack::Share;
+use crate::set::SetId;
 
 /// Rows above this text size are not joined any further.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -167,7 +168,9 @@ pub(crate) struct HotStore {
     /// Weight of open and rolled buckets in memory.
     raw_bytes: AtomicU64,
     /// The epochs in which this process owns its sets, as far as they are not the first.
-    epochs: Mutex<HashMap<u16, u64>>,
+    epochs: Mutex<HashMap<SetId, u64>>,
+    /// The other indexers whose recovered events are all here.
+    adopted: RwLock<BTreeSet<IndexerId>>,
 }
 
 impl fmt::Debug for HotStore {
@@ -183,12 +186,47 @@ impl HotStore {
             streams: RwLock::default(),
             raw_bytes: AtomicU64::new(0),
             epochs: Mutex::default(),
+            adopted: RwLock::default(),
         }
     }
 
     /// Buckets of the set that roll from now on are committed in this epoch.
-    pub(crate) fn own(&self, set: u16, epoch: u64) {
+    pub(crate) fn own(&self, set: SetId, epoch: u64) {
         self.epochs.lock().insert(set, epoch);
+    }
+
+    /// The epoch in which this process owns a set.
+    pub(crate) fn epoch(&self, set: SetId) -> u64 {
+        self.epochs.lock().get(&set).copied().unwrap_or(OWN_EPOCH)
+    }
+
+    /// The events of another indexer are all here.
+    pub(crate) fn adopt(&self, from: IndexerId) {
+        self.adopted.write().insert(from);
+    }
+
+    /// The events of another indexer are not here any more.
+    pub(crate) fn abandon(&self, from: IndexerId) {
+        self.adopted.write().remove(&from);
+    }
+
+    pub(crate) fn adopted_indexers(&self) -> Vec<IndexerId> {
+        self.adopted.read().iter().copied().collect()
+    }
+
+    /// Forgets the streams of a set that another process owns now.
+    pub(crate) fn disown(&self, set: SetId) {
+        let mut streams = self.streams.write();
+        let gone: Vec<_> =
+            streams.keys().filter(|stream| SetId::of(stream) == set).cloned().collect();
+        for stream in gone {
+            let Some(state) = streams.remove(&stream) else { continue };
+            let rolled = state.rolled.iter().filter(|bucket| bucket.in_memory());
+            let rolled = rolled.map(|bucket| bucket.content.weight);
+            let weight = rolled.chain(state.open.iter().map(|open| open.weight)).sum();
+            self.raw_bytes.fetch_sub(weight, Ordering::Relaxed);
+        }
+        self.epochs.lock().remove(&set);
     }
 
     /// Adds rows to their stream's open bucket, which is opened if there is none.
@@ -259,16 +297,17 @@ impl HotStore {
         }
     }
 
-    /// The open buckets of a set for an index, the quarantine apart, in the lanes below `count`.
+    /// The open buckets of a set for an index, the quarantine apart, in the remote lanes below `count` or in
+    /// the others.
     pub(crate) fn open_lanes(
         &self,
-        (indexer, set): (IndexerId, u16),
+        SetId { indexer, set }: SetId,
         index: &IndexName,
-        count: u8,
+        (count, remote): (u8, bool),
     ) -> Vec<OpenLane> {
         let streams = self.streams.read();
         let open = |number: u8| {
-            let lane = Lane::number(number);
+            let lane = Lane::number(number).with_remote(remote);
             let open = streams.get(&StreamId { indexer, set, index: index.clone(), lane })?;
             let open = open.open.as_ref()?;
             Some(OpenLane {
@@ -285,7 +324,7 @@ impl HotStore {
     /// The set's streams whose open bucket has to roll now. `journal` is the size of its journal.
     pub(crate) fn due(
         &self,
-        set: u16,
+        set: SetId,
         now: EventTime,
         limits: &HotLimits,
         journal: u64,
@@ -293,7 +332,7 @@ impl HotStore {
         let streams = self.streams.read();
         let since = |time: EventTime| i128::from(now.0) - i128::from(time.0);
         let open = || {
-            let mine = streams.iter().filter(|(stream, _)| stream.set == set);
+            let mine = streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
             mine.filter_map(|(stream, state)| Some((stream, state.open.as_ref()?)))
         };
         let mut due: Vec<_> = open()
@@ -322,11 +361,21 @@ impl HotStore {
         due
     }
 
+    /// The stream in a remote lane of the set whose open bucket keeps the most of the remote journal.
+    pub(crate) fn oldest_remote(&self, set: SetId) -> Option<StreamId> {
+        let streams = self.streams.read();
+        let mine = streams
+            .iter()
+            .filter(|(stream, _)| SetId::of(stream) == set && stream.lane.is_remote());
+        let open = mine.filter_map(|(stream, state)| Some((state.open.as_ref()?.from, stream)));
+        open.min_by_key(|(from, _)| *from).map(|(_, stream)| stream.clone())
+    }
+
     /// The set's streams that have an open bucket, of one index or of all.
-    pub(crate) fn open_streams(&self, set: u16, index: Option<&IndexName>) -> Vec<StreamId> {
+    pub(crate) fn open_streams(&self, set: SetId, index: Option<&IndexName>) -> Vec<StreamId> {
         let streams = self.streams.read();
         let wanted = |(stream, state): &(&StreamId, &Stream)| {
-            stream.set == set
+            SetId::of(stream) == set
                 && state.open.is_some()
                 && index.is_none_or(|index| stream.index == *index)
         };
@@ -341,7 +390,7 @@ impl HotStore {
         let chunks = std::mem::take(&mut content.chunks);
         let waiting = std::mem::take(&mut content.waiting);
         let day = EventTime(content.last_time).day();
-        let epoch = self.epochs.lock().get(&stream.set).copied().unwrap_or(OWN_EPOCH);
+        let epoch = self.epoch(SetId::of(stream));
         let rolled = Arc::new(RolledBucket {
             path: content.id.object_path(&stream.index, &day),
             stream: stream.clone(),
@@ -378,9 +427,9 @@ impl HotStore {
     }
 
     /// How many rolled buckets of a set are still in memory.
-    pub(crate) fn rolled_count(&self, set: u16) -> usize {
+    pub(crate) fn rolled_count(&self, set: SetId) -> usize {
         let streams = self.streams.read();
-        let mine = streams.iter().filter(|(stream, _)| stream.set == set);
+        let mine = streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
         let in_memory = |state: &Stream| state.rolled.iter().filter(|b| b.in_memory()).count();
         mine.map(|(_, state)| in_memory(state)).sum()
     }
@@ -393,9 +442,9 @@ impl HotStore {
     }
 
     /// Text of the open buckets of a set.
-    pub(crate) fn open_bytes(&self, set: u16) -> u64 {
+    pub(crate) fn open_bytes(&self, set: SetId) -> u64 {
         let streams = self.streams.read();
-        let mine = streams.iter().filter(|(stream, _)| stream.set == set);
+        let mine = streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
         mine.filter_map(|(_, state)| state.open.as_ref()).map(|open| open.raw_bytes).sum()
     }
 
@@ -444,6 +493,13 @@ impl bucket::HotBuckets for HotStore {
                         Some(Body::Memory(chunks)) => (chunks, None),
                         Some(Body::Spooled(entry)) => (Vec::new(), Some(entry)),
                     };
+                    let epoch =
+                        || rolled.map_or_else(|| self.epoch(SetId::of(stream)), |r| r.epoch);
+                    let recoverable = stream.lane.is_remote().then(|| HotOwner {
+                        indexer: stream.indexer,
+                        set: stream.set,
+                        epoch: epoch(),
+                    });
                     let bucket = HotBucket {
                         id: content.id,
                         index: stream.index.clone(),
@@ -453,6 +509,7 @@ impl bucket::HotBuckets for HotStore {
                         raw_bytes: content.raw_bytes,
                         batches: Vec::new(),
                         stored,
+                        recoverable,
                     };
                     found.push((bucket, chunks));
                 }
@@ -472,6 +529,10 @@ impl bucket::HotBuckets for HotStore {
             bucket
         };
         found.into_iter().map(columns).collect()
+    }
+
+    fn adopted(&self) -> Vec<IndexerId> {
+        self.adopted_indexers()
     }
 
     fn in_memory(&self) -> HashSet<BucketId> {
@@ -503,8 +564,8 @@ fn join_small(chunks: &mut Vec<Arc<Rows>>) {
 }
 
 /// The stream whose open bucket keeps the most of the journal, if no rolled one keeps more.
-fn oldest(streams: &HashMap<StreamId, Stream>, set: u16) -> Option<StreamId> {
-    let mine = || streams.iter().filter(|(stream, _)| stream.set == set);
+fn oldest(streams: &HashMap<StreamId, Stream>, set: SetId) -> Option<StreamId> {
+    let mine = || streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
     let rolled = mine().flat_map(|(_, state)| &state.rolled).map(|bucket| bucket.content.from);
     let open = mine().filter_map(|(stream, state)| Some((state.open.as_ref()?.from, stream)));
     let (from, stream) = open.min_by_key(|(from, _)| *from)?;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use catalog::{Catalog, Commit};
 use foldhash::HashMap;
-use model::{BucketEntry, BucketState, StreamId};
+use model::{BucketEntry, BucketState, IndexerId, StreamId};
 use object_store::ObjectStore;
 use parking_lot::{Condvar, Mutex, RwLock};
 use runtime::{Shutdown, metrics as names};
@@ -25,7 +25,7 @@ use super::sift::Sifter;
 use super::spool::Spool;
 use super::store::{HotStore, RolledBucket};
 use crate::fence::Fence;
-use crate::set::SetState;
+use crate::set::{SetId, SetState};
 use crate::{Error, Settings};
 
 /// How often the log repeats that buckets are not stored, for each cause.
@@ -62,14 +62,18 @@ pub struct UploadStatus {
 
 /// The sets whose journals are released by commits; a set joins once it is recovered.
 #[derive(Debug, Default)]
-pub(crate) struct Sets(RwLock<HashMap<u16, Arc<SetState>>>);
+pub(crate) struct Sets(RwLock<HashMap<SetId, Arc<SetState>>>);
 
 impl Sets {
     pub(crate) fn add(&self, set: Arc<SetState>) {
-        self.0.write().insert(set.id.set, set);
+        self.0.write().insert(set.id, set);
     }
 
-    pub(crate) fn get(&self, set: u16) -> Option<Arc<SetState>> {
+    pub(crate) fn remove(&self, set: SetId) {
+        self.0.write().remove(&set);
+    }
+
+    pub(crate) fn get(&self, set: SetId) -> Option<Arc<SetState>> {
         self.0.read().get(&set).cloned()
     }
 }
@@ -83,6 +87,8 @@ pub(crate) struct Uploader {
     pub(crate) spool: Arc<Spool>,
     pub(crate) fence: Arc<Fence>,
     pub(crate) sets: Arc<Sets>,
+    /// This indexer.
+    pub(crate) indexer: IndexerId,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
 }
@@ -347,6 +353,18 @@ impl Job {
             };
             match self.uploader.catalog.commit(commit).await {
                 Ok(()) => return Some(()),
+                // Adopted from another indexer, and another process's by now, which has all events too.
+                Err(catalog::Error::OldEpoch { .. })
+                    if self.bucket.stream.indexer != self.uploader.indexer =>
+                {
+                    tracing::warn!(
+                        path = %self.bucket.path,
+                        "a bucket of another indexer is dropped: another process owns it"
+                    );
+                    self.uploader.hot.remove(&self.bucket);
+                    self.uploader.spool.remove(&self.bucket.path);
+                    return Some(());
+                }
                 Err(catalog::Error::OldEpoch { set, known, owner, .. }) => {
                     self.stop(&Error::TakenOver { set, by: owner, epoch: known });
                     return None;
@@ -369,7 +387,7 @@ impl Job {
         let (bucket, uploader) = (Arc::clone(&self.bucket), Arc::clone(&self.uploader));
         let release = move || {
             uploader.spool.remove(&bucket.path);
-            if let Some(set) = uploader.sets.get(bucket.stream.set) {
+            if let Some(set) = uploader.sets.get(SetId::of(&bucket.stream)) {
                 set.release(&bucket.stream, bucket.content.upto);
             }
         };

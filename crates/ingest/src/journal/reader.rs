@@ -5,9 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use memchr::memmem;
+use model::{IndexName, JournalPosition};
 
 use super::record::{HEADER, Header, MAGIC, Record, decode};
-use super::writer::SEGMENT_HEADER;
+use super::writer::{SEGMENT_HEADER, StreamRef};
 use crate::Error;
 
 /// What a segment held.
@@ -62,6 +63,27 @@ pub(crate) fn scan_bytes(path: &Path, bytes: &[u8], mut deliver: impl FnMut(Reco
         }
     }
     scan
+}
+
+/// A record that has not been decoded.
+#[derive(Debug)]
+pub(crate) struct RawRecord<'a> {
+    pub(crate) stream: StreamRef,
+    pub(crate) position: JournalPosition,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// Hands the records of a part of a segment to `deliver` as they are, up to the first damage.
+pub(crate) fn scan_raw(mut bytes: &[u8], mut deliver: impl FnMut(RawRecord<'_>)) {
+    while let Some((header, index)) = Header::read(bytes) {
+        let length = usize::try_from(header.record_len()).unwrap_or(usize::MAX);
+        let (Some(record), Ok(index)) = (bytes.get(..length), IndexName::new(index)) else {
+            return;
+        };
+        let position = JournalPosition(header.position);
+        deliver(RawRecord { stream: (index, header.lane), position, bytes: record });
+        bytes = &bytes[length..];
+    }
 }
 
 fn damaged(path: &Path, offset: usize, reason: &'static str) -> Error {

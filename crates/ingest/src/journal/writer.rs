@@ -247,6 +247,17 @@ impl Journal {
         released
     }
 
+    /// The last position of each stream in it.
+    pub(crate) fn last_positions(&self) -> HashMap<StreamRef, JournalPosition> {
+        let mut all: HashMap<StreamRef, JournalPosition> = HashMap::default();
+        let active = self.active.iter().map(|(_, segment)| segment);
+        for (stream, last) in self.sealed.iter().chain(active).flat_map(|segment| &segment.last) {
+            let known = all.entry(stream.clone()).or_default();
+            *known = (*known).max(*last);
+        }
+        all
+    }
+
     /// Bytes on the disk.
     pub(crate) fn bytes(&self) -> u64 {
         let active = self.active.iter().map(|(_, segment)| segment);

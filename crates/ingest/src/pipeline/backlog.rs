@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::meter::StatusOf;
 use crate::hot::store::HotStore;
+use crate::set::SetId;
 
 /// Bytes in the queues behind parsing at which large inputs wait: enough for every stage to be busy.
 const QUEUED: u64 = 8 << 20;
@@ -24,7 +25,7 @@ const MORE_ROLLED: usize = 2;
 pub(crate) struct Backlog {
     queues: Vec<StatusOf>,
     hot: Arc<HotStore>,
-    set: u16,
+    set: SetId,
     max_rolled: usize,
 }
 
@@ -39,7 +40,7 @@ impl Backlog {
     pub(crate) fn new(
         queues: Vec<StatusOf>,
         hot: Arc<HotStore>,
-        set: u16,
+        set: SetId,
         max_rolled: usize,
     ) -> Self {
         Self { queues, hot, set, max_rolled }
@@ -97,7 +98,7 @@ mod tests {
         let bytes = Arc::clone(&queued);
         let queue: StatusOf =
             Arc::new(move || QueueStatus { bytes: bytes.load(Relaxed), ..QueueStatus::default() });
-        let backlog = Backlog::new(vec![queue], Arc::clone(&hot), 0, 2);
+        let backlog = Backlog::new(vec![queue], Arc::clone(&hot), SetId::of(&stream()), 2);
         let state = || (backlog.is_long(), backlog.is_full());
         let roll = || {
             append(&hot, 10);

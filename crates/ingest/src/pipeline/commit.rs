@@ -28,6 +28,7 @@ use crate::hot::spool::Spool;
 use crate::hot::store::{HotStore, RollReason, Waiting};
 use crate::hot::upload::Uploads;
 use crate::journal::Pending;
+use crate::remote::Shipment;
 use crate::set::SetState;
 
 /// How often buckets are looked at when nothing comes in.
@@ -154,9 +155,15 @@ impl Commit {
         match written {
             Ok(()) => {
                 notes.iter().for_each(|note| self.set.channels.note(note.id, now));
-                for record in group {
-                    self.publish(*record, now);
+                let mut shipment = Shipment::default();
+                let mut next_note = notes.iter().peekable();
+                for (at, record) in group.into_iter().enumerate() {
+                    self.publish(*record, now, &mut shipment);
+                    while let Some(note) = next_note.next_if(|note| note.after == at) {
+                        note.ship(&mut shipment);
+                    }
                 }
+                self.set.ship(shipment);
             }
             Err(error) => {
                 tracing::warn!(%error, records = group.len(), "events are refused");
@@ -169,14 +176,19 @@ impl Commit {
         }
     }
 
-    fn publish(&self, record: IndexedRecord, now: EventTime) {
-        let IndexedRecord { stream, position, rows, share, .. } = record;
+    fn publish(&self, record: IndexedRecord, now: EventTime, shipment: &mut Shipment) {
+        let IndexedRecord { stream, position, bytes: journaled, rows, share } = record;
         let (events, bytes) = (rows.rows() as u64, rows.raw_bytes() as u64);
         let index = stream.index.as_str().to_owned();
         metrics::counter!(names::INGEST_EVENTS, "index" => index.clone()).increment(events);
         metrics::counter!(names::INGEST_BYTES, "index" => index).increment(bytes);
         self.hot.append(&stream, rows, position, now);
-        // More levels come here: what an acknowledgement waits for is decided in this one place.
+        // What an acknowledgement waits for is decided in this one place. Parts of one input may be of
+        // different levels; in a remote lane all of them wait for the remote journal.
+        if stream.lane.is_remote() {
+            shipment.push(&(stream.index, stream.lane), position, journaled.into());
+            return shipment.waiting.push(Waiting { share, events, bytes });
+        }
         match self.limits.ack_level(&stream.index) {
             AckLevel::Local => share.settle(events, bytes),
             AckLevel::Remote => self.hot.wait(&stream, Waiting { share, events, bytes }, now),
@@ -185,7 +197,7 @@ impl Commit {
 
     fn obey(&self, order: &Order, share: Share) {
         if let Order::Roll(index) = order {
-            for stream in self.hot.open_streams(self.set.id.set, index.as_ref()) {
+            for stream in self.hot.open_streams(self.set.id, index.as_ref()) {
                 self.roll(&stream, RollReason::Asked);
             }
         }
@@ -194,7 +206,11 @@ impl Commit {
 
     fn roll_due(&self) {
         let journal = self.set.journal().bytes();
-        let due = self.hot.due(self.set.id.set, self.set.clock.now(), &self.limits, journal);
+        let mut due = self.hot.due(self.set.id, self.set.clock.now(), &self.limits, journal);
+        if due.is_empty() && self.set.remote_objects() > self.settings.max_remote_journal_objects {
+            let oldest = self.hot.oldest_remote(self.set.id);
+            due.extend(oldest.map(|stream| (stream, RollReason::Journal)));
+        }
         for (stream, reason) in due {
             self.roll(&stream, reason);
         }

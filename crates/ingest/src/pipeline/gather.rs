@@ -10,6 +10,7 @@ use model::JournalPosition;
 
 use super::messages::IndexedRecord;
 use crate::journal::{Delivered, Pending, StreamRef, encode_delivered, mark_part};
+use crate::remote::Shipment;
 
 /// The note that goes behind the last part of an input.
 #[derive(Debug)]
@@ -27,6 +28,13 @@ impl Note {
     pub(crate) fn pending(&self) -> Pending<'_> {
         let (stream, position) = (self.stream.clone(), self.position);
         Pending { stream, position, events: 0, bytes: &self.bytes }
+    }
+
+    /// Adds the note to the remote journal, if the parts of its input are there.
+    pub(crate) fn ship(&self, shipment: &mut Shipment) {
+        if self.stream.1.is_remote() {
+            shipment.push(&self.stream, self.position, self.bytes.clone().into());
+        }
     }
 }
 

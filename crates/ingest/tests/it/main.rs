@@ -5,6 +5,7 @@
 // The other crates' name for it.
 extern crate karst_ingest as ingest;
 
+mod adoption;
 mod away;
 mod crash;
 mod files;

@@ -29,6 +29,7 @@ async fn buckets_are_uploaded_in_parts_joined_archived_and_brought_back() {
     for hours in [2, 0, 0, 0, 0] {
         let text = format!("{hours} hours ago");
         setup.ingest.submit(dated(&[(now() - hours * 3600 - 60, &text)])).await.unwrap();
+        setup.ingest.roll_all(None).await.unwrap();
     }
     assert_eq!(objects(&setup).await, 5);
     setup.ingest.rotate().await.unwrap();

@@ -57,10 +57,16 @@ fn full_and_idle_buckets_are_due() {
     let store = HotStore::new();
     append(&store, 1, &"0123456789".repeat(10));
     let full = limits(settings.clone());
-    assert_eq!(store.due(0, EventTime(0), &full, 0), [(stream(), RollReason::Size)]);
+    assert_eq!(
+        store.due(SetId::of(&stream()), EventTime(0), &full, 0),
+        [(stream(), RollReason::Size)]
+    );
     let large = limits(Settings { max_data_size: 101, ..settings });
-    assert_eq!(store.due(0, EventTime(999_999), &large, 0), []);
-    assert_eq!(store.due(0, EventTime(1_000_000), &large, 0), [(stream(), RollReason::Idle)]);
+    assert_eq!(store.due(SetId::of(&stream()), EventTime(999_999), &large, 0), []);
+    assert_eq!(
+        store.due(SetId::of(&stream()), EventTime(1_000_000), &large, 0),
+        [(stream(), RollReason::Idle)]
+    );
 }
 
 fn limits(settings: Settings) -> HotLimits {

@@ -1,0 +1,217 @@
+//! The start of an indexer whose journal is on the disk and in object storage: each gets what it lacks of the
+//! other, so that a remote lane is in the log as a whole.
+//!
+//! The log lacks what was journaled right before the last stop. The disk lacks what the log has if it was
+//! lost, or if it lost what it had said to be synced.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use foldhash::HashMap;
+use model::{IndexerId, JournalPosition};
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use super::fetch::{blocking, fetch};
+use super::log::{Existing, Shipment, fail};
+use super::{object, path_of};
+use crate::Error;
+use crate::journal::{RawRecord, SEGMENT_HEADER, StreamRef, number_of, scan_raw, segments};
+
+/// So many of the newest objects are looked at for the last records of each set.
+const LOOK: usize = 64;
+
+/// What is in object storage of each stream, by set.
+pub(crate) type Committed = HashMap<u16, HashMap<StreamRef, JournalPosition>>;
+
+/// What a start found.
+#[derive(Debug, Default)]
+pub(crate) struct Agreed {
+    pub(crate) existing: Existing,
+    /// Records that the log lacks, by set.
+    pub(crate) unshipped: HashMap<u16, Shipment>,
+    /// Sets whose journal on the disk lacks records that the log has, and the last one that it has.
+    pub(crate) behind: Vec<(u16, Option<JournalPosition>)>,
+}
+
+/// How far the log has the records of a set.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shipped {
+    upto: Option<JournalPosition>,
+    /// Whether the newest of them are in no bucket yet.
+    is_needed: bool,
+}
+
+/// Whether there are journals below `root`.
+pub(crate) fn has_journals(root: &Path, sets: &[u16]) -> bool {
+    let directories = sets.iter().map(|set| root.join(set.to_string()));
+    directories.filter_map(|path| segments(&path).ok()).any(|segments| !segments.is_empty())
+}
+
+/// Compares the journals below `root` with the log of the indexer.
+///
+/// # Errors
+/// The store or the disk refuses.
+pub(crate) async fn agree(
+    store: &Arc<dyn ObjectStore>,
+    indexer: IndexerId,
+    (root, sets): (&Path, &[u16]),
+    committed: &Committed,
+) -> Result<Agreed, Error> {
+    let existing = Existing::list(store.as_ref(), indexer).await?;
+    let shipped = last_shipped(store, indexer, &existing, sets, committed).await?;
+    let mut agreed = Agreed { existing, ..Agreed::default() };
+    for set in sets {
+        let shipped = shipped.get(set).copied().unwrap_or_default();
+        let directory = root.join(set.to_string());
+        let committed = committed.get(set).cloned().unwrap_or_default();
+        let local = blocking(move || Local::read(&directory, shipped.upto, &committed)).await?;
+        if shipped.is_needed && shipped.upto > local.last {
+            agreed.behind.push((*set, local.last));
+        }
+        if !local.unshipped.records.is_empty() {
+            agreed.unshipped.insert(*set, local.unshipped);
+        }
+    }
+    Ok(agreed)
+}
+
+/// Writes to the disk what journals lack. Not while they are open.
+///
+/// # Errors
+/// The store or the disk refuses.
+pub(crate) async fn restore(
+    store: &Arc<dyn ObjectStore>,
+    indexer: IndexerId,
+    root: &Path,
+    agreed: &Agreed,
+) -> Result<(), Error> {
+    if agreed.behind.is_empty() {
+        return Ok(());
+    }
+    let fetched = root.with_extension("restored");
+    if fetched.exists() {
+        fs::remove_dir_all(&fetched).map_err(|error| Error::journal_write(&fetched, error))?;
+    }
+    fetch(store, indexer, &agreed.existing, &fetched).await?;
+    let (root, behind) = (root.to_owned(), agreed.behind.clone());
+    blocking(move || {
+        for (set, last) in behind {
+            append(&fetched.join(set.to_string()), &root.join(set.to_string()), (set, last))?;
+        }
+        fs::remove_dir_all(&fetched).map_err(|error| Error::journal_write(&fetched, error))
+    })
+    .await
+}
+
+async fn last_shipped(
+    store: &Arc<dyn ObjectStore>,
+    indexer: IndexerId,
+    existing: &Existing,
+    sets: &[u16],
+    committed: &Committed,
+) -> Result<HashMap<u16, Shipped>, Error> {
+    let mut found: HashMap<u16, Shipped> = HashMap::default();
+    for number in existing.with_records.iter().rev().take(LOOK) {
+        if sets.iter().all(|set| found.contains_key(set)) {
+            break;
+        }
+        let path = path_of(indexer, *number);
+        let object = store.get(&path).await.map_err(fail("read", &path))?;
+        let object = object.bytes().await.map_err(fail("read", &path))?;
+        let damaged =
+            |reason| Error::JournalDamaged { path: path.as_ref().into(), offset: 0, reason };
+        for (set, records) in object::decode(&object).map_err(damaged)? {
+            if found.contains_key(&set) {
+                continue;
+            }
+            let covered = committed.get(&set);
+            let mut shipped = Shipped::default();
+            scan_raw(&records, |record| {
+                let known = covered.and_then(|covered| covered.get(&record.stream));
+                shipped.upto = shipped.upto.max(Some(record.position));
+                shipped.is_needed |= known < Some(&record.position);
+            });
+            found.insert(set, shipped);
+        }
+    }
+    Ok(found)
+}
+
+/// What the disk has of the remote lanes of a set.
+#[derive(Debug, Default)]
+struct Local {
+    last: Option<JournalPosition>,
+    unshipped: Shipment,
+}
+
+impl Local {
+    fn read(
+        directory: &Path,
+        shipped: Option<JournalPosition>,
+        committed: &HashMap<StreamRef, JournalPosition>,
+    ) -> Result<Self, Error> {
+        let mut local = Self::default();
+        if !directory.exists() {
+            return Ok(local);
+        }
+        for path in segments(directory)? {
+            let bytes = match fs::read(&path) {
+                Ok(bytes) => bytes,
+                // Released meanwhile.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::journal_read(&path, error)),
+            };
+            let records = bytes.get(SEGMENT_HEADER.len()..).unwrap_or_default();
+            scan_raw(records, |RawRecord { stream, position, bytes }| {
+                if !stream.1.is_remote() {
+                    return;
+                }
+                local.last = local.last.max(Some(position));
+                if Some(position) > shipped && committed.get(&stream) < Some(&position) {
+                    local.unshipped.push(&stream, position, Bytes::copy_from_slice(bytes));
+                }
+            });
+        }
+        Ok(local)
+    }
+}
+
+/// Writes the records behind `last` of fetched journals as the newest segment of a set.
+fn append(
+    from: &Path,
+    to: &Path,
+    (set, last): (u16, Option<JournalPosition>),
+) -> Result<(), Error> {
+    fs::create_dir_all(to).map_err(|error| Error::journal_write(to, error))?;
+    let newest = segments(to)?.last().and_then(|path| number_of(path));
+    let path = to.join(format!("{:020}.journal", newest.map_or(0, |newest| newest + 1)));
+    let draft = path.with_extension("new");
+    let fail = |error| Error::journal_write(&draft, error);
+    let mut file = File::create(&draft).map_err(fail)?;
+    file.write_all(&SEGMENT_HEADER).map_err(fail)?;
+    let mut records = 0u64;
+    for segment in segments(from)? {
+        let bytes = fs::read(&segment).map_err(|error| Error::journal_read(&segment, error))?;
+        let mut kept = Vec::with_capacity(bytes.len());
+        scan_raw(bytes.get(SEGMENT_HEADER.len()..).unwrap_or_default(), |record| {
+            if Some(record.position) > last {
+                kept.extend_from_slice(record.bytes);
+                records += 1;
+            }
+        });
+        file.write_all(&kept).map_err(fail)?;
+    }
+    file.sync_all().map_err(fail)?;
+    fs::rename(&draft, &path)
+        .and_then(|()| File::open(to)?.sync_all())
+        .map_err(|error| Error::journal_write(&path, error))?;
+    tracing::warn!(
+        set,
+        records,
+        "the journal lacked records; they are restored from object storage"
+    );
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! The writer of an indexer's log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use foldhash::HashMap;
+use futures::{StreamExt, TryStreamExt, stream};
+use model::{IndexerId, JournalPosition};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use parking_lot::Mutex;
+use runtime::{Shutdown, metrics as names};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::{number_of, object, path_of};
+use crate::fence::Fence;
+use crate::hot::store::Waiting;
+use crate::journal::StreamRef;
+use crate::{Error, Settings};
+
+/// How often objects that are not needed any more are deleted.
+const CLEAN: Duration = Duration::from_secs(1);
+/// How often the log repeats that records are not stored.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+/// Records of one set on their way into the log.
+#[derive(Debug, Default)]
+pub(crate) struct Shipment {
+    pub(crate) records: Vec<Bytes>,
+    /// The last position of each stream among them.
+    pub(crate) last: HashMap<StreamRef, JournalPosition>,
+    /// Whose acknowledgements wait for it.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+impl Shipment {
+    /// Adds a record.
+    pub(crate) fn push(&mut self, stream: &StreamRef, position: JournalPosition, record: Bytes) {
+        self.records.push(record);
+        let last = self.last.entry(stream.clone()).or_default();
+        *last = (*last).max(position);
+    }
+}
+
+/// What the store has of an indexer's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Existing {
+    /// The numbers of objects that have records, in order.
+    pub(crate) with_records: Vec<u64>,
+    /// The numbers of those that seal the log.
+    pub(crate) seals: Vec<u64>,
+}
+
+impl Existing {
+    /// Lists the log of an indexer.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub(crate) async fn list(store: &dyn ObjectStore, indexer: IndexerId) -> Result<Self, Error> {
+        let folder = super::folder(indexer);
+        let listed: Result<Vec<_>, _> = store.list(Some(&folder)).try_collect().await;
+        let mut existing = Self::default();
+        for meta in listed.map_err(fail("list", &folder))? {
+            let Some(number) = number_of(&meta.location) else { continue };
+            match meta.size {
+                0 => existing.seals.push(number),
+                _ => existing.with_records.push(number),
+            }
+        }
+        existing.with_records.sort_unstable();
+        existing.seals.sort_unstable();
+        Ok(existing)
+    }
+
+    /// The number behind the last one.
+    pub(crate) fn next(&self) -> u64 {
+        let last = self.with_records.last().max(self.seals.last());
+        last.map_or(0, |last| last.saturating_add(1))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Gathered {
+    sets: BTreeMap<u16, Vec<Bytes>>,
+    last: HashMap<(u16, StreamRef), JournalPosition>,
+    waiting: Vec<Waiting>,
+    bytes: usize,
+}
+
+/// An object whose records are not all in buckets.
+#[derive(Debug)]
+struct Stored {
+    number: u64,
+    last: HashMap<(u16, StreamRef), JournalPosition>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    gathered: Gathered,
+    /// Bytes that are being put.
+    under_way: usize,
+    /// The number of the next object; none before it is known what the store has.
+    next: Option<u64>,
+    stored: Vec<Stored>,
+    /// Objects to delete.
+    done: Vec<u64>,
+    committed: HashMap<(u16, StreamRef), JournalPosition>,
+}
+
+impl State {
+    /// Moves objects whose records are all in buckets to those that are deleted; not the newest one.
+    fn release(&mut self) {
+        let newest = self.next.unwrap_or_default().saturating_sub(1);
+        let committed = &self.committed;
+        let is_done = |object: &Stored| {
+            object.number != newest
+                && object.last.iter().all(|(stream, last)| committed.get(stream) >= Some(last))
+        };
+        let (done, stored) =
+            std::mem::take(&mut self.stored).into_iter().partition::<Vec<_>, _>(is_done);
+        self.stored = stored;
+        self.done.extend(done.into_iter().map(|object| object.number));
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct RemoteLog {
+    store: Arc<dyn ObjectStore>,
+    indexer: IndexerId,
+    fence: Arc<Fence>,
+    interval: Duration,
+    most: usize,
+    retry: (Duration, Duration),
+    state: Mutex<State>,
+    wake: Notify,
+    /// Bytes that are not in the store.
+    waiting: watch::Sender<usize>,
+}
+
+impl RemoteLog {
+    pub(crate) fn new(
+        store: Arc<dyn ObjectStore>,
+        indexer: IndexerId,
+        fence: Arc<Fence>,
+        settings: &Settings,
+    ) -> Self {
+        Self {
+            store,
+            indexer,
+            fence,
+            interval: settings.remote_journal_interval,
+            most: settings.max_remote_journal_queue,
+            retry: settings.upload_retry,
+            state: Mutex::default(),
+            wake: Notify::new(),
+            waiting: watch::Sender::new(0),
+        }
+    }
+
+    /// Goes on behind what an earlier life of this indexer has put; `last` is what its journal has of each
+    /// stream.
+    pub(crate) fn resume(
+        &self,
+        existing: Existing,
+        last: &HashMap<(u16, StreamRef), JournalPosition>,
+    ) {
+        let mut state = self.state.lock();
+        let newest = existing.next().saturating_sub(1);
+        state.next = Some(existing.next());
+        state.done.extend(existing.seals);
+        state.done.retain(|number| *number != newest);
+        let stored = existing.with_records.into_iter();
+        state.stored.extend(stored.map(|number| Stored { number, last: last.clone() }));
+        state.release();
+    }
+
+    /// Whether it takes more. Otherwise the store does not keep up, and the records of remote indexes go to
+    /// other lanes, whose acknowledgements wait for their buckets.
+    pub(crate) fn has_room(&self) -> bool {
+        *self.waiting.borrow() < self.most && self.state.lock().next.is_some()
+    }
+
+    /// Takes records of a set that are in its journal.
+    pub(crate) fn ship(&self, set: u16, shipment: Shipment) {
+        let Shipment { records, last, waiting } = shipment;
+        let bytes: usize = records.iter().map(Bytes::len).sum();
+        let mut state = self.state.lock();
+        if state.next.is_none() {
+            // Only notes of rolls come before it is known what the store has.
+            return;
+        }
+        let gathered = &mut state.gathered;
+        gathered.sets.entry(set).or_default().extend(records);
+        for (stream, position) in last {
+            let known = gathered.last.entry((set, stream)).or_default();
+            *known = (*known).max(position);
+        }
+        gathered.waiting.extend(waiting);
+        gathered.bytes += bytes;
+        let waiting = state.gathered.bytes + state.under_way;
+        drop(state);
+        self.waiting.send_replace(waiting);
+        self.wake.notify_one();
+    }
+
+    /// Notes that the catalog has the stream up to `position`.
+    pub(crate) fn release(&self, set: u16, stream: &StreamRef, position: JournalPosition) {
+        if !stream.1.is_remote() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let known = state.committed.entry((set, stream.clone())).or_default();
+        *known = (*known).max(position);
+        state.release();
+    }
+
+    /// How many objects have records that are not all in buckets.
+    pub(crate) fn objects(&self) -> usize {
+        self.state.lock().stored.len()
+    }
+
+    /// Waits until the store has everything.
+    pub(crate) async fn idle(&self) {
+        // The sender lives in `self`: it cannot be gone.
+        let _ = self.waiting.subscribe().wait_for(|waiting| *waiting == 0).await;
+    }
+
+    /// Puts what comes, until the signal to stop. What is not put then fails its senders.
+    pub(crate) async fn run(self: Arc<Self>, shutdown: Shutdown) {
+        let mut last = Instant::now().checked_sub(self.interval).unwrap_or_else(Instant::now);
+        loop {
+            tokio::select! {
+                () = shutdown.stopped() => return,
+                () = self.wake.notified() => {}
+            }
+            tokio::select! {
+                () = shutdown.stopped() => return,
+                () = tokio::time::sleep_until(last + self.interval) => {}
+            }
+            last = Instant::now();
+            let (number, gathered) = {
+                let mut state = self.state.lock();
+                let gathered = std::mem::take(&mut state.gathered);
+                let Some(number) = state.next.filter(|_| !gathered.sets.is_empty()) else {
+                    continue;
+                };
+                state.under_way = gathered.bytes;
+                (number, gathered)
+            };
+            let Gathered { sets, last: positions, waiting, bytes } = gathered;
+            let payload = PutPayload::from_iter(object::encode(sets));
+            if !self.put_again(number, &payload, &shutdown).await {
+                // Dropped shares fail their inputs; the journal has the events.
+                return;
+            }
+            metrics::histogram!(names::JOURNAL_REMOTE).record(last.elapsed().as_secs_f64());
+            metrics::counter!(names::JOURNAL_REMOTE_OBJECTS).increment(1);
+            metrics::counter!(names::JOURNAL_REMOTE_BYTES).increment(bytes as u64);
+            self.is_put(number, positions);
+            for Waiting { share, events, bytes } in waiting {
+                share.settle(events, bytes);
+            }
+        }
+    }
+
+    fn is_put(&self, number: u64, last: HashMap<(u16, StreamRef), JournalPosition>) {
+        let mut state = self.state.lock();
+        state.next = Some(number + 1);
+        state.under_way = 0;
+        state.stored.push(Stored { number, last });
+        state.release();
+        let waiting = state.gathered.bytes;
+        drop(state);
+        self.waiting.send_replace(waiting);
+    }
+
+    /// Puts an object until it is there; `false` when the process stops first, or the log is not this
+    /// process's any more.
+    async fn put_again(&self, number: u64, payload: &PutPayload, shutdown: &Shutdown) -> bool {
+        let (mut pause, longest) = self.retry;
+        let mut logged: Option<Instant> = None;
+        loop {
+            let put = tokio::select! {
+                () = shutdown.stopped() => return false,
+                put = self.put(number, payload) => put,
+            };
+            match put {
+                Ok(true) => return true,
+                Ok(false) => {
+                    let reason: Arc<str> = Error::LogTaken { number }.to_string().into();
+                    if self.fence.close(&reason) {
+                        tracing::error!(reason = &*reason, "intake stops for good");
+                    }
+                    return false;
+                }
+                Err(error) => {
+                    metrics::counter!(names::JOURNAL_REMOTE_FAILURES).increment(1);
+                    if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
+                        logged = Some(Instant::now());
+                        tracing::warn!(%error, again_in = ?pause, "journal records are not stored yet");
+                    }
+                }
+            }
+            if !shutdown.sleep(pause).await {
+                return false;
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Puts an object once; `false` if there is another one of this number.
+    async fn put(&self, number: u64, payload: &PutPayload) -> Result<bool, Error> {
+        let path = path_of(self.indexer, number);
+        let options = PutOptions::from(PutMode::Create);
+        match self.store.put_opts(&path, payload.clone(), options).await {
+            Ok(_) => Ok(true),
+            // Perhaps an earlier attempt whose answer was lost.
+            Err(object_store::Error::AlreadyExists { .. }) => {
+                let there = self.store.get(&path).await.map_err(fail("read", &path))?;
+                let there = there.bytes().await.map_err(fail("read", &path))?;
+                Ok(is_same(&there, payload))
+            }
+            Err(error) => Err(fail("put", &path)(error)),
+        }
+    }
+
+    /// Deletes what is in buckets, until the signal to stop.
+    pub(crate) async fn clean(self: Arc<Self>, shutdown: Shutdown) {
+        while shutdown.sleep(CLEAN).await {
+            let done = std::mem::take(&mut self.state.lock().done);
+            self.delete(done).await;
+        }
+    }
+
+    /// Nothing of this indexer is to be recovered from its log: everything is in buckets. Seals it.
+    pub(crate) async fn end(&self) {
+        let (next, done) = {
+            let mut state = self.state.lock();
+            let stored = std::mem::take(&mut state.stored);
+            state.done.extend(stored.into_iter().map(|object| object.number));
+            (state.next, std::mem::take(&mut state.done))
+        };
+        let Some(next) = next.filter(|_| !done.is_empty()) else { return };
+        match self.put(next, &PutPayload::new()).await {
+            Ok(_) => self.delete(done).await,
+            Err(error) => {
+                tracing::debug!(%error, "the journal in object storage keeps its last objects")
+            }
+        }
+    }
+
+    async fn delete(&self, numbers: Vec<u64>) {
+        if !numbers.is_empty() {
+            delete(&self.store, self.indexer, numbers).await;
+        }
+    }
+}
+
+/// Deletes objects of a log; what cannot be deleted is not needed, and is deleted after the next start.
+pub(crate) async fn delete(
+    store: &Arc<dyn ObjectStore>,
+    indexer: IndexerId,
+    numbers: impl IntoIterator<Item = u64, IntoIter: Send + 'static>,
+) {
+    let paths = numbers.into_iter().map(move |number| Ok(path_of(indexer, number)));
+    let mut deleted = store.delete_stream(stream::iter(paths).boxed());
+    while let Some(result) = deleted.next().await {
+        match result {
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => tracing::debug!(%error, "a journal object is not deleted"),
+        }
+    }
+}
+
+fn is_same(there: &Bytes, payload: &PutPayload) -> bool {
+    let mut rest = &there[..];
+    for part in payload {
+        let Some(after) = rest.strip_prefix(&part[..]) else { return false };
+        rest = after;
+    }
+    rest.is_empty()
+}
+
+pub(super) fn fail(
+    operation: &'static str,
+    path: &Path,
+) -> impl FnOnce(object_store::Error) -> Error {
+    let path = path.to_string();
+    move |source| Error::Storage { operation, path, source: Arc::new(source) }
+}

@@ -1,0 +1,240 @@
+//! The start of an indexer: its sets, with what their journals hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::{Catalog, Commit, OWN_EPOCH, Takeover};
+use foldhash::HashMap;
+use model::{IndexerId, JournalPosition, TimeRange};
+use object_store::ObjectStore;
+use runtime::Shutdown;
+
+use crate::channels::Channels;
+use crate::fence::Fence;
+use crate::hot::recovery::{Before, Destination, Lost, Recovered, recover_set};
+use crate::hot::stored::{StoredRecords, uncommitted};
+use crate::journal::{Ledger, StreamRef};
+use crate::parts::{Parts, STATES};
+use crate::remote::{self, Agreed, Committed, RemoteLog, agree, has_journals};
+use crate::set::{SetId, SetState};
+use crate::{Error, restore};
+
+pub(crate) type RecoveredSet = (Arc<SetState>, Outcome);
+
+/// What is left of a recovery once the journal is in its set.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) last_index_time: i64,
+    pub(crate) events: u64,
+    pub(crate) orphans: Vec<String>,
+    pub(crate) lost: Vec<Lost>,
+}
+
+/// Recovers every set that is configured or has a directory; also tells which are only left over, and whether
+/// it is not known yet what the log in object storage has.
+pub(crate) async fn recover(
+    parts: &Parts,
+    root: &Path,
+    to: &Destination,
+    (channels, remote): (&Arc<Channels>, &Arc<RemoteLog>),
+) -> Result<(Vec<RecoveredSet>, Vec<u16>, bool), Error> {
+    let configured = parts.settings.parallel_ingestion_pipelines;
+    let mut numbers: Vec<u16> = (0..configured).collect();
+    let leftovers = leftover_sets(root, configured)?;
+    numbers.extend(&leftovers);
+    // Before anything of a set is read, also its positions: a commit that this indexer has sent before it was
+    // restarted is in the catalog now, or never will be.
+    let mut epochs: HashMap<u16, u64> = HashMap::default();
+    for number in &numbers {
+        let id = SetId { indexer: parts.indexer, set: *number };
+        let epoch = own(parts, id).await?;
+        to.hot.own(id, epoch);
+        epochs.insert(*number, epoch);
+    }
+    let mut committed = Committed::default();
+    for (stream, position) in parts.catalog.positions(parts.indexer).await {
+        let set = committed.entry(stream.set).or_default();
+        set.insert((stream.index, stream.lane), position);
+    }
+    let agreed = agreed(parts, (root, &numbers), &committed).await?;
+    // Over a catalog that it follows, each start takes an epoch.
+    let is_known = epochs.values().any(|epoch| *epoch > OWN_EPOCH + 1);
+    let verify = restore::to_verify(parts, &committed, is_known);
+    let mut highest = HashMap::default();
+    let mut recovered = Vec::new();
+    for number in numbers {
+        let id = SetId { indexer: parts.indexer, set: number };
+        let directory = root.join(number.to_string());
+        let committed = committed.remove(&number).unwrap_or_default();
+        let upto = verify.upto(number);
+        let stored = stored_records(parts, &directory, &committed, upto).await?;
+        let states = parts.data.join(STATES);
+        let to = to.clone();
+        let segment = parts.settings.journal_segment_size;
+        let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
+        let remote = Arc::clone(remote);
+        let work = tokio::task::spawn_blocking(move || {
+            let with = (&channels, clock.now());
+            let (ledger, known) = Ledger::open(&states, number, id.indexer)?;
+            let committed_before = committed.clone();
+            let before =
+                Before { ledger, known, committed: committed_before, stored, may_repeat: false };
+            let found = recover_set(&directory, segment, id, before, &to, with)?;
+            let Recovered { journal, last_position, last_index_time, .. } = found;
+            let Recovered { events, orphans, lost, stored, .. } = found;
+            let next = last_position + 1;
+            let state =
+                SetState::new(id, clock, channels, journal, committed, (next, Some(remote)));
+            let outcome = Outcome { last_index_time, events, orphans, lost };
+            Ok((Arc::new(state), outcome, stored, last_position))
+        });
+        let (state, outcome, stored, last) = work.await.unwrap_or(Err(Error::Abandoned))?;
+        let epoch = epochs.get(&number).copied().unwrap_or(OWN_EPOCH);
+        restore::commit_positions(parts, (id, epoch), stored).await?;
+        highest.insert(number, JournalPosition(last));
+        recovered.push((state, outcome));
+    }
+    verify.note(parts, &highest).await?;
+    let is_late = agreed.is_none();
+    if let Some(agreed) = agreed {
+        let states: Vec<_> = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
+        resume(remote, &states, agreed);
+    }
+    Ok((recovered, leftovers, is_late))
+}
+
+/// What journals and log lack of each other; journals get it. None if object storage does not answer, unless
+/// only the log can tell which records there are.
+async fn agreed(
+    parts: &Parts,
+    (root, sets): (&Path, &[u16]),
+    committed: &Committed,
+) -> Result<Option<Agreed>, Error> {
+    let is_needed = !committed.is_empty() && !has_journals(root, sets);
+    let (mut pause, longest) = parts.settings.upload_retry;
+    loop {
+        let tried = async {
+            let agreed = agree(&parts.store, parts.indexer, (root, sets), committed).await?;
+            remote::restore(&parts.store, parts.indexer, root, &agreed).await?;
+            Ok(agreed)
+        };
+        match tried.await {
+            Ok(agreed) => return Ok(Some(agreed)),
+            Err(error @ Error::Storage { .. }) if is_needed => {
+                tracing::warn!(%error, "the journal is not on the disk, and object storage may have it");
+            }
+            Err(error @ Error::Storage { .. }) => {
+                tracing::warn!(%error, "acknowledgements of remote indexes wait for their buckets");
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Begins to write to the log, with what it lacks.
+fn resume(remote: &RemoteLog, states: &[Arc<SetState>], agreed: Agreed) {
+    let Agreed { existing, mut unshipped, .. } = agreed;
+    let mut last = HashMap::default();
+    for state in states {
+        let positions = state.journal().last_positions().into_iter();
+        let positions = positions.filter(|((_, lane), _)| lane.is_remote());
+        last.extend(positions.map(|(stream, last)| ((state.id.set, stream), last)));
+    }
+    remote.resume(existing, &last);
+    for state in states {
+        state.ship(unshipped.remove(&state.id.set).unwrap_or_default());
+    }
+}
+
+/// Does the same once object storage answers, after a start without it.
+pub(crate) async fn resume_later(
+    (store, catalog, indexer, root): (Arc<dyn ObjectStore>, Arc<Catalog>, IndexerId, PathBuf),
+    remote: Arc<RemoteLog>,
+    states: Vec<Arc<SetState>>,
+    (mut pause, longest): (Duration, Duration),
+    (fence, shutdown): (Arc<Fence>, Shutdown),
+) {
+    let sets: Vec<u16> = states.iter().map(|state| state.id.set).collect();
+    while shutdown.sleep(pause).await {
+        pause = (pause * 2).min(longest);
+        let mut committed = Committed::default();
+        for (stream, position) in catalog.positions(indexer).await {
+            let set = committed.entry(stream.set).or_default();
+            set.insert((stream.index, stream.lane), position);
+        }
+        match agree(&store, indexer, (&root, &sets), &committed).await {
+            Ok(agreed) if agreed.behind.is_empty() => {
+                return resume(&remote, &states, agreed);
+            }
+            Ok(_) => {
+                let reason: Arc<str> = Error::JournalBehind.to_string().into();
+                fence.close(&reason);
+                tracing::error!(reason = &*reason, "intake stops");
+                return;
+            }
+            Err(error) => tracing::debug!(%error, "the journal in object storage is not known yet"),
+        }
+    }
+}
+
+/// The epoch in which this process owns a set. Where the catalog is another process, it is a new one: a
+/// commit of this indexer that is still on its way is refused from then on, so that its events can be
+/// replayed.
+///
+/// # Errors
+/// Another indexer owns the set: its events are the new owner's, and so are its objects.
+async fn own(parts: &Parts, id: SetId) -> Result<u64, Error> {
+    let (known, owner) = parts.catalog.snapshot().owner(id.indexer, id.set);
+    if owner != id.indexer {
+        return Err(Error::TakenOver { set: id.set, by: owner, epoch: known });
+    }
+    if !parts.catalog.follows() {
+        return Ok(known);
+    }
+    let epoch = known + 1;
+    let taken = Takeover { indexer: id.indexer, set: id.set, epoch, owner };
+    let commit = Commit { take_over: vec![taken], ..Commit::default() };
+    let taken = parts.catalog.commit(commit).await;
+    taken.map_err(|error| Error::Catalog(Arc::new(error)))?;
+    Ok(epoch)
+}
+
+/// What of the journal is in stored buckets without the catalog knowing.
+async fn stored_records(
+    parts: &Parts,
+    directory: &Path,
+    committed: &HashMap<StreamRef, JournalPosition>,
+    upto: Option<JournalPosition>,
+) -> Result<StoredRecords, Error> {
+    let Some(upto) = upto else { return Ok(StoredRecords::default()) };
+    let (directory, committed) = (directory.to_owned(), committed.clone());
+    let work = tokio::task::spawn_blocking(move || uncommitted(&directory, &committed, upto));
+    let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
+    let snapshot = parts.catalog.snapshot();
+    let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).cloned().collect();
+    StoredRecords::find(&parts.store, &buckets, &wanted).await
+}
+
+/// Sets with a directory that are not configured any more; empty directories are removed.
+fn leftover_sets(root: &Path, configured: u16) -> Result<Vec<u16>, Error> {
+    let fail = |error| Error::journal_read(root, error);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.parse::<u16>().ok());
+        // Removing fails, as wanted, while there is something inside.
+        if let Some(number) = number.filter(|number| *number >= configured)
+            && path.is_dir()
+            && fs::remove_dir(&path).is_err()
+        {
+            found.push(number);
+        }
+    }
+    Ok(found)
+}
