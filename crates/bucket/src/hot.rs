@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
-use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange, columns};
+use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange, columns};
 
 /// The seventh column of hot rows: indexed fields of an event as one compact JSON object, values
 /// being strings or lists of strings; null when the event has none.
@@ -62,6 +62,21 @@ pub struct HotBucket {
     pub batches: Vec<RecordBatch>,
     /// The finished bucket while it waits for its upload: the indexer's own store serves its path.
     pub stored: Option<Arc<BucketEntry>>,
+    /// Who owns its events, if another indexer can recover them from object storage: two processes may show
+    /// them for a moment.
+    pub recoverable: Option<HotOwner>,
+}
+
+/// In which epoch a process owns a set of hot buckets. If the catalog knows a later one, another process has
+/// all their events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HotOwner {
+    /// The indexer that has received the events.
+    pub indexer: IndexerId,
+    /// Its set.
+    pub set: u16,
+    /// The epoch of the process that shows them.
+    pub epoch: u64,
 }
 
 /// The hot buckets of this process. A search takes this snapshot first and the catalog's second, and ignores
@@ -72,6 +87,12 @@ pub trait HotBuckets: Send + Sync + Debug {
 
     /// All buckets whose rows are in memory.
     fn in_memory(&self) -> HashSet<BucketId>;
+
+    /// The indexers that are gone and whose recovered events are here. Asked before
+    /// [`snapshot`](Self::snapshot), it promises that they are in it or in the catalog.
+    fn adopted(&self) -> Vec<IndexerId> {
+        Vec::new()
+    }
 }
 
 /// Hot buckets of this process, of others, or of both.
@@ -95,6 +116,8 @@ pub struct HotView {
     pub floor: u64,
     /// Indexers that did not answer: the view lacks their buckets.
     pub missing: Vec<MissingIndexer>,
+    /// The indexers that are gone and whose recovered events are in the view.
+    pub adopted: Vec<IndexerId>,
 }
 
 /// An indexer that did not answer.
@@ -114,7 +137,8 @@ pub struct LocalHot(pub Arc<dyn HotBuckets>);
 impl HotDirectory for LocalHot {
     async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
         // What has left is in the catalog of this process already.
-        HotView { buckets: self.0.snapshot(indexes, range), ..HotView::default() }
+        let adopted = self.0.adopted();
+        HotView { buckets: self.0.snapshot(indexes, range), adopted, ..HotView::default() }
     }
 
     fn is_remote(&self) -> bool {

@@ -36,7 +36,8 @@ pub use error::Error;
 pub use fields::{FieldExtractor, FieldSource, NoFields};
 pub use granules::GranuleSet;
 pub use hot::{
-    FIELDS, HotBucket, HotBuckets, HotDirectory, HotView, LocalHot, MissingIndexer, hot_schema,
+    FIELDS, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, LocalHot, MissingIndexer,
+    hot_schema,
 };
 pub use query::TermQuery;
 pub use read::{

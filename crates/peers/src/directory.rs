@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bucket::{HotBucket, HotBuckets, HotDirectory, HotView, MissingIndexer};
+use bucket::{HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, MissingIndexer};
 use futures::future::join_all;
 use metrics::{counter, gauge};
-use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange};
+use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange};
 use parking_lot::Mutex;
-use protocol::hot::{Bucket, Known, OpenResponse};
+use protocol::hot::{Bucket, Known, OpenResponse, Owner};
 use runtime::metrics as names;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use tonic::transport::Channel;
 
 use crate::connection::{self, Connect, Deadlines};
 use crate::held::Held;
-use crate::service::{bytes_of, id_of};
+use crate::service::{bytes_of, id_of, indexer_of};
 use crate::{Settings, rows};
 
 /// How long an indexer that did not answer in time is waited for, until it answers again: it must not make
@@ -110,7 +110,7 @@ impl Directory {
         let asked = peers.iter().map(|peer| peer.view(nothing, deadlines, &room));
         let answers = join_all(asked).await;
         let told = answers.into_iter().map(|answer| match answer {
-            Ok((floor, _)) => Ok(floor),
+            Ok(view) => Ok(view.floor),
             Err(status) => Err(connection::reason(&status)),
         });
         peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
@@ -154,6 +154,7 @@ impl Directory {
 #[async_trait]
 impl HotDirectory for Directory {
     async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
+        let adopted = self.shared.local.as_ref().map(|hot| hot.adopted());
         let local = self.shared.local.as_ref().map(|hot| hot.snapshot(indexes, range));
         let room = Room { most: self.shared.settings.held_bytes, used: AtomicUsize::new(0) };
         let mut peers = self.peers();
@@ -163,12 +164,17 @@ impl HotDirectory for Directory {
         let deadlines = self.deadlines();
         let asked = peers.iter().map(|peer| peer.view((indexes, range), deadlines, &room));
         let answers = join_all(asked).await;
-        let mut view = HotView { buckets: local.unwrap_or_default(), ..HotView::default() };
+        let mut view = HotView {
+            buckets: local.unwrap_or_default(),
+            adopted: adopted.unwrap_or_default(),
+            ..HotView::default()
+        };
         for (peer, answer) in peers.iter().zip(answers) {
             let outcome = match answer {
-                Ok((floor, buckets)) => {
-                    view.floor = view.floor.max(floor);
-                    view.buckets.extend(buckets);
+                Ok(answer) => {
+                    view.floor = view.floor.max(answer.floor);
+                    view.buckets.extend(answer.buckets);
+                    view.adopted.extend(answer.adopted);
                     "ok"
                 }
                 Err(status) => {
@@ -210,7 +216,12 @@ impl Room {
     }
 }
 
-type View = (u64, Vec<HotBucket>);
+/// The answer of an indexer.
+struct View {
+    floor: u64,
+    buckets: Vec<HotBucket>,
+    adopted: Vec<IndexerId>,
+}
 
 impl Peer {
     pub(crate) async fn read(
@@ -264,7 +275,8 @@ impl Peer {
         let Some(list) = answer.next().await? else {
             return Err(Status::data_loss("the answer is empty"));
         };
-        let OpenResponse { floor, buckets, gone, .. } = list;
+        let OpenResponse { floor, buckets, gone, adopted, .. } = list;
+        let adopted = adopted.iter().map(|id| indexer_of(id)).collect::<Result<_, _>>()?;
         let mut buckets: Vec<_> = buckets.into_iter().map(hot_bucket).collect::<Result<_, _>>()?;
         {
             let mut held = self.held.lock();
@@ -306,7 +318,7 @@ impl Peer {
         }
         drop(held);
         self.remember(stored);
-        Ok(Some((floor, buckets)))
+        Ok(Some(View { floor, buckets, adopted }))
     }
 
     /// Searches that run still read those that were listed before.
@@ -318,6 +330,12 @@ impl Peer {
         }
         known.extend(stored);
     }
+}
+
+fn owner(owner: Owner) -> Result<HotOwner, Status> {
+    let set =
+        u16::try_from(owner.set).map_err(|_| Status::data_loss("its list has no such set"))?;
+    Ok(HotOwner { indexer: indexer_of(&owner.indexer)?, set, epoch: owner.epoch })
 }
 
 fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
@@ -335,5 +353,6 @@ fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
         raw_bytes: bucket.raw_bytes,
         batches: Vec::new(),
         stored: stored.map(Arc::new),
+        recoverable: bucket.recoverable.map(owner).transpose()?,
     })
 }

@@ -21,6 +21,7 @@ mod directory;
 mod held;
 mod objects;
 mod registration;
+mod restarts;
 mod rows;
 mod service;
 mod settings;
@@ -28,6 +29,7 @@ mod settings;
 pub use connection::Connect;
 pub use directory::{Directory, Indexer};
 pub use registration::{Registration, leader, leave, note_leader};
+pub use restarts::{is_told, wave, write_wave};
 pub use service::{HotParts, HotService};
 pub use settings::Settings;
 

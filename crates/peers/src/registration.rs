@@ -25,6 +25,14 @@ pub struct Registration {
     pub version: String,
     /// When it was started, RFC 3339.
     pub started: String,
+    /// Whether it may acknowledge events that are on its disk only.
+    #[serde(default = "unknown")]
+    pub local_acks: bool,
+}
+
+/// A process of an older version does.
+const fn unknown() -> bool {
+    true
 }
 
 impl Registration {

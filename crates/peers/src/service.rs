@@ -11,11 +11,11 @@ use bytes::Bytes;
 use catalog::Catalog;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use model::{BucketId, EventTime, IndexName, TimeRange};
+use model::{BucketId, EventTime, IndexName, IndexerId, TimeRange};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use prost::Message;
-use protocol::hot::{Bucket, OpenRequest, OpenResponse, ReadRequest, ReadResponse, Rows};
+use protocol::hot::{Bucket, OpenRequest, OpenResponse, Owner, ReadRequest, ReadResponse, Rows};
 use tonic::body::Body;
 use tonic::codegen::{Body as HttpBody, Service, StdError, http};
 use tonic::server::{Grpc, NamedService};
@@ -61,6 +61,7 @@ impl HotService {
         }
         let range =
             TimeRange { earliest: EventTime(request.earliest), latest: EventTime(request.latest) };
+        let adopted = self.parts.hot.adopted();
         let buckets = self.parts.hot.snapshot(&indexes, &range);
         // Read after the buckets: what has left them is in the catalog as of this write.
         let floor = self.parts.catalog.snapshot().number();
@@ -70,6 +71,7 @@ impl HotService {
             buckets: buckets.iter().map(message).collect::<Result<_, _>>()?,
             gone: gone.into_iter().map(bytes_of).collect(),
             rows: None,
+            adopted: adopted.into_iter().map(indexer_bytes).collect(),
         };
         let rows = buckets.into_iter().flat_map(move |bucket| {
             let first = known.get(&bucket.id).copied().unwrap_or_default();
@@ -134,7 +136,21 @@ fn message(bucket: &HotBucket) -> Reply<Bucket> {
         rows: bucket.rows,
         raw_bytes: bucket.raw_bytes,
         stored: stored.map(Bytes::from),
+        recoverable: bucket.recoverable.map(|owner| Owner {
+            indexer: indexer_bytes(owner.indexer),
+            set: owner.set.into(),
+            epoch: owner.epoch,
+        }),
     })
+}
+
+fn indexer_bytes(indexer: IndexerId) -> Bytes {
+    Bytes::copy_from_slice(indexer.0.as_bytes())
+}
+
+pub(crate) fn indexer_of(bytes: &[u8]) -> Reply<IndexerId> {
+    let id = uuid::Uuid::from_slice(bytes);
+    id.map(IndexerId).map_err(|error| Status::invalid_argument(error.to_string()))
 }
 
 pub(crate) fn bytes_of(id: BucketId) -> Bytes {

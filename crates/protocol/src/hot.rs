@@ -36,6 +36,8 @@ pub struct OpenResponse {
     pub gone: Vec<Bytes>,
     #[prost(message, optional, tag = "4")]
     pub rows: Option<Rows>,
+    #[prost(bytes = "bytes", repeated, tag = "5")]
+    pub adopted: Vec<Bytes>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -54,6 +56,18 @@ pub struct Bucket {
     pub raw_bytes: u64,
     #[prost(bytes = "bytes", optional, tag = "7")]
     pub stored: Option<Bytes>,
+    #[prost(message, optional, tag = "8")]
+    pub recoverable: Option<Owner>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Owner {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub indexer: Bytes,
+    #[prost(uint32, tag = "2")]
+    pub set: u32,
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -140,6 +140,7 @@ mod tests {
             raw_bytes: 0,
             batches,
             stored: None,
+            recoverable: None,
         }
     }
 

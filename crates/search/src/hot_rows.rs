@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucket::{HotBucket, HotDirectory, HotView, MissingIndexer};
-use catalog::Catalog;
+use bucket::{HotBucket, HotDirectory, HotOwner, HotView, MissingIndexer};
+use catalog::{Catalog, Snapshot};
 use model::{IndexName, TimeRange};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
@@ -88,6 +88,7 @@ impl HotRows {
             let at = Instant::now();
             let mut view = self.directory.view(indexes, range).await;
             view.missing.extend(self.lag(view.floor).await);
+            leave_to_owners(&mut view, &self.catalog.snapshot());
             if at.elapsed() < FRESH {
                 break (at, view);
             }
@@ -106,7 +107,32 @@ impl HotRows {
         *self.shared.lock() = Some(Shared { at, indexes, range, view: view.clone() });
         (view.buckets, view.missing)
     }
+}
 
+/// Leaves out what a process shows that another one has taken over, and names what is between the two: events
+/// that their new owner has not read yet.
+fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) {
+    view.buckets.retain(|bucket| {
+        let is_owned = |owner: HotOwner| catalog.owner(owner.indexer, owner.set).0 <= owner.epoch;
+        bucket.recoverable.is_none_or(is_owned)
+    });
+    let adopted = &view.adopted;
+    let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
+    let mut unread: Vec<_> = under_way
+        .filter(|taken| !adopted.contains(&taken.indexer))
+        .map(|taken| MissingIndexer {
+            name: format!("indexer {}", taken.indexer.0),
+            reason: format!(
+                "indexer {} has taken it over and has not read its events yet",
+                taken.owner.0
+            ),
+        })
+        .collect();
+    unread.dedup();
+    view.missing.extend(unread);
+}
+
+impl HotRows {
     /// Waits until the catalog has the write. Without it, buckets that have left their indexer are missing.
     async fn lag(&self, floor: u64) -> Option<MissingIndexer> {
         let mut snapshots = self.catalog.subscribe();

@@ -78,6 +78,7 @@ impl Hot {
             raw_bytes: 0,
             batches: Vec::new(),
             stored: None,
+            recoverable: None,
         });
         bucket.last_time = EventTime(numbers.end - 1);
         bucket.rows += numbers.clone().count() as u64;

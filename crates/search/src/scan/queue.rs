@@ -220,6 +220,7 @@ mod tests {
                 raw_bytes: 0,
                 batches: Vec::new(),
                 stored: None,
+                recoverable: None,
             })
         };
         (0..count).map(|_| unit()).collect()

@@ -281,6 +281,7 @@ pub(crate) fn rows(events: &[SpecEvent]) -> RecordBatch {
 pub(crate) fn hot(events: &[SpecEvent]) -> HotBucket {
     HotBucket {
         stored: None,
+        recoverable: None,
         id: BucketId(uuid::Uuid::now_v7()),
         index: events[0].index.clone(),
         first_time: events.iter().map(|event| event.time).min().unwrap(),
