@@ -18,7 +18,7 @@ impl Default for Control {
 
 impl Control {
     /// Asks the process to end in order and to begin again.
-    pub(crate) fn restart(&self) {
+    pub fn restart(&self) {
         self.restart.send_replace(true);
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod apps;
 mod auth;
 mod buckets;
 mod cluster;
+mod cluster_control;
 mod complete;
 pub(crate) mod console;
 mod data_indexes;
@@ -83,6 +84,7 @@ routes! {
         apps,
         buckets,
         cluster,
+        cluster_control,
         complete,
         data_indexes,
         data_inputs,

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditExportOptions, AuditOptions, AuditVerifyOptions, AuditWhat};
-pub(crate) use cluster::{ClusterInitOptions, ClusterOptions, ClusterWhat};
+pub(crate) use cluster::{
+    ClusterInitOptions, ClusterOptions, ClusterRemoveOptions, ClusterWhat, RollingRestartOptions,
+};
 pub(crate) use identity::{
     AddUserOptions, CreateTokenOptions, ListingOptions, PasswordOptions, TokenOptions, TokenWhat,
     UserOptions, UserWhat,

@@ -11,6 +11,7 @@ mod console;
 mod conversation;
 mod credentials;
 mod descriptors;
+mod failover;
 mod forwarding;
 mod gateway;
 mod hangup;
@@ -207,7 +208,8 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         }
         initial.show();
         let ended = wait_for_end(options, &karst, &leadership, (&intake, &mut told)).await;
-        if ended.as_ref().is_ok_and(|ended| *ended == Ended::Stopped) {
+        let is_fenced = karst.state.health.fatal().is_some();
+        if !is_fenced && matches!(ended, Ok(Ended::Stopped | Ended::ToBeginAgain)) {
             stopping::leave(&karst, options).await;
         }
         stopping::stop(karst, options, (&intake, &shutdown, &peers), &lock).await;
@@ -233,6 +235,12 @@ async fn wait_for_end(
         () = told_to_stop.arrived() => return Ok(Ended::Stopped),
         () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
         reason = leadership.ended(karst.catalog()) => reason,
+        reason = karst.failover.lost() => {
+            intake.stop();
+            karst.fence(&reason);
+            tracing::error!("this process starts again, to go on when its events are stored: {reason}");
+            return Ok(Ended::ToBeginAgain);
+        }
     };
     // First: what is refused would be logged by every input that goes on.
     intake.stop();

@@ -45,6 +45,7 @@ pub(crate) fn registry() -> Registry {
         inputs::settings::DECLARED,
         ingest::DECLARED,
         peers::DECLARED,
+        cluster::DECLARED,
         &[transport::Settings::SETTINGS],
         api::DECLARED,
         server::DECLARED,

@@ -11,15 +11,20 @@ locals {
     karst-indexer = {
       "buckets/" = concat(local.read, local.write)
       "catalog/" = local.read
-      "lookups/" = local.read
-      "lease"    = local.read
+      # Journals of indexes with ackLevel = remote: their records go once they are in buckets.
+      "journal/"   = local.everything
+      "installed/" = local.read
+      "lookups/"   = local.read
+      "lease"      = local.read
     }
     karst-search-head = {
       # Its own log and audit trail, and events of `collect`, become buckets, too.
-      "buckets/" = concat(local.read, local.write)
-      "catalog/" = local.read
-      "lookups/" = local.everything
-      "lease"    = local.read
+      "buckets/"   = concat(local.read, local.write)
+      "catalog/"   = local.read
+      "journal/"   = local.everything
+      "installed/" = local.everything
+      "lookups/"   = local.everything
+      "lease"      = local.read
     }
   }
   issuer = var.oidc_provider_arn == null ? "" : join("/", slice(split("/", var.oidc_provider_arn), 1, length(split("/", var.oidc_provider_arn))))

@@ -43,7 +43,8 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
         };
         let leads = leader.as_ref().filter(|(leader, _)| *leader == id);
         let since = leads.map(|(_, since)| since);
-        let Registration { name, address, roles, management, version, started } = registration;
+        let Registration { name, address, roles, management, version, started, local_acks } =
+            registration;
         let content = json!({
             "label": name,
             "host_port_pair": address,
@@ -51,6 +52,7 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
             "register_search_address": management,
             "splunk_version": version,
             "started": started,
+            "local_acks": local_acks,
             "status": status,
             "status_reason": reason,
             "catalog_write": write,

@@ -1,6 +1,7 @@
 //! `karst cluster`: credentials for a new cluster, and the processes of a running one.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use runtime::SystemClock;
@@ -9,12 +10,17 @@ use transport::Credentials;
 
 use super::client::Client;
 use super::table::{Rows, print_listing};
-use crate::config::{ClusterInitOptions, ClusterOptions, ClusterWhat, StatusOptions};
+use crate::config::{
+    ClusterInitOptions, ClusterOptions, ClusterRemoveOptions, ClusterWhat, RollingRestartOptions,
+    StatusOptions,
+};
 
 pub(crate) async fn cluster(options: ClusterOptions) -> Result<ExitCode> {
     match options.what {
         ClusterWhat::Init(options) => init(&options),
         ClusterWhat::Status(options) => status(options).await,
+        ClusterWhat::Remove(options) => remove(&options).await,
+        ClusterWhat::RollingRestart(options) => rolling_restart(&options).await,
     }
 }
 
@@ -56,15 +62,25 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
     let feed = client.get("/services/cluster/manager/peers?output_mode=json&count=0").await?;
     let mut rows = Rows::default();
-    let names =
-        ["name", "roles", "address", "status", "leads since", "catalog write", "version", "reason"];
+    let names = [
+        "name",
+        "roles",
+        "address",
+        "status",
+        "leads since",
+        "catalog write",
+        "version",
+        "reason",
+        "id",
+    ];
     rows.fields.extend(names.map(str::to_owned));
     let entries = feed["entry"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut all_up = true;
     for entry in entries {
         let content = &entry["content"];
         all_up &= content["status"] == "Up";
-        rows.rows.push(FIELDS.iter().map(|field| cell(&content[*field])).collect());
+        let cells = FIELDS.iter().map(|field| cell(&content[*field]));
+        rows.rows.push(cells.chain([entry["name"].clone()]).collect());
     }
     if entries.is_empty() {
         println!("This server is not part of a cluster (--cluster-address).");
@@ -72,6 +88,65 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
     }
     print_listing(&rows, options.format.output)?;
     Ok(if all_up { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn remove(options: &ClusterRemoveOptions) -> Result<ExitCode> {
+    let client = Client::new(&options.client)?;
+    let path = "/services/cluster/manager/control/control/remove_peers";
+    let form = [("output_mode", "json"), ("peers", options.peer.as_str())];
+    client.post(path, &form).await?;
+    println!("Removed {} from the list of the cluster.", options.peer);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How often a rolling restart is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
+    let client = Client::new(&options.client)?;
+    let control = "/services/cluster/manager/control/control";
+    if options.cancel {
+        client.post(&format!("{control}/cancel_restart"), &[("output_mode", "json")]).await?;
+        println!("The rolling restart is cancelled.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let percent = options.percent.map(|percent| percent.to_string());
+    let mut form = vec![("output_mode", "json"), ("role", options.role.as_str())];
+    form.extend(percent.as_deref().map(|percent| ("percent_peers_to_restart", percent)));
+    form.extend(options.dry_run.then_some(("dry_run", "1")));
+    form.extend(options.force.then_some(("force", "1")));
+    let answer = client.post(&format!("{control}/restart"), &form).await?;
+    let plan = &answer["entry"][0]["content"]["restart_progress"]["to_be_restarted"];
+    let plan: Vec<&str> = plan.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if options.dry_run {
+        println!("Would restart, in this order: {}", plan.join(", "));
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("Restarts {} processes.", plan.len());
+    if options.detach {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut said = 0;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        // The process that is asked may be one of those that restart.
+        let status = "/services/cluster/manager/status?output_mode=json";
+        let Ok(answer) = client.get(status).await else { continue };
+        let content = &answer["entry"][0]["content"];
+        let progress = &content["restart_progress"];
+        let done = progress["done"].as_array().map_or(0, Vec::len);
+        if done != said {
+            println!("{done} of {} are back", plan.len());
+            said = done;
+        }
+        if let Some(reason) = progress["failed"].as_str() {
+            eprintln!("karst: the rolling restart has stopped: {reason}");
+            return Ok(ExitCode::FAILURE);
+        }
+        if content["rolling_restart_flag"] == false {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
 }
 
 /// A list as one text.

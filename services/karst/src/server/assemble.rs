@@ -29,6 +29,7 @@ use super::audit::{self, Trail};
 use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
+use super::failover::{self, Failover};
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
 use super::installed_apps::{self, Consumers, Teller};
@@ -68,6 +69,7 @@ pub(crate) struct Karst {
     catalog: Catalog,
     cache: Arc<CachedStore>,
     trail: Trail,
+    pub(crate) failover: Failover,
 }
 
 pub(crate) async fn assemble(
@@ -135,6 +137,8 @@ pub(crate) async fn assemble(
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
     whole::begin(&catalog, indexer).await?;
+    failover::wait_until_returned(&catalog, indexer, progress).await;
+    progress.set("recovering the journal");
     let ingest = Arc::new(
         Ingest::start(ingest::Parts {
             data: data.clone(),
@@ -157,6 +161,14 @@ pub(crate) async fn assemble(
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
     };
+    let failover = Failover {
+        catalog: catalog.clone(),
+        store: Arc::clone(&store),
+        ingest: Arc::clone(&ingest),
+        own: indexer,
+    };
+    let settings = ::cluster::Settings::read(&layers)?;
+    cluster.fail_over(&failover, directory.as_ref(), settings, shutdown);
     search_settings.sid_owner = directory.is_some().then(|| indexer.to_string());
     let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
@@ -286,7 +298,7 @@ pub(crate) async fn assemble(
     }
     let (rules, ignored) = (state.apps.rules(), state.apps.ignored());
     shutdown.spawn_blocking(move || consumers.tell(&rules, &ignored));
-    Ok((Karst { state, ingest, catalog, cache, trail }, cluster))
+    Ok((Karst { state, ingest, catalog, cache, trail, failover }, cluster))
 }
 
 /// What has documents in memory that other processes may change.

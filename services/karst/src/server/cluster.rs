@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use api::Control;
 use axum::Router;
 use catalog::Catalog;
 use conf::Layers;
@@ -20,6 +21,7 @@ use tonic::service::Routes;
 use transport::{Credentials, Transport};
 
 use super::assemble::{Karst, host_name};
+use super::failover::Failover;
 use super::gateway::Progress;
 use super::indexers::Indexers;
 use super::other_heads::{self, OtherHeads, WithRole};
@@ -171,6 +173,27 @@ impl Cluster {
         Ok(Some(Directory::new(Some(ingest.hot()), receiver, connect, settings)))
     }
 
+    /// Recovers events of indexers that are gone, and decides who does if this process leads.
+    pub(crate) fn fail_over(
+        &self,
+        failover: &Failover,
+        directory: Option<&Directory>,
+        settings: cluster::Settings,
+        shutdown: &Shutdown,
+    ) {
+        let Some(directory) = directory else {
+            shutdown.spawn(failover.clone().recover_all(shutdown.clone()));
+            return;
+        };
+        if self.roles.indexer {
+            shutdown.spawn(failover.clone().recover(shutdown.clone()));
+        }
+        if self.roles.control_plane {
+            let directory = directory.clone();
+            shutdown.spawn(failover.clone().lead(directory, settings, shutdown.clone()));
+        }
+    }
+
     /// The indexers that read buckets for searches of this process, if there may be some.
     pub(crate) fn indexers(&self, catalog: &Catalog, own: &str) -> Option<Arc<dyn Workers>> {
         let indexers = || Indexers::new(catalog.clone(), self.transport.clone(), own.to_owned());
@@ -242,8 +265,21 @@ impl Cluster {
             management,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: now_text(),
+            local_acks: self.roles.indexer && ingest.acknowledges_locally(),
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
+        let restart = restart_when_told(
+            catalog.clone(),
+            (id.to_owned(), registration.started.clone()),
+            karst.state.control.clone(),
+        );
+        let stop = shutdown.clone();
+        shutdown.spawn(async move {
+            tokio::select! {
+                () = stop.stopped() => {}
+                () = restart => {}
+            }
+        });
         if self.roles.control_plane {
             let (catalog, id, stop) = (catalog.clone(), id.to_owned(), shutdown.clone());
             shutdown.spawn(async move {
@@ -254,6 +290,21 @@ impl Cluster {
             });
         }
         Ok(())
+    }
+}
+
+/// Restarts this process when its turn comes in a rolling restart.
+async fn restart_when_told(catalog: Catalog, (id, started): (String, String), control: Control) {
+    let mut changes = catalog.subscribe();
+    loop {
+        let is_told = peers::is_told(&changes.borrow_and_update(), &id, &started);
+        if is_told {
+            tracing::info!("this process restarts: its turn in the rolling restart has come");
+            return control.restart();
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
     }
 }
 

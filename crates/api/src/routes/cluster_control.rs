@@ -1,0 +1,216 @@
+//! `/services/cluster/manager/control` and `status`: rolling restarts, and processes that do not come back.
+
+use axum::response::Response;
+use cluster::Wave;
+use model::ErrorKind;
+use peers::Registration;
+use serde_json::{Map, json};
+
+use super::feed;
+use crate::ApiState;
+use crate::atom::Entry;
+use crate::call::Call;
+use crate::error::RestError;
+use crate::rights::Need::May;
+use crate::routing::{Routes, get, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+const STATUS: &str = "/services/cluster/manager/status";
+const RESTART: &str = "/services/cluster/manager/control/control/restart";
+const CANCEL: &str = "/services/cluster/manager/control/control/cancel_restart";
+const REMOVE: &str = "/services/cluster/manager/control/control/remove_peers";
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            STATUS,
+            get(May("list_settings"), "State of the cluster, and of a rolling restart", status),
+        )
+        .at(
+            RESTART,
+            post(
+                May("edit_server"),
+                "Restarts the indexers one after the other; `dry_run=1` only says which",
+                restart,
+            ),
+        )
+        .at(CANCEL, post(May("edit_server"), "Ends a rolling restart before its end", cancel))
+        .at(
+            REMOVE,
+            post(
+                May("edit_server"),
+                "Removes processes that are gone from the list: `peers`, IDs or names",
+                remove,
+            ),
+        )
+}
+
+/// The other processes that answer, by identity.
+async fn answering(state: &ApiState) -> Vec<String> {
+    let Some(directory) = &state.directory else { return Vec::new() };
+    let answers = directory.answers().await.into_iter();
+    answers.filter_map(|(id, answer)| answer.is_ok().then_some(id)).collect()
+}
+
+async fn status(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let up = answering(&state).await;
+    let snapshot = state.catalog.snapshot();
+    let mut peers = Map::new();
+    for (id, known) in Registration::all(&snapshot) {
+        let is_up = id == state.info.guid || up.contains(&id);
+        let status = if is_up { "Up" } else { "Down" };
+        peers.insert(id, json!({ "label": known.name, "roles": known.roles, "status": status }));
+    }
+    let wave = peers::wave(&snapshot);
+    let is_restarting = wave.as_ref().is_some_and(|wave| !wave.is_over());
+    let wave = wave.unwrap_or_default();
+    let halted: Vec<&String> = wave.halted.iter().collect();
+    let content = json!({
+        "peers": peers,
+        "rolling_restart_flag": is_restarting,
+        "restart_progress": progress(&wave),
+        "messages": halted,
+    });
+    let entry = Entry::new(STATUS, "status", feed::content(content));
+    feed::respond_one("clustermanagerstatus", STATUS, entry, &params)
+}
+
+fn progress(wave: &Wave) -> serde_json::Value {
+    let told: Vec<&String> = wave.told.keys().collect();
+    json!({
+        "done": wave.done,
+        "in_progress": told,
+        "to_be_restarted": wave.waiting,
+        "failed": wave.halted,
+    })
+}
+
+/// Which processes are restarted, in which order; the leading control plane does it.
+async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let is_forced = params.flag("force");
+    let role = params.text("role").unwrap_or("indexer");
+    if !["indexer", "search-head"].contains(&role) {
+        return Err(RestError::invalid(format!(
+            "role is indexer or search-head, not \"{role}\"; restart control planes one by one"
+        )));
+    }
+    let percent = match params.number("percent_peers_to_restart")? {
+        Some(percent @ 1..=100) => Some(percent),
+        None => None,
+        Some(percent) => {
+            let text = format!("percent_peers_to_restart is 1 to 100, not {percent}");
+            return Err(RestError::invalid(text));
+        }
+    };
+    let snapshot = state.catalog.snapshot();
+    if let Some(wave) = peers::wave(&snapshot).filter(|wave| !wave.is_over()) {
+        let (back, all) = (wave.done.len(), wave.len());
+        return Err(conflict(format!(
+            "a rolling restart is under way: {back} of {all} processes are back"
+        )));
+    }
+    let up = answering(&state).await;
+    let all = Registration::all(&snapshot);
+    let down = all.iter().find(|(id, _)| *id != state.info.guid && !up.contains(id));
+    if let Some((id, known)) = down.filter(|_| !is_forced) {
+        return Err(conflict(format!(
+            "{} ({id}) does not answer: while it is away nothing is restarted; start it, remove it, or give \
+             force=1",
+            known.name
+        )));
+    }
+    let mut wanted: Vec<(String, String)> = all
+        .into_iter()
+        .filter(|(_, known)| known.roles.iter().any(|has| has == role))
+        .map(|(id, known)| (known.name, id))
+        .collect();
+    wanted.sort();
+    match wanted.len() {
+        0 => return Err(RestError::not_found(format!("the cluster has no {role}"))),
+        1 if !is_forced => {
+            return Err(conflict(format!(
+                "there is one {role} only: while it restarts nobody does its work; force=1 restarts it"
+            )));
+        }
+        _ => {}
+    }
+    let wave = Wave::new(wanted.into_iter().map(|(_, id)| id).collect(), percent);
+    let is_dry = params.flag("dry_run");
+    if !is_dry {
+        peers::write_wave(&state.catalog, &wave).await?;
+    }
+    let content = json!({ "dry_run": is_dry, "restart_progress": progress(&wave) });
+    let entry = Entry::new(RESTART, "restart", feed::content(content));
+    feed::respond_one("clustermanagercontrol", RESTART, entry, &params)
+}
+
+async fn cancel(Call { state, params, caller, .. }: Call) -> Result<Response, RestError> {
+    let wave = peers::wave(&state.catalog.snapshot()).filter(|wave| !wave.is_over());
+    let Some(mut wave) = wave else {
+        return Err(conflict("no rolling restart is under way".to_owned()));
+    };
+    wave.halted = Some(format!("cancelled by {}", caller.user));
+    peers::write_wave(&state.catalog, &wave).await?;
+    feed::respond_empty("clustermanagercontrol", CANCEL, &params)
+}
+
+fn conflict(text: String) -> RestError {
+    RestError::of_kind(ErrorKind::Conflict, text)
+}
+
+/// Removes processes that do not come back. Events that they had on their disks only are given up: searches do
+/// not say any more that these are missing.
+async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let wanted = params.required("peers")?.to_owned();
+    let snapshot = state.catalog.snapshot();
+    let known = Registration::all(&snapshot);
+    let up = answering(&state).await;
+    let mut gone = Vec::new();
+    for name in wanted.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let found: Vec<_> =
+            known.iter().filter(|(id, peer)| id == name || peer.name == name).collect();
+        let [(id, peer)] = found[..] else {
+            return Err(match found.len() {
+                0 => RestError::not_found(format!("the cluster has no process \"{name}\"")),
+                _ => RestError::invalid(format!(
+                    "several processes have the name \"{name}\"; give the ID of one"
+                )),
+            });
+        };
+        if up.contains(id) || *id == state.info.guid {
+            return Err(conflict(format!(
+                "{} ({id}) is running; stop it, and it leaves the list itself",
+                peer.name
+            )));
+        }
+        let recovering = snapshot
+            .taken_over()
+            .find(|taken| taken.indexer.to_string() == *id && taken.owner != taken.indexer);
+        if let Some(taken) = recovering {
+            return Err(RestError::of_kind(
+                ErrorKind::Conflict,
+                format!("indexer {} is recovering the events of {} ({id})", taken.owner, peer.name),
+            ));
+        }
+        gone.push(id.clone());
+    }
+    for id in gone {
+        peers::leave(&state.catalog, &id).await?;
+    }
+    feed::respond_empty("clustermanagercontrol", REMOVE, &params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case(&format!("GET {STATUS}"), "", 200, "rolling_restart_flag"),
+        case(&format!("POST {RESTART}"), "", 404, "the cluster has no indexer"),
+        case(&format!("POST {RESTART}"), "role=control-plane", 400, "one by one"),
+        case(&format!("POST {RESTART}"), "percent_peers_to_restart=0", 400, "1 to 100"),
+        case(&format!("POST {CANCEL}"), "", 409, "no rolling restart"),
+        case(&format!("POST {REMOVE}"), "", 400, "peers"),
+        case(&format!("POST {REMOVE}"), "peers=web9", 404, "has no process"),
+    ]
+}

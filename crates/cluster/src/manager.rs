@@ -1,0 +1,200 @@
+//! Which indexers are gone, and who recovers their events.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use model::IndexerId;
+
+/// A hot set and its owner, as the catalog has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owned {
+    /// The indexer that has received its events.
+    pub indexer: IndexerId,
+    /// The indexer that stores them.
+    pub owner: IndexerId,
+}
+
+/// What is seen at a moment.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// The indexers in the list of the cluster.
+    pub registered: BTreeSet<IndexerId>,
+    /// Those that have answered since the last time.
+    pub answered: BTreeSet<IndexerId>,
+    /// Indexers whose journals in object storage have records; only those that have not answered need be here.
+    pub unrecovered: BTreeSet<IndexerId>,
+    /// The sets of the catalog.
+    pub sets: Vec<Owned>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// The sets of an indexer get another owner, who recovers their events.
+    TakeOver {
+        /// The indexer that is gone.
+        from: IndexerId,
+        /// The one that recovers its events.
+        by: IndexerId,
+    },
+}
+
+/// See the module. Times are those since any moment that stays the same.
+#[derive(Debug)]
+pub struct Manager {
+    timeout: Duration,
+    heard: BTreeMap<IndexerId, Duration>,
+}
+
+impl Manager {
+    /// Counts an indexer as gone if it has not been heard of for so long. One that is seen for the first time
+    /// counts as heard: the leader before may have heard it just now.
+    #[must_use]
+    pub fn new(timeout: Duration) -> Self {
+        Self { timeout, heard: BTreeMap::new() }
+    }
+
+    /// Takes in what is seen, and decides.
+    pub fn step(&mut self, now: Duration, seen: &Seen) -> Vec<Action> {
+        let owners = seen.sets.iter().filter(|set| set.indexer != set.owner);
+        let known: BTreeSet<IndexerId> = owners
+            .clone()
+            .map(|set| set.owner)
+            .chain(seen.registered.iter().copied())
+            .chain(seen.unrecovered.iter().copied())
+            .collect();
+        self.heard.retain(|indexer, _| known.contains(indexer));
+        for indexer in known {
+            self.heard.entry(indexer).or_insert(now);
+        }
+        for indexer in &seen.answered {
+            if let Some(heard) = self.heard.get_mut(indexer) {
+                *heard = now;
+            }
+        }
+        // Whose events wait: those with a journal, and those whose new owner is gone before it was done.
+        let waiting = owners.map(|set| set.indexer).chain(seen.unrecovered.iter().copied());
+        let waiting: BTreeSet<IndexerId> = waiting.collect();
+        let mut actions = Vec::new();
+        for from in waiting {
+            let owner = seen.sets.iter().find(|set| set.indexer == from && set.owner != from);
+            let is_due = match owner {
+                Some(set) => self.is_gone(set.owner, now),
+                None => self.is_gone(from, now),
+            };
+            if is_due && let Some(by) = successor(from, seen) {
+                actions.push(Action::TakeOver { from, by });
+            }
+        }
+        actions
+    }
+
+    /// Whether an indexer has not been heard of for too long.
+    #[must_use]
+    pub fn is_gone(&self, indexer: IndexerId, now: Duration) -> bool {
+        self.heard.get(&indexer).is_some_and(|heard| now.saturating_sub(*heard) >= self.timeout)
+    }
+}
+
+/// Who recovers the events of an indexer: of those that answer, always the same one, and different ones for
+/// different indexers.
+fn successor(from: IndexerId, seen: &Seen) -> Option<IndexerId> {
+    let there = seen.registered.intersection(&seen.answered).filter(|indexer| **indexer != from);
+    there.copied().max_by_key(|indexer| (weight(from, *indexer), *indexer))
+}
+
+/// FNV-1a over both.
+fn weight(from: IndexerId, by: IndexerId) -> u64 {
+    let bytes = from.0.as_bytes().iter().chain(by.0.as_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: IndexerId = IndexerId(uuid::Uuid::from_u128(1));
+    const B: IndexerId = IndexerId(uuid::Uuid::from_u128(2));
+    const C: IndexerId = IndexerId(uuid::Uuid::from_u128(3));
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn seen(answered: &[IndexerId], unrecovered: &[IndexerId]) -> Seen {
+        Seen {
+            registered: [A, B, C].into(),
+            answered: answered.iter().copied().collect(),
+            unrecovered: unrecovered.iter().copied().collect(),
+            sets: [A, B, C].map(|indexer| Owned { indexer, owner: indexer }).to_vec(),
+        }
+    }
+
+    #[test]
+    fn an_indexer_with_a_journal_is_recovered_once_it_has_not_answered_for_the_timeout() {
+        let mut manager = Manager::new(at(10));
+        assert_eq!(manager.step(at(100), &seen(&[B, C], &[A])), []);
+        assert_eq!(manager.step(at(109), &seen(&[B, C], &[A])), []);
+        let actions = manager.step(at(110), &seen(&[B, C], &[A]));
+        let [Action::TakeOver { from: A, by }] = actions[..] else { panic!("{actions:?}") };
+        assert_ne!(by, A);
+        assert_eq!(manager.step(at(111), &seen(&[A, B, C], &[A])), [], "it answers again");
+    }
+
+    #[test]
+    fn an_indexer_without_a_journal_is_left_alone() {
+        let mut manager = Manager::new(at(10));
+        assert_eq!(manager.step(at(0), &seen(&[B, C], &[])), []);
+        assert_eq!(manager.step(at(100), &seen(&[B, C], &[])), []);
+    }
+
+    #[test]
+    fn while_its_new_owner_lives_nobody_else_takes_it_and_then_another_one_does() {
+        let mut manager = Manager::new(at(10));
+        let mut taken = seen(&[B, C], &[A]);
+        taken.sets[0].owner = B;
+        assert_eq!(manager.step(at(0), &taken), []);
+        assert_eq!(manager.step(at(100), &taken), []);
+        // Also after the log is gone: the sets have to be given back.
+        let mut lost = seen(&[C], &[]);
+        lost.sets[0].owner = B;
+        assert_eq!(manager.step(at(105), &lost), []);
+        assert_eq!(manager.step(at(110), &lost), [Action::TakeOver { from: A, by: C }]);
+    }
+
+    #[test]
+    fn without_anybody_who_answers_nothing_happens() {
+        let mut manager = Manager::new(at(10));
+        assert_eq!(manager.step(at(0), &seen(&[], &[A])), []);
+        assert_eq!(manager.step(at(100), &seen(&[], &[A])), []);
+        assert_eq!(manager.step(at(101), &seen(&[A], &[A])), [], "it is the only one");
+    }
+
+    #[test]
+    fn an_indexer_that_is_in_no_list_is_recovered_too() {
+        let mut manager = Manager::new(at(10));
+        let mut gone = seen(&[B, C], &[A]);
+        gone.registered.remove(&A);
+        gone.sets.clear();
+        assert_eq!(manager.step(at(0), &gone), []);
+        assert_eq!(manager.step(at(10), &gone).len(), 1);
+    }
+
+    #[test]
+    fn a_new_leader_waits_for_the_timeout_itself() {
+        let mut manager = Manager::new(at(10));
+        assert_eq!(manager.step(at(10_000), &seen(&[B, C], &[A])), []);
+    }
+
+    #[test]
+    fn recoveries_are_spread() {
+        let many: BTreeSet<IndexerId> =
+            (0..10).map(|n| IndexerId(uuid::Uuid::from_u128(n))).collect();
+        let seen = Seen { registered: many.clone(), answered: many.clone(), ..Seen::default() };
+        let successors: BTreeSet<_> =
+            many.iter().filter_map(|from| successor(*from, &seen)).collect();
+        assert!(successors.len() > 3, "{successors:?}");
+    }
+}

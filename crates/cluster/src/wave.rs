@@ -1,0 +1,224 @@
+//! A rolling restart: some processes at a time, the next ones once those are back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A rolling restart as it is kept, so that another leader goes on with it. Processes are named by their
+/// identities.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wave {
+    /// Those that have not been told yet, in order.
+    pub waiting: Vec<String>,
+    /// Those that have been told, with the start that they had then.
+    pub told: BTreeMap<String, String>,
+    /// Those that are back.
+    pub done: Vec<String>,
+    /// How many percent of them may be away at a time, and one at least; without it, what the leader's settings
+    /// say.
+    pub percent: Option<usize>,
+    /// Why it has stopped before its end.
+    pub halted: Option<String>,
+}
+
+impl Wave {
+    /// Over these processes, in this order.
+    #[must_use]
+    pub fn new(waiting: Vec<String>, percent: Option<usize>) -> Self {
+        Self { waiting, percent, ..Self::default() }
+    }
+
+    /// How many processes it is about.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len() + self.told.len() + self.done.len()
+    }
+
+    /// Whether it is about none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is something left to do.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.halted.is_some() || (self.waiting.is_empty() && self.told.is_empty())
+    }
+}
+
+/// The processes of the cluster at a moment, by identity.
+#[derive(Debug, Clone, Default)]
+pub struct Present {
+    /// When each one in the list was started.
+    pub started: BTreeMap<String, String>,
+    /// Those that answer.
+    pub answered: BTreeSet<String>,
+}
+
+impl Present {
+    fn is_back(&self, id: &str, before: &str) -> bool {
+        self.answered.contains(id) && self.started.get(id).is_some_and(|started| started != before)
+    }
+
+    /// A process that does not answer, of those that matter.
+    fn missing(&self, except: &BTreeMap<String, String>) -> Option<&String> {
+        self.started.keys().find(|id| !self.answered.contains(*id) && !except.contains_key(*id))
+    }
+}
+
+/// Drives waves. Times are those since any moment that stays the same.
+#[derive(Debug)]
+pub struct Restarts {
+    percent: usize,
+    timeout: Duration,
+    /// Since when each process has been away.
+    since: BTreeMap<String, Duration>,
+}
+
+impl Restarts {
+    /// So many percent at a time, where the wave does not say; halts a wave if a process is not back after so
+    /// long.
+    #[must_use]
+    pub fn new(percent: usize, timeout: Duration) -> Self {
+        Self { percent, timeout, since: BTreeMap::new() }
+    }
+
+    /// The wave after what is seen: in `told`, processes that have to be told are new.
+    #[must_use]
+    pub fn step(&mut self, now: Duration, wave: &Wave, present: &Present) -> Wave {
+        let mut next = wave.clone();
+        if wave.is_over() {
+            self.since.clear();
+            return next;
+        }
+        let back = wave.told.iter().filter(|(id, before)| present.is_back(id, before));
+        let back: Vec<String> = back.map(|(id, _)| id.clone()).collect();
+        for id in back {
+            next.told.remove(&id);
+            self.since.remove(&id);
+            next.done.push(id);
+        }
+        for id in next.told.keys() {
+            let since = *self.since.entry(id.clone()).or_insert(now);
+            if now.saturating_sub(since) >= self.timeout {
+                let seconds = self.timeout.as_secs();
+                next.halted = Some(format!("{id} is not back after {seconds} s (restart_timeout)"));
+                return next;
+            }
+        }
+        // Nobody is told while somebody is away for another reason.
+        if present.missing(&next.told).is_some() {
+            return next;
+        }
+        let percent = wave.percent.unwrap_or(self.percent);
+        let at_a_time = (wave.len() * percent / 100).max(1);
+        while next.told.len() < at_a_time && !next.waiting.is_empty() {
+            let id = next.waiting.remove(0);
+            match present.started.get(&id) {
+                Some(started) => {
+                    self.since.insert(id.clone(), now);
+                    next.told.insert(id, started.clone());
+                }
+                // It has left the cluster since: there is nothing to restart.
+                None => next.done.push(id),
+            }
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn wave(names: &[&str], percent: usize) -> Wave {
+        Wave::new(names.iter().map(|&name| name.to_owned()).collect(), Some(percent))
+    }
+
+    /// Name and start of those that answer.
+    fn present(all: &[(&str, &str)]) -> Present {
+        Present {
+            started: all
+                .iter()
+                .map(|(id, start)| ((*id).to_owned(), (*start).to_owned()))
+                .collect(),
+            answered: all.iter().map(|(id, _)| (*id).to_owned()).collect(),
+        }
+    }
+
+    fn told(wave: &Wave) -> Vec<&str> {
+        wave.told.keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn one_after_the_other_is_restarted_and_the_next_one_when_it_is_back() {
+        let mut restarts = Restarts::new(10, at(60));
+        let all = [("a", "1"), ("b", "1"), ("c", "1")];
+        let first = restarts.step(at(0), &wave(&["a", "b", "c"], 10), &present(&all));
+        assert_eq!(told(&first), ["a"]);
+        // It still answers, from before the restart; then it is away.
+        let same = restarts.step(at(1), &first, &present(&all));
+        assert_eq!(same, first);
+        let same = restarts.step(at(2), &same, &present(&all[1..]));
+        assert_eq!(same, first);
+        let second = restarts.step(at(9), &same, &present(&[("a", "2"), ("b", "1"), ("c", "1")]));
+        assert_eq!((told(&second), &second.done), (vec!["b"], &vec!["a".to_owned()]));
+        let third = restarts.step(at(10), &second, &present(&[("a", "2"), ("b", "2"), ("c", "1")]));
+        let over = restarts.step(at(11), &third, &present(&[("a", "2"), ("b", "2"), ("c", "2")]));
+        assert!(over.is_over() && over.halted.is_none() && over.done.len() == 3, "{over:?}");
+    }
+
+    #[test]
+    fn a_percentage_of_them_is_away_at_a_time() {
+        let all = [("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")];
+        let first =
+            Restarts::new(10, at(60)).step(at(0), &wave(&["a", "b", "c", "d"], 50), &present(&all));
+        assert_eq!(told(&first), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_wave_halts_if_one_does_not_come_back() {
+        let mut restarts = Restarts::new(10, at(60));
+        let all = [("a", "1"), ("b", "1")];
+        let first = restarts.step(at(0), &wave(&["a", "b"], 10), &present(&all));
+        let same = restarts.step(at(59), &first, &present(&all[1..]));
+        assert_eq!(same.halted, None);
+        let halted = restarts.step(at(60), &same, &present(&all[1..]));
+        assert!(halted.halted.as_ref().is_some_and(|why| why.contains('a')), "{halted:?}");
+        assert_eq!(restarts.step(at(99), &halted, &present(&all)), halted, "for good");
+    }
+
+    #[test]
+    fn nobody_is_restarted_while_another_one_is_away() {
+        let mut restarts = Restarts::new(10, at(60));
+        let mut seen = present(&[("a", "1"), ("b", "1")]);
+        seen.answered.remove("b");
+        let same = restarts.step(at(0), &wave(&["a", "b"], 10), &seen);
+        assert_eq!(told(&same), Vec::<&str>::new());
+        seen.answered.insert("b".to_owned());
+        assert_eq!(told(&restarts.step(at(1), &same, &seen)), ["a"]);
+    }
+
+    #[test]
+    fn another_leader_goes_on_and_waits_as_long_as_it_has_to() {
+        let all = [("a", "1"), ("b", "1")];
+        let first = Restarts::new(10, at(60)).step(at(0), &wave(&["a", "b"], 10), &present(&all));
+        let mut other = Restarts::new(10, at(60));
+        assert_eq!(other.step(at(500), &first, &present(&all[1..])), first);
+        let next = other.step(at(520), &first, &present(&[("a", "2"), ("b", "1")]));
+        assert_eq!(told(&next), ["b"]);
+    }
+
+    #[test]
+    fn one_that_has_left_is_done() {
+        let over =
+            Restarts::new(10, at(60)).step(at(0), &wave(&["a"], 10), &present(&[("b", "1")]));
+        assert!(over.is_over(), "{over:?}");
+    }
+}

@@ -1,0 +1,308 @@
+//! Events of indexers that are gone: the control plane that leads decides who recovers them (`cluster`), and
+//! indexers recover them (`ingest`). Between both is the catalog: whose the sets of an indexer are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use catalog::{Catalog, Commit, Takeover};
+use cluster::{Action, Manager, Owned, Present, Restarts, Seen};
+use ingest::Ingest;
+use model::IndexerId;
+use object_store::ObjectStore;
+use peers::{Directory, Registration};
+use runtime::Shutdown;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::gateway::Progress;
+
+/// How often journals in object storage are listed.
+const LIST: Duration = Duration::from_secs(10);
+/// Pause after a recovery that failed.
+const AGAIN: Duration = Duration::from_secs(5);
+/// How often a start repeats that it waits.
+const SAY: Duration = Duration::from_secs(60);
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Failover {
+    pub(crate) catalog: Catalog,
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) ingest: Arc<Ingest>,
+    pub(crate) own: IndexerId,
+}
+
+/// Waits while another indexer stores what it has taken over from this one: until then its events would be
+/// there twice.
+pub(crate) async fn wait_until_returned(catalog: &Catalog, own: IndexerId, progress: &Progress) {
+    let mut changes = catalog.subscribe();
+    let mut said: Option<Instant> = None;
+    loop {
+        let snapshot = changes.borrow_and_update().clone();
+        let mut taken = snapshot.taken_over();
+        let Some(taken) = taken.find(|taken| taken.indexer == own && taken.owner != own) else {
+            return;
+        };
+        // Who opens the catalog itself cannot wait: the other one needs it.
+        if !catalog.follows() {
+            return;
+        }
+        let by = taken.owner;
+        progress.set(format!(
+            "waiting until indexer {by} has stored the events that it took over from this one"
+        ));
+        if said.is_none_or(|at| at.elapsed() >= SAY) {
+            said = Some(Instant::now());
+            tracing::warn!(%by, "waiting until another indexer has stored the events of this one");
+        }
+        let changed = tokio::time::timeout(SAY, changes.changed()).await;
+        if matches!(changed, Ok(Err(_))) {
+            return;
+        }
+    }
+}
+
+impl Failover {
+    /// Decides for the cluster, whenever this process leads it.
+    pub(crate) async fn lead(
+        self,
+        directory: Directory,
+        settings: cluster::Settings,
+        shutdown: Shutdown,
+    ) {
+        tokio::select! {
+            () = shutdown.stopped() => return,
+            () = self.catalog.leads() => {}
+        }
+        let began = Instant::now();
+        let mut manager = Manager::new(settings.timeout);
+        let mut restarts = Restarts::new(settings.percent, settings.restart_timeout);
+        let mut logs = Logs::default();
+        while shutdown.sleep(settings.period).await {
+            let (seen, present) = match self.look(&directory, &mut logs).await {
+                Ok(seen) => seen,
+                Err(error) => {
+                    tracing::warn!("{error:#}; events of indexers that are gone wait");
+                    continue;
+                }
+            };
+            for Action::TakeOver { from, by } in manager.step(began.elapsed(), &seen) {
+                tracing::warn!(
+                    indexer = %from, %by,
+                    "an indexer has not answered for heartbeat_timeout; another one recovers its events"
+                );
+                if let Err(error) = self.give(from, by).await {
+                    tracing::warn!(indexer = %from, "{error:#}; it will be tried again");
+                }
+                logs.forget(from);
+            }
+            if let Err(error) = self.restart(&mut restarts, began.elapsed(), &present).await {
+                tracing::warn!("{error:#}; the rolling restart waits");
+            }
+        }
+    }
+
+    /// Goes on with a rolling restart, if one is under way.
+    async fn restart(
+        &self,
+        restarts: &mut Restarts,
+        now: Duration,
+        present: &Present,
+    ) -> Result<()> {
+        let under_way = peers::wave(&self.catalog.snapshot()).filter(|wave| !wave.is_over());
+        let Some(wave) = under_way else { return Ok(()) };
+        let next = restarts.step(now, &wave, present);
+        if next == wave {
+            return Ok(());
+        }
+        peers::write_wave(&self.catalog, &next).await.context("cannot write to the catalog")?;
+        let (done, told) = (next.done.len(), next.told.len());
+        match &next.halted {
+            Some(reason) => tracing::error!(done, "the rolling restart has stopped: {reason}"),
+            None if next.is_over() => tracing::info!(done, "the rolling restart is over"),
+            None => tracing::info!(done, told, left = next.waiting.len(), "rolling restart"),
+        }
+        Ok(())
+    }
+
+    async fn look(&self, directory: &Directory, logs: &mut Logs) -> Result<(Seen, Present)> {
+        let answers = directory.answers().await.into_iter();
+        let answered = answers.filter(|(_, answer)| answer.is_ok());
+        let mut answered: BTreeSet<IndexerId> =
+            answered.filter_map(|(id, _)| indexer(&id)).collect();
+        // This process hears itself.
+        answered.insert(self.own);
+        let snapshot = self.catalog.snapshot();
+        let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
+        let all = Registration::all(&snapshot);
+        let present = Present {
+            started: all.iter().map(|(id, known)| (id.clone(), known.started.clone())).collect(),
+            answered: answered.iter().map(IndexerId::to_string).collect(),
+        };
+        let registered = all.into_iter().filter(|(_, known)| is_indexer(known));
+        let registered = registered.filter_map(|(id, _)| indexer(&id)).collect();
+        let sets = snapshot.taken_over();
+        let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
+        let unrecovered = logs.of_others(&self.store, &answered).await?;
+        Ok((Seen { registered, answered, unrecovered, sets }, present))
+    }
+
+    /// Makes an indexer the owner of the sets of another one.
+    async fn give(&self, from: IndexerId, by: IndexerId) -> Result<()> {
+        let snapshot = self.catalog.snapshot();
+        let sets = snapshot.taken_over().filter(|taken| taken.indexer == from);
+        let mut take_over: Vec<Takeover> =
+            sets.map(|taken| Takeover { epoch: taken.epoch + 1, owner: by, ..taken }).collect();
+        if take_over.is_empty() {
+            // It has run without a cluster.
+            let sets =
+                ingest::sets_of_log(&self.store, from).await.context("cannot read its journal")?;
+            let taken = |set| {
+                let epoch = snapshot.owner(from, set).0 + 1;
+                Takeover { indexer: from, set, epoch, owner: by }
+            };
+            take_over.extend(sets.into_iter().map(taken));
+        }
+        let commit = Commit { take_over, ..Commit::default() };
+        self.catalog.commit(commit).await.context("cannot give its sets to another indexer")
+    }
+
+    /// Recovers what the catalog gives to this indexer, until the process stops.
+    pub(crate) async fn recover(self, shutdown: Shutdown) {
+        let mut changes = self.catalog.subscribe();
+        loop {
+            let snapshot = changes.borrow_and_update().clone();
+            let given = snapshot
+                .taken_over()
+                .find(|taken| taken.owner == self.own && taken.indexer != self.own);
+            let Some(Takeover { indexer, .. }) = given else {
+                tokio::select! {
+                    () = shutdown.stopped() => return,
+                    changed = changes.changed() => if changed.is_err() { return },
+                }
+                continue;
+            };
+            if !self.adopt(indexer, &shutdown).await {
+                return;
+            }
+        }
+    }
+
+    /// Recovers what any other indexer has left in the object store, which no other process uses.
+    pub(crate) async fn recover_all(self, shutdown: Shutdown) {
+        let unrecovered = loop {
+            match ingest::unrecovered(&self.store).await {
+                Ok(found) => break found,
+                Err(error) => tracing::warn!(%error, "cannot look for journals in object storage"),
+            }
+            if !shutdown.sleep(AGAIN).await {
+                return;
+            }
+        };
+        for from in unrecovered.into_iter().filter(|indexer| *indexer != self.own) {
+            let has_log = ingest::has_log(&self.store, from).await;
+            if !matches!(has_log, Ok(false)) && !self.adopt(from, &shutdown).await {
+                return;
+            }
+        }
+    }
+
+    /// Recovers the events of an indexer; `false` if the process stops.
+    async fn adopt(&self, from: IndexerId, shutdown: &Shutdown) -> bool {
+        loop {
+            match self.ingest.adopt(from).await {
+                Ok(_) => break,
+                // Somebody else does it.
+                Err(ingest::Error::TakenOver { .. }) => return true,
+                Err(error) => {
+                    tracing::warn!(indexer = %from, %error, "its events are not recovered yet");
+                }
+            }
+            if !shutdown.sleep(AGAIN).await {
+                return false;
+            }
+        }
+        self.let_go(from).await;
+        true
+    }
+
+    /// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored.
+    async fn let_go(&self, from: IndexerId) {
+        let id = from.to_string();
+        let all = Registration::all(&self.catalog.snapshot());
+        let Some((_, known)) = all.into_iter().find(|(known, _)| *known == id) else { return };
+        if known.local_acks {
+            tracing::warn!(
+                indexer = %from, name = known.name,
+                "it may have acknowledged other events with ackLevel = local, which are on its disk: searches \
+                 are incomplete until it is back, or removed (karst cluster remove)"
+            );
+            return;
+        }
+        if let Err(error) = peers::leave(&self.catalog, &id).await {
+            tracing::warn!(indexer = %from, %error, "it stays in the list of the cluster");
+        }
+    }
+
+    /// Waits until another process has taken over the sets of this one; the reason.
+    pub(crate) async fn lost(&self) -> Arc<str> {
+        let mut changes = self.catalog.subscribe();
+        loop {
+            let snapshot = changes.borrow_and_update().clone();
+            if let Err(error) = self.ingest.check_owner(&snapshot) {
+                return error.to_string().into();
+            }
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+/// The journals in object storage, as they were listed lately.
+#[derive(Debug, Default)]
+struct Logs {
+    listed: Option<Instant>,
+    with_records: BTreeSet<IndexerId>,
+    /// Those without records: they get none as long as their indexer does not answer.
+    empty: BTreeSet<IndexerId>,
+}
+
+impl Logs {
+    /// Its events are another indexer's matter now, until the journals are listed again.
+    fn forget(&mut self, indexer: IndexerId) {
+        self.with_records.remove(&indexer);
+    }
+
+    async fn of_others(
+        &mut self,
+        store: &Arc<dyn ObjectStore>,
+        answered: &BTreeSet<IndexerId>,
+    ) -> Result<BTreeSet<IndexerId>> {
+        self.empty.retain(|indexer| !answered.contains(indexer));
+        if self.listed.is_none_or(|at| at.elapsed() >= LIST) {
+            let all = ingest::unrecovered(store).await.context("cannot list journals")?;
+            let others = all.into_iter().filter(|indexer| !answered.contains(indexer));
+            self.with_records.clear();
+            for indexer in others {
+                if self.empty.contains(&indexer) {
+                    continue;
+                }
+                if ingest::has_log(store, indexer).await.context("cannot list a journal")? {
+                    self.with_records.insert(indexer);
+                } else {
+                    self.empty.insert(indexer);
+                }
+            }
+            self.listed = Some(Instant::now());
+        }
+        self.with_records.retain(|indexer| !answered.contains(indexer));
+        Ok(self.with_records.clone())
+    }
+}
+
+fn indexer(id: &str) -> Option<IndexerId> {
+    Uuid::parse_str(id).ok().map(IndexerId)
+}
