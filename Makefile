@@ -133,6 +133,9 @@ bench-abuse: build ## cost of hostile requests, and their effect on other client
 bench-cluster: build ## takeovers, searches and kills in a cluster
 	@ci/bench-cluster.sh
 
+bench-remote: build ## cost of ackLevel = remote; time until a lost indexer is recovered (BENCH_LOSSES)
+	@ci/bench-remote.sh
+
 bench-s3: build ## needle search over 2,000 buckets in S3 at 50 ms latency (BENCH_BUCKETS)
 	@ci/bench-s3.sh
 

@@ -5,6 +5,7 @@ import itertools
 import socket
 import subprocess
 import threading
+import time
 
 import karst
 from karst import BINARY, Server, free_port, wait_for
@@ -126,6 +127,12 @@ class Cluster:
         assert len(leading) <= 1, leading
         return next((one for one in self.control_planes if one.address in leading), None)
 
+    def rolling_restart(self, process):
+        """The state of the cluster, with how far a rolling restart is."""
+        answer = process.rest("GET", "/services/cluster/manager/status?output_mode=json")
+        assert answer.status == 200, answer
+        return answer.json()["entry"][0]["content"]
+
     def start(self):
         self.control_plane.launch()
         if len(self.control_planes) > 1:
@@ -148,6 +155,51 @@ class Cluster:
         for process in self.all:
             if process.process is not None:
                 process.kill()
+
+
+def numbers(rows):
+    return sorted(int(row["n"]) for row in rows)
+
+
+ALL = "search index=main n=* | table n"
+
+
+class Sender(threading.Thread):
+    """Sends events one after the other; what is not acknowledged is not sent again."""
+
+    # Seconds between two requests.
+    pause = 0.01
+
+    def __init__(self, indexer, first):
+        super().__init__(daemon=True)
+        self.indexer, self.next = indexer, first
+        self.acknowledged, self.unknown = set(), set()
+        self.is_over = threading.Event()
+
+    def run(self):
+        while not self.is_over.is_set():
+            sent = range(self.next, self.next + 20)
+            self.next += 20
+            try:
+                events = [{"event": {"n": n}, "index": "main"} for n in sent]
+                answer = self.indexer.hec(events)
+                taken = answer.status == 200
+            except (OSError, ValueError):
+                taken = False
+                time.sleep(0.05)
+            (self.acknowledged if taken else self.unknown).update(sent)
+            time.sleep(self.pause)
+
+
+def what_is_said(head):
+    """The numbers that a search finds, and what it says is missing; a search that fails says so, too."""
+    form = {"search": ALL, "exec_mode": "oneshot", "output_mode": "json", "count": 0}
+    answer = head.rest("POST", "/services/search/jobs", form)
+    if answer.status != 200:
+        return [], [answer.text]
+    found = answer.json()
+    texts = [one["text"] for one in found["messages"] if one["type"] != "INFO"]
+    return numbers(found["results"]), texts
 
 
 class LoadBalancer:
@@ -184,4 +236,14 @@ class LoadBalancer:
         self.listener.close()
 
 
-__all__ = ["ALWAYS_SHARED", "Cluster", "LoadBalancer", "Process", "karst"]
+__all__ = [
+    "ALL",
+    "ALWAYS_SHARED",
+    "Cluster",
+    "LoadBalancer",
+    "Process",
+    "Sender",
+    "karst",
+    "numbers",
+    "what_is_said",
+]

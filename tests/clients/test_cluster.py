@@ -13,14 +13,14 @@ import pytest
 import splunklib.client
 import splunklib.results
 
-from cluster import Cluster, LoadBalancer, Process
+from cluster import ALL, Cluster, LoadBalancer, Process, Sender, numbers, what_is_said
 from karst import BINARY, PASSWORD, ROOT, USER, wait_for
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
 # make bench-cluster kills more often.
 KILLS = int(os.environ.get("CLUSTER_KILLS", "12"))
-# Seconds between two requests of a sender: one search has to give all events (maxresultrows).
-PAUSE = 0.01 * max(1, KILLS / 25)
+# One search has to give all events (maxresultrows).
+Sender.pause = 0.01 * max(1, KILLS / 25)
 
 
 @pytest.fixture
@@ -34,13 +34,6 @@ def cluster(tmp_path):
     yield make
     for cluster in made:
         cluster.kill()
-
-
-def numbers(rows):
-    return sorted(int(row["n"]) for row in rows)
-
-
-ALL = "search index=main n=* | table n"
 
 
 def test_every_search_head_finds_the_hot_and_the_stored_events_of_all_indexers(cluster):
@@ -388,30 +381,6 @@ def test_without_the_control_plane_events_are_taken_and_found(cluster):
     cluster.stop()
 
 
-class Sender(threading.Thread):
-    """Sends events one after the other; what is not acknowledged is not sent again."""
-
-    def __init__(self, indexer, first):
-        super().__init__(daemon=True)
-        self.indexer, self.next = indexer, first
-        self.acknowledged, self.unknown = set(), set()
-        self.is_over = threading.Event()
-
-    def run(self):
-        while not self.is_over.is_set():
-            sent = range(self.next, self.next + 20)
-            self.next += 20
-            try:
-                events = [{"event": {"n": n}, "index": "main"} for n in sent]
-                answer = self.indexer.hec(events)
-                taken = answer.status == 200
-            except (OSError, ValueError):
-                taken = False
-                time.sleep(0.05)
-            (self.acknowledged if taken else self.unknown).update(sent)
-            time.sleep(PAUSE)
-
-
 class S3:
     """The S3 server as a victim."""
 
@@ -424,17 +393,6 @@ class S3:
     def start(self):
         self.store.up()
         self.store.ready()
-
-
-def what_is_said(head):
-    """The numbers that a search finds, and what it says is missing; a search that fails says so, too."""
-    form = {"search": ALL, "exec_mode": "oneshot", "output_mode": "json", "count": 0}
-    answer = head.rest("POST", "/services/search/jobs", form)
-    if answer.status != 200:
-        return [], [answer.text]
-    found = answer.json()
-    texts = [one["text"] for one in found["messages"] if one["type"] != "INFO"]
-    return numbers(found["results"]), texts
 
 
 def test_kills_of_any_process_lose_and_double_nothing(cluster, store):

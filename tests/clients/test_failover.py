@@ -1,0 +1,208 @@
+"""Indexers that are lost: what they had acknowledged with ackLevel = remote is recovered by others, once."""
+
+import os
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
+from cluster import ALL, ALWAYS_SHARED, Cluster, Sender, numbers, what_is_said
+from karst import wait_for
+
+SEED = int(os.environ.get("CLUSTER_SEED", "20261126"))
+# make bench-cluster takes more.
+LOSSES = int(os.environ.get("CLUSTER_LOSSES", "3"))
+# Seconds without an answer after which an indexer counts as gone.
+TIMEOUT = 3
+
+REMOTE = {
+    **ALWAYS_SHARED,
+    "server": f"[clustering]\nheartbeat_timeout = {TIMEOUT}\n",
+    "indexes": "[default]\nackLevel = remote\n",
+}
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    made = []
+
+    def make(**options):
+        made.append(Cluster(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.kill()
+
+
+def lose(indexer):
+    """Its machine is gone: process and disk."""
+    indexer.kill()
+    shutil.rmtree(indexer.data)
+
+
+def complete(head):
+    """What is found, once no event is said to be missing."""
+    said = []
+
+    def is_complete():
+        said[:] = what_is_said(head)
+        return not said[1]
+
+    wait_for(is_complete, f"complete results ({said and said[1]})", 90)
+    return said[0]
+
+
+def watch(head, seconds, acknowledged):
+    """No search has an event twice, and none lacks one without saying so."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        before = acknowledged()
+        found, messages = what_is_said(head)
+        assert len(found) == len(set(found)), "an event is there twice"
+        lost = before - set(found)
+        assert not lost or messages, f"{len(lost)} events are missing, and nobody says so"
+
+
+def test_events_of_indexers_that_are_lost_with_their_disks_are_found_again(cluster, store):
+    where = ("s3://karst/failover", store.variables())
+    cluster = cluster(indexers=3, heads=1, store=where, conf=REMOTE).start()
+    (head,), chance = cluster.heads, random.Random(SEED)
+    senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
+    for sender in senders:
+        sender.pause = 0.05 * max(1, LOSSES / 10)
+        sender.start()
+
+    def acknowledged():
+        return set().union(*(set(sender.acknowledged) for sender in senders))
+
+    for number in range(LOSSES):
+        wait_for(lambda: len(acknowledged()) > 200 * (number + 1), "events", 60)
+        victim = chance.choice(cluster.indexers)
+        if chance.random() < 0.3:
+            victim.roll("main")
+        time.sleep(chance.uniform(0, 0.5))
+        before = acknowledged()
+        lose(victim)
+        watch(head, TIMEOUT + 1, acknowledged)
+        found = complete(head)
+        assert not before - set(found), "acknowledged events are lost"
+        assert len(found) == len(set(found)), "an event is there twice"
+        # Another machine in its place.
+        victim.start()
+    for sender in senders:
+        sender.is_over.set()
+        sender.join(60)
+    unknown = set().union(*(sender.unknown for sender in senders))
+    for indexer in cluster.indexers:
+        indexer.roll("main")
+    found = complete(head)
+    assert not acknowledged() - set(found), "acknowledged events are lost"
+    assert len(found) == len(set(found)), "an event is there twice"
+    assert not set(found) - acknowledged() - unknown, "events that nobody sent"
+    cluster.stop()
+
+
+def test_an_indexer_that_was_only_stopped_goes_on_and_shows_nothing_twice(cluster, store):
+    where = ("s3://karst/failover-stopped", store.variables())
+    cluster = cluster(indexers=2, heads=1, store=where, conf=REMOTE).start()
+    (head,), victim = cluster.heads, cluster.indexers[0]
+    senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
+    for sender in senders:
+        sender.pause = 0.05
+        sender.start()
+
+    def acknowledged():
+        return set().union(*(set(sender.acknowledged) for sender in senders))
+
+    wait_for(lambda: all(len(one.acknowledged) > 100 for one in senders), "events", 60)
+    victim.process.send_signal(signal.SIGSTOP)
+    before = set(senders[0].acknowledged)
+    watch(head, TIMEOUT + 2, acknowledged)
+    assert not before - set(complete(head)), "acknowledged events are lost"
+    victim.process.send_signal(signal.SIGCONT)
+    watch(head, 5, acknowledged)
+    # It has started again, with what it has.
+    wait_for(lambda: cluster.peers(head).get(victim.address, {}).get("status") == "Up", "its return", 60)
+    known = len(senders[0].acknowledged)
+    wait_for(lambda: len(senders[0].acknowledged) > known + 100, "events", 60)
+    for sender in senders:
+        sender.is_over.set()
+        sender.join(60)
+    found = complete(head)
+    assert not acknowledged() - set(found), "acknowledged events are lost"
+    assert len(found) == len(set(found)), "an event is there twice"
+    cluster.stop()
+
+
+def test_what_only_a_lost_disk_had_is_said_to_be_missing_until_the_indexer_is_removed(cluster):
+    cluster = cluster(indexers=2, heads=1, conf={**REMOTE, "indexes": ""}).start()
+    (head,), victim = cluster.heads, cluster.indexers[0]
+    for number, indexer in enumerate(cluster.indexers):
+        indexer.send({"n": number}, index="main")
+    refused = head.cli("cluster", "remove", cluster.peers(head)[victim.address]["label"])
+    assert refused.returncode == 1 and "several processes have the name" in refused.stderr, refused
+    identity = (victim.data / "instance.id").read_text().strip()
+    refused = head.cli("cluster", "remove", identity)
+    assert refused.returncode == 1 and "is running" in refused.stderr, refused
+    lose(victim)
+    time.sleep(TIMEOUT + 2)
+    found, messages = what_is_said(head)
+    assert found == [1] and messages, "the results are incomplete"
+    removed = head.cli("cluster", "remove", identity)
+    assert removed.returncode == 0, removed
+    wait_for(lambda: what_is_said(head) == ([1], []), "complete results", 30)
+    again = head.cli("cluster", "remove", identity)
+    assert again.returncode == 1 and "has no process" in again.stderr, again
+    assert numbers(head.rows(ALL)) == [1]
+
+
+def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
+    where = ("s3://karst/rolling", store.variables())
+    cluster = cluster(indexers=3, heads=1, store=where, conf=REMOTE).start()
+    (head,) = cluster.heads
+    started = {at: peer["started"] for at, peer in cluster.peers(head).items()}
+    senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
+    for sender in senders:
+        sender.pause = 0.1
+        sender.start()
+    wait_for(lambda: all(len(one.acknowledged) > 40 for one in senders), "events", 60)
+    planned = head.cli("cluster", "rolling-restart", "--dry-run")
+    assert planned.returncode == 0 and planned.stdout.count(",") == 2, planned
+    assert cluster.rolling_restart(head)["rolling_restart_flag"] is False
+
+    refused = head.cli("cluster", "rolling-restart", "--role", "control-plane")
+    assert refused.returncode == 1 and "one by one" in refused.stderr, refused
+    begun = head.cli("cluster", "rolling-restart", "--detach")
+    assert begun.returncode == 0, begun
+    refused = head.cli("cluster", "rolling-restart", "--detach")
+    assert refused.returncode == 1 and "is under way" in refused.stderr, refused
+    searches, most, began = 0, 0, time.monotonic()
+    while (status := cluster.rolling_restart(head))["rolling_restart_flag"]:
+        assert time.monotonic() - began < 120, status
+        most = max(most, len(status["restart_progress"]["in_progress"]))
+        before = set().union(*(set(sender.acknowledged) for sender in senders))
+        found, messages = what_is_said(head)
+        assert messages == [], "a search failed or was incomplete"
+        assert len(found) == len(set(found)), "an event is there twice"
+        assert not before - set(found), "acknowledged events are missing"
+        searches += 1
+    assert (status["restart_progress"]["failed"], most) == (None, 1), status
+    assert len(status["restart_progress"]["done"]) == 3 and searches > 5, (status, searches)
+    now = {at: peer["started"] for at, peer in cluster.peers(head).items()}
+    changed = {at for at, when in now.items() if started[at] != when}
+    assert changed == {one.address for one in cluster.indexers}
+    for sender in senders:
+        sender.is_over.set()
+        sender.join(60)
+    acknowledged = set().union(*(sender.acknowledged for sender in senders))
+    found = complete(head)
+    assert not acknowledged - set(found) and len(found) == len(set(found))
+    # With one that is away, nothing is restarted.
+    cluster.indexers[2].kill()
+    refused = head.cli("cluster", "rolling-restart")
+    assert refused.returncode == 1 and "does not answer" in refused.stderr, refused
+    refused = head.cli("cluster", "rolling-restart", "--cancel")
+    assert refused.returncode == 1 and "no rolling restart" in refused.stderr, refused
