@@ -143,10 +143,10 @@ def test_what_only_a_lost_disk_had_is_said_to_be_missing_until_the_indexer_is_re
     for number, indexer in enumerate(cluster.indexers):
         indexer.send({"n": number}, index="main")
     refused = head.cli("cluster", "remove", cluster.peers(head)[victim.address]["label"])
-    assert refused.returncode == 1 and "several processes have the name" in refused.stderr, refused
+    assert refused.returncode and "several processes have the name" in refused.stderr, refused
     identity = (victim.data / "instance.id").read_text().strip()
     refused = head.cli("cluster", "remove", identity)
-    assert refused.returncode == 1 and "is running" in refused.stderr, refused
+    assert refused.returncode and "is running" in refused.stderr, refused
     lose(victim)
     time.sleep(TIMEOUT + 2)
     found, messages = what_is_said(head)
@@ -155,7 +155,7 @@ def test_what_only_a_lost_disk_had_is_said_to_be_missing_until_the_indexer_is_re
     assert removed.returncode == 0, removed
     wait_for(lambda: what_is_said(head) == ([1], []), "complete results", 30)
     again = head.cli("cluster", "remove", identity)
-    assert again.returncode == 1 and "has no process" in again.stderr, again
+    assert again.returncode and "has no process" in again.stderr, again
     assert numbers(head.rows(ALL)) == [1]
 
 
@@ -170,15 +170,15 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
         sender.start()
     wait_for(lambda: all(len(one.acknowledged) > 40 for one in senders), "events", 60)
     planned = head.cli("cluster", "rolling-restart", "--dry-run")
-    assert planned.returncode == 0 and planned.stdout.count(",") == 2, planned
+    assert planned.returncode == 0 and planned.stdout.count(",") == 3, planned
     assert cluster.rolling_restart(head)["rolling_restart_flag"] is False
 
     refused = head.cli("cluster", "rolling-restart", "--role", "control-plane")
-    assert refused.returncode == 1 and "one by one" in refused.stderr, refused
+    assert refused.returncode and "one by one" in refused.stderr, refused
     begun = head.cli("cluster", "rolling-restart", "--detach")
     assert begun.returncode == 0, begun
     refused = head.cli("cluster", "rolling-restart", "--detach")
-    assert refused.returncode == 1 and "is under way" in refused.stderr, refused
+    assert refused.returncode and "is under way" in refused.stderr, refused
     searches, most, began = 0, 0, time.monotonic()
     while (status := cluster.rolling_restart(head))["rolling_restart_flag"]:
         assert time.monotonic() - began < 120, status
@@ -203,6 +203,6 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     # With one that is away, nothing is restarted.
     cluster.indexers[2].kill()
     refused = head.cli("cluster", "rolling-restart")
-    assert refused.returncode == 1 and "does not answer" in refused.stderr, refused
+    assert refused.returncode and "does not answer" in refused.stderr, refused
     refused = head.cli("cluster", "rolling-restart", "--cancel")
-    assert refused.returncode == 1 and "no rolling restart" in refused.stderr, refused
+    assert refused.returncode and "no rolling restart" in refused.stderr, refused

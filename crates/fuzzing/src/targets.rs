@@ -35,6 +35,7 @@ pub const ALL: &[Target] = &[
     inputs::SCHEDULE,
     inputs::MONITORED_PATH,
     stored::JOURNAL,
+    stored::REMOTE_JOURNAL,
     stored::BUCKET,
     stored::PAGES,
     stored::CATALOG,

@@ -12,8 +12,9 @@ use crate::forwarded::input_of;
 use crate::hot::rows::Rows;
 use crate::journal::{
     Codec, Delivered, Encoder, RollStarted, SEGMENT_HEADER, encode_delivered, encode_roll,
-    read_batch, scan_bytes, write_batch,
+    read_batch, scan_bytes, scan_raw, write_batch,
 };
+use crate::remote;
 
 /// Reads a journal segment; rows of its records become columns.
 pub fn journal(segment: &[u8]) {
@@ -62,6 +63,32 @@ pub fn journal_seeds() -> Vec<Vec<u8>> {
     write_batch(&batch(&["one event", "another"]), 1_000, &mut payload);
     let segments = [Codec::None, Codec::Lz4, Codec::Zstd].into_iter().map(seed);
     segments.chain([payload]).collect()
+}
+
+/// Reads an object of the journal in object storage.
+pub fn remote_journal(object: &[u8]) {
+    let Ok(sections) = remote::decode(&bytes::Bytes::copy_from_slice(object)) else { return };
+    for (_, records) in sections {
+        scan_raw(&records, |record| {
+            black_box((record.stream, record.position, record.bytes.len()));
+        });
+    }
+}
+
+/// Objects with the records of two sets, of one, of none.
+#[must_use]
+pub fn remote_journal_seeds() -> Vec<Vec<u8>> {
+    let segments = journal_seeds().into_iter();
+    let records: Vec<bytes::Bytes> = segments
+        .filter_map(|segment| {
+            Some(bytes::Bytes::copy_from_slice(segment.strip_prefix(&SEGMENT_HEADER)?))
+        })
+        .collect();
+    let object = |sets: &[u16]| {
+        let sets = sets.iter().map(|set| (*set, records.clone())).collect();
+        remote::encode(sets).concat()
+    };
+    vec![object(&[0, 7]), object(&[3]), object(&[])]
 }
 
 /// Reads the content of a forwarder's batch.

@@ -148,4 +148,15 @@ mod tests {
         assert_eq!(find("_internal").frozen_after, Duration::from_secs(2_592_000));
         assert_eq!(knowledge.errors().len(), 2);
     }
+
+    #[test]
+    fn the_default_level_of_acknowledgements_holds_for_indexes_without_a_stanza() {
+        let text = "[default]\nackLevel = remote\n[shop]\nackLevel = local\n";
+        let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "indexes", text));
+        assert_eq!(knowledge.default_ack_level(), AckLevel::Remote);
+        let levels = knowledge.indexes().iter().map(|index| (index.name.as_str(), index.ack_level));
+        let levels: Vec<_> = levels.filter(|(name, _)| ["main", "shop"].contains(name)).collect();
+        assert_eq!(levels, [("main", AckLevel::Remote), ("shop", AckLevel::Local)]);
+        assert_eq!(Knowledge::builtin().default_ack_level(), AckLevel::Local);
+    }
 }

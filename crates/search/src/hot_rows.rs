@@ -150,3 +150,58 @@ impl HotRows {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use catalog::{Commit, Settings, Takeover};
+    use model::{BucketId, EventTime, IndexerId};
+    use object_store::memory::InMemory;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const GONE: IndexerId = IndexerId(Uuid::from_u128(1));
+    const SUCCESSOR: IndexerId = IndexerId(Uuid::from_u128(2));
+
+    fn bucket(number: u128, epoch: Option<u64>) -> HotBucket {
+        HotBucket {
+            id: BucketId(Uuid::from_u128(number)),
+            index: IndexName::new("main").unwrap(),
+            first_time: EventTime(0),
+            last_time: EventTime(0),
+            rows: 0,
+            raw_bytes: 0,
+            batches: Vec::new(),
+            stored: None,
+            recoverable: epoch.map(|epoch| HotOwner { indexer: GONE, set: 0, epoch }),
+        }
+    }
+
+    /// What is left of buckets of both owners, and how many indexers are said to be missing.
+    fn left(catalog: &Catalog, adopted: &[IndexerId]) -> (Vec<u128>, usize) {
+        let buckets = vec![bucket(1, Some(1)), bucket(2, Some(2)), bucket(3, None)];
+        let mut view = HotView { buckets, adopted: adopted.to_vec(), ..HotView::default() };
+        leave_to_owners(&mut view, &catalog.snapshot());
+        (view.buckets.iter().map(|bucket| bucket.id.0.as_u128()).collect(), view.missing.len())
+    }
+
+    #[tokio::test]
+    async fn of_two_owners_the_one_of_the_catalog_counts_and_none_before_it_has_read() {
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+        let catalog = Catalog::open(store, "catalog", Settings::default(), clock).await.unwrap();
+        let give = async |epoch, owner| {
+            let taken = Takeover { indexer: GONE, set: 0, epoch, owner };
+            catalog.commit(Commit { take_over: vec![taken], ..Commit::default() }).await.unwrap();
+        };
+        give(1, GONE).await;
+        // The rows of an owner that this catalog does not know yet are kept: it has no buckets of them either.
+        assert_eq!(left(&catalog, &[]), (vec![1, 2, 3], 0));
+        give(2, SUCCESSOR).await;
+        assert_eq!(left(&catalog, &[]), (vec![2, 3], 1));
+        assert_eq!(left(&catalog, &[GONE]), (vec![2, 3], 0));
+        // All its events are in buckets.
+        give(3, GONE).await;
+        assert_eq!(left(&catalog, &[]), (vec![3], 0));
+    }
+}

@@ -168,8 +168,11 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let up = answering(&state).await;
     let mut gone = Vec::new();
     for name in wanted.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        // As `instance.id` has it, too.
+        let plain = name.replace('-', "");
+        let is_meant = |id: &String| *id == name || *id == plain;
         let found: Vec<_> =
-            known.iter().filter(|(id, peer)| id == name || peer.name == name).collect();
+            known.iter().filter(|(id, peer)| is_meant(id) || peer.name == name).collect();
         let [(id, peer)] = found[..] else {
             return Err(match found.len() {
                 0 => RestError::not_found(format!("the cluster has no process \"{name}\"")),

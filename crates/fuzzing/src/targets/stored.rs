@@ -24,6 +24,13 @@ pub(super) const JOURNAL: Target = Target {
     words: &["\0\0\0\0", "main", "\u{7f}"],
 };
 
+pub(super) const REMOTE_JOURNAL: Target = Target {
+    name: "remote-journal",
+    decode: ingest::fuzzing::remote_journal,
+    seeds: ingest::fuzzing::remote_journal_seeds,
+    words: &["\0\0\0\0", "main", "kJrn", "KARSTRJL"],
+};
+
 pub(super) const BUCKET: Target = Target {
     name: "bucket",
     decode: |bytes| {
