@@ -22,6 +22,7 @@ use crate::ack::Share;
 use crate::channels::{Begun, Channels};
 use crate::fence::Fence;
 use crate::fields::KnownFields;
+use crate::forwarded::{ForwarderStatus, Forwarders};
 use crate::gate::Gate;
 use crate::hot::aside::{Aside, SetAside};
 use crate::hot::attempts::Attempts;
@@ -42,6 +43,7 @@ use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
 use crate::restore;
 use crate::set::{Arrivals, SetId, SetState};
+use crate::tally::{Tallied, Tally};
 use crate::{Error, Keep, Settings};
 use catalog::{Commit, OWN_EPOCH, Takeover};
 
@@ -69,6 +71,17 @@ pub struct Status {
     pub lost: Vec<Lost>,
 }
 
+/// What ingest did in a span of time.
+#[derive(Debug, Default)]
+pub struct Window {
+    /// All queues, by set and stage, with the extremes of the span.
+    pub queues: Vec<QueueStatus>,
+    /// What became searchable.
+    pub tallied: Tallied,
+    /// Forwarders that are connected; their counts are from the beginning of their connection.
+    pub forwarders: Vec<ForwarderStatus>,
+}
+
 /// See the crate.
 #[derive(Debug)]
 pub struct Ingest {
@@ -89,6 +102,8 @@ pub struct Ingest {
     recovered_events: u64,
     aside: Arc<Aside>,
     lost: Vec<Lost>,
+    tally: Arc<Tally>,
+    forwarders: Forwarders,
     hasher: RandomState,
     /// Keeps a second process out of the journal.
     _lock: File,
@@ -175,6 +190,8 @@ impl Ingest {
             recovered_events: 0,
             aside,
             lost: Vec::new(),
+            tally: Arc::new(Tally::new(settings.squash_threshold)),
+            forwarders: Forwarders::default(),
             // Streams need not stick to a set beyond the process.
             hasher: RandomState::default(),
             _lock: lock,
@@ -241,6 +258,7 @@ impl Ingest {
                 spool: Arc::clone(&self.spool),
                 gate: Arc::clone(&self.gate),
                 arrivals: Arc::clone(arrivals),
+                tally: Arc::clone(&self.tally),
             };
             self.pipelines.push(PipelineSet::start(Arc::clone(set), shared)?);
         }
@@ -441,6 +459,21 @@ impl Ingest {
     #[must_use]
     pub fn intake_stopped(&self) -> Option<String> {
         self.spool.full().map(|reason| format!("nothing is taken in: {reason}"))
+    }
+
+    /// What has happened since this was last asked; for one asker, who writes it down.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        Window {
+            queues: self.pipelines.iter().flat_map(PipelineSet::window).collect(),
+            tallied: self.tally.take(),
+            forwarders: self.forwarders.status(),
+        }
+    }
+
+    /// The connections of forwarders.
+    pub(crate) fn forwarders(&self) -> &Forwarders {
+        &self.forwarders
     }
 
     /// All queues, by set and stage.
