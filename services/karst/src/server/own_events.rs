@@ -95,7 +95,7 @@ impl Timetable {
             {
                 *due = true;
                 // Intervals that were missed are not made up for.
-                *next = Some((at + period).max(now));
+                *next = Some(Some(at + period).filter(|at| *at > now).unwrap_or(now + period));
             }
         }
         let [metrics, resources, disk_objects] = due;
