@@ -15,10 +15,7 @@
 
 mod connection;
 mod content;
-mod counted;
 
 pub use connection::{Doors, converse};
 pub(crate) use content::input_of;
-pub use counted::ForwarderStatus;
-pub(crate) use counted::Forwarders;
 pub use protocol::Sequences;

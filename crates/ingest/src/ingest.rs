@@ -22,7 +22,7 @@ use crate::ack::Share;
 use crate::channels::{Begun, Channels};
 use crate::fence::Fence;
 use crate::fields::KnownFields;
-use crate::forwarded::{ForwarderStatus, Forwarders};
+use crate::forwarders::{ForwarderStatus, Forwarders};
 use crate::gate::Gate;
 use crate::hot::aside::{Aside, SetAside};
 use crate::hot::attempts::Attempts;

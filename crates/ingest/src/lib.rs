@@ -22,6 +22,7 @@ mod error;
 mod fence;
 mod fields;
 pub mod forwarded;
+mod forwarders;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gate;
@@ -38,8 +39,9 @@ mod settings;
 mod tally;
 
 pub use error::Error;
-pub use forwarded::ForwarderStatus;
+pub use forwarders::ForwarderStatus;
 pub use hot::aside::SetAside;
+pub use hot::indexed::Indexed;
 pub use hot::recovery::Lost;
 pub use hot::spool::SpoolStatus;
 pub use hot::store::HotStatus;
@@ -51,4 +53,4 @@ pub use lifecycle::{Thaw, Thawed};
 pub use parts::Parts;
 pub use pipeline::queue::QueueStatus;
 pub use settings::{DECLARED, Keep, LifecycleSettings, Settings};
-pub use tally::{Delays, Indexed, Tallied};
+pub use tally::{Delays, Tallied};

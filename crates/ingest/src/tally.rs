@@ -11,34 +11,12 @@ use foldhash::HashMap;
 use model::{IndexName, Origin};
 use parking_lot::Mutex;
 
+use crate::hot::indexed::Indexed;
 use crate::hot::rows::Rows;
 
 /// Bounds of delays grow by this factor, from a millisecond to half a day.
 const FACTOR: f64 = 1.2;
 const DELAYS: usize = 96;
-
-/// Events of one origin.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Indexed {
-    /// How many.
-    pub events: u64,
-    /// Bytes of their text.
-    pub bytes: u64,
-    /// Sum of their ages as they became searchable, in microseconds; those of the future count as 0.
-    pub age: u64,
-    /// The largest age.
-    pub max_age: u64,
-}
-
-impl Indexed {
-    /// Adds others.
-    pub fn add(&mut self, other: &Self) {
-        self.events += other.events;
-        self.bytes += other.bytes;
-        self.age = self.age.saturating_add(other.age);
-        self.max_age = self.max_age.max(other.max_age);
-    }
-}
 
 /// How long events of an index took from the arrival of their input until they were searchable.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
-//! The events that a process writes about itself, under Splunk's names: `metrics.log`, `license_usage.log` and
-//! `splunkd.log` for the index `_internal`, `resource_usage.log` and `disk_objects.log` for `_introspection`.
+//! The events that a process writes about itself, under Splunk's names: `metrics.log`,
+//! `license_usage.log` and `splunkd.log` for the index `_internal`, `resource_usage.log` and
+//! `disk_objects.log` for `_introspection`.
 //!
 //! ```text
 //! counters, queues, tallies, /proc -> Sample -> MetricsLog, License, ... -> OwnEvent -> (services: ingest)

@@ -26,8 +26,8 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use uuid::Uuid;
 
 use super::content::input_of;
-use super::counted::Counted;
 use crate::Ingest;
+use crate::forwarders::Counted;
 
 /// Batches of a connection that may wait for their acknowledgement.
 const IN_FLIGHT: usize = 4096;

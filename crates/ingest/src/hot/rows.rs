@@ -15,8 +15,8 @@ use bytes::Bytes;
 use foldhash::HashMap;
 use model::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Origins};
 
+use super::indexed::Indexed;
 use crate::Error;
-use crate::tally::Indexed;
 
 /// What a row takes besides its text: times, its end, its place in Arrow columns.
 const ROW_BYTES: usize = 64;

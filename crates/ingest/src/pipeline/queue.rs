@@ -30,7 +30,7 @@ pub struct QueueStatus {
     pub passed_items: u64,
     /// How long writers have waited for room.
     pub blocked: Duration,
-    /// Most items that waited since [`crate::Ingest::window`] was last asked.
+    /// Most items that waited since the window of ingest was last asked for.
     pub largest: u64,
     /// Fewest items that waited since then.
     pub smallest: u64,

@@ -2,8 +2,9 @@
 //! ingest, which every process has, whatever its roles.
 //!
 //! Guarantees: nobody waits for own events; each interval is indexed once, as a whole; what waits to be
-//! indexed has a limit, and what is dropped is counted. Own events go through the pipeline as others do, so they are in the throughput, but not in the
-//! licence usage. How many there are does not depend on how many there were before.
+//! indexed has a limit, and what is dropped is counted. Own events go through the pipeline as others do, so
+//! they are in the throughput, but not in the licence usage. How many there are does not depend on how many
+//! there were before.
 
 mod collect;
 
