@@ -11,6 +11,7 @@
 
 mod actions;
 mod client;
+mod ended;
 mod expiry;
 mod observed;
 mod redact;

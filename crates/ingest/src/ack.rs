@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use inputs::{Acknowledgement, BatchId, Error, Findings, Receipt};
 use parking_lot::Mutex;
@@ -18,6 +19,8 @@ struct Ticket {
     events: AtomicU64,
     bytes: AtomicU64,
     pending: AtomicU64,
+    /// When the input came.
+    began: Instant,
     findings: Mutex<Findings>,
     failure: Mutex<Option<Error>>,
     /// The input's number, if its sender gave one.
@@ -74,6 +77,7 @@ impl Share {
             events: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             pending: AtomicU64::new(0),
+            began: Instant::now(),
             findings: Mutex::default(),
             failure: Mutex::new(None),
             batch,
@@ -90,6 +94,11 @@ impl Share {
     /// The number of the share's input, if it has one: then all its parts are kept, or none.
     pub(crate) fn batch(&self) -> Option<BatchId> {
         Some(self.ticket.as_ref()?.batch.as_ref()?.id)
+    }
+
+    /// How long ago the input came, if somebody waits for it.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        self.ticket.as_ref().map(|ticket| ticket.began.elapsed())
     }
 
     /// How many shares of the input there are, settled ones not counted. Once nobody but the asker

@@ -2,6 +2,7 @@
 
 pub(crate) mod aside;
 pub(crate) mod attempts;
+pub(crate) mod indexed;
 pub(crate) mod lanes;
 pub(crate) mod limits;
 pub(crate) mod put;

@@ -23,6 +23,7 @@ use crate::adoption::{Adopted, Adopter};
 use crate::channels::{Begun, Channels};
 use crate::fence::Fence;
 use crate::fields::KnownFields;
+use crate::forwarders::{ForwarderStatus, Forwarders};
 use crate::gate::Gate;
 use crate::hot::aside::{Aside, SetAside};
 use crate::hot::attempts::Attempts;
@@ -43,6 +44,7 @@ use crate::pipeline::{PipelineSet, Shared};
 use crate::remote::RemoteLog;
 use crate::set::{Arrivals, SetId, SetState};
 use crate::startup::{recover, resume_later};
+use crate::tally::{Tallied, Tally};
 use crate::{Error, Keep, Settings};
 use catalog::Snapshot;
 
@@ -70,6 +72,17 @@ pub struct Status {
     pub lost: Vec<Lost>,
 }
 
+/// What ingest did in a span of time.
+#[derive(Debug, Default)]
+pub struct Window {
+    /// All queues, by set and stage, with the extremes of the span.
+    pub queues: Vec<QueueStatus>,
+    /// What became searchable.
+    pub tallied: Tallied,
+    /// Forwarders that are connected; their counts are from the beginning of their connection.
+    pub forwarders: Vec<ForwarderStatus>,
+}
+
 /// See the crate.
 #[derive(Debug)]
 pub struct Ingest {
@@ -92,6 +105,8 @@ pub struct Ingest {
     remote: Arc<RemoteLog>,
     adopter: Arc<Adopter>,
     lost: Vec<Lost>,
+    tally: Arc<Tally>,
+    forwarders: Forwarders,
     hasher: RandomState,
     /// Keeps a second process out of the journal.
     _lock: File,
@@ -206,6 +221,8 @@ impl Ingest {
             remote,
             adopter: Arc::new(adopter),
             lost: Vec::new(),
+            tally: Arc::new(Tally::new(settings.squash_threshold)),
+            forwarders: Forwarders::default(),
             // Streams need not stick to a set beyond the process.
             hasher: RandomState::default(),
             _lock: lock,
@@ -272,6 +289,7 @@ impl Ingest {
                 spool: Arc::clone(&self.spool),
                 gate: Arc::clone(&self.gate),
                 arrivals: Arc::clone(arrivals),
+                tally: Arc::clone(&self.tally),
             };
             self.pipelines.push(PipelineSet::start(Arc::clone(set), shared)?);
         }
@@ -518,6 +536,21 @@ impl Ingest {
     #[must_use]
     pub fn intake_stopped(&self) -> Option<String> {
         self.spool.full().map(|reason| format!("nothing is taken in: {reason}"))
+    }
+
+    /// What has happened since this was last asked; for one asker, who writes it down.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        Window {
+            queues: self.pipelines.iter().flat_map(PipelineSet::window).collect(),
+            tallied: self.tally.take(),
+            forwarders: self.forwarders.status(),
+        }
+    }
+
+    /// The connections of forwarders.
+    pub(crate) fn forwarders(&self) -> &Forwarders {
+        &self.forwarders
     }
 
     /// All queues, by set and stage.

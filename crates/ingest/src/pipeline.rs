@@ -47,6 +47,7 @@ use crate::hot::spool::Spool;
 use crate::hot::store::HotStore;
 use crate::hot::upload::Uploads;
 use crate::set::{Arrivals, SetState};
+use crate::tally::Tally;
 use crate::{Error, Settings};
 
 /// What sets are built from.
@@ -60,12 +61,15 @@ pub(crate) struct Shared {
     pub(crate) spool: Arc<Spool>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) arrivals: Arc<Arrivals>,
+    pub(crate) tally: Arc<Tally>,
 }
 
 /// One running set.
 pub(crate) struct PipelineSet {
     pub(crate) entrance: Arc<Queue<Work>>,
     queues: Vec<StatusOf>,
+    /// The same with the extremes since they were last asked for.
+    windows: Vec<StatusOf>,
     threads: Vec<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
 }
@@ -79,7 +83,7 @@ impl std::fmt::Debug for PipelineSet {
 impl PipelineSet {
     /// Starts the threads of a set.
     pub(crate) fn start(state: Arc<SetState>, shared: Shared) -> Result<Self, Error> {
-        let Shared { settings, limits, rules, hot, uploads, spool, gate, arrivals } = shared;
+        let Shared { settings, limits, rules, hot, uploads, spool, gate, arrivals, tally } = shared;
         let (set, size) = (state.id.set, settings.queue_size);
         let clock = Arc::clone(&state.clock);
         let parsing = Arc::new(Queue::new(set, "parsing", size));
@@ -119,6 +123,13 @@ impl PipelineSet {
             status_of(&indexing),
             status_of(&committing),
         ];
+        let windows = vec![
+            window_of(&parsing),
+            window_of(&merging),
+            window_of(&typing),
+            window_of(&indexing),
+            window_of(&committing),
+        ];
         let backlog = Backlog::new(
             queues[1..].to_vec(),
             Arc::clone(&hot),
@@ -138,6 +149,7 @@ impl PipelineSet {
             limits,
             spool,
             gate,
+            tally,
             meters: queues.iter().map(|status| Meter::new(Arc::clone(status))).collect(),
             stopping: Arc::clone(&stopping),
         };
@@ -148,11 +160,16 @@ impl PipelineSet {
             spawn(set, "indexing", move || indexer.run())?,
             spawn(set, "journal", move || commit.run())?,
         ];
-        Ok(Self { entrance, queues, threads, stopping })
+        Ok(Self { entrance, queues, windows, threads, stopping })
     }
 
     pub(crate) fn status(&self) -> Vec<QueueStatus> {
         self.queues.iter().map(|status| status()).collect()
+    }
+
+    /// The status of the queues; their extremes begin again.
+    pub(crate) fn window(&self) -> Vec<QueueStatus> {
+        self.windows.iter().map(|window| window()).collect()
     }
 
     /// Takes nothing more; what is inside passes through.
@@ -174,6 +191,11 @@ impl PipelineSet {
 fn status_of<T: Send + 'static>(queue: &Arc<Queue<T>>) -> StatusOf {
     let queue = Arc::clone(queue);
     Arc::new(move || queue.status())
+}
+
+fn window_of<T: Send + 'static>(queue: &Arc<Queue<T>>) -> StatusOf {
+    let queue = Arc::clone(queue);
+    Arc::new(move || queue.window())
 }
 
 fn spawn(

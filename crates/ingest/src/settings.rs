@@ -43,6 +43,11 @@ conf::settings! {
             /// disks at most a twentieth of the disk.
             "minFreeSpace" => pub min_free_space: u64 = "5000", Type::megabytes(0);
         }
+        "server"["license"] {
+            /// Combinations of index, source type, source and host whose events are counted on their own in
+            /// each interval of the server's own events; further ones are counted without source and host.
+            "squash_threshold" => pub squash_threshold: usize = "2000", Type::number(1);
+        }
         "server"["ingest"] {
             /// How long an input waits for room in a full queue before it is refused.
             "queueWaitSecs" => pub queue_wait: Duration = "10", Type::seconds(0);

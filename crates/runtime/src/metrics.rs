@@ -189,6 +189,8 @@ metrics! {
         "Requests to S3 as sent, retries included, by operation.";
     STORE_ERRORS Counter "karst_store_errors_total"
         "Requests to S3 that it failed, refused for now or did not answer, by operation and reason.";
+    STORE_SECONDS Histogram "karst_store_request_seconds"
+        "Time from sending a request to S3 to the head of its response, by operation.";
     STORE_BYTES Counter "karst_store_bytes_total" "Bytes from and to S3, by operation.";
     PEERS_VIEWS Counter "karst_peers_views_total"
         "Requests of searches to indexers for their hot buckets, by outcome (ok, error).";

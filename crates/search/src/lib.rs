@@ -67,7 +67,7 @@ pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{PartCounts, ScanCounts};
-pub use service::SearchService;
+pub use service::{SearchLoad, SearchService};
 pub use settings::{DECLARED, PartSettings, Settings};
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
 pub use stream::Export;

@@ -1,5 +1,6 @@
 //! Queries that are not jobs - SQL, exports - by user, so that quotas count them too.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -22,6 +23,12 @@ impl Queries {
     /// How many of a user's run.
     pub(crate) fn of(&self, user: &str) -> usize {
         self.running.lock().get(user).copied().unwrap_or(0)
+    }
+
+    /// How many run of each user that has any.
+    pub(crate) fn by_user(&self) -> BTreeMap<String, usize> {
+        let running = self.running.lock();
+        running.iter().map(|(user, count)| (user.clone(), *count)).collect()
     }
 
     /// Counts one more of a user's, for as long as the answer is kept.

@@ -1,5 +1,6 @@
 //! The search head's heart: takes searches on, runs them within the limits, keeps what they found.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::control::ScanControl;
 use crate::engine::Engine;
 use crate::hot_rows::HotRows;
-use crate::jobs::{Job, JobRequest, Jobs, NewJob};
+use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
 use crate::lookup_files::LookupFiles;
 use crate::memory::{Granted, Memory};
 use crate::quarantine::Quarantine;
@@ -39,6 +40,19 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone)]
 pub struct SearchService {
     engine: Arc<Engine>,
+}
+
+/// Searches of a process at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchLoad {
+    /// Those that run: jobs, exports, SQL queries.
+    pub running: usize,
+    /// Jobs that wait for their turn.
+    pub queued: usize,
+    /// Jobs that may run at a time.
+    pub limit: usize,
+    /// Those that run, by user.
+    pub by_user: BTreeMap<String, usize>,
 }
 
 impl SearchService {
@@ -154,6 +168,22 @@ impl SearchService {
     #[must_use]
     pub fn jobs(&self) -> Vec<Arc<Job>> {
         self.engine.jobs.newest_first()
+    }
+
+    /// Searches that run and wait now.
+    #[must_use]
+    pub fn load(&self) -> SearchLoad {
+        let mut by_user = self.engine.queries.by_user();
+        let mut queued = 0;
+        for job in self.jobs() {
+            match job.status().state {
+                state if state.is_final() => {}
+                DispatchState::Queued => queued += 1,
+                _ => *by_user.entry(job.request().owner.clone()).or_default() += 1,
+            }
+        }
+        let running = by_user.values().sum();
+        SearchLoad { running, queued, limit: self.engine.settings.max_searches(), by_user }
     }
 
     /// Stops a job and forgets it; false if there is none.

@@ -28,6 +28,7 @@ mod lock;
 mod log_file;
 mod logs;
 mod other_heads;
+mod own_events;
 mod ownership;
 mod ports;
 mod request_conf;

@@ -44,6 +44,7 @@ pub(crate) fn registry() -> Registry {
         access::settings::DECLARED,
         inputs::settings::DECLARED,
         ingest::DECLARED,
+        introspection::DECLARED,
         peers::DECLARED,
         cluster::DECLARED,
         &[transport::Settings::SETTINGS],

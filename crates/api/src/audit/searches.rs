@@ -9,11 +9,12 @@ use std::time::Instant;
 use ::audit::{Info, Record};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use model::{ErrorKind, EventTime};
+use model::ErrorKind;
 use runtime::Health;
 use search::{DispatchState, Error, Job, JobRequest, Page, SqlRequest, SqlResult, SqlStream};
 
 use super::Observed;
+use super::ended::with_numbers;
 use crate::ApiState;
 
 /// Commands that leave something behind.
@@ -269,6 +270,7 @@ impl Begun {
             self.add(name, text.clone().unwrap_or_else(|| "N/A".to_owned()));
         }
         self.add("app", request.app.clone());
+        self.add("provenance", request.provenance.clone().unwrap_or_else(|| "N/A".to_owned()));
         self.add("savedsearch_name", request.label.clone().unwrap_or_default());
         self.add("search", request.search.clone());
         self
@@ -332,23 +334,9 @@ impl Begun {
     }
 
     fn job_ended(&self, job: &Job, ended: Result<(), Error>) {
-        let range = job.range();
-        let seconds = |time: EventTime, open: EventTime| {
-            if time == open { "N/A".to_owned() } else { format!("{:.6}", time.seconds()) }
-        };
-        let counts = job.counts();
         let status = job.status();
         let info = if status.state == DispatchState::Done { Info::Completed } else { Info::Failed };
-        self.ended(info, ended.err().as_ref(), |record| {
-            record
-                .with("event_count", job.event_count())
-                .with("result_count", job.result_count())
-                .with("scan_count", counts.events_scanned)
-                .with("exec_time", job.created().0 / 1_000_000)
-                .with("search_et", seconds(range.earliest, EventTime::MIN))
-                .with("search_lt", seconds(range.latest, EventTime::MAX))
-                .with("is_finalized", status.is_finalized)
-        });
+        self.ended(info, ended.err().as_ref(), |record| with_numbers(record, job));
     }
 }
 

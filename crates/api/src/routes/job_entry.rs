@@ -124,6 +124,12 @@ fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, V
     }))
 }
 
+/// What asked, if it has said so.
+fn provenance(job: &Job) -> &str {
+    let otherwise = if job.request().label.is_some() { "scheduler" } else { "rest" };
+    job.request().provenance.as_deref().unwrap_or(otherwise)
+}
+
 /// How long it stays, and for whom.
 fn keeping(job: &Job) -> Map<String, Value> {
     let ttl = job.ttl().as_secs();
@@ -136,7 +142,7 @@ fn keeping(job: &Job) -> Map<String, Value> {
         "published": iso(job.created().0),
         "modifiedTime": iso(job.touched().0),
         "pid": std::process::id(),
-        "provenance": if job.request().label.is_some() { "scheduler" } else { "rest" },
+        "provenance": provenance(job),
         "workload_pool": "",
         "runtime": {"auto_cancel": "0", "auto_pause": "0"},
         "custom": {},

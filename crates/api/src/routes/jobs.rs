@@ -73,6 +73,8 @@ const ALL_JOBS: &str = "/services/search/jobs?count=0&output_mode=json";
 const DEFAULT_TTL_SECONDS: u64 = 600;
 /// Longest id that a request may choose.
 const MAX_SID_BYTES: usize = 256;
+/// Longest text in which a client says what asks.
+const MAX_PROVENANCE_BYTES: usize = 256;
 
 /// The jobs that the caller may see: the caller's own, or all with `admin_all_objects`.
 pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
@@ -209,6 +211,7 @@ pub(super) fn request(
     request.status_buckets = params.number("status_buckets")?.unwrap_or(0);
     request.sid = params.text("id").map(checked_sid).transpose()?;
     request.label = params.text("label").map(str::to_owned);
+    request.provenance = params.text("provenance").map(checked_provenance).transpose()?;
     request.ttl = params.number("timeout")?.map(|seconds| Duration::from_secs(seconds as u64));
     if let Some(name) = params.text("timezone").or_else(|| params.text("tz")) {
         request.timezone = TimeZone::get(name).map_err(|error| {
@@ -216,6 +219,15 @@ pub(super) fn request(
         })?;
     }
     Ok(request)
+}
+
+/// What a client says of itself, which is in the audit trail.
+fn checked_provenance(text: &str) -> Result<String, RestError> {
+    if text.len() <= MAX_PROVENANCE_BYTES && !text.chars().any(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    let text = format!("provenance: up to {MAX_PROVENANCE_BYTES} bytes without control characters");
+    Err(RestError::invalid(text))
 }
 
 /// An id that somebody chose: one word, in paths and in searches that load the job.

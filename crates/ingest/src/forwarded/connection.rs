@@ -27,6 +27,7 @@ use uuid::Uuid;
 
 use super::content::input_of;
 use crate::Ingest;
+use crate::forwarders::Counted;
 
 /// Batches of a connection that may wait for their acknowledgement.
 const IN_FLIGHT: usize = 4096;
@@ -95,6 +96,7 @@ where
     };
     frames.send(encode(to_forwarder::Kind::Welcome(welcome))).await.map_err(text)?;
     tracing::info!(%peer, host = hello.host, %channel, "forwarder connected");
+    let counted = ingest.forwarders().open(peer, &hello);
     let (write, mut incoming) = frames.split();
     let (outcomes, settled) = mpsc::channel(IN_FLIGHT);
     let reading = async {
@@ -115,7 +117,7 @@ where
             let said = match message.kind {
                 Some(to_indexer::Kind::Batch(batch)) => {
                     let sequence = batch.sequence;
-                    let taken = take(&ingest, &doors, channel, batch).await;
+                    let taken = take(&ingest, &doors, (channel, &counted), batch).await;
                     Said::Outcome((sequence, taken))
                 }
                 Some(to_indexer::Kind::Ping(Ping {})) => Said::Pong,
@@ -176,7 +178,7 @@ fn check(hello: &Hello, doors: &Doors) -> Result<Uuid, String> {
 async fn take(
     ingest: &Ingest,
     doors: &Doors,
-    channel: Uuid,
+    (channel, counted): (Uuid, &Counted),
     batch: Batch,
 ) -> Result<Acknowledgement, Error> {
     let invalid =
@@ -186,6 +188,7 @@ async fn take(
         protocol::unpack(&batch, doors.max_frame).map_err(|error| invalid(text(error)))?;
     let input = input_of(content, channel, &*doors.has_index).map_err(invalid)?;
     drop(batch);
+    counted.count(&input);
     ingest.deliver(id, input, Duration::MAX).await
 }
 

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use foldhash::HashMap;
 use model::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Origins};
 
+use super::indexed::Indexed;
 use crate::Error;
 
 /// What a row takes besides its text: times, its end, its place in Arrow columns.
@@ -76,6 +77,30 @@ impl Rows {
             last = last.max(time);
         }
         Some((first, last))
+    }
+
+    /// Events, bytes and ages by origin; `now` is in microseconds.
+    pub(crate) fn by_origin(&self, now: i64) -> impl Iterator<Item = (&Arc<Origin>, Indexed)> {
+        let mut counted = vec![Indexed::default(); self.origins.len()];
+        let mut row = 0;
+        for run in &self.runs {
+            let end = row + run.rows as usize;
+            let times = self.time[row..end].iter();
+            let age = |time: &i64| u64::try_from(now.saturating_sub(*time)).unwrap_or(0);
+            let (mut sum, mut max) = (0_u64, 0_u64);
+            for age in times.map(age) {
+                sum = sum.saturating_add(age);
+                max = max.max(age);
+            }
+            counted[run.origin as usize].add(&Indexed {
+                events: u64::from(run.rows),
+                bytes: u64::from(self.offsets[end] - self.offsets[row]),
+                age: sum,
+                max_age: max,
+            });
+            row = end;
+        }
+        self.origins.iter().zip(counted)
     }
 
     /// Both, one after the other, in one buffer.

@@ -30,6 +30,7 @@ use crate::hot::upload::Uploads;
 use crate::journal::Pending;
 use crate::remote::Shipment;
 use crate::set::SetState;
+use crate::tally::Tally;
 
 /// How often buckets are looked at when nothing comes in.
 const TICK: Duration = Duration::from_millis(250);
@@ -46,6 +47,7 @@ pub(crate) struct Commit {
     pub(crate) limits: Arc<HotLimits>,
     pub(crate) spool: Arc<Spool>,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) tally: Arc<Tally>,
     pub(crate) backlog: Backlog,
     /// What the set's queues report.
     pub(crate) meters: Vec<Meter>,
@@ -182,6 +184,7 @@ impl Commit {
         let index = stream.index.as_str().to_owned();
         metrics::counter!(names::INGEST_EVENTS, "index" => index.clone()).increment(events);
         metrics::counter!(names::INGEST_BYTES, "index" => index).increment(bytes);
+        self.tally.count(&stream.index, &rows, now.0, share.age());
         self.hot.append(&stream, rows, position, now);
         // What an acknowledgement waits for is decided in this one place. Parts of one input may be of
         // different levels; in a remote lane all of them wait for the remote journal.

@@ -30,6 +30,10 @@ pub struct QueueStatus {
     pub passed_items: u64,
     /// How long writers have waited for room.
     pub blocked: Duration,
+    /// Most items that waited since the window of ingest was last asked for.
+    pub largest: u64,
+    /// Fewest items that waited since then.
+    pub smallest: u64,
 }
 
 /// Why an item did not get in; the item comes back.
@@ -57,6 +61,8 @@ struct State<T> {
     passed_bytes: u64,
     passed_items: u64,
     blocked: Duration,
+    largest: usize,
+    smallest: usize,
 }
 
 /// See the module.
@@ -80,6 +86,8 @@ impl<T> Queue<T> {
             passed_bytes: 0,
             passed_items: 0,
             blocked: Duration::ZERO,
+            largest: 0,
+            smallest: 0,
         };
         Self {
             set,
@@ -99,6 +107,7 @@ impl<T> Queue<T> {
     fn admit(&self, state: &mut State<T>, item: T, bytes: u64) {
         state.items.push_back((item, bytes));
         state.bytes += bytes;
+        state.largest = state.largest.max(state.items.len());
         self.filled.notify_one();
     }
 
@@ -209,6 +218,7 @@ impl<T> Queue<T> {
         state.bytes -= bytes;
         state.passed_bytes += bytes;
         state.passed_items += 1;
+        state.smallest = state.smallest.min(state.items.len());
         self.freed.notify_one();
         self.freed_async.notify_one();
         Some(item)
@@ -222,6 +232,14 @@ impl<T> Queue<T> {
         self.freed_async.notify_waiters();
     }
 
+    /// The status; the extremes of the number of items begin again.
+    pub(crate) fn window(&self) -> QueueStatus {
+        let status = self.status();
+        let mut state = self.state.lock();
+        (state.largest, state.smallest) = (state.items.len(), state.items.len());
+        status
+    }
+
     pub(crate) fn status(&self) -> QueueStatus {
         let state = self.state.lock();
         QueueStatus {
@@ -233,6 +251,8 @@ impl<T> Queue<T> {
             passed_bytes: state.passed_bytes,
             passed_items: state.passed_items,
             blocked: state.blocked,
+            largest: state.largest as u64,
+            smallest: state.smallest as u64,
         }
     }
 }
@@ -270,6 +290,19 @@ mod tests {
         let queue = Queue::new(0, "parsing", 10);
         queue.push("big", 1000).unwrap();
         assert_eq!(queue.pop(), Some("big"));
+    }
+
+    #[test]
+    fn the_extremes_of_a_queue_are_of_the_time_since_they_were_asked_for() {
+        let queue = Queue::new(0, "parsing", 10);
+        queue.push("a", 1).unwrap();
+        queue.push("b", 1).unwrap();
+        queue.pop().unwrap();
+        let extremes = |status: QueueStatus| (status.largest, status.smallest);
+        assert_eq!(extremes(queue.window()), (2, 0));
+        assert_eq!(extremes(queue.window()), (1, 1));
+        queue.pop().unwrap();
+        assert_eq!(extremes(queue.window()), (1, 0));
     }
 
     #[test]

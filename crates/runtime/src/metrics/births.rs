@@ -86,6 +86,7 @@ const LABELLED: &[(&str, &[Label])] = &[
             ("reason", &["connect", "timeout", "interrupted", "request", "500", "503"]),
         ],
     ),
+    (STORE_SECONDS, &[("operation", &["get", "head", "put", "post", "delete"])]),
     (STORE_BYTES, &[("operation", &["get", "put"])]),
     (CACHE_BYTES, &[("tier", &["dram", "nvme", "store"])]),
     (CACHE_READS, &[("tier", &["dram", "nvme", "store"])]),

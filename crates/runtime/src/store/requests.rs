@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use object_store::ClientOptions;
@@ -55,7 +56,9 @@ impl HttpService for Requests {
         }
         let sent = request.body().content_length() as u64;
         metrics::counter!(names::STORE_REQUESTS, "operation" => operation).increment(1);
+        let began = Instant::now();
         let answer = self.0.execute(request).await;
+        metrics::histogram!(names::STORE_SECONDS, "operation" => operation).record(began.elapsed());
         let failed = |reason: String| {
             metrics::counter!(names::STORE_ERRORS, "operation" => operation, "reason" => reason)
                 .increment(1);

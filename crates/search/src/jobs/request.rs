@@ -37,6 +37,8 @@ pub struct JobRequest {
     pub ttl: Option<Duration>,
     /// A name for people.
     pub label: Option<String>,
+    /// What asks: a page, a dashboard, a program.
+    pub provenance: Option<String>,
     /// What it may do: the indexes and objects it sees, its commands, its quotas.
     pub rights: Arc<Rights>,
     /// Whether commands that change something are refused.
@@ -67,6 +69,7 @@ impl JobRequest {
             sid: None,
             ttl: None,
             label: None,
+            provenance: None,
             rights: Arc::clone(rights),
             read_only: false,
         }

@@ -35,10 +35,11 @@ use super::http_conf::HttpServer;
 use super::installed_apps::{self, Consumers, Teller};
 use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
+use super::own_events::{Collector, OwnEvents};
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{identity, ingest_conf, inputs, request_conf, store_conf, telling, whole};
+use super::{identity, ingest_conf, inputs, own_events, request_conf, store_conf, telling, whole};
 use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
@@ -70,6 +71,7 @@ pub(crate) struct Karst {
     cache: Arc<CachedStore>,
     trail: Trail,
     pub(crate) failover: Failover,
+    own_events: OwnEvents,
 }
 
 pub(crate) async fn assemble(
@@ -100,6 +102,9 @@ pub(crate) async fn assemble(
     let conditions = Health::new(Arc::clone(&clock));
     let ingest_settings = ingest_conf::settings(&layers, options)?;
     let cache_settings = store_conf::cache(&layers, options)?;
+    let cache_bytes = (cache_settings.dram_bytes, cache_settings.nvme_bytes);
+    let own_settings = introspection::Settings::read(&layers)?;
+    let (own_metrics, log) = (metrics_text.clone(), loggers.file().clone());
     let request_memory = request_conf::budget(&layers)?;
     let catalog_settings = catalog::Settings::read(&layers)?;
     let at = (progress, shutdown);
@@ -298,7 +303,34 @@ pub(crate) async fn assemble(
     }
     let (rules, ignored) = (state.apps.rules(), state.apps.ignored());
     shutdown.spawn_blocking(move || consumers.tell(&rules, &ignored));
-    Ok((Karst { state, ingest, catalog, cache, trail, failover }, cluster))
+    let instance = introspection::Instance {
+        name: state.info.server_name.clone(),
+        guid: state.info.guid.clone(),
+        roles: cluster.roles.names(),
+        version: env!("CARGO_PKG_VERSION"),
+        started: state.clock.now(),
+        cpus: state.info.cores,
+        dram_bytes: cache_bytes.0 as u64,
+        nvme_bytes: cache_bytes.1 as u64,
+    };
+    let sources = own_events::Sources {
+        ingest: Arc::clone(&ingest),
+        search: state.search.clone(),
+        cache: Arc::clone(&cache),
+        catalog: catalog.clone(),
+        metrics: own_metrics,
+        log,
+        clock: Arc::clone(&state.clock),
+        data: state.info.home.clone(),
+    };
+    let collector = Collector::new(&own_settings, instance, sources);
+    let to = own_events::To {
+        ingest: Arc::clone(&ingest),
+        indexes: Arc::clone(&state.indexes),
+        host: host_name(),
+    };
+    let own_events = OwnEvents::start(&own_settings, collector, to);
+    Ok((Karst { state, ingest, catalog, cache, trail, failover, own_events }, cluster))
 }
 
 /// What has documents in memory that other processes may change.
@@ -359,6 +391,7 @@ impl Karst {
     /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest. Searches of
     /// other processes (`peers`) read hot buckets here until they are in the catalog.
     pub(crate) async fn close(self, deadline: Duration, peers: &Shutdown) {
+        self.own_events.close().await;
         self.trail.close().await;
         if self.ingest.drain(deadline).await {
             tracing::info!("drained: everything is in object storage");

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use introspection::{OwnEvent, SplunkdLog};
 use jiff::Timestamp;
+use model::EventTime;
 use parking_lot::{Mutex, MutexGuard};
 use runtime::{Clock, Shutdown, SystemClock, metrics as names};
 use serde_json::json;
@@ -34,6 +36,8 @@ struct Open {
     size: u64,
     /// Lines that could not be written since the last that could.
     missing: u64,
+    /// Warnings and errors, for the events about this process.
+    warnings: SplunkdLog,
     failing: watch::Sender<Option<Arc<str>>>,
 }
 
@@ -42,13 +46,30 @@ impl LogFile {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         let size = file.metadata()?.len();
         let failing = watch::Sender::new(None);
-        let open = Open { path: path.to_owned(), file, size, missing: 0, failing };
+        let open = Open {
+            path: path.to_owned(),
+            file,
+            size,
+            missing: 0,
+            warnings: SplunkdLog::default(),
+            failing,
+        };
         Ok(Self(Arc::new(Mutex::new(open))))
     }
 
     /// Why it cannot be written, while that is so.
     pub(crate) fn failing(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.0.lock().failing.subscribe()
+    }
+
+    /// Warnings and errors since the last call, as events about this process.
+    pub(crate) fn take_warnings(
+        &self,
+        now: EventTime,
+        component: impl Fn(&str) -> String,
+    ) -> Vec<OwnEvent> {
+        let mut taken = std::mem::take(&mut self.0.lock().warnings);
+        taken.take(now, component)
     }
 
     /// Tries again while it cannot be written, until the server stops.
@@ -62,6 +83,7 @@ impl LogFile {
 
 impl Open {
     fn line(&mut self, bytes: &[u8]) {
+        self.warnings.line(bytes);
         // No line of log may be written here: it would come back to this very place.
         let written = self.say_what_is_missing().and_then(|()| self.put(bytes));
         let Err(error) = written else { return };

@@ -46,6 +46,13 @@ const PARTS: [(&str, &str); 14] = [
     ("Server", "karst"),
 ];
 
+/// The part of the server that a line is of, by its target.
+pub(crate) fn component(target: &str) -> String {
+    let name = target.split("::").next().unwrap_or(target);
+    let part = PARTS.iter().find(|(_, known)| *known == name);
+    part.map_or(name, |(part, _)| part).to_owned()
+}
+
 /// Levels of the parts of the server, as REST shows and changes them.
 #[derive(Debug)]
 pub(crate) struct Loggers {

@@ -80,6 +80,11 @@ impl MetricsText {
 }
 
 impl MetricsText {
+    /// All metrics in the Prometheus text format.
+    pub(crate) fn text(&self) -> String {
+        self.0.render()
+    }
+
     /// Bounds the memory of samples until the server stops.
     pub(crate) async fn keep_up(self, shutdown: Shutdown) {
         while shutdown.sleep(UPKEEP).await {

@@ -1,0 +1,118 @@
+//! What the record of a job says that ended: what it read, how long that took, what it cost.
+
+use audit::Record;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::EventTime;
+use search::{DispatchState, Inspection, Job, MessageKind, ScanCounts};
+
+/// Phases in which a search works, rather than waits; aggregating and sorting are in their operators.
+const WORK: [&str; 10] = [
+    "prune",
+    "open",
+    "terms",
+    "decode",
+    "filter",
+    "extract",
+    "preview",
+    "finalize",
+    "aggregate",
+    "sort",
+];
+
+/// The record with what is known of the job.
+pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
+    let range = job.range();
+    let inspection = job.inspect();
+    let status = job.status();
+    let (scan, reads) = (&inspection.scan, &inspection.reads);
+    let open = |time: EventTime, end: EventTime| if time == end { None } else { Some(time) };
+    let (earliest, latest) =
+        (open(range.earliest, EventTime::MIN), open(range.latest, EventTime::MAX));
+    let seconds = |time: Option<EventTime>| {
+        time.map_or_else(|| "N/A".to_owned(), |time| format!("{:.6}", time.seconds()))
+    };
+    let warned = job.messages().iter().any(|message| message.kind == MessageKind::Warning);
+    let is_done = status.state == DispatchState::Done;
+    let before = scan.buckets_pruned_by_time + scan.buckets_pruned_by_summary;
+    let eliminated = before + scan.buckets_pruned_by_terms + scan.buckets_counted;
+    let searched = scan.buckets_searched.saturating_sub(scan.buckets_pruned_by_terms);
+    record
+        .with("event_count", job.event_count())
+        .with("result_count", job.result_count())
+        .with("scan_count", scan.events_scanned)
+        .with("exec_time", job.created().0 / 1_000_000)
+        .with("search_et", seconds(earliest))
+        .with("search_lt", seconds(latest))
+        .with("apiStartTime", splunk_time(earliest))
+        .with("apiEndTime", splunk_time(latest))
+        .with("is_realtime", 0)
+        .with("is_finalized", status.is_finalized)
+        .with("has_error_warn", warned || status.error.is_some())
+        .with("fully_completed_search", is_done && !status.is_finalized && !job.is_partial())
+        .with("considered_buckets", scan.buckets_considered)
+        .with("eliminated_buckets", eliminated)
+        .with("searched_buckets", searched)
+        .with("queue_s", millis(phases(&inspection, &["queue"])))
+        .with("plan_s", millis(phases(&inspection, &["plan"])))
+        .with("read_s", millis(phases(&inspection, &["read"])))
+        .with("cpu_s", millis(phases(&inspection, &WORK)))
+        .with("kb_dram", kilobytes(reads.dram.bytes))
+        .with("kb_nvme", kilobytes(reads.nvme.bytes))
+        .with("kb_store", kilobytes(reads.store.bytes))
+        .with("store_requests", reads.store_requests)
+        .with("usd", format!("{:.9}", inspection.dollars))
+        .with("kind", kind(scan, eliminated))
+}
+
+fn phases(inspection: &Inspection, names: &[&str]) -> f64 {
+    let wanted = inspection.phases.iter().filter(|phase| names.contains(&phase.name));
+    wanted.map(|phase| phase.seconds).sum()
+}
+
+fn millis(seconds: f64) -> String {
+    format!("{seconds:.3}")
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn kilobytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1024.0)
+}
+
+/// `Thu Nov 26 15:00:00 2026`, as Splunk has it; an open end is `ZERO_TIME`.
+fn splunk_time(time: Option<EventTime>) -> String {
+    let moment = time.and_then(|time| Timestamp::from_microsecond(time.0).ok());
+    let written = |moment: Timestamp| {
+        moment.to_zoned(TimeZone::UTC).strftime("%a %b %e %H:%M:%S %Y").to_string()
+    };
+    moment.map_or_else(|| "ZERO_TIME".to_owned(), written)
+}
+
+/// What kind of search it was, by what part of what it scanned matched.
+#[allow(clippy::cast_precision_loss)]
+fn kind(scan: &ScanCounts, eliminated: u64) -> &'static str {
+    if scan.events_scanned == 0 {
+        return "none";
+    }
+    let read = scan.buckets_considered.saturating_sub(eliminated);
+    if read * 100 < scan.buckets_considered {
+        return "rare";
+    }
+    match scan.events_matched as f64 / scan.events_scanned as f64 {
+        part if part >= 0.1 => "dense",
+        part if part >= 0.001 => "sparse",
+        _ => "super-sparse",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_splunks() {
+        let time = EventTime::from_seconds(1_795_342_500.0);
+        assert_eq!(splunk_time(Some(time)), "Sun Nov 22 10:15:00 2026");
+        assert_eq!(splunk_time(None), "ZERO_TIME");
+    }
+}

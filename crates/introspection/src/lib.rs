@@ -1,0 +1,92 @@
+//! The events that a process writes about itself, under Splunk's names: `metrics.log`,
+//! `license_usage.log` and `splunkd.log` for the index `_internal`, `resource_usage.log` and
+//! `disk_objects.log` for `_introspection`.
+//!
+//! ```text
+//! counters, queues, tallies, /proc -> Sample -> MetricsLog, License, ... -> OwnEvent -> (services: ingest)
+//! ```
+//!
+//! Pure but for `/proc`, which [`Proc`] reads: numbers in, texts out. Counters only grow; a log keeps what it
+//! has seen last and writes the difference. When events are written and where to is up to `services`.
+//! `docs/own-events.md` has all names and fields.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
+mod counters;
+mod disk_objects;
+mod license;
+mod line;
+mod metrics_log;
+mod proc;
+mod resource_usage;
+mod settings;
+mod splunkd_log;
+
+pub use counters::Counters;
+pub use disk_objects::{StoredIndex, disk_objects};
+pub use license::License;
+pub use metrics_log::{Concurrency, Instance, MetricsLog, Sample};
+pub use proc::Proc;
+pub use resource_usage::{ResourceUsage, RunningSearch};
+pub use settings::{DECLARED, DiskObjects, Metrics, Resources, Settings};
+pub use splunkd_log::SplunkdLog;
+
+use model::EventTime;
+
+/// Where an own event goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// Throughput, queues, caches.
+    Metrics,
+    /// Bytes indexed.
+    LicenseUsage,
+    /// Warnings and errors.
+    Splunkd,
+    /// Use of the machine and the process.
+    ResourceUsage,
+    /// Indexes and file systems.
+    DiskObjects,
+}
+
+impl Log {
+    /// The index of its events.
+    #[must_use]
+    pub const fn index(self) -> &'static str {
+        match self {
+            Self::Metrics | Self::LicenseUsage | Self::Splunkd => "_internal",
+            Self::ResourceUsage | Self::DiskObjects => "_introspection",
+        }
+    }
+
+    /// The source of its events: the name of Splunk's file.
+    #[must_use]
+    pub const fn source(self) -> &'static str {
+        match self {
+            Self::Metrics => "/var/log/splunk/metrics.log",
+            Self::LicenseUsage => "/var/log/splunk/license_usage.log",
+            Self::Splunkd => "/var/log/splunk/splunkd.log",
+            Self::ResourceUsage => "/var/log/introspection/resource_usage.log",
+            Self::DiskObjects => "/var/log/introspection/disk_objects.log",
+        }
+    }
+
+    /// The source type of its events.
+    #[must_use]
+    pub const fn sourcetype(self) -> &'static str {
+        match self {
+            Self::Metrics | Self::LicenseUsage | Self::Splunkd => "splunkd",
+            Self::ResourceUsage => "splunk_resource_usage",
+            Self::DiskObjects => "splunk_disk_objects",
+        }
+    }
+}
+
+/// An event about this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnEvent {
+    /// Where it goes.
+    pub log: Log,
+    /// When it was.
+    pub time: EventTime,
+    /// Its text.
+    pub text: String,
+}

@@ -1,0 +1,154 @@
+//! A line of a log as Splunk writes it: time, level, component, and `name=value` separated by commas.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use model::EventTime;
+
+use crate::{Log, OwnEvent};
+
+/// Longest text of a name; the rest is cut.
+const MAX_NAME: usize = 1 << 10;
+
+/// A line that is being written.
+#[derive(Debug)]
+pub(crate) struct Line {
+    log: Log,
+    time: EventTime,
+    text: String,
+    separator: &'static str,
+    is_first: bool,
+}
+
+impl Line {
+    /// A line of metrics.log about a group.
+    pub(crate) fn metrics(time: EventTime, group: &str) -> Self {
+        Self::new(Log::Metrics, time, ("INFO", "Metrics"), ", ").word("group", group)
+    }
+
+    pub(crate) fn new(
+        log: Log,
+        time: EventTime,
+        (level, component): (&str, &str),
+        separator: &'static str,
+    ) -> Self {
+        let text = format!("{} {level:<5} {component} - ", written(time));
+        Self { log, time, text, separator, is_first: true }
+    }
+
+    fn name(&mut self, name: &str) {
+        if !std::mem::take(&mut self.is_first) {
+            self.text.push_str(self.separator);
+        }
+        self.text.push_str(name);
+        self.text.push('=');
+    }
+
+    /// A word of the program's own.
+    pub(crate) fn word(mut self, name: &str, word: &str) -> Self {
+        self.name(name);
+        self.text.push_str(word);
+        self
+    }
+
+    /// Text without a name.
+    pub(crate) fn bare(mut self, text: &str) -> Self {
+        if !std::mem::take(&mut self.is_first) {
+            self.text.push_str(self.separator);
+        }
+        self.text.push_str(text);
+        self
+    }
+
+    /// A name that somebody has given, in quotes.
+    pub(crate) fn quoted(mut self, name: &str, value: &str) -> Self {
+        self.name(name);
+        self.text.push('"');
+        for letter in value[..value.floor_char_boundary(MAX_NAME)].chars() {
+            match letter {
+                '"' | '\\' => {
+                    self.text.push('\\');
+                    self.text.push(letter);
+                }
+                letter if letter.is_control() => self.text.push(' '),
+                letter => self.text.push(letter),
+            }
+        }
+        self.text.push('"');
+        self
+    }
+
+    /// A whole number.
+    pub(crate) fn count(mut self, name: &str, value: u64) -> Self {
+        self.name(name);
+        let _ = write!(self.text, "{value}");
+        self
+    }
+
+    /// A number with three decimals at most.
+    pub(crate) fn number(mut self, name: &str, value: f64) -> Self {
+        self.name(name);
+        self.text.push_str(&decimal(value));
+        self
+    }
+
+    /// A number, if it is known.
+    pub(crate) fn some(self, name: &str, value: Option<f64>) -> Self {
+        match value {
+            Some(value) => self.number(name, value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn end(self) -> OwnEvent {
+        OwnEvent { log: self.log, time: self.time, text: self.text }
+    }
+}
+
+/// A number with three decimals at most.
+pub(crate) fn decimal(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if matches!(text, "-0" | "") { "0".to_owned() } else { text.to_owned() }
+}
+
+/// A time as Splunk's logs have it.
+pub(crate) fn written(time: EventTime) -> String {
+    let moment = Timestamp::from_microsecond(time.0).unwrap_or_default();
+    moment.strftime("%m-%d-%Y %H:%M:%S%.3f +0000").to_string()
+}
+
+/// Bytes in kilobytes.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn kb(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0
+}
+
+/// Bytes in megabytes.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn mb(bytes: u64) -> f64 {
+    bytes as f64 / (1 << 20) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_splunks() {
+        let line = Line::metrics(EventTime(1_795_342_500_123_456), "queue");
+        let line = line.quoted("series", "a \"b\" \\\n").count("ev", 3).number("kb", 1.25);
+        let line = line.number("kbps", 2.0).some("p50_ms", None).bare("\"system total\"").end();
+        assert_eq!(
+            line.text,
+            "11-22-2026 10:15:00.123 +0000 INFO  Metrics - group=queue, series=\"a \\\"b\\\" \\\\ \", ev=3, \
+             kb=1.25, kbps=2, \"system total\""
+        );
+    }
+
+    #[test]
+    fn decimals_are_short() {
+        let texts = [0.0, -0.0001, 12.0, 0.1234, 1e9, 100.0].map(decimal);
+        assert_eq!(texts, ["0", "0", "12", "0.123", "1000000000", "100"]);
+    }
+}

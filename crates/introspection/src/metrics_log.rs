@@ -1,0 +1,182 @@
+//! metrics.log: a line per group and series, about the time since the lines before.
+
+mod karst;
+mod queues;
+mod thruput;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use cache::CacheStats;
+use ingest::{Status, Window};
+use model::EventTime;
+
+use crate::counters::Span;
+use crate::{Counters, OwnEvent, Proc, StoredIndex};
+
+/// What does not change while the process runs.
+#[derive(Debug, Clone, Default)]
+pub struct Instance {
+    /// Its name for people.
+    pub name: String,
+    /// Its identity.
+    pub guid: String,
+    /// Its roles.
+    pub roles: Vec<&'static str>,
+    /// The version of the program.
+    pub version: &'static str,
+    /// When it started.
+    pub started: EventTime,
+    /// Processors.
+    pub cpus: usize,
+    /// Bytes of memory for the cache.
+    pub dram_bytes: u64,
+    /// Bytes of disk for the cache.
+    pub nvme_bytes: u64,
+}
+
+/// Searches at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Concurrency {
+    /// Searches that run, with exports and SQL queries.
+    pub running: u64,
+    /// Searches that wait for their turn.
+    pub queued: u64,
+    /// How many may run at a time.
+    pub limit: u64,
+    /// Jobs that run, by user.
+    pub by_user: BTreeMap<String, u64>,
+}
+
+/// The numbers of one moment.
+#[derive(Debug, Default)]
+pub struct Sample {
+    /// The moment.
+    pub time: EventTime,
+    /// All metrics of the process.
+    pub counters: Counters,
+    /// What ingest did since the sample before.
+    pub window: Window,
+    /// What ingest is doing.
+    pub status: Status,
+    /// Reads of the cache since the start.
+    pub cache: CacheStats,
+    /// Searches.
+    pub concurrency: Concurrency,
+    /// Indexes in object storage, if this process leads the catalog.
+    pub indexes: Option<Vec<StoredIndex>>,
+    /// How long it took to collect the sample.
+    pub collect: Duration,
+    /// Own events that could not be indexed, since the start.
+    pub dropped: u64,
+}
+
+/// What was true at the sample before.
+#[derive(Debug, Default)]
+struct Before {
+    time: EventTime,
+    counters: Counters,
+    queues: HashMap<(u16, &'static str), (u64, u64, Duration)>,
+    threads: BTreeMap<String, f64>,
+    forwarders: HashMap<u64, (u64, u64)>,
+    cache: CacheStats,
+    committed: u64,
+    failures: u64,
+}
+
+/// Writes the log.
+#[derive(Debug)]
+pub struct MetricsLog {
+    instance: Instance,
+    max_series: usize,
+    proc: Proc,
+    before: Before,
+    /// Bytes indexed since the start.
+    total_bytes: u64,
+    /// Events and bytes that were written the last time.
+    written: (u64, u64),
+}
+
+/// What the parts of the log have in common.
+struct About<'a> {
+    time: EventTime,
+    /// Seconds since the sample before.
+    seconds: f64,
+    span: Span<'a>,
+    max_series: usize,
+}
+
+impl MetricsLog {
+    /// A log that has written nothing yet.
+    #[must_use]
+    pub fn new(instance: Instance, max_series: usize, proc: Proc) -> Self {
+        let before = Before { time: instance.started, ..Before::default() };
+        Self { instance, max_series, proc, before, total_bytes: 0, written: (0, 0) }
+    }
+
+    /// The lines about a sample.
+    pub fn events(&mut self, sample: &Sample) -> Vec<OwnEvent> {
+        let threads = self.proc.threads();
+        let before = &self.before;
+        let about = About {
+            time: sample.time,
+            seconds: (sample.time.seconds() - before.time.seconds()).max(0.001),
+            span: Span { before: &before.counters, now: &sample.counters },
+            max_series: self.max_series,
+        };
+        let mut events = Vec::new();
+        thruput::series(&about, &sample.window.tallied, &mut events);
+        let bytes = thruput::bytes(&sample.window.tallied);
+        self.total_bytes += bytes;
+        let since_start = (sample.time.seconds() - self.instance.started.seconds()).max(0.001);
+        let totals = thruput::Totals {
+            bytes: self.total_bytes,
+            seconds: since_start,
+            load: self.proc.load(),
+        };
+        events.push(thruput::total(&about, &sample.window.tallied, &totals));
+        for queue in &sample.window.queues {
+            let known = before.queues.get(&(queue.set, queue.stage)).copied().unwrap_or_default();
+            events.push(queues::queue(&about, queue, known));
+            events.push(queues::pipeline(&about, queue, known, (&threads, &before.threads)));
+        }
+        queues::forwarders(&about, &sample.window.forwarders, &before.forwarders, &mut events);
+        karst::searches(&about, &sample.concurrency, &mut events);
+        let sizes = (self.instance.dram_bytes, self.instance.nvme_bytes);
+        karst::cache(&about, (&sample.cache, &before.cache), sizes, &mut events);
+        karst::store(&about, &mut events);
+        let uploads = &sample.status.uploads;
+        let done = (
+            uploads.committed.saturating_sub(before.committed),
+            uploads.failures.saturating_sub(before.failures),
+        );
+        events.push(karst::uploads(&about, &sample.status, done));
+        events.push(karst::journal(&about, &sample.status));
+        karst::visibility(&about, &sample.window.tallied, &mut events);
+        karst::buckets(&about, &sample.status, sample.indexes.as_deref(), &mut events);
+        events.push(karst::catalog(&about));
+        karst::http(&about, &mut events);
+        events.push(karst::instance(&about, &self.instance));
+        events.push(karst::own_events(&about, self.written, sample));
+        self.before = Before {
+            time: sample.time,
+            counters: sample.counters.clone(),
+            queues: queues::passed(&sample.window.queues),
+            threads,
+            forwarders: queues::sent(&sample.window.forwarders),
+            cache: sample.cache,
+            committed: uploads.committed,
+            failures: uploads.failures,
+        };
+        events
+    }
+
+    /// Notes what was written of all logs in this interval, for the next.
+    pub fn note(&mut self, events: &[OwnEvent]) {
+        let bytes = events.iter().map(|event| event.text.len() as u64).sum();
+        self.written = (events.len() as u64, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests;

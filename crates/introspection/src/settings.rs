@@ -1,0 +1,76 @@
+//! How often own events are written. Names are Splunk's where Splunk has the setting.
+
+use std::time::Duration;
+
+use conf::{Setting, Type};
+
+conf::settings! {
+    /// Events of metrics.log and license_usage.log.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Metrics {
+        "limits"["metrics"] {
+            /// Whether the server writes no events about itself at all. Its log and the audit trail are not
+            /// affected.
+            "disabled" => pub disabled: bool = "false", Type::Boolean;
+            /// Time between the events of metrics.log and license_usage.log.
+            "interval" => pub interval: Duration = "30", Type::seconds(1);
+            /// Maximum number of series of a group in metrics.log, the largest first. Splunk: 10.
+            "maxseries" => pub max_series: usize = "200", Type::number(1);
+        }
+    }
+}
+
+conf::settings! {
+    /// Events of resource_usage.log.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Resources {
+        "server"["introspection:generator:resource_usage"] {
+            /// Whether there are no events about the machine and the process.
+            "disabled" => pub disabled: bool = "false", Type::Boolean;
+            /// Time between events about the machine and the process. Splunk: 10.
+            "collectionPeriodInSecs" => pub period: Duration = "30", Type::seconds(1);
+        }
+    }
+}
+
+conf::settings! {
+    /// Events of disk_objects.log.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct DiskObjects {
+        "server"["introspection:generator:disk_objects"] {
+            /// Whether there are no events about indexes and file systems.
+            "disabled" => pub disabled: bool = "false", Type::Boolean;
+            /// Time between events about indexes and file systems.
+            "collectionPeriodInSecs" => pub period: Duration = "600", Type::seconds(1);
+        }
+    }
+}
+
+/// Settings of all own events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Of metrics.log and license_usage.log, and of all.
+    pub metrics: Metrics,
+    /// Of resource_usage.log.
+    pub resources: Resources,
+    /// Of disk_objects.log.
+    pub disk_objects: DiskObjects,
+}
+
+impl Settings {
+    /// Reads the settings from `.conf` files.
+    ///
+    /// # Errors
+    /// The first invalid value, with its place.
+    pub fn read(layers: &conf::Layers) -> Result<Self, conf::Invalid> {
+        Ok(Self {
+            metrics: Metrics::read(layers)?,
+            resources: Resources::read(layers)?,
+            disk_objects: DiskObjects::read(layers)?,
+        })
+    }
+}
+
+/// All declarations of this crate.
+pub const DECLARED: &[&[Setting]] =
+    &[Metrics::SETTINGS, Resources::SETTINGS, DiskObjects::SETTINGS];

@@ -1,0 +1,217 @@
+//! The events that this process writes about itself: collects them in intervals and hands them to its own
+//! ingest, which every process has, whatever its roles.
+//!
+//! Guarantees: nobody waits for own events; each interval is indexed once, as a whole; what waits to be
+//! indexed has a limit, and what is dropped is counted. Own events go through the pipeline as others do, so
+//! they are in the throughput, but not in the licence usage. How many there are does not depend on how many
+//! there were before.
+
+mod collect;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ingest::{IndexCatalog, Ingest};
+use inputs::{BatchId, CutEvents, Input, MissingTime, OriginRef, StreamKey};
+use introspection::{OwnEvent, Settings};
+use model::IndexName;
+use runtime::Shutdown;
+use tokio::time::Instant;
+
+use collect::Due;
+pub(crate) use collect::{Collector, Sources};
+
+/// Bytes of own events that may wait while nothing is taken in; the oldest go first.
+const MAX_PENDING: usize = 4 << 20;
+/// How long own events wait for room in the first queue.
+const ROOM: Duration = Duration::from_secs(5);
+/// How long they are waited for until they are durable.
+const DURABLE: Duration = Duration::from_secs(5);
+/// How long a stop waits for the last of them.
+const END: Duration = Duration::from_secs(3);
+
+/// The running task.
+#[derive(Debug)]
+pub(crate) struct OwnEvents(Shutdown);
+
+/// Where own events go.
+#[derive(Debug)]
+pub(crate) struct To {
+    pub(crate) ingest: Arc<Ingest>,
+    pub(crate) indexes: Arc<IndexCatalog>,
+    pub(crate) host: String,
+}
+
+impl OwnEvents {
+    /// Begins to write, unless the settings say otherwise.
+    pub(crate) fn start(settings: &Settings, collector: Collector, to: To) -> Self {
+        let tasks = Shutdown::new();
+        if !settings.metrics.disabled {
+            tasks.spawn(Writer::new(to).run(collector, Timetable::new(settings), tasks.clone()));
+        }
+        Self(tasks)
+    }
+
+    /// Writes about the time since the last interval, and ends.
+    pub(crate) async fn close(self) {
+        if let Err(error) = self.0.finish(END).await {
+            tracing::warn!(%error, "the last events about this process are not written");
+        }
+    }
+}
+
+/// When what is due; `None` for never.
+#[derive(Debug)]
+struct Timetable {
+    periods: [Option<Duration>; 3],
+    next: [Option<Instant>; 3],
+}
+
+impl Timetable {
+    fn new(settings: &Settings) -> Self {
+        let Settings { metrics, resources, disk_objects } = settings;
+        let periods = [
+            Some(metrics.interval),
+            (!resources.disabled).then_some(resources.period),
+            (!disk_objects.disabled).then_some(disk_objects.period),
+        ];
+        // Who starts a server need not wait ten minutes for the sizes of its indexes.
+        let first = |period: Duration| Instant::now() + period.min(metrics.interval);
+        Self { periods, next: periods.map(|period| period.map(first)) }
+    }
+
+    fn next(&self) -> Instant {
+        let next = self.next.iter().flatten().min();
+        next.copied().unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600))
+    }
+
+    /// What is due now, which is put off by its period.
+    fn take(&mut self) -> Due {
+        let now = Instant::now();
+        let mut due = [false; 3];
+        for ((next, period), due) in self.next.iter_mut().zip(self.periods).zip(&mut due) {
+            if let (Some(at), Some(period)) = (*next, period)
+                && at <= now
+            {
+                *due = true;
+                // Intervals that were missed are not made up for.
+                *next = Some(Some(at + period).filter(|at| *at > now).unwrap_or(now + period));
+            }
+        }
+        let [metrics, resources, disk_objects] = due;
+        Due { metrics, resources, disk_objects }
+    }
+}
+
+/// The events of an interval, and their number: sent again, they are not indexed again.
+#[derive(Debug)]
+struct Interval {
+    number: u64,
+    events: Vec<OwnEvent>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Writer {
+    to: To,
+    /// Names the numbers of this process.
+    channel: uuid::Uuid,
+    next: u64,
+    pending: VecDeque<Interval>,
+    dropped: u64,
+    is_refused: bool,
+}
+
+impl Writer {
+    fn new(to: To) -> Self {
+        let channel = runtime::random::uuid();
+        Self { to, channel, next: 1, pending: VecDeque::new(), dropped: 0, is_refused: false }
+    }
+
+    async fn run(mut self, mut collector: Collector, mut timetable: Timetable, tasks: Shutdown) {
+        loop {
+            let stops = tokio::select! {
+                () = tasks.stopped() => true,
+                () = tokio::time::sleep_until(timetable.next()) => false,
+            };
+            let mut due = timetable.take();
+            // What was counted since the last interval is not lost by a stop.
+            due.metrics |= stops;
+            let dropped = self.dropped;
+            let collected = tokio::task::spawn_blocking(move || {
+                let events = collector.collect(due, dropped);
+                (collector, events)
+            });
+            let Ok((back, events)) = collected.await else { return };
+            collector = back;
+            self.keep(events);
+            self.deliver().await;
+            if stops {
+                return;
+            }
+        }
+    }
+
+    fn keep(&mut self, events: Vec<OwnEvent>) {
+        let bytes = events.iter().map(|event| event.text.len()).sum();
+        self.pending.push_back(Interval { number: self.next, events, bytes });
+        self.next += 1;
+        let waiting = |pending: &VecDeque<Interval>| {
+            pending.iter().map(|interval| interval.bytes).sum::<usize>()
+        };
+        while waiting(&self.pending) > MAX_PENDING
+            && let Some(oldest) = self.pending.pop_front()
+        {
+            self.dropped += oldest.events.len() as u64;
+        }
+    }
+
+    /// Hands over what waits. If it is refused it goes on waiting.
+    async fn deliver(&mut self) {
+        while let Some(interval) = self.pending.front() {
+            if let Some(input) = self.input(interval)
+                && let Err(error) = self.submit(interval.number, input).await
+            {
+                // Said once: each warning is an own event, too.
+                if !std::mem::replace(&mut self.is_refused, true) {
+                    tracing::warn!(%error, "events about this process wait to be indexed");
+                }
+                return;
+            }
+            self.is_refused = false;
+            self.pending.pop_front();
+        }
+    }
+
+    async fn submit(&self, number: u64, input: Input) -> Result<(), inputs::Error> {
+        let id = BatchId { channel: self.channel, sequence: number, settled: number };
+        let outcome = self.to.ingest.deliver(id, input, ROOM).await?;
+        match tokio::time::timeout(DURABLE, outcome.wait()).await {
+            Ok(outcome) => outcome.map(drop),
+            // With ackLevel = remote it is acknowledged once its bucket is in object storage.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The events of an interval, for indexes that exist.
+    fn input(&self, interval: &Interval) -> Option<Input> {
+        let mut events = CutEvents::new(MissingTime::Now);
+        for event in &interval.events {
+            let Ok(index) = IndexName::new(event.log.index()) else { continue };
+            if !self.to.indexes.contains(&index) {
+                continue;
+            }
+            let origin = OriginRef {
+                index: &index,
+                host: &self.to.host,
+                source: event.log.source(),
+                sourcetype: Some(event.log.sourcetype()),
+            };
+            // They are far smaller than what an input may have.
+            let _ = events.push(origin, Some(event.time), event.text.as_bytes());
+        }
+        let stream = StreamKey("own-events".into());
+        (!events.is_empty()).then_some(Input::Events { stream, events })
+    }
+}
