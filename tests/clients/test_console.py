@@ -39,6 +39,7 @@ def in_a_browser(server, tmp_path, script, patience):
         **os.environ,
         "CHROMIUM": chromium,
         "KARST_URL": f"http://127.0.0.1:{server.web_port}",
+        "KARST_HEC_URL": f"http://127.0.0.1:{server.hec_port}",
         "KARST_USER": USER,
         "KARST_PASSWORD": PASSWORD,
         "KARST_E2E_QUERY": f"index={index}",
@@ -59,5 +60,9 @@ def test_a_person_walks_through_the_console(server, tmp_path):
     in_a_browser(server, tmp_path, "e2e", 600)
 
 
+def test_an_administrator_adds_data_and_makes_and_removes_objects(server, tmp_path):
+    in_a_browser(server, tmp_path, "e2e:administration", 600)
+
+
 def test_every_page_is_accessible_in_both_schemes_at_every_width(server, tmp_path):
-    in_a_browser(server, tmp_path, "e2e:pages", 600)
+    in_a_browser(server, tmp_path, "e2e:pages", 900)

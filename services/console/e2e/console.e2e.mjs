@@ -339,7 +339,7 @@ const steps = {
   },
 
   async 'the cluster page says that there is no cluster, and back leads to the search'(page) {
-    await page.click('nav a[href="/monitor/cluster"]');
+    await page.click('#areas a:has-text("Monitor")');
     await page.getByText('belongs to no cluster').waitFor();
     await screenshot(page, '12-no-cluster');
     await page.goBack();

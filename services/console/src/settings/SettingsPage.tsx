@@ -1,0 +1,71 @@
+/** `/settings/KIND/NAME`: users, roles, tokens, apps, knowledge objects, settings. */
+
+import { paths, SETTINGS_KINDS, type SettingsKind } from '../app/routing';
+import type { Kind } from '../objects/kind';
+import { ObjectsPage } from '../objects/ObjectsPage';
+import { SectionTabs } from '../objects/SectionTabs';
+import { AppsPage } from './AppsPage';
+import { apiTokens, roles, users } from './accessKinds';
+import { ConfPage } from './ConfPage';
+import {
+  calculatedFields,
+  eventTypes,
+  extractions,
+  lookupDefinitions,
+  macros,
+} from './knowledgeKinds';
+import { LookupFiles } from './LookupFiles';
+
+const KINDS: Partial<Record<SettingsKind, Kind>> = {
+  users,
+  roles,
+  tokens: apiTokens,
+  'lookup-definitions': lookupDefinitions,
+  macros,
+  eventtypes: eventTypes,
+  extractions,
+  'calculated-fields': calculatedFields,
+};
+
+const TITLES: Record<SettingsKind, string> = {
+  users: 'Users',
+  roles: 'Roles',
+  tokens: 'API tokens',
+  apps: 'Apps',
+  lookups: 'Lookup files',
+  'lookup-definitions': 'Lookups',
+  macros: 'Macros',
+  eventtypes: 'Event types',
+  extractions: 'Extractions',
+  'calculated-fields': 'Calculated fields',
+  conf: 'Configuration files',
+};
+
+interface SettingsPageProps {
+  kind: SettingsKind;
+  name: string | null;
+  app: string;
+}
+
+export default function SettingsPage({ kind, name, app }: SettingsPageProps) {
+  const tabs = SETTINGS_KINDS.map((one) => ({
+    label: TITLES[one],
+    href: paths.settings(one),
+    isCurrent: one === kind,
+  }));
+  return (
+    <>
+      <SectionTabs label="Settings" tabs={tabs} />
+      <View key={kind} kind={kind} name={name} app={app} />
+    </>
+  );
+}
+
+function View({ kind, name, app }: SettingsPageProps) {
+  const known = KINDS[kind];
+  const href = (next: string | null) => paths.settings(kind, next);
+  if (known) return <ObjectsPage kind={known} name={name} app={app} href={href} />;
+  if (kind === 'apps') return <AppsPage name={name} app={app} />;
+  if (kind === 'lookups') return <LookupFiles name={name} app={app} />;
+  return <ConfPage file={name} />;
+}
