@@ -61,6 +61,19 @@ const PAGES = {
     await field.click();
     await page.waitForSelector(id('field-panel'));
   },
+  async patterns(page) {
+    await page.goto(url + searchOf(query, { 'display.page.search.tab': 'patterns' }));
+    await page.waitForSelector(id('pattern'));
+  },
+  async compare(page) {
+    const range = { earliest: '-20m', latest: 'now', 'display.page.search.tab': 'compare' };
+    await page.goto(url + searchOf(query, range));
+    await page.waitForSelector(`${id('compare')} [role="status"]`);
+  },
+  async live(page) {
+    await page.goto(url + searchOf(query, { live: '1' }));
+    await page.getByText('Waiting for events that match').waitFor();
+  },
   async statistics(page) {
     await page.goto(url + searchOf(REPORT));
     await done(page);
