@@ -408,8 +408,11 @@ const steps = {
 
   async 'the cluster page says that there is no cluster, and back leads to the search'(page) {
     await page.click('#areas a:has-text("Monitor")');
+    await page.click('nav[aria-label="Monitor"] a:has-text("Cluster")');
     await page.getByText('belongs to no cluster').waitFor();
     await screenshot(page, '12-no-cluster');
+    await page.goBack();
+    await page.waitForSelector(id('server-now'));
     await page.goBack();
     await finished(page);
   },

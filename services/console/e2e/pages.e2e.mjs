@@ -143,6 +143,19 @@ const PAGES = {
     await page.goto(`${url}/monitor/cluster`);
     await page.getByText('belongs to no cluster').waitFor();
   },
+  async performance(page) {
+    await page.goto(`${url}/monitor/performance`);
+    await page.waitForSelector(`${id('progress')}[data-done="true"]`, { state: 'attached' });
+  },
+  async cost(page) {
+    await page.goto(`${url}/monitor/cost`);
+    await page.waitForSelector(`${id('progress')}[data-done="true"]`, { state: 'attached' });
+  },
+  async prices(page) {
+    await PAGES.cost(page);
+    await page.click('button:has-text("Prices")');
+    await page.waitForSelector(id('prices-form'));
+  },
   async indexes(page) {
     await page.goto(`${url}/data/indexes`);
     await page.waitForSelector(id('object-row'));

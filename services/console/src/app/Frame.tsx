@@ -150,7 +150,7 @@ function View({ route, app }: { route: Route; app: string }) {
     case 'inspect':
       return <InspectorPage sid={route.sid} />;
     case 'monitor':
-      return <MonitorPage page={route.page} app={app} />;
+      return <MonitorPage page={route.page} />;
     case 'data':
       return <DataPage kind={route.kind} name={route.name} app={app} />;
     case 'settings':

@@ -1,15 +1,46 @@
-/** `/monitor/PAGE`: the cluster. */
+/** `/monitor/PAGE`: performance, cost, the cluster. */
 
 import { useClient } from '../app/clientContext';
-import type { MonitorPageName } from '../app/routing';
+import { MONITOR_PAGES, type MonitorPageName, paths } from '../app/routing';
 import { ClusterPage } from '../cluster/ClusterPage';
+import { SectionTabs } from '../objects/SectionTabs';
+import { CostPage } from './CostPage';
+import { OwnDashboard } from './OwnDashboard';
+import { PERFORMANCE } from './performance';
+import { ServerNow } from './ServerNow';
 
-interface MonitorPageProps {
-  page: MonitorPageName;
-  app: string;
+const TITLES: Record<MonitorPageName, string> = {
+  performance: 'Performance',
+  cost: 'Cost',
+  cluster: 'Cluster',
+};
+
+export default function MonitorPage({ page }: { page: MonitorPageName }) {
+  const tabs = MONITOR_PAGES.map((one) => ({
+    label: TITLES[one],
+    href: paths.monitor(one),
+    isCurrent: one === page,
+  }));
+  return (
+    <>
+      <SectionTabs label="Monitor" tabs={tabs} />
+      <View page={page} />
+    </>
+  );
 }
 
-export default function MonitorPage(_: MonitorPageProps) {
+function View({ page }: { page: MonitorPageName }) {
   const client = useClient();
-  return <ClusterPage client={client} />;
+  switch (page) {
+    case 'performance':
+      return (
+        <OwnDashboard key={page} page={PERFORMANCE}>
+          <ServerNow />
+        </OwnDashboard>
+      );
+    case 'cost':
+      return <CostPage key={page} />;
+    case 'cluster':
+      return <ClusterPage client={client} />;
+  }
 }

@@ -84,7 +84,12 @@ function Shown({ element }: { element: DashboardElement }) {
               title={title}
             />
           ) : (
-            <SearchPlaceholder state={state} height={height} onRetry={retry} />
+            <SearchPlaceholder
+              state={state}
+              height={height}
+              reason={options.get('karst.reason')}
+              onRetry={retry}
+            />
           )}
         </>
       )}
