@@ -55,6 +55,7 @@ export const COST: Page = {
   label: 'Cost',
   about: 'Own events of the server, by its searches and the prices of the page',
   span: ['-30d@d', 'now'],
+  indexes: ['_internal', '_audit'],
   tokens: {},
   inputs: [
     {

@@ -40,6 +40,8 @@ export interface Page {
   about: string;
   span: [string, string];
   inputs: Input[];
+  /** Without them the page says nothing. */
+  indexes: readonly string[];
   /** Values of tokens that are no inputs. */
   tokens: Record<string, string>;
   rows: (Panel | Missing)[][];

@@ -38,6 +38,7 @@ export const PERFORMANCE: Page = {
   label: 'Performance',
   about: 'Own events of the server, by its searches',
   span: ['-4h', 'now'],
+  indexes: ['_internal', '_audit'],
   tokens: {},
   inputs: [
     {
