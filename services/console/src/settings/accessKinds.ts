@@ -118,6 +118,12 @@ export const roles: Kind = {
       kind: 'text',
       help: 'Such as host=web*: users of the role see nothing else.',
     },
+    {
+      name: 'srchJobsQuota',
+      label: 'Searches at a time, each user (srchJobsQuota)',
+      kind: 'number',
+      help: 'Of several roles, the largest counts. Dashboards run as many panels at a time.',
+    },
   ],
   loss: (entry) =>
     `Users and roles with ${entry.name} lose its capabilities and indexes. Nothing that they have made is removed.`,
