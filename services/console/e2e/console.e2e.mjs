@@ -345,6 +345,13 @@ const steps = {
     await page.waitForURL('**/jobs');
     await page.waitForSelector(id('job-row'));
     check((await page.title()) === 'Jobs · Karst', 'the title is of the page');
+    await page.keyboard.press('Control+k');
+    await page.waitForSelector('[role="listbox"]');
+    await page.keyboard.type('macros');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/settings/macros');
+    await page.goBack();
+    await page.waitForSelector(id('job-row'));
   },
 
   async 'a job leads back to its results'(page) {

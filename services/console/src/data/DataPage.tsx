@@ -1,5 +1,6 @@
 /** `/data/KIND/NAME`: adding data, indexes, inputs, tokens of senders, source types. */
 
+import { DATA_TITLES } from '../app/pages';
 import { DATA_KINDS, type DataKind, paths } from '../app/routing';
 import type { Kind } from '../objects/kind';
 import { ObjectsPage } from '../objects/ObjectsPage';
@@ -24,7 +25,7 @@ interface DataPageProps {
 
 export default function DataPage({ kind, name, app }: DataPageProps) {
   const tabs = DATA_KINDS.map((one) => ({
-    label: one === 'add' ? 'Add data' : KINDS[one].title,
+    label: DATA_TITLES[one],
     href: paths.data(one),
     isCurrent: one === kind,
   }));

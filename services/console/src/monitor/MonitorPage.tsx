@@ -1,6 +1,7 @@
 /** `/monitor/PAGE`: performance, cost, the cluster. */
 
 import { useClient } from '../app/clientContext';
+import { MONITOR_TITLES } from '../app/pages';
 import { MONITOR_PAGES, type MonitorPageName, paths } from '../app/routing';
 import { ClusterPage } from '../cluster/ClusterPage';
 import { SectionTabs } from '../objects/SectionTabs';
@@ -9,15 +10,9 @@ import { OwnDashboard } from './OwnDashboard';
 import { PERFORMANCE } from './performance';
 import { ServerNow } from './ServerNow';
 
-const TITLES: Record<MonitorPageName, string> = {
-  performance: 'Performance',
-  cost: 'Cost',
-  cluster: 'Cluster',
-};
-
 export default function MonitorPage({ page }: { page: MonitorPageName }) {
   const tabs = MONITOR_PAGES.map((one) => ({
-    label: TITLES[one],
+    label: MONITOR_TITLES[one],
     href: paths.monitor(one),
     isCurrent: one === page,
   }));

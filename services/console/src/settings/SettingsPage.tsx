@@ -1,5 +1,6 @@
 /** `/settings/KIND/NAME`: users, roles, tokens, apps, knowledge objects, settings. */
 
+import { SETTINGS_TITLES } from '../app/pages';
 import { paths, SETTINGS_KINDS, type SettingsKind } from '../app/routing';
 import type { Kind } from '../objects/kind';
 import { ObjectsPage } from '../objects/ObjectsPage';
@@ -27,20 +28,6 @@ const KINDS: Partial<Record<SettingsKind, Kind>> = {
   'calculated-fields': calculatedFields,
 };
 
-const TITLES: Record<SettingsKind, string> = {
-  users: 'Users',
-  roles: 'Roles',
-  tokens: 'API tokens',
-  apps: 'Apps',
-  lookups: 'Lookup files',
-  'lookup-definitions': 'Lookups',
-  macros: 'Macros',
-  eventtypes: 'Event types',
-  extractions: 'Extractions',
-  'calculated-fields': 'Calculated fields',
-  conf: 'Configuration files',
-};
-
 interface SettingsPageProps {
   kind: SettingsKind;
   name: string | null;
@@ -49,7 +36,7 @@ interface SettingsPageProps {
 
 export default function SettingsPage({ kind, name, app }: SettingsPageProps) {
   const tabs = SETTINGS_KINDS.map((one) => ({
-    label: TITLES[one],
+    label: SETTINGS_TITLES[one],
     href: paths.settings(one),
     isCurrent: one === kind,
   }));
