@@ -2,6 +2,15 @@ import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
 const server = process.env.KARST_URL ?? 'http://localhost:8000';
+const proxy = Object.fromEntries(
+  ['/services', '/servicesNS', '/api', '/static'].map((path) => [
+    path,
+    { target: server, secure: false },
+  ]),
+);
+/** The policy that the server sends with the page. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
 
 export default defineConfig({
   plugins: [react()],
@@ -12,11 +21,10 @@ export default defineConfig({
   },
   server: {
     port: 5173,
-    proxy: {
-      '/services': { target: server, secure: false },
-      '/servicesNS': { target: server, secure: false },
-      '/api': { target: server, secure: false },
-      '/static': { target: server, secure: false },
-    },
+    // The settings page reads docs/conf.
+    fs: { allow: ['../..'] },
+    proxy,
   },
+  // dist/ as it is built, before a server of another build.
+  preview: { port: 4173, proxy, headers: { 'Content-Security-Policy': POLICY } },
 });

@@ -39,6 +39,7 @@ def in_a_browser(server, tmp_path, script, patience):
         **os.environ,
         "CHROMIUM": chromium,
         "KARST_URL": f"http://127.0.0.1:{server.web_port}",
+        "KARST_HEC_URL": f"http://127.0.0.1:{server.hec_port}",
         "KARST_USER": USER,
         "KARST_PASSWORD": PASSWORD,
         "KARST_E2E_QUERY": f"index={index}",
@@ -59,5 +60,45 @@ def test_a_person_walks_through_the_console(server, tmp_path):
     in_a_browser(server, tmp_path, "e2e", 600)
 
 
+def test_an_administrator_adds_data_and_makes_and_removes_objects(server, tmp_path):
+    in_a_browser(server, tmp_path, "e2e:administration", 600)
+
+
+def own_events(now):
+    """Two hours of events that a server writes about itself, in the form of docs/own-events.md."""
+    groups = [
+        'thruput, name=index_thruput, instantaneous_eps=120.5, kb=900, ev=3600',
+        'per_index_thruput, series="web", kb=800, ev=3200',
+        'per_sourcetype_thruput, series="access_combined", kb=800, ev=3200',
+        "queue, ingest_pipe=0, name=indexqueue, max_size_kb=16384, current_size_kb=4096, blocked_s=0.1",
+        "pipeline, ingest_pipe=0, name=indexerpipe, processor=indexer, cpu_seconds=12.5, executes=100",
+        'visibility, idx="web", ev=3200, p50_ms=40, p95_ms=180, max_ms=700',
+        'buckets, idx="web", hot=2, hot_ev=100, hot_kb=90, stored=40, kb=900000, ev=3000000',
+        "cache, tier=store, kb=600, reads=12, ms=300, requests=90, retries=1, hedges=2",
+        "store, op=get, requests=90, kb=600, errors=0, p50_ms=20, p99_ms=45",
+    ]
+    for at in range(now - 7200, now, 300):
+        stamp = time.strftime("%m-%d-%Y %H:%M:%S", time.gmtime(at)) + ".123 +0000 INFO "
+        for group in groups:
+            yield at, "metrics.log", f"{stamp} Metrics - group={group}"
+        usage = 'type=Usage s="/x" st="access_combined" h="web-1" o="" idx="web" i="6D" b=30000000'
+        yield at, "license_usage.log", f"{stamp} LicenseUsage - {usage}"
+
+
+def test_the_pages_of_performance_and_cost_count_own_events(server, tmp_path):
+    events = [
+        {
+            "event": text,
+            "time": at,
+            "index": "_internal",
+            "sourcetype": "splunkd",
+            "source": f"/var/log/splunk/{file}",
+        }
+        for at, file, text in own_events(int(time.time()))
+    ]
+    assert server.hec(events).status == 200
+    in_a_browser(server, tmp_path, "e2e:monitor", 600)
+
+
 def test_every_page_is_accessible_in_both_schemes_at_every_width(server, tmp_path):
-    in_a_browser(server, tmp_path, "e2e:pages", 600)
+    in_a_browser(server, tmp_path, "e2e:pages", 900)

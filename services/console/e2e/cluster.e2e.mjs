@@ -29,7 +29,10 @@ try {
   check((await page.getByText('leads', { exact: true }).count()) === 1, 'one of them leads');
   const all = await page.locator('#main').getByRole('status').first().textContent();
   check(all.includes(down === 0 ? 'all of them answer' : 'not answer'), all);
-  check((await page.locator('nav [aria-current="page"]').textContent()) === 'Cluster', 'the page');
+  check(
+    (await page.locator('#areas [aria-current="page"]').textContent()) === 'Monitor',
+    'the page',
+  );
   check(new URL(page.url()).pathname === '/monitor/cluster', 'the address of before leads on');
   await screenshot(page, `cluster-${down}`);
 } catch (error) {

@@ -38,6 +38,20 @@ async function run(page, search) {
   await finished(page);
 }
 
+/** Sends an event to the index of the query. */
+async function arrive(page, text) {
+  const index = /index=(\w+)/.exec(query)?.[1] ?? 'main';
+  const answer = await page.evaluate(
+    async ([at, body]) => {
+      const key = /splunkweb_csrf_token_\d+=([^;]*)/.exec(document.cookie)?.[1] ?? '';
+      const sent = { method: 'POST', body, headers: { 'X-Splunk-Form-Key': key } };
+      return (await fetch(at, sent)).status;
+    },
+    [`/services/receivers/simple?index=${index}&sourcetype=live`, text],
+  );
+  check(answer === 200, `the event is taken: ${answer}`);
+}
+
 async function signIn(page) {
   await page.fill('input[name="username"]', user);
   await page.fill('input[name="password"]', password);
@@ -103,7 +117,61 @@ const steps = {
     await screenshot(page, '05-field-values');
   },
 
+  async 'a field with numbers has their statistics'(page) {
+    await page.keyboard.press('Escape');
+    await page.click(id('field-status'));
+    await page.click(id('field-numbers'));
+    await page.waitForSelector(id('numbers'));
+    check(/minimum.*200/.test(await page.textContent(id('numbers'))), 'the minimum');
+    await page.keyboard.press('Escape');
+  },
+
+  async 'patterns group the events by their texts'(page) {
+    await page.click(id('tab-patterns'));
+    await page.waitForSelector(id('pattern'));
+    check(
+      new URL(page.url()).searchParams.get('display.page.search.tab') === 'patterns',
+      'address',
+    );
+    check((await page.locator(id('pattern')).count()) < 20, 'few patterns of many events');
+    await screenshot(page, '05-patterns');
+  },
+
+  async 'two ranges are compared by the values that differ'(page) {
+    const range = { earliest: '-20m', latest: 'now', 'display.page.search.tab': 'compare' };
+    await page.goto(`${url}/app/search/search?${new URLSearchParams({ q: query, ...range })}`);
+    await page.waitForFunction(
+      (selector) =>
+        /events now, .*before/.test(document.querySelector(selector)?.textContent ?? ''),
+      id('compare'),
+    );
+    await screenshot(page, '05-compare');
+  },
+
+  async 'a live tail shows events as they arrive, and stands still on demand'(page) {
+    await page.goto(`${url}/app/search/search?${new URLSearchParams({ q: query, live: '1' })}`);
+    await page.getByText('Waiting for events that match').waitFor();
+    await arrive(page, 'live one');
+    await page.locator(`${id('live')} ${id('event')}:has-text("live one")`).waitFor();
+    await page.hover(id('live-rows'));
+    await arrive(page, 'live two');
+    await page.click(id('live-new'));
+    await page.locator(`${id('live')} ${id('event')}:has-text("live two")`).waitFor();
+    check((await page.locator(`${id('live')} ${id('event')}`).count()) === 2, 'each of them once');
+    await screenshot(page, '05-live');
+    await page.click('button:has-text("End the live tail")');
+    await finished(page);
+    await page.goto(
+      `${url}/app/search/search?${new URLSearchParams({ q: '| delete', live: '1' })}`,
+    );
+    await page.getByText('takes a search without commands').waitFor();
+  },
+
   async 'a quick report makes a table'(page) {
+    await page.goto(addressOf(query));
+    await finished(page);
+    await page.click(id('field-sourcetype'));
+    await page.waitForSelector(`${id('field-panel')} tbody tr`);
     await page.click(id('report-top'));
     await finished(page);
     await page.waitForSelector(`${id('statistics-table')} tbody tr`);
@@ -277,6 +345,13 @@ const steps = {
     await page.waitForURL('**/jobs');
     await page.waitForSelector(id('job-row'));
     check((await page.title()) === 'Jobs · Karst', 'the title is of the page');
+    await page.keyboard.press('Control+k');
+    await page.waitForSelector('[role="listbox"]');
+    await page.keyboard.type('macros');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/settings/macros');
+    await page.goBack();
+    await page.waitForSelector(id('job-row'));
   },
 
   async 'a job leads back to its results'(page) {
@@ -339,9 +414,12 @@ const steps = {
   },
 
   async 'the cluster page says that there is no cluster, and back leads to the search'(page) {
-    await page.click('nav a[href="/monitor/cluster"]');
+    await page.click('#areas a:has-text("Monitor")');
+    await page.click('nav[aria-label="Monitor"] a:has-text("Cluster")');
     await page.getByText('belongs to no cluster').waitFor();
     await screenshot(page, '12-no-cluster');
+    await page.goBack();
+    await page.waitForSelector(id('server-now'));
     await page.goBack();
     await finished(page);
   },

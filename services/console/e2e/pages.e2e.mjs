@@ -61,6 +61,19 @@ const PAGES = {
     await field.click();
     await page.waitForSelector(id('field-panel'));
   },
+  async patterns(page) {
+    await page.goto(url + searchOf(query, { 'display.page.search.tab': 'patterns' }));
+    await page.waitForSelector(id('pattern'));
+  },
+  async compare(page) {
+    const range = { earliest: '-20m', latest: 'now', 'display.page.search.tab': 'compare' };
+    await page.goto(url + searchOf(query, range));
+    await page.waitForSelector(`${id('compare')} [role="status"]`);
+  },
+  async live(page) {
+    await page.goto(url + searchOf(query, { live: '1' }));
+    await page.getByText('Waiting for events that match').waitFor();
+  },
   async statistics(page) {
     await page.goto(url + searchOf(REPORT));
     await done(page);
@@ -129,6 +142,90 @@ const PAGES = {
   async cluster(page) {
     await page.goto(`${url}/monitor/cluster`);
     await page.getByText('belongs to no cluster').waitFor();
+  },
+  async performance(page) {
+    await page.goto(`${url}/monitor/performance`);
+    await page.waitForSelector(`${id('progress')}[data-done="true"]`, { state: 'attached' });
+  },
+  async cost(page) {
+    await page.goto(`${url}/monitor/cost`);
+    await page.waitForSelector(`${id('progress')}[data-done="true"]`, { state: 'attached' });
+  },
+  async prices(page) {
+    await PAGES.cost(page);
+    await page.click('button:has-text("Prices")');
+    await page.waitForSelector(id('prices-form'));
+  },
+  async indexes(page) {
+    await page.goto(`${url}/data/indexes`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async 'index-form'(page) {
+    await page.goto(`${url}/data/indexes/main`);
+    await page.waitForSelector(id('object-form'));
+  },
+  async 'index-removal'(page) {
+    await PAGES.indexes(page);
+    // The index of the query: one that is built in may not be removed.
+    const name = /index=(\w+)/.exec(query)?.[1];
+    if (!name) return;
+    await page.click(`[aria-label="More for ${name}"]`);
+    await page.click('[role="menuitem"]:has-text("Remove")');
+    await page.waitForSelector(id('loss'));
+  },
+  async 'add-data'(page) {
+    await page.goto(`${url}/data/add`);
+    await page.waitForSelector(id('ways'));
+  },
+  async 'add-paste'(page) {
+    await page.goto(`${url}/data/add/paste`);
+    await page.fill('textarea', '2026-11-26 10:00:00 user=a\n2026-11-26 10:00:01 user=b');
+  },
+  async 'add-hec'(page) {
+    await page.goto(`${url}/data/add/hec`);
+    await page.waitForSelector(id('recipes'));
+  },
+  async 'hec-tokens'(page) {
+    await page.goto(`${url}/data/tokens`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async 'source-types'(page) {
+    await page.goto(`${url}/data/sourcetypes`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async users(page) {
+    await page.goto(`${url}/settings/users`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async 'role-form'(page) {
+    await page.goto(`${url}/settings/roles/power`);
+    await page.waitForSelector(`${id('object-form')} [type="checkbox"]`);
+  },
+  async apps(page) {
+    await page.goto(`${url}/settings/apps`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async 'app-upload'(page) {
+    await PAGES.apps(page);
+    await page.click(id('upload-app'));
+    await page.waitForSelector('[role="dialog"]');
+  },
+  async extractions(page) {
+    await page.goto(`${url}/settings/extractions`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async macro(page) {
+    await page.goto(`${url}/settings/macros/comment(1)`);
+    await page.waitForSelector(id('object-form'));
+  },
+  async conf(page) {
+    await page.goto(`${url}/settings/conf/limits`);
+    await page.waitForSelector(id('settings'));
+  },
+  async 'conf-setting'(page) {
+    await PAGES.conf(page);
+    await page.click('button:has-text("max_plan_time")');
+    await page.waitForSelector(id('setting'));
   },
   async 'not-found'(page) {
     await page.goto(`${url}/settings/nothing`);

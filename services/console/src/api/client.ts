@@ -6,6 +6,7 @@
 import {
   asObject,
   decodeApps,
+  decodeEntries,
   decodeEvents,
   decodeExplanation,
   decodeInspection,
@@ -25,6 +26,7 @@ import {
 import { fromByteOffset, toByteOffset } from './offsets';
 import type {
   AppInfo,
+  Entry,
   EventRow,
   EventsPage,
   Explanation,
@@ -99,6 +101,8 @@ interface Call {
   query?: Record<string, string | number>;
   /** A list is sent as one parameter per value. */
   form?: Record<string, string | string[]>;
+  /** A body that is no form, such as a file. */
+  body?: Blob | string;
   signal?: AbortSignal;
   /** Whether the browser sends its cookies along, without a session key. */
   cookies?: boolean;
@@ -361,6 +365,68 @@ export class KarstClient {
     );
   }
 
+  /** All objects of a collection. */
+  async entries(
+    path: string,
+    signal?: AbortSignal,
+    query: Record<string, string> = {},
+  ): Promise<Entry[]> {
+    const all = { ...JSON_MODE, count: 0, ...query };
+    return decodeEntries(await this.#json(path, { query: all, signal }));
+  }
+
+  /** Creates or changes an object; what the server says it is now. */
+  async change(path: string, form: Record<string, string | string[]> = {}): Promise<Entry[]> {
+    const call: Call = { method: 'POST', query: JSON_MODE, form };
+    return decodeEntries(await this.#json(path, call));
+  }
+
+  async removeObject(path: string): Promise<void> {
+    await this.#json(path, { method: 'DELETE', query: JSON_MODE });
+  }
+
+  /** Sends a file or a text as it is; the answer as JSON. */
+  async sendBody(
+    path: string,
+    body: Blob | string,
+    query: Record<string, string>,
+  ): Promise<Record<string, unknown>> {
+    const call: Call = { method: 'POST', query: { ...JSON_MODE, ...query }, body };
+    return asObject(await this.#json(path, call));
+  }
+
+  /** The content of a lookup file. */
+  async fileText(path: string, signal?: AbortSignal): Promise<string> {
+    return (await this.#send(path, { query: { output_mode: 'csv' }, signal })).text();
+  }
+
+  /** The rows of a search whose job nobody needs afterwards. */
+  async rowsOf(
+    request: JobRequest,
+    signal?: AbortSignal,
+    count = 1_000,
+  ): Promise<ResultRows & { sid: string }> {
+    const sid = await this.createJob(request, signal, {
+      exec_mode: 'blocking',
+      status_buckets: '0',
+    });
+    const job = await this.job(sid, signal);
+    if (job.isFailed) throw new ApiError('server', 200, job.messages);
+    return { ...(await this.rows(sid, 'results', { offset: 0, count }, signal)), sid };
+  }
+
+  /** The rows that further commands, which begin with `|`, make of the results of a job. */
+  async postProcess(
+    sid: string,
+    commands: string,
+    count: number,
+    signal?: AbortSignal,
+  ): Promise<ResultRows> {
+    const form = { search: commands, count: `${count}` };
+    const call: Call = { method: 'POST', query: { output_mode: 'json_rows' }, form, signal };
+    return decodeRows(await this.#json(jobPath(sid, 'results'), call));
+  }
+
   /** Ends the session; where to go on, to end the one at the identity provider, too. */
   async logout(signal?: AbortSignal): Promise<string | null> {
     const body = asObject(
@@ -419,7 +485,7 @@ export class KarstClient {
       return await fetch(this.#baseUrl + path + queryString(call.query), {
         method: call.method ?? 'GET',
         headers,
-        body: call.form ? formBody(call.form) : null,
+        body: call.form ? formBody(call.form) : (call.body ?? null),
         signal: call.signal ?? null,
         cache: 'no-store',
         credentials: cookies ? 'same-origin' : 'omit',
@@ -449,7 +515,7 @@ export function formBody(form: Record<string, string | string[]>): URLSearchPara
 }
 
 /** The path of a resource as an app and an owner see it. */
-function namespaced({ owner, app }: Namespace, path: string): string {
+export function namespaced({ owner, app }: Namespace, path: string): string {
   const begin = `/servicesNS/${encodeURIComponent(owner)}/${encodeURIComponent(app)}`;
   return path.startsWith('/services/') ? begin + path.slice('/services'.length) : path;
 }

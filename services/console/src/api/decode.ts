@@ -5,6 +5,7 @@
 
 import type {
   AppInfo,
+  Entry,
   EventRow,
   EventsPage,
   Explanation,
@@ -196,6 +197,33 @@ export function decodeApps(body: unknown): AppInfo[] {
     .filter((app) => app.isShown && app.name !== '')
     .map(({ name, label }) => ({ name, label: label || name }))
     .sort((a, b) => a.label.localeCompare(b.label));
+}
+
+/** The path of a link, which a server may also give as a whole address. */
+function pathOf(link: string): string {
+  const path = link.replace(/^https?:\/\/[^/]*/, '');
+  return path.startsWith('/services') ? path : '';
+}
+
+export function decodeEntries(body: unknown): Entry[] {
+  return asList(asObject(body).entry).map((item) => {
+    const entry = asObject(item);
+    const acl = asObject(entry.acl);
+    const perms = asObject(acl.perms);
+    return {
+      name: asText(entry.name),
+      path: pathOf(asText(asObject(entry.links).edit) || asText(entry.id)),
+      app: asText(acl.app),
+      owner: asText(acl.owner) || asText(entry.author),
+      sharing: asText(acl.sharing),
+      canWrite: acl.can_write === undefined || asBoolean(acl.can_write),
+      isRemovable: asBoolean(acl.removable),
+      readers: asList(perms.read).map(asText),
+      writers: asList(perms.write).map(asText),
+      links: Object.keys(asObject(entry.links)),
+      content: asObject(entry.content),
+    };
+  });
 }
 
 export function decodeReports(body: unknown): Report[] {

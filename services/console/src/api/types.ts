@@ -236,3 +236,21 @@ export interface Peer {
   version: string;
   started: string;
 }
+
+/** An object of a collection: an index, a user, a macro. */
+export interface Entry {
+  name: string;
+  /** Where it is changed and removed: the path of its link, without the server. */
+  path: string;
+  app: string;
+  owner: string;
+  /** `user`, `app`, `global` or `system`. */
+  sharing: string;
+  canWrite: boolean;
+  isRemovable: boolean;
+  readers: string[];
+  writers: string[];
+  /** The names of its links: what can be done with it. */
+  links: string[];
+  content: Record<string, unknown>;
+}

@@ -6,7 +6,6 @@
 import { useHotkeys } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
-import { ClusterPage } from '../cluster/ClusterPage';
 import { SearchPage } from '../search/SearchPage';
 import { Skeleton } from '../states/Skeleton';
 import { AREAS } from './areas';
@@ -21,6 +20,9 @@ import { ShortcutsHelp } from './ShortcutsHelp';
 import { type Shortcuts, useShortcuts } from './shortcuts';
 import { TopBar } from './TopBar';
 
+const DataPage = lazy(() => import('../data/DataPage'));
+const SettingsPage = lazy(() => import('../settings/SettingsPage'));
+const MonitorPage = lazy(() => import('../monitor/MonitorPage'));
 const DashboardPage = lazy(async () => ({
   default: (await import('../dashboards/pages/DashboardPage')).DashboardPage,
 }));
@@ -57,7 +59,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   for (const area of AREAS) shortcuts[`g ${area.key}`] = () => navigate(area.href(app));
   useShortcuts(shortcuts, letters);
 
-  const shown = route.view === 'moved' ? '' : JSON.stringify(route);
+  const shown = route.view === 'moved' ? '' : placeOf(route);
   const first = useRef(true);
   useEffect(() => {
     setMenuOpen(false);
@@ -109,6 +111,12 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   );
 }
 
+/** Names the page of an address: an object that opens over its list is not another one. */
+function placeOf(route: Route): string {
+  const isList = route.view === 'data' || route.view === 'settings';
+  return JSON.stringify(isList ? { ...route, name: null } : route);
+}
+
 /** The app of the address, else the last one. */
 function useCurrentApp(route: Route): string {
   const [last, setLast] = useLastApp();
@@ -141,8 +149,12 @@ function View({ route, app }: { route: Route; app: string }) {
       return <JobsPage />;
     case 'inspect':
       return <InspectorPage sid={route.sid} />;
-    case 'cluster':
-      return <ClusterPage client={client} />;
+    case 'monitor':
+      return <MonitorPage page={route.page} />;
+    case 'data':
+      return <DataPage kind={route.kind} name={route.name} app={app} />;
+    case 'settings':
+      return <SettingsPage kind={route.kind} name={route.name} app={app} />;
     case 'moved':
       return <Moved to={route.to} />;
     case 'unknown':

@@ -9,6 +9,7 @@ import { DEFAULT_RANGE } from '../time/timeRange';
 import { AREAS } from './areas';
 import { useClient } from './clientContext';
 import styles from './Palette.module.css';
+import { NAMED_PAGES } from './pages';
 import { matching, type PaletteItem } from './palette';
 import { addressOf, navigate, paths } from './routing';
 
@@ -126,6 +127,9 @@ function useItems({ apps, app, onKeys, onSignOut }: PaletteProps): PaletteItem[]
     });
     return [
       ...AREAS.map((area) => item('Pages', area.name, () => navigate(area.href(app)), 'Page')),
+      ...NAMED_PAGES.map((page) =>
+        item('Pages', page.title, () => navigate(page.href), `Page of ${page.area}`),
+      ),
       ...apps
         .filter((one) => one.name !== app)
         .map((one) => item('Apps', one.label, () => navigate(paths.search(one.name)), 'App')),

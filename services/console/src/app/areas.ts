@@ -2,13 +2,15 @@
 
 import {
   type Icon,
+  IconDatabase,
+  IconHeartRateMonitor,
   IconLayoutDashboard,
   IconListDetails,
   IconReportAnalytics,
   IconSearch,
-  IconTopologyStar3,
+  IconSettings,
 } from '@tabler/icons-react';
-import { paths, type Route } from './routing';
+import { MONITOR_PAGES, paths, type Route } from './routing';
 
 export interface Area {
   name: string;
@@ -30,7 +32,27 @@ export const AREAS: readonly Area[] = [
     views: ['dashboards', 'dashboard'],
   },
   { name: 'Jobs', key: 'j', icon: IconListDetails, href: paths.jobs, views: ['jobs', 'inspect'] },
-  { name: 'Cluster', key: 'm', icon: IconTopologyStar3, href: paths.cluster, views: ['cluster'] },
+  {
+    name: 'Data',
+    key: 'i',
+    icon: IconDatabase,
+    href: () => paths.data('indexes'),
+    views: ['data'],
+  },
+  {
+    name: 'Monitor',
+    key: 'm',
+    icon: IconHeartRateMonitor,
+    href: () => paths.monitor(MONITOR_PAGES[0]),
+    views: ['monitor'],
+  },
+  {
+    name: 'Settings',
+    key: 'c',
+    icon: IconSettings,
+    href: () => paths.settings('users'),
+    views: ['settings'],
+  },
 ];
 
 export const areaOf = (route: Route): Area | undefined =>

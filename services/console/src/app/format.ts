@@ -14,4 +14,4 @@ export function percent(part: number, whole: number): string {
 }
 
 export const plural = (count: number, one: string): string =>
-  `${grouped(count)} ${one}${count === 1 ? '' : 's'}`;
+  `${grouped(count)} ${count === 1 ? one : `${one}${/(?:x|s)$/.test(one) ? 'es' : 's'}`}`;

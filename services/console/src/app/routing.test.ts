@@ -15,7 +15,19 @@ describe('addresses', () => {
     expect(parsePath('/app/ops/disk_usage/edit')).toMatchObject({ name: 'disk_usage', edit: true });
     expect(parsePath('/app/ops/search/edit')).toMatchObject({ view: 'unknown' });
     expect(parsePath('/jobs')).toEqual({ view: 'jobs' });
-    expect(parsePath('/monitor/cluster/')).toEqual({ view: 'cluster' });
+    expect(parsePath('/monitor/cluster/')).toEqual({ view: 'monitor', page: 'cluster' });
+  });
+
+  it('of objects have the kind and the name', () => {
+    expect(parsePath('/data/indexes')).toEqual({ view: 'data', kind: 'indexes', name: null });
+    expect(parsePath(paths.data('inputs', '/var/log/a b'))).toEqual({
+      view: 'data',
+      kind: 'inputs',
+      name: '/var/log/a b',
+    });
+    expect(parsePath('/settings')).toEqual({ view: 'moved', to: '/settings/users' });
+    expect(parsePath('/settings/nothing')).toMatchObject({ view: 'unknown' });
+    expect(parsePath('/monitor/nothing')).toMatchObject({ view: 'unknown' });
   });
 
   it('are read as they are written', () => {

@@ -14,11 +14,33 @@ export type Route =
   | { view: 'dashboard'; app: string; name: string; edit: boolean }
   | { view: 'jobs' }
   | { view: 'inspect'; sid: string }
-  | { view: 'cluster' }
+  | { view: 'monitor'; page: MonitorPageName }
+  | { view: 'data'; kind: DataKind; name: string | null }
+  | { view: 'settings'; kind: SettingsKind; name: string | null }
   | { view: 'moved'; to: string }
   | { view: 'unknown'; path: string };
 
 export const DEFAULT_APP = 'search';
+
+/** Pages below `/data`, `/settings` and `/monitor`, in the order of their tabs. */
+export const DATA_KINDS = ['add', 'indexes', 'inputs', 'tokens', 'sourcetypes'] as const;
+export const SETTINGS_KINDS = [
+  'users',
+  'roles',
+  'tokens',
+  'apps',
+  'lookups',
+  'lookup-definitions',
+  'macros',
+  'eventtypes',
+  'extractions',
+  'calculated-fields',
+  'conf',
+] as const;
+export const MONITOR_PAGES = ['performance', 'cost', 'cluster'] as const;
+export type DataKind = (typeof DATA_KINDS)[number];
+export type SettingsKind = (typeof SETTINGS_KINDS)[number];
+export type MonitorPageName = (typeof MONITOR_PAGES)[number];
 
 const part = encodeURIComponent;
 
@@ -37,7 +59,14 @@ export const paths = {
   jobs: () => '/jobs',
   inspect: (sid: string) => `/jobs/${part(sid)}/inspect`,
   cluster: () => '/monitor/cluster',
+  monitor: (page: MonitorPageName) => `/monitor/${page}`,
+  /** `name`: an object that is open, `_new` for one that is made. */
+  data: (kind: DataKind, name?: string | null) => objectPath('data', kind, name),
+  settings: (kind: SettingsKind, name?: string | null) => objectPath('settings', kind, name),
 };
+
+const objectPath = (area: string, kind: string, name?: string | null) =>
+  name === undefined || name === null ? `/${area}/${kind}` : `/${area}/${kind}/${part(name)}`;
 
 function decoded(segment: string): string {
   try {
@@ -69,12 +98,28 @@ export function parsePath(pathname: string): Route {
     return second === 'inspect' ? { view: 'inspect', sid: first } : unknown;
   }
   if (area === 'monitor') {
-    if (first === undefined) return { view: 'moved', to: paths.cluster() };
-    return first === 'cluster' && second === undefined ? { view: 'cluster' } : unknown;
+    if (first === undefined) return { view: 'moved', to: paths.monitor(MONITOR_PAGES[0]) };
+    if (second !== undefined) return unknown;
+    const page = MONITOR_PAGES.find((known) => known === first);
+    return page ? { view: 'monitor', page } : unknown;
+  }
+  if (area === 'data' || area === 'settings') {
+    return objectRoute(area, first, second ?? null) ?? unknown;
   }
   // Where the page was before views had addresses.
   if (area === 'cluster' && first === undefined) return { view: 'moved', to: paths.cluster() };
   return unknown;
+}
+
+function objectRoute(area: 'data' | 'settings', kind: string | undefined, name: string | null) {
+  if (area === 'data') {
+    if (kind === undefined) return { view: 'moved', to: paths.data('indexes') } as const;
+    const known = DATA_KINDS.find((one) => one === kind);
+    return known ? ({ view: 'data', kind: known, name } as const) : null;
+  }
+  if (kind === undefined) return { view: 'moved', to: paths.settings('users') } as const;
+  const known = SETTINGS_KINDS.find((one) => one === kind);
+  return known ? ({ view: 'settings', kind: known, name } as const) : null;
 }
 
 function appRoute(app: string | undefined, page: string | undefined, rest: string[]): Route | null {

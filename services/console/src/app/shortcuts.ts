@@ -49,6 +49,9 @@ export const SHORTCUT_HELP: readonly { keys: string[]; does: string }[] = [
   { keys: ['g', 's'], does: 'Search' },
   { keys: ['g', 'r'], does: 'Reports' },
   { keys: ['g', 'j'], does: 'Jobs' },
-  { keys: ['g', 'm'], does: 'Cluster' },
+  { keys: ['g', 'd'], does: 'Dashboards' },
+  { keys: ['g', 'i'], does: 'Data' },
+  { keys: ['g', 'm'], does: 'Monitor' },
+  { keys: ['g', 'c'], does: 'Settings' },
   { keys: ['?'], does: 'This list' },
 ];

@@ -48,6 +48,7 @@ export default function EventDetails({ event, actions, onClose }: EventDetailsPr
     exclude: (field, value) => leave(() => actions.exclude(field, value)),
     require: (field) => leave(() => actions.require(field)),
     report: (field, report) => leave(() => actions.report(field, report)),
+    numbers: actions.numbers,
   };
   return (
     <Drawer

@@ -117,7 +117,8 @@ function usePages(pages: EventPages | null) {
 }
 
 interface RowsProps {
-  pages: EventPages;
+  /** Where events are by their place. */
+  pages: Pick<EventPages, 'want' | 'at'>;
   first: number;
   count: number;
   version: string;
@@ -126,7 +127,7 @@ interface RowsProps {
   item: (event: EventRow, place: number) => React.ReactNode;
 }
 
-function Rows({ pages, first, count, version, isLoading, wrap, item }: RowsProps) {
+export function Rows({ pages, first, count, version, isLoading, wrap, item }: RowsProps) {
   const [element, setElement] = useState<HTMLDivElement | null>(null);
   const margin = useScrollMargin(element);
   const virtual = useVirtualizer({

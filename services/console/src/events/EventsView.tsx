@@ -1,12 +1,15 @@
 /** Events: when they happened, which fields they have, and the events themselves by the page. */
 
 import { lazy, Suspense, useMemo, useState } from 'react';
-import type { EventRow } from '../api/types';
+import type { EventRow, ResultRows } from '../api/types';
+import { useConnection } from '../app/clientContext';
 import { useSelectedFields } from '../app/preferences';
+import { isPlain } from '../compare/ranges';
 import { FieldList } from '../fields/FieldList';
 import {
   withFieldPresent,
   withFieldValue,
+  withNumbers,
   withoutFieldValue,
   withQuickReport,
 } from '../query/rewrite';
@@ -24,25 +27,44 @@ export interface FieldActions {
   exclude: (field: string, value: string) => void;
   require: (field: string) => void;
   report: (field: string, report: Parameters<typeof withQuickReport>[2]) => void;
+  /** Statistics of a field with numbers, by a search of its own; null where the search may not run again. */
+  numbers: ((field: string) => Promise<ResultRows>) | null;
 }
 
-function fieldActions(query: string, onQuery: (query: string) => void): FieldActions {
+export function fieldActions(query: string, onQuery: (query: string) => void): FieldActions {
   return {
     add: (field, value) => onQuery(withFieldValue(query, field, value)),
     exclude: (field, value) => onQuery(withoutFieldValue(query, field, value)),
     require: (field) => onQuery(withFieldPresent(query, field)),
     report: (field, report) => onQuery(withQuickReport(query, field, report)),
+    numbers: null,
   };
 }
 
-export function EventsView({ client, sid, job, query, onQuery, onRange }: JobResultsProps) {
+export function EventsView({ client, app, sid, job, query, onQuery, onRange }: JobResultsProps) {
+  const { username } = useConnection();
   const [selected, toggleField] = useSelectedFields();
   const [areFieldsShown, setFieldsShown] = useState(false);
   const [detailed, setDetailed] = useState<EventRow | null>(null);
   const version = `${job.eventCount}:${job.dispatchState}`;
   const timeline = useLoaded(sid, version, (signal) => client.timeline(sid, signal));
   const summary = useLoaded(sid, version, (signal) => client.summary(sid, signal));
-  const actions = useMemo(() => fieldActions(query, onQuery), [query, onQuery]);
+  const { earliestTime, latestTime } = job;
+  const actions = useMemo<FieldActions>(() => {
+    const numbers = async (field: string) => {
+      const request = {
+        search: withNumbers(query, field),
+        earliest: earliestTime || '0',
+        latest: latestTime,
+        timezone: 'UTC',
+        namespace: { owner: username, app },
+      };
+      const found = await client.rowsOf(request);
+      client.removeJob(found.sid).catch(() => {});
+      return found;
+    };
+    return { ...fieldActions(query, onQuery), numbers: isPlain(query) ? numbers : null };
+  }, [query, onQuery, client, username, app, earliestTime, latestTime]);
   return (
     <div className={styles.view}>
       <Timeline timeline={timeline} job={job} onRange={onRange} />

@@ -2,9 +2,13 @@
 
 import { Button } from '@mantine/core';
 import { IconMinus, IconPlus } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { FieldSummary } from '../api/types';
 import { grouped, percent } from '../app/format';
+import type { FieldActions } from '../events/EventsView';
 import { QUICK_REPORTS } from '../query/rewrite';
+import { cellNumber } from '../statistics/table';
 import type { FieldButtonProps } from './FieldButton';
 import styles from './FieldPanel.module.css';
 import { isNumeric } from './fieldGroups';
@@ -30,6 +34,7 @@ export function FieldPanel(props: FieldButtonProps & { onClose: () => void }) {
         {eventCount > 0 && field.count <= eventCount && ` (${percent(field.count, eventCount)})`}
       </p>
       {isNumeric(field) && <Range field={field} />}
+      {isNumeric(field) && actions.numbers && <Numbers field={field.name} load={actions.numbers} />}
       <div className={styles.reports}>
         {QUICK_REPORTS.filter((quick) => !quick.numeric || isNumeric(field)).map((quick) => (
           <button
@@ -61,6 +66,56 @@ function Range({ field }: { field: FieldSummary }) {
     <p className={styles.facts}>
       {facts.map(([name, value]) => `${name} ${grouped(value)}`).join(' · ')}
     </p>
+  );
+}
+
+const NUMBER_NAMES: Record<string, string> = {
+  min: 'minimum',
+  avg: 'mean',
+  median: 'median',
+  p95: '95 % are below',
+  max: 'maximum',
+  stdev: 'standard deviation',
+  sum: 'sum',
+};
+
+/** Statistics of all events of the search, on demand: they need a search of their own. */
+function Numbers(props: { field: string; load: NonNullable<FieldActions['numbers']> }) {
+  const [isWanted, setWanted] = useState(false);
+  const { data, error, isFetching } = useQuery({
+    queryKey: ['numbers', props.field, props.load],
+    enabled: isWanted,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => props.load(props.field),
+  });
+  if (!data) {
+    return (
+      <p className={styles.facts} role={error ? 'alert' : undefined}>
+        {error ? error.message : null}
+        <Button
+          size="compact-xs"
+          variant="default"
+          loading={isFetching}
+          onClick={() => setWanted(true)}
+          data-testid="field-numbers"
+        >
+          Mean, median, 95 % …
+        </Button>
+      </p>
+    );
+  }
+  return (
+    <dl className={styles.numbers} data-testid="numbers">
+      {data.fields.map((name, at) => {
+        const value = cellNumber(data.rows[0]?.[at] ?? null);
+        return (
+          <div key={name}>
+            <dt>{NUMBER_NAMES[name] ?? name}</dt>
+            <dd>{value === null ? '–' : grouped(Math.round(value * 1_000) / 1_000)}</dd>
+          </div>
+        );
+      })}
+    </dl>
   );
 }
 

@@ -111,6 +111,15 @@ export function withQuickReport(query: string, field: string, report: QuickRepor
   return `${events} | ${REPORT_COMMAND[report](fieldName(field))}`;
 }
 
+/** The statistics of a field with numbers, one column each. */
+export function withNumbers(query: string, field: string): string {
+  const name = fieldName(field);
+  const parts = ['min', 'avg', 'median', 'p95', 'max', 'stdev', 'sum'].map(
+    (each) => `${each}(${name}) AS ${each}`,
+  );
+  return `${query.trim() === '' ? '*' : query.trim()} | stats ${parts.join(' ')}`;
+}
+
 /** The search for the events behind a report. */
 export function eventsBehind(query: string): string {
   return baseSearch(query) || '*';

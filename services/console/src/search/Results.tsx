@@ -1,6 +1,7 @@
 /** What a search gave, in the views that fit its kind. */
 
 import { Tabs } from '@mantine/core';
+import { lazy, Suspense } from 'react';
 import type { KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
@@ -15,8 +16,12 @@ import styles from './Results.module.css';
 import type { SearchState } from './searchRun';
 import type { ResultView } from './urlState';
 
+const PatternsView = lazy(() => import('../patterns/PatternsView'));
+const CompareView = lazy(() => import('../compare/CompareView'));
+
 interface ResultsProps {
   client: KarstClient;
+  app: string;
   state: SearchState;
   /** The view of the address; null for the one that fits. */
   view: ResultView | null;
@@ -45,6 +50,8 @@ export function Results({ state, onRetry, ...props }: ResultsProps) {
 
 export interface JobResultsProps {
   client: KarstClient;
+  /** The app whose knowledge objects the search uses. */
+  app: string;
   sid: string;
   job: JobStatus;
   query: string;
@@ -65,7 +72,9 @@ interface JobViewsProps extends JobResultsProps {
 function JobResults({ view: chosen, onView, ...props }: JobViewsProps) {
   const { job, query, onQuery } = props;
   const isReport = job.reportSearch !== null;
-  const view = chosen ?? defaultView(job);
+  const isForEvents = chosen === 'patterns' || chosen === 'compare';
+  const view = chosen === null || (isReport && isForEvents) ? defaultView(job) : chosen;
+  const isOfEvents = view === 'patterns' || view === 'compare';
   return (
     <Tabs
       className={styles.results}
@@ -77,6 +86,16 @@ function JobResults({ view: chosen, onView, ...props }: JobViewsProps) {
         <Tabs.Tab value="events" data-testid="tab-events">
           Events <span className={styles.count}>{grouped(job.eventCount)}</span>
         </Tabs.Tab>
+        {!isReport && (
+          <>
+            <Tabs.Tab value="patterns" data-testid="tab-patterns">
+              Patterns
+            </Tabs.Tab>
+            <Tabs.Tab value="compare" data-testid="tab-compare">
+              Compare
+            </Tabs.Tab>
+          </>
+        )}
         <Tabs.Tab value="statistics" data-testid="tab-statistics">
           Statistics{' '}
           {isReport && <span className={styles.count}>{grouped(job.resultPreviewCount)}</span>}
@@ -88,7 +107,13 @@ function JobResults({ view: chosen, onView, ...props }: JobViewsProps) {
       <Tabs.Panel value={view} className={styles.panel}>
         {view === 'events' &&
           (isReport ? <BehindReport query={query} onQuery={onQuery} /> : <EventsView {...props} />)}
+        {isOfEvents && (
+          <Suspense fallback={<Skeleton lines={6} />}>
+            {view === 'patterns' ? <PatternsView {...props} /> : <CompareView {...props} />}
+          </Suspense>
+        )}
         {view !== 'events' &&
+          !isOfEvents &&
           (isReport ? (
             <ReportView {...props} view={view} />
           ) : (

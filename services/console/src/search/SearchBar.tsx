@@ -1,7 +1,7 @@
 /** Where searches are typed, with their time range and the button that runs or stops them. */
 
-import { Button, Tooltip } from '@mantine/core';
-import { IconPlayerStopFilled, IconSearch } from '@tabler/icons-react';
+import { ActionIcon, Button, Tooltip } from '@mantine/core';
+import { IconActivity, IconPlayerStopFilled, IconSearch } from '@tabler/icons-react';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { ApiError, type KarstClient } from '../api/client';
 import { mistakesOf } from '../editor/mistakes';
@@ -24,10 +24,13 @@ interface SearchBarProps {
   onRun: (request: SearchRequest) => void;
   onRange: (range: TimeRange) => void;
   onStop: () => void;
+  /** Shows events as they arrive. */
+  onLive: () => void;
 }
 
 export function SearchBar(props: SearchBarProps) {
-  const { client, jobOf, draft, history, isRunning, onDraft, onRun, onRange, onStop } = props;
+  const { client, jobOf, draft, history, isRunning, onDraft, onRun, onRange, onStop, onLive } =
+    props;
   const [cursor, setCursor] = useState(AT_DRAFT);
   const plain = useRef<HTMLTextAreaElement>(null);
 
@@ -73,6 +76,17 @@ export function SearchBar(props: SearchBarProps) {
       </div>
       <div className={styles.buttons}>
         <TimeRangePicker range={draft.range} onChange={onRange} />
+        <Tooltip label="Live tail: events as they arrive">
+          <ActionIcon
+            variant="default"
+            size={34}
+            aria-label="Live tail"
+            onClick={onLive}
+            data-testid="live-tail"
+          >
+            <IconActivity size={16} />
+          </ActionIcon>
+        </Tooltip>
         {isRunning ? (
           <Tooltip label="Stop here and keep what has been found">
             <Button

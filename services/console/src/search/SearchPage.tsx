@@ -4,7 +4,7 @@
  * changes something before its reader has agreed.
  */
 
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { KarstClient } from '../api/client';
 import { ApiError, isAbort } from '../api/client';
 import { useConnection } from '../app/clientContext';
@@ -14,6 +14,7 @@ import { useShortcuts } from '../app/shortcuts';
 import { useTitle } from '../app/useTitle';
 import { readHistory, remember } from '../query/history';
 import { Failed } from '../states/Failed';
+import { Skeleton } from '../states/Skeleton';
 import { DEFAULT_RANGE, shifted, type TimeRange } from '../time/timeRange';
 import { askedCommands } from './askedCommands';
 import { EmptyState } from './EmptyState';
@@ -33,6 +34,8 @@ import {
   writeAddress,
 } from './urlState';
 import { useSearchJob } from './useSearchJob';
+
+const LiveTail = lazy(() => import('../live/LiveTail'));
 
 interface SearchPageProps {
   client: KarstClient;
@@ -84,6 +87,12 @@ export function SearchPage({ client, app }: SearchPageProps) {
   // The address has changed: by the search just begun, by back and forward, or by a link.
   useEffect(() => {
     const { request } = address;
+    if (request && address.live) {
+      if (shown.current) reset();
+      shown.current = null;
+      setDraft(request);
+      return;
+    }
     if (!request) {
       if (shown.current) reset();
       shown.current = null;
@@ -120,6 +129,10 @@ export function SearchPage({ client, app }: SearchPageProps) {
   const pickRange = (range: TimeRange) => {
     if (shown.current || draft.query.trim() !== '') run({ query: draft.query.trim(), range });
     else setDraft({ ...draft, range });
+  };
+  const follow = (live: boolean) => {
+    if (live) navigate(liveAddress(path, draft.query.trim()));
+    else run(address.request ?? draft);
   };
   const showView = useCallback(
     (view: ResultView) => navigate(writeAddress(path, { ...address, view })),
@@ -164,12 +177,22 @@ export function SearchPage({ client, app }: SearchPageProps) {
           onRun={run}
           onRange={pickRange}
           onStop={() => control('finalize')}
+          onLive={() => follow(true)}
         />
         <JobBar client={client} app={app} state={state} onControl={control} onKeep={keep} />
         <Messages state={state} onRetry={() => state.request && run(state.request)} />
       </section>
       {reportError && <Failed error={reportError} />}
-      {state.phase === 'held' && state.request ? (
+      {address.live && address.request ? (
+        <Suspense fallback={<Skeleton lines={6} />}>
+          <LiveTail
+            app={app}
+            query={address.request.query}
+            onQuery={(query) => navigate(liveAddress(path, query))}
+            onStop={() => follow(false)}
+          />
+        </Suspense>
+      ) : state.phase === 'held' && state.request ? (
         <Held
           query={state.request.query}
           commands={state.asked}
@@ -180,6 +203,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
       ) : (
         <Results
           client={client}
+          app={app}
           state={state}
           view={address.view}
           onView={showView}
@@ -191,6 +215,16 @@ export function SearchPage({ client, app }: SearchPageProps) {
     </div>
   );
 }
+
+/** The live tail of a search: its range is that of now. */
+const liveAddress = (path: string, query: string) =>
+  writeAddress(path, {
+    request: { query, range: DEFAULT_RANGE },
+    sid: null,
+    report: null,
+    view: null,
+    live: true,
+  });
 
 /** Puts the search of a report into the address. */
 function useReport(client: KarstClient, app: string, link: string | null): ApiError | null {

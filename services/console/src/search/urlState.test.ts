@@ -49,3 +49,15 @@ it('a link to a report names its owner and app', () => {
   });
   expect(reportOf('disk full', 'search')).toEqual({ owner: '-', app: 'search', name: 'disk full' });
 });
+
+it('an address may ask for a live tail', () => {
+  const address = {
+    request: { query: 'error', range: DEFAULT_RANGE },
+    sid: null,
+    report: null,
+    view: null,
+    live: true,
+  };
+  expect(readAddress(writeAddress('', address))).toEqual(address);
+  expect(readAddress('?q=a').live).toBeUndefined();
+});

@@ -11,7 +11,7 @@ export interface SearchRequest {
   range: TimeRange;
 }
 
-export const VIEWS = ['events', 'statistics', 'visualizations'] as const;
+export const VIEWS = ['events', 'patterns', 'compare', 'statistics', 'visualizations'] as const;
 export type ResultView = (typeof VIEWS)[number];
 
 /** What an address of the search page says. */
@@ -24,6 +24,8 @@ export interface SearchAddress {
   report: string | null;
   /** Null: the view that fits the search. */
   view: ResultView | null;
+  /** Whether events are shown as they arrive, instead of a search. */
+  live?: boolean;
 }
 
 const VIEW = 'display.page.search.tab';
@@ -50,6 +52,7 @@ export function readAddress(queryString: string): SearchAddress {
     sid: parameters.get('sid') || null,
     report: parameters.get('s') || null,
     view,
+    ...(parameters.get('live') === '1' && { live: true }),
   };
 }
 
@@ -58,7 +61,7 @@ export function writeUrl(request: SearchRequest): string {
 }
 
 export function writeAddress(path: string, address: SearchAddress): string {
-  const { request, sid, report, view } = address;
+  const { request, sid, report, view, live } = address;
   return addressOf(path, {
     s: report ?? undefined,
     q: request?.query,
@@ -66,6 +69,7 @@ export function writeAddress(path: string, address: SearchAddress): string {
     latest: request?.range.latest,
     [VIEW]: view ?? undefined,
     sid: sid ?? undefined,
+    live: live ? '1' : undefined,
   });
 }
 

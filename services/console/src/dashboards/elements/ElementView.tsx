@@ -11,6 +11,7 @@ import {
   IconSearch,
 } from '@tabler/icons-react';
 import { useRef } from 'react';
+import type { ResultRows } from '../../api/types';
 import { useDashboard, useIsShown, useOptions, useSearch, useText } from '../DashboardContext';
 import type { DashboardElement } from '../model/types';
 import { flag, pixels } from '../model/values';
@@ -54,7 +55,11 @@ function Shown({ element }: { element: DashboardElement }) {
   const state = useSearch(element.search?.key ?? null, isNear);
   const height = pixels(options.get('height')) ?? HEIGHTS[element.kind] ?? 180;
   const retry = () => element.search && run.manager.rerun(element.search.key);
-  const hasRows = state.rows !== null && state.rows.rows.length > 0 && state.phase !== 'failed';
+  const reason = options.get('karst.reason');
+  // Rows of times alone, as timechart makes them of no events, are no result where the author says why.
+  const isBlank = reason !== undefined && state.rows !== null && !hasValues(state.rows);
+  const hasRows =
+    state.rows !== null && state.rows.rows.length > 0 && state.phase !== 'failed' && !isBlank;
   return (
     <section
       ref={box}
@@ -84,11 +89,18 @@ function Shown({ element }: { element: DashboardElement }) {
               title={title}
             />
           ) : (
-            <SearchPlaceholder state={state} height={height} onRetry={retry} />
+            <SearchPlaceholder state={state} height={height} reason={reason} onRetry={retry} />
           )}
         </>
       )}
     </section>
+  );
+}
+
+/** Whether any cell beside the internal columns has a value. */
+function hasValues({ fields, rows }: ResultRows): boolean {
+  return rows.some((row) =>
+    row.some((cell, at) => cell !== null && cell.length > 0 && !fields[at]?.startsWith('_')),
   );
 }
 

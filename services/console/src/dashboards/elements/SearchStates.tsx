@@ -12,6 +12,8 @@ interface SearchStatesProps {
   /** Pixels that the element takes: nothing moves when rows come. */
   height: number;
   isInput?: boolean;
+  /** Why there may be no rows, where the author of the element says so. */
+  reason?: string;
   onRetry: () => void;
 }
 
@@ -19,7 +21,7 @@ interface SearchStatesProps {
 const PATIENCE = 200;
 
 /** Null where rows are to be shown. */
-export function SearchPlaceholder({ state, height, onRetry }: SearchStatesProps) {
+export function SearchPlaceholder({ state, height, reason, onRetry }: SearchStatesProps) {
   switch (state.phase) {
     case 'waiting':
       return (
@@ -63,6 +65,7 @@ export function SearchPlaceholder({ state, height, onRetry }: SearchStatesProps)
       return (
         <div className={styles.center} style={{ minHeight: height }} data-state="empty">
           <p>No results found</p>
+          {reason && <p className={styles.hint}>{reason}</p>}
           {state.ran && (state.ran.earliest !== '' || state.ran.latest !== '') && (
             <p className={styles.hint}>
               from {state.ran.earliest || 'the beginning'} to {state.ran.latest || 'now'}

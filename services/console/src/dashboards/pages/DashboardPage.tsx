@@ -345,7 +345,7 @@ function Tools({ run, dashboard, canEdit, onEdit, box }: ToolsProps) {
 /** Milliseconds between two words of the live region. */
 const QUIET = 2_000;
 
-function Progress({ run }: { run: DashboardRun }) {
+export function Progress({ run }: { run: DashboardRun }) {
   useSyncExternalStore(run.manager.subscribeAll, () => run.manager.version);
   const { done, all } = run.manager.progress();
   const [told, setTold] = useState('');

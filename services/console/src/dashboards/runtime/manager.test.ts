@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { ApiError } from '../../api/client';
 import type { JobStatus, ResultRows } from '../../api/types';
 import { allSearches, readDashboard } from '../model/reader';
 import { joined, MAX_RUNNING, SearchManager } from './manager';
@@ -38,7 +39,15 @@ class Server implements SearchServer {
   readonly done = new Set<string>();
   statusRequests = 0;
 
+  /** Jobs that the server takes at a time. */
+  quota = Number.POSITIVE_INFINITY;
+
   createJob(spec: JobSpec): Promise<string> {
+    const running = this.created.filter((one) => !this.done.has(one.sid)).length;
+    if (running >= this.quota) {
+      const text = 'the quota is 3 (srchJobsQuota of the roles)';
+      return Promise.reject(new ApiError('busy', 429, [{ type: 'ERROR', text }]));
+    }
     const sid = `job_${this.created.length}`;
     this.created.push({ ...spec, sid });
     return Promise.resolve(sid);
@@ -173,6 +182,24 @@ it('no more than so many jobs run at a time, in the order of the page', async ()
   server.finish();
   await settle();
   expect(server.created).toHaveLength(MAX_RUNNING + 3);
+});
+
+it('a search that the server has no place for waits for its turn and does not fail', async () => {
+  server.quota = 3;
+  const many = Array.from({ length: 8 }, (_, at) =>
+    table(`<search><query>index=i${at}</query></search>`),
+  );
+  const { manager, keys } = open(many.join(''));
+  for (const key of keys) manager.watch(key);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(server.created).toHaveLength(3);
+  const phases = keys.map((key) => manager.state(key).phase);
+  expect(phases.filter((phase) => phase === 'queued')).toHaveLength(5);
+  for (let round = 0; round < 4; round += 1) {
+    server.finish();
+    await vi.advanceTimersByTimeAsync(5_000);
+  }
+  expect(keys.map((key) => manager.state(key).phase)).toEqual(keys.map(() => 'done'));
 });
 
 it('one request a second asks for all jobs', async () => {

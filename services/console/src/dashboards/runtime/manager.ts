@@ -1,8 +1,8 @@
 /**
  * The searches of one page, outside of React: which run, which wait for a token or for their turn, and what they
  * found. Searches with the same text, range and app share a job; those with a base are computed from its results.
- * Guarantees: at most `MAX_RUNNING` jobs of the page run at a time, in the order of the page; one request a second
- * asks for the progress of all of them; jobs nobody looks at any more are cancelled.
+ * Guarantees: at most `MAX_RUNNING` jobs of the page run at a time, fewer where the server takes fewer, in the
+ * order of the page; one request a second asks for the progress of all of them; jobs nobody looks at any more are cancelled.
  */
 
 import { ApiError } from '../../api/client';
@@ -21,6 +21,8 @@ const POLL_EVERY = 1_000;
 const FIRST_POLL = 120;
 /** Milliseconds between two previews of a search. */
 const PREVIEW_EVERY = 2_000;
+/** Milliseconds after which a search is sent again that the server had no place for. */
+const BUSY_WAIT = 1_000;
 /** Requests for progress that may fail in a row while the server is away. */
 const PATIENCE = 8;
 
@@ -118,6 +120,9 @@ export class SearchManager {
   #pollTimer: ReturnType<typeof setTimeout> | null = null;
   #polledAt = 0;
   #failures = 0;
+  /** Jobs that run at a time; fewer than `MAX_RUNNING` once the server has refused one. */
+  #most = MAX_RUNNING;
+  #busyTimer: ReturnType<typeof setTimeout> | null = null;
   #isDisposed = false;
   #isPaused = false;
   #version = 0;
@@ -245,6 +250,7 @@ export class SearchManager {
     this.#isDisposed = true;
     this.#unsubscribe();
     if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
+    if (this.#busyTimer !== null) clearTimeout(this.#busyTimer);
     for (const node of this.#nodes.values()) if (node.timer !== null) clearTimeout(node.timer);
     for (const job of this.#jobs.values()) this.#drop(job);
     this.#jobs.clear();
@@ -487,7 +493,7 @@ export class SearchManager {
     let running = all.filter((job) => job.phase === 'starting' || job.phase === 'running').length;
     const waiting = all.filter((job) => job.phase === 'queued').sort((a, b) => a.order - b.order);
     for (const job of waiting) {
-      if (running >= MAX_RUNNING) return;
+      if (running >= this.#most) return;
       running += 1;
       void this.#dispatch(job);
     }
@@ -507,11 +513,31 @@ export class SearchManager {
       for (const node of job.users) this.#set(node, { phase: 'running', sid });
       this.#poll();
     } catch (error) {
+      const failure = asApiError(error);
+      const isWanted = !this.#isDisposed && (job.phase as Job['phase']) === 'starting';
+      if (failure.kind === 'busy' && isWanted) {
+        job.phase = 'queued';
+        this.#holdBack();
+        return;
+      }
       job.phase = 'failed';
-      job.error = asApiError(error);
+      job.error = failure;
       for (const node of job.users) this.#tellJob(node, job);
       this.#pump();
     }
+  }
+
+  /** The server takes no more searches of this user: as many as run now run at a time, and others try later. */
+  #holdBack(): void {
+    const begun = [...this.#jobs.values()].filter(
+      (job) => job.phase === 'starting' || job.phase === 'running',
+    );
+    this.#most = Math.max(1, begun.length);
+    if (this.#busyTimer !== null) return;
+    this.#busyTimer = setTimeout(() => {
+      this.#busyTimer = null;
+      this.#pump();
+    }, BUSY_WAIT);
   }
 
   #poll(): void {

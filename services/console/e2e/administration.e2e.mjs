@@ -1,0 +1,286 @@
+/**
+ * Walks through data and settings as an administrator would: adds data, makes and removes objects.
+ *
+ *   KARST_URL=http://localhost:8000 KARST_USER=admin KARST_PASSWORD=... node e2e/administration.e2e.mjs
+ *
+ * KARST_HEC_URL is the address of the collector. It removes what it has made.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+
+const url = process.env.KARST_URL ?? 'http://localhost:8000';
+const hec = process.env.KARST_HEC_URL ?? 'http://localhost:8088';
+const user = process.env.KARST_USER ?? 'admin';
+const password = process.env.KARST_PASSWORD ?? 'changeme';
+
+const HOSTILE = '<img src=x onerror="window.hostile=1">';
+const id = (name) => `[data-testid="${name}"]`;
+const row = (page, name) => page.locator(id('object-row'), { hasText: name });
+const saved = (page) => page.waitForSelector(id('object-form'), { state: 'detached' });
+const field = (page, name) => page.locator(`${id('object-form')} [name="${name}"]`);
+
+async function make(page, path, values, done = saved) {
+  await page.goto(`${url}${path}`);
+  await page.click(id('new-object'));
+  for (const [name, value] of Object.entries(values)) await field(page, name).fill(value);
+  await page.click(`${id('object-form')} button[type="submit"]`);
+  await done(page);
+}
+
+/** Removes an object by its menu; gives what the question says is lost. */
+async function remove(page, path, name, isTyped = false) {
+  await page.goto(`${url}${path}`);
+  await row(page, name).first().waitFor();
+  await page.click(`[aria-label="More for ${name}"]`);
+  await page.click('[role="menuitem"]:has-text("Remove")');
+  const loss = await page.textContent(id('loss'));
+  const button = page.locator(`${id('remove-form')} button[type="submit"]`);
+  if (isTyped) {
+    check(await button.isDisabled(), 'the name has to be typed');
+    await page.fill(`${id('remove-form')} input`, name);
+  }
+  await button.click();
+  await page.waitForSelector(id('remove-form'), { state: 'detached' });
+  await row(page, name).first().waitFor({ state: 'detached' });
+  return loss;
+}
+
+const steps = {
+  async 'an administrator logs in'(page) {
+    await page.goto(`${url}/data`);
+    await page.fill('input[name="username"]', user);
+    await page.fill('input[name="password"]', password);
+    await page.click('button[type="submit"]');
+    await page.waitForSelector(id('objects'));
+    check(new URL(page.url()).pathname === '/data/indexes', 'the area leads to its first page');
+  },
+
+  async 'an index is made with a retention in days'(page) {
+    await make(page, '/data/indexes', { name: 'e2e_shop', frozenTimePeriodInSecs: '30' });
+    await row(page, 'e2e_shop').waitFor();
+    check((await row(page, 'e2e_shop').textContent()).includes('30 days'), 'thirty days');
+    await page.click('a:has-text("e2e_shop")');
+    check((await field(page, 'frozenTimePeriodInSecs').inputValue()) === '30', 'the form has it');
+    check(new URL(page.url()).pathname === '/data/indexes/e2e_shop', 'the address has the index');
+    await field(page, 'frozenTimePeriodInSecs').fill('7');
+    await page.click(`${id('object-form')} button[type="submit"]`);
+    await saved(page);
+    await page.waitForFunction(() => document.body.textContent.includes('7 days'));
+    await screenshot(page, 'data-indexes');
+  },
+
+  async 'a name that is taken is refused with the reason'(page) {
+    await page.goto(`${url}/data/indexes/_new`);
+    await field(page, 'name').fill('Not Valid');
+    await page.click(`${id('object-form')} button[type="submit"]`);
+    await page.getByText('lower-case letters, digits, _ and - only').waitFor();
+    await field(page, 'name').fill('e2e_shop');
+    await page.click(`${id('object-form')} button[type="submit"]`);
+    await page.waitForSelector(`${id('object-form')} [role="alert"]`);
+  },
+
+  async 'a pasted text is loaded, and the first events are shown as text'(page) {
+    await page.goto(`${url}/data/add/paste`);
+    await page.locator('select').selectOption('e2e_shop');
+    await page.fill(
+      'textarea',
+      `2026-11-26 10:00:00 user=a ${HOSTILE}\n2026-11-26 10:00:01 user=b`,
+    );
+    await page.click(`${id('load-form')} button[type="submit"]`);
+    await page.waitForSelector(`${id('load-report')} tbody tr`);
+    const text = await page.textContent(id('load-report'));
+    check(text.includes('2 events') && text.includes(HOSTILE), text);
+    check((await page.evaluate(() => window.hostile)) === undefined, 'nothing of it runs');
+    await screenshot(page, 'data-paste');
+  },
+
+  async 'a token is made, and its commands deliver the first event'(page) {
+    await make(page, '/data/tokens', { name: 'e2e_token' }, () => page.waitForSelector(id('made')));
+    const token = await page.textContent(id('secret'));
+    check(/^[0-9a-f-]{36}$/.test(token), `a secret: ${token}`);
+    await page.click(`${id('made')} button:has-text("Done")`);
+    await page.goto(`${url}/data/add/hec`);
+    await page.getByLabel('Token', { exact: true }).selectOption('e2e_token');
+    await page.getByLabel('Index', { exact: true }).selectOption('e2e_shop');
+    const address = new URL(hec);
+    await page.getByLabel('Server').fill(address.hostname);
+    await page.getByLabel('Port', { exact: true }).fill(address.port);
+    await page.getByText('Waiting for the first event in e2e_shop').waitFor();
+    const command = await page
+      .locator(`${id('recipes')} pre`)
+      .first()
+      .textContent();
+    check(command.includes(token) && command.includes(hec), command);
+    execFileSync('sh', ['-c', command]);
+    await page.waitForSelector(`${id('first-event')}[data-found="true"]`);
+    check((await page.textContent(id('first-event'))).includes('hello from curl'), 'the event');
+    await screenshot(page, 'data-hec');
+  },
+
+  async 'a port is opened and closed'(page) {
+    const port = `127.0.0.1:${20_000 + Math.floor(Math.random() * 10_000)}`;
+    await page.goto(`${url}/data/inputs/_new`);
+    await field(page, 'kind').selectOption('udp');
+    await field(page, 'name').fill(port);
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    await row(page, port).waitFor();
+    await remove(page, '/data/inputs', port);
+  },
+
+  async 'a role and a user are made'(page) {
+    await page.goto(`${url}/settings/roles/_new`);
+    await field(page, 'name').fill('e2e_reader');
+    await page.getByLabel('search', { exact: true }).check();
+    await field(page, 'srchIndexesAllowed').fill('e2e_shop');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    await page.goto(`${url}/settings/users/_new`);
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await page.getByText('User name is missing').waitFor();
+    await field(page, 'name').fill('e2e_eve');
+    await field(page, 'password').fill('changeme-12');
+    await page.getByLabel('e2e_reader', { exact: true }).check();
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    await row(page, 'e2e_eve').waitFor();
+    await screenshot(page, 'settings-users');
+  },
+
+  async 'a macro of a user is shared, found by the filter, and removed'(page) {
+    await make(page, '/settings/macros', {
+      name: 'e2e_errors',
+      definition: `status>=500 ${HOSTILE}`,
+    });
+    await page.fill('[aria-label="Filter macros"]', 'e2e_err');
+    check((await page.locator(id('object-row')).count()) === 1, 'the filter leaves one');
+    await page.click('[aria-label="More for e2e_errors"]');
+    await page.click('[role="menuitem"]:has-text("Permissions")');
+    await page.getByLabel('Users of all apps').check();
+    await page.click(`${id('share-form')} [type="submit"]`);
+    await page.waitForSelector(id('share-form'), { state: 'detached' });
+    await page.waitForFunction(() => document.body.textContent.includes('all apps'));
+    check((await page.evaluate(() => window.hostile)) === undefined, 'nothing of it runs');
+    const loss = await remove(page, '/settings/macros', 'e2e_errors');
+    check(loss.includes('fail'), loss);
+  },
+
+  async 'what is built in is shown and not changed'(page) {
+    await page.goto(`${url}/settings/macros`);
+    await page.click('a:has-text("comment(1)")');
+    await page.getByText('is built in').waitFor();
+    check((await page.locator(`${id('object-form')} [type="submit"]`).count()) === 0, 'no save');
+  },
+
+  async 'a lookup file is uploaded and shown as a table'(page) {
+    await page.goto(`${url}/settings/lookups`);
+    await page.locator('input[type="file"]').setInputFiles({
+      name: 'e2e_prices.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from(`sku,about\na1,"x, ${HOSTILE.replaceAll('"', '""')}"\n`),
+    });
+    await page.click('a:has-text("e2e_prices.csv")');
+    await page.waitForSelector(`${id('lookup-rows')} tbody tr`);
+    check((await page.textContent(id('lookup-rows'))).includes(HOSTILE), 'the cell is a text');
+    check((await page.evaluate(() => window.hostile)) === undefined, 'nothing of it runs');
+    await remove(page, '/settings/lookups', 'e2e_prices.csv');
+  },
+
+  async 'a packed app is installed, and its report names what is not used by line'(page) {
+    const folder = mkdtempSync(join(tmpdir(), 'e2e-app-'));
+    const packed = join(folder, 'e2e_gallery.tgz');
+    const app = fileURLToPath(new URL('./dashboards-app', import.meta.url));
+    execFileSync('tar', ['czf', packed, '-C', app, '--transform', 's,^\\.,e2e_gallery,', '.']);
+    await page.goto(`${url}/settings/apps`);
+    await page.click(id('upload-app'));
+    await page.locator('[role="dialog"] input[type="file"]').setInputFiles(packed);
+    await page.click('[role="dialog"] [type="submit"]');
+    await page.waitForSelector(id('app-report'));
+    const report = await page.textContent(id('app-report'));
+    check(/hostile\.xml:\d+/.test(report), `a place with its line: ${report}`);
+    await screenshot(page, 'settings-app-report');
+    rmSync(folder, { recursive: true });
+    const loss = await remove(page, '/settings/apps', 'e2e_gallery', true);
+    check(loss.includes('dashboards'), loss);
+  },
+
+  async 'an API token is shown once'(page) {
+    await make(page, '/settings/tokens', { name: user, audience: 'e2e' }, () =>
+      page.waitForSelector(id('made')),
+    );
+    check((await page.textContent(id('secret'))).startsWith('eyJ'), 'the token');
+    await page.click(`${id('made')} button:has-text("Done")`);
+    const name = await row(page, 'e2e').first().locator('td').first().textContent();
+    await page.click(`a:has-text("${name}")`);
+    await page.waitForSelector(id('object-form'));
+    check((await page.locator(id('secret')).count()) === 0, 'not again');
+    await remove(page, '/settings/tokens', name);
+  },
+
+  async 'a setting says what it does and how it is changed'(page) {
+    await page.goto(`${url}/settings/conf`);
+    await page.click('a:has-text("limits.conf")');
+    await page.waitForSelector(id('settings'));
+    await page.fill('[aria-label="Filter settings"]', 'max_plan_time');
+    await page.click('button:has-text("max_plan_time")');
+    const dialog = page.locator(id('setting'));
+    await dialog.locator('input').fill('90');
+    check((await dialog.locator('pre').textContent()).includes('max_plan_time = 90'), 'the lines');
+    await page.keyboard.press('Escape');
+    await page.goto(`${url}/settings/conf/server`);
+    await page.click('button:has-text("sessionTimeout")');
+    await dialog.locator('input').fill('2h');
+    await dialog.locator('button:has-text("Save")').click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.waitForFunction(() => document.body.textContent.includes('this server'));
+    await screenshot(page, 'settings-conf');
+  },
+
+  async 'keys alone lead to the areas, open a row and close it'(page) {
+    await page.goto(`${url}/app/search/reports`);
+    await page.waitForSelector('h1');
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await page.waitForURL('**/data/indexes');
+    await row(page, 'main').first().waitFor();
+    await page.locator('a:has-text("main")').first().focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(id('object-form'));
+    await page.keyboard.press('Escape');
+    await saved(page);
+    await page.keyboard.press('g');
+    await page.keyboard.press('c');
+    await page.waitForURL('**/settings/users');
+  },
+
+  async 'all of it is removed again, and the question says what is lost'(page) {
+    await remove(page, '/settings/users', 'e2e_eve');
+    await remove(page, '/settings/roles', 'e2e_reader');
+    await remove(page, '/data/tokens', 'e2e_token');
+    const loss = await remove(page, '/data/indexes', 'e2e_shop', true);
+    check(loss.includes('3 events from 2026-11-26 10:00'), loss);
+  },
+};
+
+const browser = await openBrowser();
+let failed = null;
+const { page, problems } = await openPage(browser);
+for (const [name, step] of Object.entries(steps)) {
+  try {
+    await step(page);
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    failed = error;
+    console.error(`FAIL  ${name}\n${error.message}`);
+    await screenshot(page, 'administration-failed');
+    break;
+  }
+}
+await browser.close();
+if (problems.length > 0) console.error(`the page reported:\n${problems.join('\n')}`);
+process.exit(failed || problems.length > 0 ? 1 : 0);

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { decodeEntries } from '../api/decode';
+import { keptFor, lossOfIndex } from './indexKind';
+import { kindOf } from './inputKinds';
+import { readLoadReport, sampleOf } from './loadReport';
+
+const entry = (content: Record<string, unknown>, id = '/services/data/indexes/web') =>
+  decodeEntries({ entry: [{ name: 'web', id, content }] })[0] as ReturnType<
+    typeof decodeEntries
+  >[number];
+
+it('the removal of an index says how many events of which time are lost', () => {
+  const loss = lossOfIndex(
+    entry({
+      totalEventCount: 12_345,
+      totalRawBytes: 2_097_152,
+      minTime: '2026-01-01T00:00:00+0000',
+      maxTime: '2026-02-01T10:30:00+0000',
+    }),
+  );
+  expect(loss).toContain(
+    '12,345 events from 2026-01-01 00:00 to 2026-02-01 10:30 (2.0 MB of text)',
+  );
+  expect(lossOfIndex(entry({ totalEventCount: 0 }))).toContain('has no events');
+});
+
+it('a retention is said in a unit that fits', () => {
+  expect(keptFor(188_697_600)).toBe('6 years');
+  expect(keptFor(2_592_000)).toBe('30 days');
+  expect(keptFor(43_200)).toBe('12 hours');
+});
+
+it('the kind of an input is in its path', () => {
+  expect(kindOf(entry({}, '/services/data/inputs/tcp/raw/514'))).toBe('tcp/raw');
+  expect(kindOf(entry({}, '/services/data/inputs/monitor/%2Fvar%2Flog'))).toBe('monitor');
+});
+
+it('the report of a load is in words', () => {
+  const report = readLoadReport({
+    sourcetype: 'csv',
+    events: 2,
+    earliest: 1714557600000000,
+    latest: 1714644000000000,
+    undated: 1,
+    truncated: 0,
+    split: 0,
+    headers: 1,
+  });
+  expect(report.span).toBe('2024-05-01 10:00:00 to 2024-05-02 10:00:00 UTC');
+  expect(report.notes).toHaveLength(2);
+  expect(report.notes[0]).toContain('1 event without a time');
+});
+
+it('a sample says how much more there is', () => {
+  expect(sampleOf('a\nb\nc\n', 2)).toEqual({
+    head: 'a\nb',
+    about: '3 lines, 6 characters, the first 2 here',
+  });
+});

@@ -1,0 +1,91 @@
+/** Indexes: what is in them, how long it is kept, and what a removal loses. */
+
+import type { Entry } from '../api/types';
+import { grouped } from '../app/format';
+import { size } from '../inspector/inspection';
+import { contentText, type Kind } from '../objects/kind';
+
+const DAY = 86_400;
+
+const number = (entry: Entry, name: string): number => Number(entry.content[name] ?? 0) || 0;
+
+/** A time of the server to the minute. */
+export const minute = (text: string): string => text.slice(0, 16).replace('T', ' ');
+
+/** `30 days`, `6 years`, `12 hours`. */
+export function keptFor(seconds: number): string {
+  if (seconds <= 0) return 'not kept';
+  const days = seconds / DAY;
+  if (days >= 730) return `${Math.round((10 * days) / 365) / 10} years`;
+  if (days >= 2) return `${Math.round(days)} days`;
+  return `${Math.round(seconds / 3_600)} hours`;
+}
+
+export function lossOfIndex(entry: Entry): string {
+  const events = number(entry, 'totalEventCount');
+  if (events === 0) {
+    return `The index ${entry.name} has no events. Senders that name it are refused from now on.`;
+  }
+  const from = minute(contentText(entry, 'minTime'));
+  const to = minute(contentText(entry, 'maxTime'));
+  const span = from && to ? ` from ${from} to ${to}` : '';
+  return `${grouped(events)} events${span} (${size(number(entry, 'totalRawBytes'))} of text) are deleted, in object storage too. They cannot be brought back. Senders that name the index are refused from now on.`;
+}
+
+export const indexes: Kind = {
+  title: 'Indexes',
+  noun: 'index',
+  about:
+    'An index keeps events until they are older than its retention, or until it is larger than its maximum; then its oldest buckets are frozen.',
+  path: '/services/data/indexes',
+  isOfApps: false,
+  capability: 'indexes_edit',
+  columns: [
+    {
+      label: 'Events',
+      isNumeric: true,
+      text: (entry) => grouped(number(entry, 'totalEventCount')),
+    },
+    { label: 'Raw', isNumeric: true, text: (entry) => size(number(entry, 'totalRawBytes')) },
+    { label: 'Stored', isNumeric: true, text: (entry) => size(number(entry, 'totalStoredBytes')) },
+    { label: 'Earliest', text: (entry) => minute(contentText(entry, 'minTime')) },
+    { label: 'Latest', text: (entry) => minute(contentText(entry, 'maxTime')) },
+    { label: 'Retention', text: (entry) => keptFor(number(entry, 'frozenTimePeriodInSecs')) },
+    {
+      label: 'Maximum',
+      isNumeric: true,
+      text: (entry) => size(number(entry, 'maxTotalDataSizeMB') * 1024 * 1024),
+    },
+  ],
+  fields: [
+    {
+      name: 'name',
+      label: 'Name',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'Lower-case letters, digits, _ and -.',
+      check: (text) =>
+        /^[a-z0-9_-]+$/.test(text.trim()) ? null : 'lower-case letters, digits, _ and - only',
+    },
+    {
+      name: 'frozenTimePeriodInSecs',
+      label: 'Retention in days',
+      kind: 'number',
+      scale: DAY,
+      help: 'Older events are frozen: archived where coldToFrozenDir is set, else deleted. A shorter retention deletes what is older at once.',
+    },
+    {
+      name: 'maxTotalDataSizeMB',
+      label: 'Maximum size in MB',
+      kind: 'number',
+      help: 'Above it the oldest buckets are frozen.',
+    },
+  ],
+  loss: lossOfIndex,
+  isRemovalTyped: true,
+  actions: (entry) =>
+    entry.links.includes('roll-hot-buckets')
+      ? [{ label: 'Roll hot buckets', path: `${entry.path}/roll-hot-buckets` }]
+      : [],
+};

@@ -1,0 +1,125 @@
+/** Inputs of the server, and tokens of the HTTP Event Collector. */
+
+import type { Entry } from '../api/types';
+import { column, contentText, type Form, type Kind } from '../objects/kind';
+
+const KINDS = [
+  { value: 'monitor', label: 'monitored file or directory' },
+  { value: 'batch', label: 'directory whose files are loaded and deleted' },
+  { value: 'tcp/raw', label: 'TCP port' },
+  { value: 'tcp/cooked', label: 'port for forwarders' },
+  { value: 'udp', label: 'UDP port' },
+  { value: 'fifo', label: 'named pipe' },
+  { value: 'script', label: 'program whose output is loaded' },
+];
+
+const BASE = '/services/data/inputs';
+
+/** The kind of an input is in its path: `/services/data/inputs/tcp/raw/514`. */
+export function kindOf(entry: Entry): string {
+  return KINDS.find((kind) => entry.path.startsWith(`${BASE}/${kind.value}/`))?.value ?? '';
+}
+
+export const inputs: Kind = {
+  title: 'Inputs',
+  noun: 'input',
+  about:
+    'Files, ports and programs that this server reads, from inputs.conf and those made here. Changes count at once. Ports that were given to the server at its start (--syslog-tcp and the like) are not listed.',
+  path: `${BASE}/all`,
+  isOfApps: false,
+  capability: 'edit_monitor',
+  columns: [
+    {
+      label: 'Kind',
+      text: (entry) => KINDS.find((kind) => kind.value === kindOf(entry))?.label ?? '',
+    },
+    column('Index', 'index'),
+    column('Source type', 'sourcetype'),
+    column('Host', 'host'),
+  ],
+  fields: [
+    { name: 'kind', label: 'Kind', kind: 'choice', when: 'new', options: KINDS },
+    {
+      name: 'name',
+      label: 'Path or port',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'An absolute path on the machine of the server; a port, or address:port.',
+    },
+    { name: 'index', label: 'Index', kind: 'choice', source: 'indexes', initial: 'main' },
+    {
+      name: 'sourcetype',
+      label: 'Source type',
+      kind: 'text',
+      help: 'Empty: recognised by the content, for ports the default.',
+    },
+    { name: 'host', label: 'Host', kind: 'text', help: 'Empty: that of the server or the sender.' },
+  ],
+  request: (form: Form, entry) => {
+    if (entry) return { path: entry.path, form };
+    const { kind, ...rest } = form;
+    return { path: `${BASE}/${String(kind)}`, form: rest };
+  },
+  loss: (entry) =>
+    `${entry.name} is not read any more; senders to the port are refused. Events that were indexed stay. Made again, a monitored file continues at its checkpoint.`,
+};
+
+export const hecTokens: Kind = {
+  title: 'HEC tokens',
+  noun: 'HEC token',
+  about:
+    'A token lets senders deliver events over HTTP (HEC, OTLP, Elasticsearch bulk), to the indexes that it names.',
+  path: `${BASE}/http`,
+  isOfApps: false,
+  capability: 'edit_token_http',
+  columns: [
+    column('Default index', 'index'),
+    { label: 'Permitted indexes', text: (entry) => contentText(entry, 'indexes') || 'all' },
+    column('Source type', 'sourcetype'),
+    { label: 'Acknowledgement', text: (entry) => (entry.content.useACK === true ? 'by ID' : '') },
+  ],
+  fields: [
+    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+    {
+      name: 'index',
+      label: 'Index of events that name none',
+      kind: 'choice',
+      source: 'indexes',
+      initial: 'main',
+    },
+    {
+      name: 'indexes',
+      label: 'Permitted indexes',
+      kind: 'list',
+      help: 'Separated by commas; empty for all.',
+    },
+    { name: 'sourcetype', label: 'Source type', kind: 'text', help: 'Of events that name none.' },
+    {
+      name: 'useACK',
+      label: 'Senders ask later whether events are durable (useACK)',
+      kind: 'switch',
+    },
+    {
+      name: 'allowQueryStringAuth',
+      label: 'The token may be in the address (allowQueryStringAuth)',
+      kind: 'switch',
+    },
+  ],
+  secret: (entry) =>
+    contentText(entry, 'token') === ''
+      ? null
+      : {
+          label: 'Token',
+          value: contentText(entry, 'token'),
+          note: 'The token is made. Senders use it in Authorization: Splunk TOKEN.',
+        },
+  actions: (entry) => [
+    { label: 'New secret', path: `${entry.path}/rotate` },
+    entry.content.disabled === true
+      ? { label: 'Enable', path: `${entry.path}/enable` }
+      : { label: 'Disable', path: `${entry.path}/disable` },
+  ],
+  loss: (entry) =>
+    `Senders with the token ${entry.name} are refused from now on; what they do not keep is lost. Events that were indexed stay.`,
+};

@@ -1,0 +1,53 @@
+/** What the server says of a text that it has loaded: how it was understood, in words. */
+
+import { asObject } from '../api/decode';
+import { grouped, plural } from '../app/format';
+
+export interface LoadReport {
+  sourcetype: string;
+  events: number;
+  /** `2024-05-01 10:00:00 to 2024-05-02 10:00:00 UTC`; empty without events. */
+  span: string;
+  notes: string[];
+}
+
+const time = (micros: unknown): string =>
+  typeof micros === 'number'
+    ? new Date(micros / 1_000).toISOString().slice(0, 19).replace('T', ' ')
+    : '';
+
+export function readLoadReport(body: unknown): LoadReport {
+  const root = asObject(body);
+  const count = (name: string) => Number(root[name] ?? 0) || 0;
+  const from = time(root.earliest);
+  const to = time(root.latest);
+  const notes: string[] = [];
+  const note = (name: string, text: (n: number) => string) => {
+    if (count(name) > 0) notes.push(text(count(name)));
+  };
+  note(
+    'undated',
+    (n) =>
+      `${plural(n, 'event')} without a time in the text: that of the event before, or of now, was used`,
+  );
+  note('truncated', (n) => `${plural(n, 'line')} cut at the maximum length (TRUNCATE)`);
+  note('split', (n) => `${plural(n, 'event')} split at the maximum number of lines (MAX_EVENTS)`);
+  note('headers', () => 'the first line was taken as the header');
+  return {
+    sourcetype: String(root.sourcetype ?? ''),
+    events: count('events'),
+    span: from === '' ? '' : `${from} to ${to} UTC`,
+    notes,
+  };
+}
+
+/** The beginning of a text: as many lines as are shown, and how long all of it is. */
+export function sampleOf(text: string, lines: number): { head: string; about: string } {
+  const all = text.split('\n');
+  if (all.at(-1) === '') all.pop();
+  const more = all.length > lines ? `, the first ${lines} here` : '';
+  return {
+    head: all.slice(0, lines).join('\n'),
+    about: `${plural(all.length, 'line')}, ${grouped(text.length)} characters${more}`,
+  };
+}

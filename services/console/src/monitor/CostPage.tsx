@@ -1,0 +1,118 @@
+/** The cost page with its prices, which are edited here and kept in a lookup file. */
+
+import { Button, Modal, TextInput } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useMemo, useState } from 'react';
+import { ApiError } from '../api/client';
+import { explainError } from '../api/explain';
+import { useClient } from '../app/clientContext';
+import { Notice } from '../app/Notice';
+import objects from '../objects/Objects.module.css';
+import { Skeleton } from '../states/Skeleton';
+import { COST } from './cost';
+import { OwnDashboard } from './OwnDashboard';
+import { PRICES_FILE, type Prices, priceTokens, readPrices, writePrices } from './prices';
+
+const FILES = '/servicesNS/nobody/search/data/lookup-table-files';
+
+export function CostPage() {
+  const client = useClient();
+  const [isOpen, setOpen] = useState(false);
+  const { data } = useQuery({
+    queryKey: ['prices'],
+    staleTime: 60_000,
+    queryFn: async ({ signal }) => {
+      try {
+        return readPrices(await client.fileText(`${FILES}/${PRICES_FILE}`, signal));
+      } catch (error) {
+        if (error instanceof ApiError) return readPrices(null);
+        throw error;
+      }
+    },
+  });
+  const page = useMemo(() => (data ? { ...COST, tokens: priceTokens(data) } : null), [data]);
+  if (!data || !page) return <Skeleton lines={6} />;
+  return (
+    <OwnDashboard
+      page={page}
+      tools={
+        <Button size="compact-sm" variant="default" onClick={() => setOpen(true)}>
+          Prices …
+        </Button>
+      }
+    >
+      {data.areExamples && (
+        <Notice kind="info">
+          Prices are examples (list prices of Amazon S3 and EC2 in us-east-1). Set your own under
+          Prices.
+        </Notice>
+      )}
+      {isOpen && <PricesDialog prices={data} onClose={() => setOpen(false)} />}
+    </OwnDashboard>
+  );
+}
+
+function PricesDialog({ prices, onClose }: { prices: Prices; onClose: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const [texts, setTexts] = useState(() => prices.list.map((price) => String(price.usd)));
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+  const isValid = (text: string) => text.trim() !== '' && Number(text) >= 0;
+
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    if (!texts.every(isValid)) return;
+    setBusy(true);
+    setError(null);
+    const list = prices.list.map((price, at) => ({ ...price, usd: Number(texts[at]) }));
+    const contents = writePrices(list);
+    try {
+      await client.change(`${FILES}/${PRICES_FILE}`, { contents }).catch((failure: unknown) => {
+        if (!(failure instanceof ApiError) || failure.kind !== 'notFound') throw failure;
+        return client.change(FILES, { name: PRICES_FILE, contents });
+      });
+      await queries.invalidateQueries({ queryKey: ['prices'] });
+      onClose();
+    } catch (failure) {
+      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal opened onClose={onClose} title="Prices" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <form className={objects.form} onSubmit={save} data-testid="prices-form" noValidate>
+        <p className={objects.help}>
+          In dollars. They are kept in the lookup file {PRICES_FILE} of the app search, for
+          everybody.
+        </p>
+        {error && (
+          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
+        )}
+        {prices.list.map((price, at) => (
+          <TextInput
+            key={price.key}
+            label={`${price.about.charAt(0).toUpperCase()}${price.about.slice(1)}`}
+            description={`per ${price.unit}`}
+            name={price.key}
+            inputMode="decimal"
+            value={texts[at] ?? ''}
+            error={isValid(texts[at] ?? '') ? null : 'a number, 0 or more'}
+            onChange={(event) => {
+              const text = event.currentTarget.value;
+              setTexts((now) => now.map((one, place) => (place === at ? text : one)));
+            }}
+          />
+        ))}
+        <div className={objects.buttons}>
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={busy} disabled={!texts.every(isValid)}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}

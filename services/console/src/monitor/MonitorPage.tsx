@@ -1,0 +1,41 @@
+/** `/monitor/PAGE`: performance, cost, the cluster. */
+
+import { useClient } from '../app/clientContext';
+import { MONITOR_TITLES } from '../app/pages';
+import { MONITOR_PAGES, type MonitorPageName, paths } from '../app/routing';
+import { ClusterPage } from '../cluster/ClusterPage';
+import { SectionTabs } from '../objects/SectionTabs';
+import { CostPage } from './CostPage';
+import { OwnDashboard } from './OwnDashboard';
+import { PERFORMANCE } from './performance';
+import { ServerNow } from './ServerNow';
+
+export default function MonitorPage({ page }: { page: MonitorPageName }) {
+  const tabs = MONITOR_PAGES.map((one) => ({
+    label: MONITOR_TITLES[one],
+    href: paths.monitor(one),
+    isCurrent: one === page,
+  }));
+  return (
+    <>
+      <SectionTabs label="Monitor" tabs={tabs} />
+      <View page={page} />
+    </>
+  );
+}
+
+function View({ page }: { page: MonitorPageName }) {
+  const client = useClient();
+  switch (page) {
+    case 'performance':
+      return (
+        <OwnDashboard key={page} page={PERFORMANCE}>
+          <ServerNow />
+        </OwnDashboard>
+      );
+    case 'cost':
+      return <CostPage key={page} />;
+    case 'cluster':
+      return <ClusterPage client={client} />;
+  }
+}

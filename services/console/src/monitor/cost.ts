@@ -1,0 +1,229 @@
+/** `/monitor/cost`: what ingest, storage and searches cost, by the prices of the page. Over the product's own events. */
+
+import type { Page, Panel } from './panels';
+
+const METRICS = 'index=_internal source=*metrics.log*';
+const USAGE = 'index=_internal source=*license_usage.log* type=Usage';
+const SEARCHES = 'index=_audit action=search info=completed user=$user$ app=$app$';
+
+const NO_METRICS =
+  'Events of metrics.log are written every 30 seconds to _internal, unless limits.conf [metrics] disables them.';
+const NO_USAGE = 'Nothing was indexed in the range, or limits.conf [metrics] disables own events.';
+const NO_COST = 'The ends of searches in _audit have no cost: this server does not write it.';
+
+/** What a search cost: requests, computing, bytes from object storage. */
+const SEARCH_USD =
+  'eval usd=coalesce(store_requests,0)/1000*$price_get$+coalesce(cpu_s,0)/3600*$price_cpu_hour$+coalesce(kb_store,0)/1048576*$price_transfer_gb$ | where isnotnull(cpu_s)';
+
+const ROUNDED = `| eval usd=round(usd,6), "95 % s"=round('95 % s',2)`;
+
+/** Dollars by day and component: `_time`, `component`, `usd`. */
+const DAYS = [
+  `${METRICS} group=pipeline | bin _time span=1d | stats sum(cpu_seconds) AS q BY _time | eval component="ingest compute", usd=q/3600*$price_cpu_hour$`,
+  `| append [search index=_audit action=search info=completed | bin _time span=1d | stats sum(cpu_s) AS q BY _time | where isnotnull(q) | eval component="search compute", usd=q/3600*$price_cpu_hour$]`,
+  `| append [search ${METRICS} group=store | eval usd=requests/1000*if(op="put" OR op="post",$price_put$,if(op="delete",0,$price_get$)) | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="requests"]`,
+  `| append [search ${METRICS} group=buckets | bin _time span=1h | stats latest(kb) AS kb BY _time idx | stats sum(kb) AS kb BY _time | eval usd=kb/1048576*$price_gb_month$/730 | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="storage"]`,
+  `| append [search ${METRICS} group=cache tier=store | bin _time span=1d | stats sum(kb) AS kb BY _time | eval component="transfer", usd=kb/1048576*$price_transfer_gb$]`,
+].join(' ');
+
+const money = (title: string, search: string, more: Partial<Panel> = {}): Panel => ({
+  title,
+  kind: 'single',
+  search,
+  reason: NO_METRICS,
+  ...more,
+  options: {
+    unit: '$$',
+    unitPosition: 'before',
+    numberPrecision: '0.00',
+    useThousandSeparators: '1',
+    height: '96',
+    ...more.options,
+  },
+});
+
+const table = (title: string, search: string, more: Partial<Panel> = {}): Panel => ({
+  title,
+  kind: 'table',
+  search,
+  ...more,
+});
+
+const MONTH = { earliest: '@mon', latest: 'now' };
+
+export const COST: Page = {
+  label: 'Cost',
+  about: 'Own events of the server, by its searches and the prices of the page',
+  span: ['-30d@d', 'now'],
+  indexes: ['_internal', '_audit'],
+  tokens: {},
+  inputs: [
+    {
+      token: 'user',
+      label: 'User',
+      initial: '*',
+      choices: { '*': 'All users' },
+      search: 'index=_audit action=search info=completed | stats count BY user | sort user',
+      field: 'user',
+    },
+    {
+      token: 'app',
+      label: 'App',
+      initial: '*',
+      choices: { '*': 'All apps' },
+      search: 'index=_audit action=search info=completed | stats count BY app | sort app',
+      field: 'app',
+    },
+    {
+      token: 'keep',
+      label: 'Retention tried',
+      initial: '90',
+      choices: {
+        '7': '7 days',
+        '30': '30 days',
+        '90': '90 days',
+        '365': '1 year',
+        '730': '2 years',
+      },
+    },
+    { token: 'tariff', label: 'Tariff of another product, $ per GB/day and year', initial: '' },
+  ],
+  rows: [
+    [
+      money('Spent this month', `${DAYS} | stats sum(usd) AS usd`, MONTH),
+      money(
+        'Run rate, the month',
+        `${DAYS} | stats sum(usd) AS usd | addinfo | eval usd=usd/(now()-info_min_time)*(relative_time(now(),"+1mon@mon")-relative_time(now(),"@mon")) | fields usd`,
+        { ...MONTH, about: 'Spent, by the elapsed part of the month' },
+      ),
+      money(
+        'All-in, per GB ingested',
+        `${DAYS} | stats sum(usd) AS usd | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=if(b>0,usd/(b/1073741824),null()) | fields usd | where isnotnull(usd)`,
+        { reason: NO_USAGE, options: { numberPrecision: '0.0000' } },
+      ),
+      money(
+        'Ingest alone, per GB',
+        `${METRICS} group=pipeline | stats sum(cpu_seconds) AS q | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=if(b>0,q/3600*$price_cpu_hour$/(b/1073741824),null()) | fields usd | where isnotnull(usd)`,
+        { reason: NO_USAGE, options: { numberPrecision: '0.0000' } },
+      ),
+    ],
+    [
+      {
+        title: 'By component, $ a day',
+        kind: 'column',
+        search: `${DAYS} | timechart span=1d sum(usd) BY component`,
+        reason: NO_METRICS,
+        options: { 'charting.chart.stackMode': 'stacked' },
+      },
+      {
+        title: 'Ingested, GB a day by index',
+        kind: 'column',
+        search: `${USAGE} | timechart span=1d sum(eval(b/1073741824)) BY idx`,
+        reason: NO_USAGE,
+        options: { 'charting.chart.stackMode': 'stacked' },
+      },
+    ],
+    [
+      {
+        title: 'Forecast, $ a day',
+        about:
+          'The days of the range and the 31 after them, with 95 % bounds; the day of now is left out',
+        kind: 'line',
+        search: `${DAYS} | where _time<relative_time(now(),"@d") | timechart span=1d sum(usd) AS usd | eventstats count(usd) AS n | where n>2 | fields - n | predict usd future_timespan=31`,
+        reason: 'A forecast needs own events of at least three whole days.',
+      },
+    ],
+    [
+      table(
+        'By index',
+        `${USAGE} | stats sum(b) AS b min(_time) AS first BY idx | eval days=max(1,(now()-first)/86400), "GB a day"=round(b/1073741824/days,3) | fields idx "GB a day" | append [search ${METRICS} group=buckets | stats latest(kb) AS kb BY idx host | stats sum(kb) AS kb BY idx | eval "GB stored"=round(kb/1048576,3), "storage $$ a month"=round(kb/1048576*$price_gb_month$,4) | fields idx "GB stored" "storage $$ a month"] | stats max("GB a day") AS "GB a day" max("GB stored") AS "GB stored" max("storage $$ a month") AS "storage $$ a month" BY idx | sort - "GB a day"`,
+        {
+          about:
+            'The audit trail does not say which indexes a search has read, so searches are not among it.',
+          reason: NO_USAGE,
+        },
+      ),
+      {
+        title: 'Requests to object storage by operation',
+        kind: 'column',
+        search: `${METRICS} group=store | timechart span=1d sum(requests) BY op`,
+        reason: 'Requests are counted for S3 only.',
+        options: { 'charting.chart.stackMode': 'stacked' },
+      },
+    ],
+    [
+      table(
+        'By user',
+        `${SEARCHES} | ${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS "95 % s" BY user | sort - usd ${ROUNDED}`,
+        { reason: NO_COST },
+      ),
+      table(
+        'By app',
+        `${SEARCHES} | ${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS "95 % s" BY app | sort - usd ${ROUNDED}`,
+        { reason: NO_COST },
+      ),
+      table(
+        'By report',
+        `${SEARCHES} savedsearch_name=* | ${SEARCH_USD} | stats sum(usd) AS usd count BY savedsearch_name | sort - usd | eval usd=round(usd,6)`,
+        { reason: `No report has run in the range. ${NO_COST}` },
+      ),
+    ],
+    [
+      table(
+        'Dearest searches',
+        `${SEARCHES} | ${SEARCH_USD} | eval why=mvappend(if(api_et="N/A" OR api_et="0","no time range",null()), if(match(search,"[=\\\\s]\\\\*\\\\w"),"leading wildcard",null()), if(searched_buckets>100,searched_buckets." buckets read",null()), if(kb_store>1048576,round(kb_store/1048576,1)." GB from object storage",null())) | sort 50 - usd | eval usd=round(usd,6) | table usd total_run_time kb_store searched_buckets why user search search_id`,
+        {
+          reason: NO_COST,
+          link: '/jobs/$row.search_id$/inspect',
+          about: 'A click opens the job inspector, while the job is kept.',
+        },
+      ),
+    ],
+    [
+      {
+        title: 'Stored by age, MB',
+        about: 'The newest event of a bucket is younger than so many days',
+        kind: 'column',
+        search:
+          '| dbinspect index=* index=_* | eval age=max(0,ceiling(ln(max(1,(now()-endEpoch)/86400))/ln(2))) | stats sum(sizeOnDiskMB) AS MB BY age index | eval age=pow(2,age) | chart sum(MB) OVER age BY index',
+        reason: 'There are no buckets in object storage yet.',
+        options: { 'charting.chart.stackMode': 'stacked' },
+      },
+      table(
+        'What the tried retention would save',
+        '| dbinspect index=* index=_* | eval age=(now()-endEpoch)/86400, old=if(age>$keep$,sizeOnDiskMB,0) | stats sum(sizeOnDiskMB) AS MB sum(old) AS "MB older" BY index | eval "saved $$ a month"=round(\'MB older\'/1024*$price_gb_month$,4) | sort - "MB older"',
+        { reason: 'There are no buckets in object storage yet.' },
+      ),
+    ],
+    [
+      table(
+        'Waste: indexes that nobody searches',
+        `${METRICS} group=per_index_thruput NOT series=_* | stats sum(kb) AS kb BY series | append [search index=_audit action=search info=completed | rex field=search max_match=20 "index\\s*=\\s*\\"?(?<series>[\\w*-]+)" | mvexpand series | stats count AS searches BY series] | stats sum(kb) AS KB sum(searches) AS searches BY series | where isnotnull(KB) AND isnull(searches) | eval KB=round(KB) | table series KB`,
+        {
+          about:
+            'Indexes that no search of the range names. A search of index=* names none of them.',
+          reason: 'Every index that got events was named by a search.',
+        },
+      ),
+      money(
+        'The tariff of another product, a year',
+        `${USAGE} | stats sum(b) AS b min(_time) AS first | eval usd=b/1073741824/max(1,(now()-first)/86400)*$tariff$ | fields usd`,
+        {
+          about: 'GB a day as measured, times the tariff typed above. No tariff is given here.',
+          reason: NO_USAGE,
+        },
+      ),
+    ],
+    [
+      {
+        title: 'Cache what-if',
+        missing: 'metrics.log has no group cache_curve (hits by size of the cache) yet.',
+      },
+      {
+        title: 'Saved by acceleration and summaries',
+        missing: 'the audit trail has no field kb_saved.',
+      },
+      { title: 'Schedules ahead, budget alerts', missing: 'there is no scheduler yet.' },
+    ],
+  ],
+};

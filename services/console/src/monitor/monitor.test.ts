@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { decodeEntries } from '../api/decode';
+import { allSearches, readDashboard } from '../dashboards/model/reader';
+import { COST } from './cost';
+import { escaped, isMissing, type Page, pageXml } from './panels';
+import { PERFORMANCE } from './performance';
+import { EXAMPLES, priceTokens, readPrices, writePrices } from './prices';
+import { figuresOf } from './serverNow';
+
+const PAGES: Page[] = [PERFORMANCE, { ...COST, tokens: priceTokens(readPrices(null)) }];
+
+describe.each(PAGES)('the page $label', (page) => {
+  const dashboard = readDashboard(pageXml(page));
+  const panels = page.rows.flat();
+
+  it('is read without a loss: every panel has its title and its search', () => {
+    const lost = dashboard.report.findings.filter((one) => one.level !== 'ignored');
+    expect(lost).toEqual([]);
+    const searches = allSearches(dashboard).map((search) => search.source);
+    for (const panel of panels) {
+      if (isMissing(panel)) continue;
+      expect(searches).toContainEqual({ kind: 'query', query: panel.search });
+    }
+  });
+
+  it('uses only tokens that it defines', () => {
+    const known = new Set([
+      ...page.inputs.map((input) => input.token),
+      ...Object.keys(page.tokens),
+    ]);
+    known.add('span.earliest').add('span.latest');
+    for (const panel of panels) {
+      if (isMissing(panel)) continue;
+      const text = panel.search.replaceAll('$$', '');
+      for (const [, name = ''] of text.matchAll(/\$([\w.]+)\$/g))
+        expect(known, panel.title).toContain(name);
+    }
+  });
+
+  it('says for every search why there may be no rows, or counts', () => {
+    for (const panel of panels) {
+      if (!isMissing(panel)) expect(panel.reason ?? '', panel.title).not.toBe('');
+    }
+  });
+
+  it('has no search that changes something', () => {
+    for (const panel of panels) {
+      if (isMissing(panel)) continue;
+      expect(panel.search).not.toMatch(/\|\s*(?:collect|delete|outputlookup|sendemail|script)\b/);
+    }
+  });
+});
+
+it('signs of XML in a panel stay signs', () => {
+  expect(escaped('a<b & "c">')).toBe('a&lt;b &amp; &quot;c&quot;&gt;');
+});
+
+it('prices of the file replace the examples, and the others stay examples', () => {
+  const own = readPrices('key,usd,unit\nget,0.001,"1,000 requests"\nput,abc,x\nunknown,3,x\n');
+  expect(priceTokens(own)).toMatchObject({ price_get: '0.001', price_put: '0.005' });
+  expect(own.areExamples).toBe(true);
+  expect(readPrices(null).list).toEqual(EXAMPLES);
+});
+
+it('prices are read as they are written', () => {
+  const list = EXAMPLES.map((price, at) => ({ ...price, usd: at + 0.5 }));
+  expect(readPrices(writePrices(list))).toEqual({ list, areExamples: false });
+});
+
+const content = (of: Record<string, unknown>) =>
+  decodeEntries({ entry: [{ name: 'x', content: of }] })[0];
+
+it('a full queue, a failed upload and a stopped intake are bad', () => {
+  const figures = figuresOf(
+    content({ health: 'yellow', conditions: ['disk is nearly full'] }),
+    content({
+      queues: [
+        { stage: 'parsing', bytes: 10, capacity: 100 },
+        { stage: 'journal', bytes: 95, capacity: 100 },
+      ],
+      uploads_waiting: 3,
+      upload_error: 'access denied',
+      intake_stopped: 'the disk is full',
+    }),
+    content({ dram_hits: 90, nvme_hits: 5, store_reads: 5 }),
+  );
+  const found = Object.fromEntries(figures.map((one) => [one.label, [one.value, one.level]]));
+  expect(found).toMatchObject({
+    Health: ['yellow', 'warning'],
+    'Fullest queue': ['95.0%', 'bad'],
+    'Uploads waiting': ['3', 'bad'],
+    Intake: ['stopped', 'bad'],
+    'Cache hits': ['95.0%', 'good'],
+  });
+});
+
+it('an answer that is missing gives no figures', () => {
+  expect(figuresOf(undefined, undefined, undefined)).toEqual([]);
+});

@@ -1,0 +1,59 @@
+/**
+ * Prices of the cost page: list prices as examples, replaced by those of the lookup file karst_prices.csv
+ * (key,usd,unit).
+ */
+
+import { csvRows } from '../settings/csv';
+
+export interface Price {
+  key: string;
+  usd: number;
+  unit: string;
+  about: string;
+}
+
+export const PRICES_FILE = 'karst_prices.csv';
+
+/** Amazon S3 Standard and on-demand compute in us-east-1: examples, not what anybody pays. */
+export const EXAMPLES: readonly Price[] = [
+  { key: 'get', usd: 0.0004, unit: '1,000 requests', about: 'GET and HEAD to object storage' },
+  { key: 'put', usd: 0.005, unit: '1,000 requests', about: 'PUT and POST to object storage' },
+  { key: 'gb_month', usd: 0.023, unit: 'GB and month', about: 'object storage' },
+  { key: 'cpu_hour', usd: 0.048, unit: 'processor and hour', about: 'compute' },
+  { key: 'transfer_gb', usd: 0, unit: 'GB', about: 'bytes from object storage to the servers' },
+];
+
+export interface Prices {
+  list: Price[];
+  /** Whether any is an example. */
+  areExamples: boolean;
+}
+
+/** `text`: the lookup file; null where there is none. */
+export function readPrices(text: string | null): Prices {
+  const [header = [], ...rows] = text === null ? [] : csvRows(text);
+  const [key, usd, unit] = ['key', 'usd', 'unit'].map((name) => header.indexOf(name));
+  const own = new Map<string, { usd: number; unit: string }>();
+  for (const row of rows) {
+    const value = Number(row[usd ?? -1] ?? 'NaN');
+    const name = row[key ?? -1];
+    if (name && Number.isFinite(value) && value >= 0) {
+      own.set(name, { usd: value, unit: row[unit ?? -1] ?? '' });
+    }
+  }
+  const list = EXAMPLES.map((price) => ({
+    ...price,
+    ...(own.has(price.key) && { usd: own.get(price.key)?.usd ?? 0 }),
+  }));
+  return { list, areExamples: EXAMPLES.some((price) => !own.has(price.key)) };
+}
+
+const cell = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+export const writePrices = (list: Price[]): string =>
+  ['key,usd,unit', ...list.map(({ key, usd, unit }) => `${key},${usd},${cell(unit)}`)]
+    .join('\n')
+    .concat('\n');
+
+export const priceTokens = ({ list }: Prices): Record<string, string> =>
+  Object.fromEntries(list.map(({ key, usd }) => [`price_${key}`, String(usd)]));

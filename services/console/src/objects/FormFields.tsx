@@ -1,0 +1,201 @@
+/** The inputs of a form, made from the fields of a kind. */
+
+import { Checkbox, NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useClient } from '../app/clientContext';
+import type { Field, Source, Value, Values } from './kind';
+import styles from './Objects.module.css';
+
+interface FormFieldsProps {
+  fields: Field[];
+  values: Values;
+  problems: Map<string, string>;
+  isReadOnly: boolean;
+  onChange: (name: string, value: Value) => void;
+}
+
+export function FormFields({ fields, onChange, ...props }: FormFieldsProps) {
+  return fields.map((field, place) => (
+    <FieldView
+      key={field.name}
+      field={field}
+      isFirst={place === 0}
+      value={props.values[field.name] ?? ''}
+      problem={props.problems.get(field.name) ?? null}
+      isReadOnly={props.isReadOnly}
+      onChange={(value) => onChange(field.name, value)}
+    />
+  ));
+}
+
+interface FieldViewProps {
+  field: Field;
+  isFirst: boolean;
+  value: Value;
+  problem: string | null;
+  isReadOnly: boolean;
+  onChange: (value: Value) => void;
+}
+
+function FieldView({ field, isFirst, value, problem, isReadOnly, onChange }: FieldViewProps) {
+  const options = useOptions(field);
+  const common = {
+    label: field.label,
+    description: field.help,
+    name: field.name,
+    disabled: isReadOnly,
+    'data-autofocus': isFirst || undefined,
+  };
+  const input = { ...common, error: problem, required: field.isRequired, withAsterisk: false };
+  const text = typeof value === 'string' ? value : '';
+  switch (field.kind) {
+    case 'switch':
+      return (
+        <Switch
+          {...common}
+          size="xs"
+          checked={value === true}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+      );
+    case 'checks':
+      return (
+        <Checks
+          field={field}
+          options={options}
+          chosen={Array.isArray(value) ? value : []}
+          isReadOnly={isReadOnly}
+          problem={problem}
+          onChange={onChange}
+        />
+      );
+    case 'choice':
+      return (
+        <NativeSelect
+          {...input}
+          data={options}
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+    case 'area':
+      return (
+        <Textarea
+          {...input}
+          className={styles.mono}
+          autosize
+          minRows={3}
+          maxRows={14}
+          spellCheck={false}
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+    case 'password':
+      return (
+        <PasswordInput
+          {...input}
+          autoComplete="new-password"
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+    default:
+      return (
+        <TextInput
+          {...input}
+          inputMode={field.kind === 'number' ? 'decimal' : undefined}
+          autoComplete="off"
+          spellCheck={false}
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+  }
+}
+
+interface ChecksProps {
+  field: Field;
+  options: { value: string; label: string }[];
+  chosen: string[];
+  isReadOnly: boolean;
+  problem: string | null;
+  onChange: (value: string[]) => void;
+}
+
+/** More than this many have a filter. */
+const MANY = 10;
+
+function Checks({ field, options, chosen, isReadOnly, problem, onChange }: ChecksProps) {
+  const [filter, setFilter] = useState('');
+  // What the object has and the server does not list stays visible.
+  const more = chosen.filter((one) => !options.some((option) => option.value === one));
+  const all = [...options, ...more.map((value) => ({ value, label: value }))];
+  const wanted = filter.trim().toLowerCase();
+  const shown = all.filter((option) => option.label.toLowerCase().includes(wanted));
+  return (
+    <fieldset className={styles.checks}>
+      <legend>
+        {field.label} ({chosen.length})
+      </legend>
+      {field.help && <p className={styles.help}>{field.help}</p>}
+      {problem && <p role="alert">{problem}</p>}
+      {all.length > MANY && (
+        <TextInput
+          size="xs"
+          aria-label={`Filter ${field.label.toLowerCase()}`}
+          placeholder="Filter"
+          value={filter}
+          onChange={(event) => setFilter(event.currentTarget.value)}
+        />
+      )}
+      <div>
+        {shown.map((option) => (
+          <Checkbox
+            key={option.value}
+            size="xs"
+            label={option.label}
+            disabled={isReadOnly}
+            checked={chosen.includes(option.value)}
+            onChange={(event) =>
+              onChange(
+                event.currentTarget.checked
+                  ? [...chosen, option.value]
+                  : chosen.filter((one) => one !== option.value),
+              )
+            }
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+const SOURCES: Record<Source, string> = {
+  roles: '/services/authorization/roles',
+  indexes: '/services/data/indexes',
+  capabilities: '/services/authorization/capabilities',
+  apps: '/services/apps/local',
+};
+
+/** The choices of a field; those of a source come from the server. */
+export function useOptions(field: Field): { value: string; label: string }[] {
+  const client = useClient();
+  const { source } = field;
+  const { data } = useQuery({
+    queryKey: ['options', source],
+    enabled: source !== undefined,
+    staleTime: 30_000,
+    queryFn: async ({ signal }) => {
+      const found = await client.entries(SOURCES[source ?? 'roles'], signal);
+      const listed = found[0]?.content.capabilities;
+      const names =
+        source === 'capabilities'
+          ? (Array.isArray(listed) ? listed : []).map(String)
+          : found.map((entry) => entry.name);
+      return names.map((name) => ({ value: name, label: name }));
+    },
+  });
+  return field.options ?? data ?? [];
+}

@@ -1,0 +1,267 @@
+/**
+ * The list of the objects of a kind, with what can be done with each. The object that is open is in the address.
+ * Leaves the meaning of columns and fields to the kind.
+ */
+
+import { ActionIcon, Button, Menu, TextInput } from '@mantine/core';
+import { IconDots, IconPlus, IconSearch } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { ApiError, namespaced } from '../api/client';
+import type { Entry } from '../api/types';
+import { useClient, useMe } from '../app/clientContext';
+import { grouped, plural } from '../app/format';
+import { Notice } from '../app/Notice';
+import { PageLink } from '../app/PageLink';
+import { addressOf, navigate, useQuery as useQueryString } from '../app/routing';
+import { useTitle } from '../app/useTitle';
+import jobs from '../jobs/JobsPage.module.css';
+import { Empty } from '../states/Empty';
+import { Failed } from '../states/Failed';
+import { Skeleton } from '../states/Skeleton';
+import { isTrue, type Kind } from './kind';
+import { isChangeable, ObjectDialog } from './ObjectDialog';
+import styles from './Objects.module.css';
+import { RemoveDialog } from './RemoveDialog';
+import { ShareDialog } from './ShareDialog';
+
+interface ObjectsPageProps {
+  kind: Kind;
+  app: string;
+  /** The object of the address; `_new` for the form of a new one. */
+  name: string | null;
+  /** The address of an object, or of the list. */
+  href: (name: string | null) => string;
+  /** Above the table. */
+  children?: ReactNode;
+}
+
+/** Rows of a table at first: more are shown on demand. */
+const MOST = 200;
+const SHARING: Record<string, string> = { user: 'private', app: 'app', global: 'all apps' };
+
+const whose = (entry: Entry) => `${entry.owner}/${entry.app}`;
+
+export function useObjects(kind: Kind) {
+  const client = useClient();
+  const path = kind.isOfApps ? namespaced({ owner: '-', app: '-' }, kind.path) : kind.path;
+  return useQuery({
+    queryKey: ['objects', kind.path],
+    queryFn: ({ signal }) => client.entries(path, signal),
+  });
+}
+
+export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProps) {
+  useTitle(kind.title);
+  const me = useMe();
+  const { data, error, isPending, refetch } = useObjects(kind);
+  const [text, setText] = useState('');
+  const [isWhole, setWhole] = useState(false);
+  const [doomed, setDoomed] = useState<Entry | null>(null);
+  const [shared, setShared] = useState<Entry | null>(null);
+  const [failure, setFailure] = useState<ApiError | null>(null);
+  const parameters = new URLSearchParams(useQueryString());
+  const of = parameters.get('of');
+
+  const all = (data ?? []).filter((entry) => kind.isShown?.(entry) ?? true);
+  const wanted = text.trim().toLowerCase();
+  const matching = all.filter((entry) =>
+    [entry.name, entry.app, entry.owner, ...kind.columns.map((column) => column.text(entry))]
+      .join(' ')
+      .toLowerCase()
+      .includes(wanted),
+  );
+  const shown = isWhole ? matching : matching.slice(0, MOST);
+  const mayChange = me?.capabilities.has(kind.capability) ?? false;
+  const named = all.filter((entry) => entry.name === name);
+  const open = named.find((entry) => whose(entry) === of) ?? named[0] ?? null;
+  const close = () => navigate(href(null));
+
+  return (
+    <div className={jobs.page}>
+      <header className={jobs.head}>
+        <h1>{kind.title}</h1>
+        {data && <span role="status">{plural(matching.length, kind.noun)}</span>}
+        <div className={jobs.filters}>
+          <TextInput
+            size="xs"
+            aria-label={`Filter ${kind.title.toLowerCase()}`}
+            placeholder="Filter"
+            leftSection={<IconSearch size={13} />}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+          />
+          {mayChange && kind.fields.length > 0 && (
+            <Button
+              size="xs"
+              leftSection={<IconPlus size={14} />}
+              onClick={() => navigate(href('_new'))}
+              data-testid="new-object"
+            >
+              New {kind.noun}
+            </Button>
+          )}
+        </div>
+      </header>
+      <p className={styles.about}>{kind.about}</p>
+      {children}
+      {failure && <Notice kind="error">{failure.message}</Notice>}
+      {isPending && <Skeleton lines={6} />}
+      {error instanceof ApiError && <Failed error={error} onRetry={() => void refetch()} />}
+      {data && name !== null && name !== '_new' && !open && (
+        <Notice kind="warning">{`There is no ${kind.noun} "${name}", or you may not see it.`}</Notice>
+      )}
+      {data && shown.length === 0 && (
+        <Empty
+          title={all.length === 0 ? `There is no ${kind.noun} yet` : 'Nothing fits the filter'}
+        />
+      )}
+      {shown.length > 0 && (
+        <div className={jobs.scroll}>
+          <table className={jobs.table} data-testid="objects">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                {kind.columns.map((column) => (
+                  <th key={column.label} scope="col" data-numeric={column.isNumeric || undefined}>
+                    {column.label}
+                  </th>
+                ))}
+                {kind.isOfApps && <th scope="col">App</th>}
+                {kind.isOfApps && <th scope="col">Owner, shared with</th>}
+                <th scope="col">
+                  <span className={jobs.hidden}>Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((entry) => (
+                <Row
+                  key={`${whose(entry)}/${entry.path}/${entry.name}`}
+                  kind={kind}
+                  entry={entry}
+                  mayChange={mayChange}
+                  href={addressOf(href(entry.name), kind.isOfApps ? { of: whose(entry) } : {})}
+                  onShare={setShared}
+                  onRemove={setDoomed}
+                  onFailure={setFailure}
+                />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {shown.length < matching.length && (
+        <p className={styles.about}>
+          {grouped(shown.length)} of {grouped(matching.length)} are shown.{' '}
+          <Button size="compact-xs" variant="default" onClick={() => setWhole(true)}>
+            Show all
+          </Button>
+        </p>
+      )}
+      {name === '_new' && <ObjectDialog kind={kind} app={app} entry={null} onClose={close} />}
+      {open && kind.fields.length > 0 && (
+        <ObjectDialog key={open.path} kind={kind} app={app} entry={open} onClose={close} />
+      )}
+      {doomed && <RemoveDialog kind={kind} entry={doomed} onClose={() => setDoomed(null)} />}
+      {shared && <ShareDialog kind={kind} entry={shared} onClose={() => setShared(null)} />}
+    </div>
+  );
+}
+
+interface RowProps {
+  kind: Kind;
+  entry: Entry;
+  mayChange: boolean;
+  href: string;
+  onShare: (entry: Entry) => void;
+  onRemove: (entry: Entry) => void;
+  onFailure: (error: ApiError | null) => void;
+}
+
+function Row({ kind, entry, href, ...props }: RowProps) {
+  const isOff = isTrue(entry.content.disabled);
+  return (
+    <tr data-testid="object-row">
+      <td className={jobs.name}>
+        {kind.fields.length > 0 ? <PageLink href={href}>{entry.name}</PageLink> : entry.name}
+        {isOff && <span className={styles.tag}>disabled</span>}
+      </td>
+      {kind.columns.map((column) => {
+        const text = column.text(entry);
+        return (
+          <td
+            key={column.label}
+            className={styles.cell}
+            data-code={column.isCode || undefined}
+            data-numeric={column.isNumeric || undefined}
+            title={text}
+          >
+            {text}
+          </td>
+        );
+      })}
+      {kind.isOfApps && <td>{entry.app}</td>}
+      {kind.isOfApps && (
+        <td className={jobs.nowrap}>
+          {entry.owner}, {SHARING[entry.sharing] ?? entry.sharing}
+        </td>
+      )}
+      <td>
+        <RowMenu kind={kind} entry={entry} href={href} {...props} />
+      </td>
+    </tr>
+  );
+}
+
+function RowMenu({ kind, entry, mayChange, href, onShare, onRemove, onFailure }: RowProps) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const isWritable = mayChange && isChangeable(kind, entry);
+  const isRemovable = isWritable && (kind.isRemovable?.(entry) ?? entry.isRemovable);
+  const isOff = isTrue(entry.content.disabled);
+  const toggle = isOff ? 'enable' : 'disable';
+  const actions = kind.actions?.(entry) ?? [];
+  if (entry.links.includes(toggle)) {
+    actions.push({ label: isOff ? 'Enable' : 'Disable', path: `${entry.path}/${toggle}` });
+  }
+  const act = (path: string, form: Record<string, string | string[]> = {}) => {
+    onFailure(null);
+    client.change(path, form).then(
+      () => queries.invalidateQueries({ queryKey: ['objects', kind.path] }),
+      (reason: unknown) =>
+        onFailure(reason instanceof ApiError ? reason : new ApiError('server', 0, [])),
+    );
+  };
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon aria-label={`More for ${entry.name}`}>
+          <IconDots size={15} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {kind.fields.length > 0 && (
+          <Menu.Item onClick={() => navigate(href)}>{isWritable ? 'Edit …' : 'Show …'}</Menu.Item>
+        )}
+        {actions.map((action) => (
+          <Menu.Item
+            key={action.label}
+            disabled={!isWritable}
+            onClick={() => act(action.path, action.form)}
+          >
+            {action.label}
+          </Menu.Item>
+        ))}
+        {kind.isOfApps && (
+          <Menu.Item disabled={!isWritable} onClick={() => onShare(entry)}>
+            Permissions …
+          </Menu.Item>
+        )}
+        <Menu.Item color="red" disabled={!isRemovable} onClick={() => onRemove(entry)}>
+          Remove …
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,118 @@
+/** Who sees and changes a knowledge object. */
+
+import { Button, Checkbox, Modal, Radio } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ApiError } from '../api/client';
+import { explainError } from '../api/explain';
+import type { Entry } from '../api/types';
+import { useClient } from '../app/clientContext';
+import { Notice } from '../app/Notice';
+import { useOptions } from './FormFields';
+import type { Kind } from './kind';
+import styles from './Objects.module.css';
+
+interface ShareDialogProps {
+  kind: Kind;
+  entry: Entry;
+  onClose: () => void;
+}
+
+export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const roles = useOptions({ name: 'roles', label: 'Roles', kind: 'checks', source: 'roles' });
+  const [sharing, setSharing] = useState(entry.sharing === 'system' ? 'global' : entry.sharing);
+  const [readers, setReaders] = useState(entry.readers.length > 0 ? entry.readers : ['*']);
+  const [writers, setWriters] = useState(
+    entry.writers.length > 0 ? entry.writers : ['admin', 'power'],
+  );
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      const form: Record<string, string> = { sharing, owner: entry.owner };
+      if (sharing !== 'user') {
+        form['perms.read'] = readers.join(',');
+        form['perms.write'] = writers.join(',');
+      }
+      await client.change(`${entry.path}/acl`, form);
+      await queries.invalidateQueries({ queryKey: ['objects', kind.path] });
+      onClose();
+    } catch (failure) {
+      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
+      setBusy(false);
+    }
+  };
+  const names = new Set([...roles.map((role) => role.value), ...readers, ...writers]);
+  const all = ['*', ...[...names].filter((role) => role !== '*')];
+  const toggle = (list: string[], role: string) =>
+    list.includes(role) ? list.filter((one) => one !== role) : [...list, role];
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={`Permissions of ${entry.name}`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <form className={styles.form} onSubmit={save} data-testid="share-form">
+        {error && (
+          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
+        )}
+        <Radio.Group label="Seen by" value={sharing} onChange={setSharing}>
+          <div className={styles.buttons}>
+            <Radio value="user" label={`${entry.owner} alone`} />
+            <Radio value="app" label={`Users of the app ${entry.app}`} />
+            <Radio value="global" label="Users of all apps" />
+          </div>
+        </Radio.Group>
+        {sharing !== 'user' && (
+          <table className={styles.table}>
+            <thead>
+              <tr>
+                <th scope="col">Role</th>
+                <th scope="col">Read</th>
+                <th scope="col">Write</th>
+              </tr>
+            </thead>
+            <tbody>
+              {all.map((role) => (
+                <tr key={role}>
+                  <td>{role === '*' ? 'Everybody' : role}</td>
+                  <td>
+                    <Checkbox
+                      size="xs"
+                      aria-label={`${role} may read`}
+                      checked={readers.includes(role)}
+                      onChange={() => setReaders(toggle(readers, role))}
+                    />
+                  </td>
+                  <td>
+                    <Checkbox
+                      size="xs"
+                      aria-label={`${role} may write`}
+                      checked={writers.includes(role)}
+                      onChange={() => setWriters(toggle(writers, role))}
+                    />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        <div className={styles.buttons}>
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={busy}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import type { Entry } from '../api/types';
+import { fieldsFor, formOf, initialValues, problemsOf } from './form';
+import type { Field } from './kind';
+
+const FIELDS: Field[] = [
+  { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+  { name: 'seconds', label: 'Days', kind: 'number', scale: 86_400, least: 1 },
+  { name: 'roles', label: 'Roles', kind: 'checks' },
+  { name: 'indexes', label: 'Indexes', kind: 'list' },
+  { name: 'password', label: 'Password', kind: 'password' },
+  { name: 'off', label: 'Off', kind: 'switch' },
+];
+
+const ENTRY: Entry = {
+  name: 'a',
+  path: '/services/a/a',
+  app: 'search',
+  owner: 'nobody',
+  sharing: 'app',
+  canWrite: true,
+  isRemovable: true,
+  readers: [],
+  writers: [],
+  links: [],
+  content: { seconds: 172_800, roles: ['x', 'y'], indexes: 'main, web', off: '1', password: '***' },
+};
+
+it('values of an object are in the units of the form, and its password is not shown', () => {
+  const values = initialValues(fieldsFor(FIELDS, false), ENTRY);
+  expect(values).toEqual({
+    seconds: '2',
+    roles: ['x', 'y'],
+    indexes: 'main, web',
+    password: '',
+    off: true,
+  });
+});
+
+it('a change sends only what was changed', () => {
+  const fields = fieldsFor(FIELDS, false);
+  const values = initialValues(fields, ENTRY);
+  expect(formOf(fields, values, ENTRY)).toEqual({});
+  expect(formOf(fields, { ...values, seconds: '0.5', roles: ['y', 'x'] }, ENTRY)).toEqual({
+    seconds: '43200',
+  });
+});
+
+it('an emptied list is sent as an empty one', () => {
+  const fields = fieldsFor(FIELDS, false);
+  const values = initialValues(fields, ENTRY);
+  expect(formOf(fields, { ...values, roles: [], indexes: '', off: false }, ENTRY)).toEqual({
+    roles: '',
+    indexes: '',
+    off: '0',
+  });
+});
+
+it('a new object sends what was filled in', () => {
+  const fields = fieldsFor(FIELDS, true);
+  const values = { ...initialValues(fields, null), name: 'b', indexes: 'main,web' };
+  expect(formOf(fields, values, null)).toEqual({ name: 'b', indexes: ['main', 'web'], off: '0' });
+});
+
+it('problems name the field', () => {
+  const fields = fieldsFor(FIELDS, true);
+  const values = { ...initialValues(fields, null), seconds: 'many' };
+  expect([...problemsOf(fields, values)]).toEqual([
+    ['name', 'Name is missing'],
+    ['seconds', '"many" is not a number'],
+  ]);
+  expect(problemsOf(fields, { ...values, name: 'b', seconds: '0' }).get('seconds')).toBe(
+    'Days is at least 1',
+  );
+});

@@ -1,0 +1,107 @@
+/**
+ * From an object to the values of its form, and from these to a request.
+ * Guarantees that a change sends only what was changed, so that it does not undo what somebody else did.
+ */
+
+import type { Entry } from '../api/types';
+import { type Field, type Form, isTrue, type Value, type Values } from './kind';
+
+export const fieldsFor = (fields: Field[], isNew: boolean): Field[] =>
+  fields.filter(
+    (field) => (field.when ?? (isNew ? 'new' : 'existing')) === (isNew ? 'new' : 'existing'),
+  );
+
+const words = (value: unknown): string[] => {
+  if (Array.isArray(value)) return value.map(String);
+  if (value === null || value === undefined || value === '') return [];
+  return String(value)
+    .split(/[,;]/)
+    .map((word) => word.trim())
+    .filter(Boolean);
+};
+
+function formValue(field: Field, entry: Entry): Value {
+  const value = field.read ? field.read(entry) : entry.content[field.name];
+  switch (field.kind) {
+    case 'switch':
+      return isTrue(value);
+    case 'checks':
+      return words(value);
+    case 'list':
+      return words(value).join(', ');
+    case 'password':
+      return '';
+    case 'number': {
+      const number = Number(value);
+      if (value === '' || value === null || value === undefined || Number.isNaN(number)) return '';
+      return String(field.scale ? number / field.scale : number);
+    }
+    default:
+      return value === null || value === undefined ? '' : String(value);
+  }
+}
+
+function emptyOf(field: Field): Value {
+  if (field.initial !== undefined) return field.initial;
+  if (field.kind === 'switch') return false;
+  if (field.kind === 'checks') return [];
+  return field.kind === 'choice' ? (field.options?.[0]?.value ?? '') : '';
+}
+
+export function initialValues(fields: Field[], entry: Entry | null): Values {
+  return Object.fromEntries(
+    fields.map((field) => [field.name, entry ? formValue(field, entry) : emptyOf(field)]),
+  );
+}
+
+/** What is wrong with the values, by the names of their fields. */
+export function problemsOf(fields: Field[], values: Values): Map<string, string> {
+  const problems = new Map<string, string>();
+  for (const field of fields) {
+    const value = values[field.name] ?? '';
+    const isEmpty = Array.isArray(value) ? value.length === 0 : String(value).trim() === '';
+    if (field.isRequired && isEmpty) problems.set(field.name, `${field.label} is missing`);
+    if (isEmpty || typeof value !== 'string') continue;
+    if (field.kind === 'number') {
+      const number = Number(value);
+      if (!Number.isFinite(number)) problems.set(field.name, `"${value}" is not a number`);
+      else if (number < (field.least ?? 0)) {
+        problems.set(field.name, `${field.label} is at least ${field.least ?? 0}`);
+      }
+    }
+    const found = field.check?.(value);
+    if (found) problems.set(field.name, found);
+  }
+  return problems;
+}
+
+function sent(field: Field, value: Value): string | string[] {
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  // An empty list has to be said, or it would be left as it is.
+  if (Array.isArray(value)) return value.length > 0 ? value : '';
+  if (field.kind === 'list') {
+    const list = words(value);
+    return list.length > 0 ? list : '';
+  }
+  if (field.kind === 'number' && value !== '' && field.scale) {
+    return String(Math.round(Number(value) * field.scale));
+  }
+  return value;
+}
+
+const same = (a: Value | undefined, b: Value | undefined) =>
+  JSON.stringify(Array.isArray(a) ? [...a].sort() : a) ===
+  JSON.stringify(Array.isArray(b) ? [...b].sort() : b);
+
+/** The parameters of a new object: all that is not empty; of an existing one: all that was changed. */
+export function formOf(fields: Field[], values: Values, entry: Entry | null): Form {
+  const before = entry ? initialValues(fields, entry) : {};
+  const form: Form = {};
+  for (const field of fields) {
+    const value = values[field.name] ?? emptyOf(field);
+    const text = sent(field, value);
+    const isSent = entry ? !same(value, before[field.name]) : text.length > 0;
+    if (isSent) form[field.name] = text;
+  }
+  return form;
+}

@@ -1,0 +1,200 @@
+/** Apps: the list, the upload of a packed app, and the report of what of it works here. */
+
+import { Button, Checkbox, FileButton, Modal } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ApiError } from '../api/client';
+import { explainError } from '../api/explain';
+import { useClient, useMe } from '../app/clientContext';
+import { plural } from '../app/format';
+import { Notice } from '../app/Notice';
+import { paths } from '../app/routing';
+import jobs from '../jobs/JobsPage.module.css';
+import { column, type Kind } from '../objects/kind';
+import styles from '../objects/Objects.module.css';
+import { ObjectsPage } from '../objects/ObjectsPage';
+import { type AppReport, decodeAppReport } from './appReport';
+
+const apps: Kind = {
+  title: 'Apps',
+  noun: 'app',
+  about:
+    'An app has dashboards, reports, source types, lookups and other knowledge. Apps made for Splunk are installed as they are: the report says what of them is used.',
+  path: '/services/apps/local',
+  isOfApps: false,
+  capability: 'edit_local_apps',
+  columns: [
+    column('Title', 'label'),
+    column('Version', 'version'),
+    column('Author', 'author'),
+    column('Description', 'description'),
+    {
+      label: 'From',
+      text: (entry) =>
+        entry.content.installed === true
+          ? 'upload'
+          : entry.content.core === true
+            ? 'built in'
+            : 'files or REST',
+    },
+  ],
+  fields: [
+    {
+      name: 'name',
+      label: 'Name',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'Its address; letters, digits, _ - .',
+    },
+    { name: 'label', label: 'Title', kind: 'text' },
+    { name: 'description', label: 'Description', kind: 'text' },
+    { name: 'visible', label: 'Shown among the apps', kind: 'switch', initial: true },
+  ],
+  loss: (entry) =>
+    `The dashboards, reports, lookups and all other objects in the app ${entry.name} are gone, also those that users have made there. Events stay.`,
+  isRemovalTyped: true,
+};
+
+export function AppsPage({ name, app }: { name: string | null; app: string }) {
+  const me = useMe();
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <ObjectsPage kind={apps} name={name} app={app} href={(next) => paths.settings('apps', next)}>
+      {me?.capabilities.has(apps.capability) && (
+        <div>
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => setOpen(true)}
+            data-testid="upload-app"
+          >
+            Upload a packed app …
+          </Button>
+        </div>
+      )}
+      {isOpen && <UploadDialog onClose={() => setOpen(false)} />}
+    </ObjectsPage>
+  );
+}
+
+function UploadDialog({ onClose }: { onClose: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const [file, setFile] = useState<File | null>(null);
+  const [isUpdate, setUpdate] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [report, setReport] = useState<AppReport | null>(null);
+
+  const upload = async (event: FormEvent) => {
+    event.preventDefault();
+    if (!file) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const query = { name: file.name, update: isUpdate ? '1' : '0' };
+      setReport(decodeAppReport(await client.sendBody('/services/apps/upload', file, query)));
+      await queries.invalidateQueries({ queryKey: ['objects'] });
+      await queries.invalidateQueries({ queryKey: ['apps'] });
+    } catch (failure) {
+      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
+    }
+    setBusy(false);
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size="xl"
+      title={report ? `The app ${report.app} is installed` : 'Upload an app'}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {report ? (
+        <ReportView report={report} onClose={onClose} />
+      ) : (
+        <form className={styles.form} onSubmit={upload}>
+          {error && (
+            <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
+          )}
+          <p>A file .tgz, .tar.gz, .spl or .tar. Programs of the app are not run by this page.</p>
+          <div className={styles.secret}>
+            <FileButton onChange={setFile} accept=".tgz,.gz,.spl,.tar">
+              {(props) => (
+                <Button variant="default" {...props}>
+                  Choose a file …
+                </Button>
+              )}
+            </FileButton>
+            <span role="status">{file ? file.name : 'No file is chosen'}</span>
+          </div>
+          <Checkbox
+            size="xs"
+            label="Replace an app of the same name; what was changed in it here (local) is kept"
+            checked={isUpdate}
+            onChange={(event) => setUpdate(event.currentTarget.checked)}
+          />
+          <div className={styles.buttons}>
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={busy} disabled={!file}>
+              Upload
+            </Button>
+          </div>
+        </form>
+      )}
+    </Modal>
+  );
+}
+
+function ReportView({ report, onClose }: { report: AppReport; onClose: () => void }) {
+  const { files, gains, notUsed, used, ignored } = report;
+  return (
+    <div className={styles.form} data-testid="app-report">
+      <p>
+        {plural(files, 'file')}; settings used: {used || 'none'}.
+        {notUsed.length === 0 && ignored.length === 0 && ' All of it is used.'}
+      </p>
+      {gains.length > 0 && <Places caption="What it adds" head="Part" places={gains} />}
+      {notUsed.length > 0 && (
+        <Places
+          caption={`Not used or shown in part: ${notUsed.length}`}
+          head="File and line"
+          places={notUsed}
+        />
+      )}
+      {ignored.length > 0 && (
+        <Places caption={`Ignored: ${ignored.length}`} head="Setting" places={ignored} />
+      )}
+      <div className={styles.buttons}>
+        <Button onClick={onClose}>Done</Button>
+      </div>
+    </div>
+  );
+}
+
+function Places(props: { caption: string; head: string; places: AppReport['gains'] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keys
+    <section className={jobs.scroll} tabIndex={0} aria-label={props.caption}>
+      <table className={jobs.table}>
+        <caption className={styles.caption}>{props.caption}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{props.head}</th>
+            <th scope="col">What</th>
+          </tr>
+        </thead>
+        <tbody>
+          {props.places.map((one) => (
+            <tr key={`${one.place}\u0000${one.text}`}>
+              <td>{one.place}</td>
+              <td>{one.text}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,157 @@
+/** Lookup files: the list, a file as a table of its first rows, and uploads. */
+
+import { Button, FileButton, Modal } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiError, namespaced } from '../api/client';
+import { useClient, useConnection, useMe } from '../app/clientContext';
+import { plural } from '../app/format';
+import { Notice } from '../app/Notice';
+import { navigate, paths } from '../app/routing';
+import jobs from '../jobs/JobsPage.module.css';
+import type { Form, Kind } from '../objects/kind';
+import styles from '../objects/Objects.module.css';
+import { ObjectsPage, useObjects } from '../objects/ObjectsPage';
+import { Failed } from '../states/Failed';
+import { Skeleton } from '../states/Skeleton';
+import { csvRows } from './csv';
+
+const lookupFiles: Kind = {
+  title: 'Lookup files',
+  noun: 'lookup file',
+  about: 'Tables in CSV with a header line. A lookup gives one a name and rules.',
+  path: '/services/data/lookup-table-files',
+  isOfApps: true,
+  capability: 'upload_lookup_files',
+  columns: [
+    { label: 'Path', text: (entry) => String(entry.content['eai:data'] ?? ''), isCode: true },
+  ],
+  fields: [
+    {
+      name: 'name',
+      label: 'Name',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'Such as prices.csv',
+      check: (text) => (/\.csv(?:\.gz)?$/.test(text.trim()) ? null : 'the name ends with .csv'),
+    },
+    {
+      name: 'contents',
+      label: 'Content',
+      kind: 'area',
+      isRequired: true,
+      when: 'new',
+      initial: 'name,value\n',
+    },
+  ],
+  loss: (entry) =>
+    `The rows of ${entry.name} are gone. Lookups with this file, and the searches that use them, fail.`,
+};
+
+/** Rows of a file that are shown. */
+const MOST = 100;
+
+export function LookupFiles({ name, app }: { name: string | null; app: string }) {
+  const { username } = useConnection();
+  const client = useClient();
+  const queries = useQueryClient();
+  const me = useMe();
+  const { data } = useObjects(lookupFiles);
+  const [failure, setFailure] = useState<ApiError | null>(null);
+  const open = name === '_new' ? null : (data?.find((entry) => entry.name === name) ?? null);
+  const href = (next: string | null) => paths.settings('lookups', next);
+
+  const upload = async (file: File | null) => {
+    if (!file) return;
+    setFailure(null);
+    try {
+      const contents = await file.text();
+      const mine = data?.find((entry) => entry.name === file.name && entry.app === app);
+      const collection = namespaced({ owner: username, app }, lookupFiles.path);
+      const form: Form = mine ? { contents } : { name: file.name, contents };
+      await client.change(mine?.path ?? collection, form);
+      await queries.invalidateQueries({ queryKey: ['objects', lookupFiles.path] });
+      await queries.invalidateQueries({ queryKey: ['lookup-file'] });
+    } catch (reason) {
+      setFailure(reason instanceof ApiError ? reason : new ApiError('server', 0, []));
+    }
+  };
+  return (
+    <>
+      <ObjectsPage kind={lookupFiles} name={name === '_new' ? name : null} app={app} href={href}>
+        {failure && <Notice kind="error">{failure.message}</Notice>}
+        {me?.capabilities.has(lookupFiles.capability) && (
+          <div>
+            <FileButton onChange={(file) => void upload(file)} accept=".csv,text/csv">
+              {(props) => (
+                <Button size="xs" variant="default" {...props}>
+                  Upload a file …
+                </Button>
+              )}
+            </FileButton>
+          </div>
+        )}
+      </ObjectsPage>
+      {open && <FileView name={open.name} path={open.path} onClose={() => navigate(href(null))} />}
+    </>
+  );
+}
+
+function FileView({ name, path, onClose }: { name: string; path: string; onClose: () => void }) {
+  const client = useClient();
+  const { data, error, isPending } = useQuery({
+    queryKey: ['lookup-file', path],
+    queryFn: ({ signal }) => client.fileText(path, signal),
+  });
+  const rows = data === undefined ? [] : csvRows(data);
+  const [header = [], ...body] = rows;
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size="xl"
+      title={`Lookup file ${name}`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <div className={styles.form}>
+        {isPending && <Skeleton lines={4} />}
+        {error instanceof ApiError && <Failed error={error} />}
+        {data !== undefined && (
+          <>
+            <p role="status">
+              {plural(body.length, 'row')}
+              {body.length > MOST && `, the first ${MOST} of them here`}
+            </p>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
+            <section className={jobs.scroll} tabIndex={0} aria-label={`Rows of ${name}`}>
+              <table className={jobs.table} data-testid="lookup-rows">
+                <thead>
+                  <tr>
+                    {header.map((cell, at) => (
+                      // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name
+                      <th key={at} scope="col">
+                        {cell}
+                      </th>
+                    ))}
+                  </tr>
+                </thead>
+                <tbody>
+                  {body.slice(0, MOST).map((row, at) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
+                    <tr key={at}>
+                      {row.map((cell, place) => (
+                        // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name
+                        <td key={place}>{cell}</td>
+                      ))}
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </section>
+          </>
+        )}
+      </div>
+    </Modal>
+  );
+}

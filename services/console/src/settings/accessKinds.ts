@@ -1,0 +1,205 @@
+/** Users, roles and tokens: who may do what. */
+
+import type { Entry } from '../api/types';
+import { column, contentText, type Kind } from '../objects/kind';
+
+const date = (seconds: unknown): string =>
+  typeof seconds === 'number' && seconds > 0
+    ? `${new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    : '';
+
+const claims = (entry: Entry): Record<string, unknown> => {
+  const value = entry.content.claims;
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+};
+
+export const users: Kind = {
+  title: 'Users',
+  noun: 'user',
+  about:
+    'Users with a password of this server. Users of an identity provider or of LDAP get their roles there.',
+  path: '/services/authentication/users',
+  isOfApps: false,
+  capability: 'edit_user',
+  columns: [
+    column('Full name', 'realname'),
+    column('E-mail', 'email'),
+    column('Roles', 'roles'),
+    { label: 'State', text: (entry) => (entry.content['locked-out'] === true ? 'locked out' : '') },
+    column('From', 'type'),
+  ],
+  fields: [
+    { name: 'name', label: 'User name', kind: 'text', isRequired: true, when: 'new' },
+    { name: 'realname', label: 'Full name', kind: 'text' },
+    { name: 'email', label: 'E-mail', kind: 'text' },
+    {
+      name: 'password',
+      label: 'Password',
+      kind: 'password',
+      when: 'new',
+      isRequired: true,
+    },
+    {
+      name: 'password',
+      label: 'New password',
+      kind: 'password',
+      when: 'existing',
+      help: 'Left empty, the password stays. A new one ends the other sessions of the user.',
+    },
+    { name: 'roles', label: 'Roles', kind: 'checks', source: 'roles', isRequired: true },
+    {
+      name: 'defaultApp',
+      label: 'App after the login',
+      kind: 'choice',
+      source: 'apps',
+      initial: 'search',
+    },
+    {
+      name: 'tz',
+      label: 'Time zone',
+      kind: 'text',
+      help: 'Such as Europe/Berlin; empty for that of the server.',
+    },
+    {
+      name: 'force-change-pass',
+      label: 'The password has to be changed at the next login',
+      kind: 'switch',
+    },
+    {
+      name: 'locked-out',
+      label: 'Locked out: the user cannot log in',
+      kind: 'switch',
+      when: 'existing',
+    },
+  ],
+  loss: (entry) =>
+    `${entry.name} cannot log in any more, and the sessions and tokens of ${entry.name} end. Reports, dashboards and other objects of the user stay; private ones are seen by administrators only.`,
+};
+
+export const roles: Kind = {
+  title: 'Roles',
+  noun: 'role',
+  about:
+    'A role has capabilities and the indexes that searches of its users may read; it also has those of the roles that it imports.',
+  path: '/services/authorization/roles',
+  isOfApps: false,
+  capability: 'edit_roles',
+  columns: [
+    column('Imports', 'imported_roles'),
+    {
+      label: 'Capabilities',
+      isNumeric: true,
+      text: (entry) =>
+        String(
+          new Set([...list(entry, 'capabilities'), ...list(entry, 'imported_capabilities')]).size,
+        ),
+    },
+    column('Searched indexes', 'srchIndexesAllowed', { isCode: true }),
+    column('Filter', 'srchFilter', { isCode: true }),
+  ],
+  fields: [
+    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+    { name: 'imported_roles', label: 'Imported roles', kind: 'checks', source: 'roles' },
+    { name: 'capabilities', label: 'Capabilities', kind: 'checks', source: 'capabilities' },
+    {
+      name: 'srchIndexesAllowed',
+      label: 'Indexes that may be searched',
+      kind: 'list',
+      help: 'Separated by commas. * is every index without an underscore in front, _* every internal one.',
+    },
+    {
+      name: 'srchIndexesDefault',
+      label: 'Indexes of searches that name none',
+      kind: 'list',
+    },
+    {
+      name: 'srchFilter',
+      label: 'Filter of all searches',
+      kind: 'text',
+      help: 'Such as host=web*: users of the role see nothing else.',
+    },
+    {
+      name: 'srchJobsQuota',
+      label: 'Searches at a time, each user (srchJobsQuota)',
+      kind: 'number',
+      help: 'Of several roles, the largest counts. Dashboards run as many panels at a time.',
+    },
+  ],
+  loss: (entry) =>
+    `Users and roles with ${entry.name} lose its capabilities and indexes. Nothing that they have made is removed.`,
+};
+
+function list(entry: Entry, name: string): unknown[] {
+  const value = entry.content[name];
+  return Array.isArray(value) ? value : [];
+}
+
+export const apiTokens: Kind = {
+  title: 'API tokens',
+  noun: 'token',
+  about:
+    'A token stands for its user in requests of programs: Authorization: Bearer TOKEN. It is shown once, when it is created.',
+  path: '/services/authorization/tokens',
+  isOfApps: false,
+  capability: 'edit_tokens_own',
+  columns: [
+    { label: 'User', text: (entry) => String(claims(entry).sub ?? '') },
+    { label: 'For', text: (entry) => String(claims(entry).aud ?? '') },
+    column('State', 'status'),
+    { label: 'Expires', text: (entry) => date(claims(entry).exp) || 'never' },
+    { label: 'Last used', text: (entry) => date(entry.content.lastUsed) || 'never' },
+  ],
+  fields: [
+    {
+      name: 'name',
+      label: 'User',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'Tokens of other users need the capability edit_tokens_all.',
+    },
+    {
+      name: 'audience',
+      label: 'For',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'What uses it, such as "backup script".',
+    },
+    {
+      name: 'expires_on',
+      label: 'Expires',
+      kind: 'text',
+      when: 'new',
+      initial: '+30d',
+      help: '+30d, or a time such as 2027-01-31T00:00:00Z. Empty: never.',
+    },
+    {
+      name: 'srchIndexesAllowed',
+      label: 'Only these indexes',
+      kind: 'list',
+      when: 'new',
+      help: 'Empty for those of the user.',
+    },
+    {
+      name: 'status',
+      label: 'State',
+      kind: 'choice',
+      when: 'existing',
+      options: [
+        { value: 'enabled', label: 'enabled' },
+        { value: 'disabled', label: 'disabled' },
+      ],
+    },
+  ],
+  secret: (entry) =>
+    contentText(entry, 'token') === ''
+      ? null
+      : {
+          label: 'Token',
+          value: contentText(entry, 'token'),
+          note: 'Copy the token now. The server does not show it again.',
+        },
+  loss: (entry) =>
+    `Programs that use this token (${String(claims(entry).aud ?? 'unknown')}) are refused from now on. It cannot be brought back.`,
+};

@@ -1,0 +1,283 @@
+/** Knowledge objects: what apps and users add to events at search time. */
+
+import { column, type Kind } from '../objects/kind';
+
+const SEARCHES = 'Searches, reports and dashboards that use it';
+
+export const macros: Kind = {
+  title: 'Macros',
+  noun: 'macro',
+  about:
+    'A macro is a part of a search with a name: `errors(500)` in a search becomes its definition.',
+  path: '/services/data/macros',
+  isOfApps: true,
+  capability: 'edit_own_objects',
+  columns: [column('Arguments', 'args'), column('Definition', 'definition', { isCode: true })],
+  fields: [
+    {
+      name: 'name',
+      label: 'Name',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'With the number of its arguments, if it has any: errors(1).',
+    },
+    { name: 'args', label: 'Arguments', kind: 'text', help: 'Their names, separated by commas.' },
+    { name: 'definition', label: 'Definition', kind: 'area', isRequired: true },
+    {
+      name: 'iseval',
+      label: 'The definition is an eval expression that makes the text',
+      kind: 'switch',
+    },
+    {
+      name: 'validation',
+      label: 'Condition on the arguments',
+      kind: 'text',
+      help: 'An eval expression.',
+    },
+    { name: 'errormsg', label: 'Message where the condition does not hold', kind: 'text' },
+    { name: 'description', label: 'Description', kind: 'text' },
+  ],
+  loss: (entry) => `${SEARCHES} fail: there is no macro ${entry.name} for them any more.`,
+};
+
+export const eventTypes: Kind = {
+  title: 'Event types',
+  noun: 'event type',
+  about:
+    'Events that a search finds get the name of the event type in the field eventtype, and its tags.',
+  path: '/services/saved/eventtypes',
+  isOfApps: true,
+  capability: 'edit_own_objects',
+  columns: [
+    column('Search', 'search', { isCode: true }),
+    column('Tags', 'tags'),
+    column('Description', 'description'),
+  ],
+  fields: [
+    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+    {
+      name: 'search',
+      label: 'Search',
+      kind: 'area',
+      isRequired: true,
+      help: 'Words and field=value; no commands.',
+    },
+    { name: 'tags', label: 'Tags', kind: 'text', help: 'Separated by commas.' },
+    {
+      name: 'priority',
+      label: 'Priority',
+      kind: 'number',
+      least: 1,
+      help: '1 to 10; 1 comes first.',
+    },
+    { name: 'description', label: 'Description', kind: 'text' },
+  ],
+  loss: (entry) => `${SEARCHES}, as eventtype=${entry.name}, find nothing. Events are not changed.`,
+};
+
+export const extractions: Kind = {
+  title: 'Field extractions',
+  noun: 'field extraction',
+  about:
+    'Fields of events by a regular expression with named groups, for a source type, a host or a source. They count for events that are stored already.',
+  path: '/services/data/props/extractions',
+  isOfApps: true,
+  capability: 'edit_own_objects',
+  columns: [column('For', 'stanza'), column('Value', 'value', { isCode: true })],
+  fields: [
+    {
+      name: 'stanza',
+      label: 'For',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'A source type, host::PATTERN or source::PATTERN.',
+    },
+    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+    {
+      name: 'type',
+      label: 'Kind',
+      kind: 'choice',
+      when: 'new',
+      options: [
+        { value: 'EXTRACT', label: 'a regular expression here' },
+        { value: 'REPORT', label: 'names of stanzas in transforms.conf' },
+      ],
+    },
+    {
+      name: 'value',
+      label: 'Regular expression, or names of transforms',
+      kind: 'area',
+      isRequired: true,
+      help: 'Such as user=(?<user>\\w+)',
+    },
+  ],
+  loss: (entry) =>
+    `Fields that ${entry.name} extracts are missing in searches. Events are not changed.`,
+};
+
+export const calculatedFields: Kind = {
+  title: 'Calculated fields',
+  noun: 'calculated field',
+  about:
+    'Fields computed by an eval expression for every event of a source type, a host or a source.',
+  path: '/services/data/props/calcfields',
+  isOfApps: true,
+  capability: 'edit_own_objects',
+  columns: [column('For', 'stanza'), column('Expression', 'value', { isCode: true })],
+  fields: [
+    {
+      name: 'stanza',
+      label: 'For',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'A source type, host::PATTERN or source::PATTERN.',
+    },
+    { name: 'name', label: 'Field', kind: 'text', isRequired: true, when: 'new' },
+    {
+      name: 'value',
+      label: 'Expression',
+      kind: 'area',
+      isRequired: true,
+      help: 'Such as bytes/1024',
+    },
+  ],
+  loss: (entry) => `The field of ${entry.name} is missing in searches. Events are not changed.`,
+};
+
+export const lookupDefinitions: Kind = {
+  title: 'Lookups',
+  noun: 'lookup',
+  about:
+    'A lookup adds fields from a table: a lookup file, a KV store collection or a program. The command lookup and automatic lookups use its name.',
+  path: '/services/data/transforms/lookups',
+  isOfApps: true,
+  capability: 'edit_own_objects',
+  columns: [
+    {
+      label: 'Table',
+      text: (entry) =>
+        String(
+          entry.content.filename || entry.content.collection || entry.content.external_cmd || '',
+        ),
+    },
+    column('Fields', 'fields_list'),
+    column('Match', 'match_type'),
+  ],
+  fields: [
+    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+    { name: 'filename', label: 'Lookup file', kind: 'text', help: 'Such as prices.csv' },
+    { name: 'collection', label: 'KV store collection', kind: 'text', help: 'Instead of a file.' },
+    {
+      name: 'fields_list',
+      label: 'Fields',
+      kind: 'text',
+      help: 'Of a collection, separated by commas.',
+    },
+    {
+      name: 'match_type',
+      label: 'Match',
+      kind: 'text',
+      help: 'Such as WILDCARD(host) or CIDR(ip).',
+    },
+    { name: 'max_matches', label: 'Most matches', kind: 'number', least: 1 },
+    { name: 'min_matches', label: 'Least matches', kind: 'number' },
+    { name: 'default_match', label: 'Value where nothing matches', kind: 'text' },
+    {
+      name: 'case_sensitive_match',
+      label: 'Upper and lower case differ',
+      kind: 'switch',
+      initial: true,
+    },
+  ],
+  loss: (entry) => `${SEARCHES} fail. The file or collection behind ${entry.name} stays.`,
+};
+
+export const sourceTypes: Kind = {
+  title: 'Source types',
+  noun: 'source type',
+  about:
+    'How bytes become events: line breaks, times, character set. Settings of times and lines count for events that arrive after the next start; fields at once.',
+  path: '/services/configs/conf-props',
+  isOfApps: true,
+  capability: 'edit_own_objects',
+  isShown: (entry) => !/^(?:host|source|delayedrule|rule)::/.test(entry.name),
+  columns: [
+    column('Time format', 'TIME_FORMAT', { isCode: true }),
+    column('Line breaker', 'LINE_BREAKER', { isCode: true }),
+    column('Fields', 'KV_MODE'),
+    column('Category', 'category'),
+  ],
+  fields: [
+    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+    {
+      name: 'LINE_BREAKER',
+      label: 'LINE_BREAKER',
+      kind: 'text',
+      help: 'Regular expression between lines; its first group is dropped. Default: ([\\r\\n]+)',
+    },
+    {
+      name: 'SHOULD_LINEMERGE',
+      label: 'SHOULD_LINEMERGE',
+      kind: 'choice',
+      help: 'Whether several lines may be one event.',
+      options: [
+        { value: '', label: 'default' },
+        { value: 'true', label: 'true' },
+        { value: 'false', label: 'false' },
+      ],
+    },
+    {
+      name: 'BREAK_ONLY_BEFORE',
+      label: 'BREAK_ONLY_BEFORE',
+      kind: 'text',
+      help: 'An event begins at a line that matches.',
+    },
+    {
+      name: 'TIME_PREFIX',
+      label: 'TIME_PREFIX',
+      kind: 'text',
+      help: 'Regular expression in front of the time.',
+    },
+    {
+      name: 'TIME_FORMAT',
+      label: 'TIME_FORMAT',
+      kind: 'text',
+      help: 'Such as %Y-%m-%d %H:%M:%S.%3N; empty: recognised.',
+    },
+    {
+      name: 'MAX_TIMESTAMP_LOOKAHEAD',
+      label: 'MAX_TIMESTAMP_LOOKAHEAD',
+      kind: 'number',
+      help: 'Characters in which the time is searched.',
+    },
+    {
+      name: 'TZ',
+      label: 'TZ',
+      kind: 'text',
+      help: 'Zone of times without one, such as Europe/Berlin.',
+    },
+    {
+      name: 'TRUNCATE',
+      label: 'TRUNCATE',
+      kind: 'number',
+      help: 'Maximum bytes of a line; 0 for no limit.',
+    },
+    { name: 'CHARSET', label: 'CHARSET', kind: 'text', help: 'Such as UTF-8 or AUTO.' },
+    {
+      name: 'KV_MODE',
+      label: 'KV_MODE',
+      kind: 'choice',
+      help: 'Fields that are found without a rule.',
+      options: ['', 'none', 'auto', 'auto_escaped', 'json', 'xml', 'multi'].map((value) => ({
+        value,
+        label: value || 'default',
+      })),
+    },
+    { name: 'description', label: 'description', kind: 'text' },
+  ],
+  loss: (entry) =>
+    `Events of ${entry.name} that arrive later are read by the rules that are built in. Stored events stay as they are, without the fields that its rules extract.`,
+};
