@@ -15,7 +15,7 @@ __all__ = ["forwarder"]
 
 SECONDS = 60
 OFTEN = {
-    "limits": "[metrics]\ndisabled = false\ninterval = 1\n",
+    "limits": "[metrics]\ninterval = 1\n",
     "server": "[introspection:generator:resource_usage]\ncollectionPeriodInSecs = 1\n"
     "[introspection:generator:disk_objects]\ncollectionPeriodInSecs = 1\n",
 }
@@ -229,7 +229,7 @@ def test_own_events_do_not_make_more_own_events(talkative):
 
 
 def test_a_stop_loses_nothing_of_the_usage(tmp_path):
-    server = configured(tmp_path, {"limits": "[metrics]\ndisabled = false\ninterval = 3600\n"}).start()
+    server = configured(tmp_path, {"limits": "[metrics]\ninterval = 3600\n"}).start()
     try:
         server.send("counted at the end", index="main")
         assert server.stop() == 0

@@ -11,7 +11,7 @@ conf::settings! {
         "limits"["metrics"] {
             /// Whether the server writes no events about itself at all. Its log and the audit trail are not
             /// affected.
-            "disabled" => pub disabled: bool = "true", Type::Boolean;
+            "disabled" => pub disabled: bool = "false", Type::Boolean;
             /// Time between the events of metrics.log and license_usage.log.
             "interval" => pub interval: Duration = "30", Type::seconds(1);
             /// Maximum number of series of a group in metrics.log, the largest first. Splunk: 10.
