@@ -3,6 +3,7 @@
 import functools
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -90,3 +91,8 @@ def quantity(text):
 
 def have_kubectl():
     return shutil.which("kubectl") is not None
+
+
+def words_of_the_server():
+    """The variables that karst server reads."""
+    return set(re.findall(r'env = "(KARST_\w+)"', (ROOT / "services/karst/src/config.rs").read_text()))

@@ -7,7 +7,7 @@ import yaml
 
 from conftest import missing
 from manifests import K8S, OVERLAYS, ROOT, environment, have_kubectl, objects, quantity
-from manifests import variants, workloads
+from manifests import variants, words_of_the_server, workloads
 
 VARIANTS = [pytest.param(*one, id="+".join(filter(None, one))) for one in variants()]
 every_variant = pytest.mark.parametrize(("overlay", "component"), VARIANTS)
@@ -19,11 +19,6 @@ CRDS = ("monitoring.coreos.com", "keda.sh")
 def kubectl():
     if not have_kubectl():
         missing("kubectl is missing")
-
-
-def words_of_the_server():
-    """The variables that karst server reads."""
-    return set(re.findall(r'env = "(KARST_\w+)"', (ROOT / "services/karst/src/config.rs").read_text()))
 
 
 @every_variant
