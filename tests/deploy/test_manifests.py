@@ -191,6 +191,25 @@ def test_an_api_server_takes_every_object_and_warns_of_nothing(api_server, overl
     assert len(taken.stdout.splitlines()) == len(own)
 
 
+def test_custom_resources_are_what_their_definitions_say(custom_resources):
+    """KEDA, Prometheus operator: fields that their versions do not know are refused."""
+    namespace = (K8S / "base/common/namespace.yaml").read_text()
+    assert custom_resources("apply", "--server-side", "-f", "-", text=namespace).returncode == 0
+    apply = ("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+    own = {}
+    for overlay, component in variants():
+        for one in objects(overlay, component):
+            if one["apiVersion"].startswith(CRDS):
+                own[one["kind"], one["metadata"]["name"]] = one
+    assert {kind for kind, _ in own} == {"PodMonitor", "PrometheusRule", "ScaledObject"}
+    text = yaml.safe_dump_all(own.values())
+    taken = custom_resources(*apply, text=text)
+    assert taken.returncode == 0 and "Warning" not in taken.stderr, taken.stderr
+    assert len(taken.stdout.splitlines()) == len(own)
+    wrong = text.replace("currentReplicasIfHigher", "currentReplicas_")
+    assert "Unsupported value" in custom_resources(*apply, text=wrong).stderr
+
+
 def test_an_api_server_refuses_what_is_wrong(api_server):
     """The test above could fail."""
     namespace = (K8S / "base/common/namespace.yaml").read_text()
