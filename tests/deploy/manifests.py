@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 K8S = ROOT / "k8s"
 OVERLAYS = ["single", "local", "aws-dev", "aws-prod"]
 # Components that an overlay may add to those that it has.
-OPTIONAL = ["keda", "load-test", "monitoring", "network-policy"]
+OPTIONAL = ["karpenter", "keda", "load-test", "monitoring", "network-policy"]
 
 
 def rendered(directory):
@@ -57,7 +57,7 @@ def variants():
         yield overlay, None
         for component in OPTIONAL:
             # These are for the pods of single roles.
-            of_roles = component in ("keda", "network-policy", "load-test")
+            of_roles = component in ("karpenter", "keda", "network-policy", "load-test")
             if not has(overlay, component) and not (overlay == "single" and of_roles):
                 yield overlay, component
 
