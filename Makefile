@@ -46,8 +46,10 @@ cloud-up: ## cloud, cluster and Karst of ENV=dev or prod on AWS; DRY_RUN=1 print
 cloud-down: ## end them, but for the events of prod
 	@terraform/cloud down $(ENV)
 
-test-kubernetes: ## scale, restart, delete and drain it under load; needs make kubernetes
-	@ci/kubernetes/test
+test-kubernetes: ## scale, drain, cut off and kill it under load; needs make kubernetes
+	@ci/kubernetes/single
+	@ci/kubernetes/test scale
+	@ci/kubernetes/test drills
 
 test-deploy: ## checks of k8s/ and terraform/
 	@ci/deploy.sh
