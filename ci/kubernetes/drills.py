@@ -14,6 +14,7 @@ what had been acknowledged and was not in object storage is gone, unless it is k
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -90,7 +91,8 @@ def main():
     cluster = Cluster(secret)
     # What this machine sends to services goes by the node of the S3 server, which is never the one that is cut off.
     kept = store()["spec"]["nodeName"]
-    run("ip", "route", "replace", "10.96.0.0/24", "via", f"172.30.0.{10 + int(kept.removeprefix('node'))}")
+    gateway = f"{os.environ['MACHINES']}.{10 + int(kept.removeprefix('node'))}"
+    run("ip", "route", "replace", f"{os.environ['SERVICES']}.0/24", "via", gateway)
     sender = Sender([address("karst-hec")], secret["hec-token"])
     searcher = Searcher(address("karst-management"), secret["password"], sender)
     kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", "--replicas=2")
