@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -73,3 +75,24 @@ def test_it_has_what_karst_needs_and_no_shell(builds):
     assert not [path for path, member in files.items() if member.mode & 0o6000], "set-uid programs"
     times = {member.mtime for member in files.values()}
     assert len(times) == 1, times
+
+
+def test_its_parts_are_listed_without_those_of_tests(builds, tmp_path):
+    program = shutil.which("syft")
+    if not program:
+        cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+        built = sorted((cache / "karst-tools").glob("syft-*/bin/syft"))
+        if not built:
+            missing("syft is missing: ci/tools/syft.sh installs it")
+        program = built[-1]
+    listed = tmp_path / "image.cdx.json"
+    done = subprocess.run(
+        [ROOT / "ci/image/sbom", builds[0][0], listed, "--syft", program], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(listed.read_text())
+    assert found["bomFormat"] == "CycloneDX" and found["metadata"]["component"]["version"].startswith("sha256:")
+    names = {one["purl"].partition("@")[0] for one in found["components"] if "purl" in one}
+    for name in ["pkg:cargo/datafusion", "pkg:cargo/karst-server", "pkg:deb/debian/libc6", "pkg:npm/react"]:
+        assert name in names, name
+    assert not {"pkg:cargo/karst-testkit", "pkg:cargo/karst-fuzzing", "pkg:npm/vitest"} & names
