@@ -57,7 +57,10 @@ def variants():
         yield overlay, None
         for component in OPTIONAL:
             # These are for the pods of single roles.
-            of_roles = component in ("karpenter", "keda", "network-policy", "load-test")
+            of_roles = component in ("keda", "network-policy", "load-test")
+            # For nodes of the AWS overlays; once is enough.
+            if component == "karpenter" and overlay != "aws-prod":
+                continue
             if not has(overlay, component) and not (overlay == "single" and of_roles):
                 yield overlay, component
 

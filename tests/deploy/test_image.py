@@ -1,6 +1,5 @@
 """The image that ci/image/build makes: the same bytes twice, and nothing in it that a container should not have."""
 
-import gzip
 import io
 import json
 import os
@@ -8,12 +7,16 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 
 import pytest
 
 from conftest import missing
 from manifests import ROOT
+
+sys.path.insert(0, str(ROOT / "ci/image"))
+import oci
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,7 @@ def contents(archive):
         config = json.loads(blob(manifest["config"]["digest"]))
         files = {}
         for layer in manifest["layers"]:
-            with tarfile.open(fileobj=io.BytesIO(gzip.decompress(blob(layer["digest"])))) as tar:
+            with tarfile.open(fileobj=io.BytesIO(oci.decompress(blob(layer["digest"]), layer["mediaType"]))) as tar:
                 files |= {member.name: member for member in tar}
     return config, files
 
@@ -75,6 +78,22 @@ def test_it_has_what_karst_needs_and_no_shell(builds):
     assert not [path for path, member in files.items() if member.mode & 0o6000], "set-uid programs"
     times = {member.mtime for member in files.values()}
     assert len(times) == 1, times
+
+
+def test_with_zstd_it_is_smaller_and_has_the_same_files(builds, tmp_path):
+    if not shutil.which("zstd"):
+        missing("zstd is missing")
+    archive = tmp_path / "image.tar"
+    done = subprocess.run(
+        [ROOT / "ci/image/build", archive, "--programs", builds[0][0].parent, "--compression", "zstd", "--level=12"],
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert archive.stat().st_size < builds[0][0].stat().st_size
+    config, files = contents(archive)
+    other, same = contents(builds[0][0])
+    assert config == other and files.keys() == same.keys()
+    assert all(files[path].mode == same[path].mode for path in files)
 
 
 def test_its_parts_are_listed_without_those_of_tests(builds, tmp_path):
