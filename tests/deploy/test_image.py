@@ -80,6 +80,22 @@ def test_it_has_what_karst_needs_and_no_shell(builds):
     assert len(times) == 1, times
 
 
+def test_the_dockerfile_copies_what_the_console_is_built_from():
+    """Files elsewhere in the repository that the console's sources import."""
+    console = ROOT / "services/console"
+    imported = set()
+    for source in (console / "src").rglob("*.ts*"):
+        for name in re.findall(r"""from ["'](\.\./[^"']+)["']""", source.read_text()):
+            path = (source.parent / name).resolve()
+            if console not in path.parents:
+                imported.add(path.relative_to(ROOT))
+    assert imported, "nothing is imported from elsewhere: this test has no subject"
+    stage = (ROOT / "ci/image/Dockerfile").read_text().split("FROM ")[1]
+    copied = [pathlib.Path(words) for words in re.findall(r"^COPY (\S+) /karst/", stage, re.MULTILINE)]
+    missing_paths = [path for path in imported if not any(one == path or one in path.parents for one in copied)]
+    assert not missing_paths, missing_paths
+
+
 def test_with_zstd_it_is_smaller_and_has_the_same_files(builds, tmp_path):
     if not shutil.which("zstd"):
         missing("zstd is missing")
