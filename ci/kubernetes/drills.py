@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Takes parts of a running cluster away under a small steady load, with a ledger of acknowledged events.
 
-    ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--only store,node,leader,disk]
+    ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--only store,leave,image,node,leader,disk]
 
     store   object storage does not answer for a minute: its address leads nowhere on both nodes
+    leave   an indexer is told to leave while object storage does not answer for half a minute
+    image   a rollout of an image that does not exist, undone after half a minute
     node    a node reaches nobody for a minute
     leader  the control plane that leads is killed, and its pod with its disk
     disk    an indexer is killed, and its pod with its disk
@@ -84,7 +86,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("secrets", type=pathlib.Path)
     parser.add_argument("--report", type=pathlib.Path)
-    parser.add_argument("--only", default="store,node,leader,disk")
+    parser.add_argument("--only", default="store,leave,image,node,leader,disk")
     parser.add_argument("--baseline", type=float, default=30, help="seconds before the first drill")
     options = parser.parse_args()
     secret = {name: (options.secrets / name).read_text().strip() for name in ["password", "hec-token", "metrics-token"]}
@@ -162,6 +164,28 @@ def main():
     def store_away():
         drill("object storage away for 60 s", lambda: routes("add"), lambda: routes("del"))
 
+    def leave():
+        def away():
+            routes("add")
+            kubectl(*NAMESPACE, "delete", "pod", "karst-indexer-1", "--wait=false")
+
+        drill("an indexer leaves, object storage away for 30 s", away, lambda: routes("del"),
+              back=lambda: indexers_are(2)() and whole(), seconds=MINUTE / 2)
+
+    def broken_image():
+        def roll_out():
+            kubectl(*NAMESPACE, "set", "image", "statefulset/karst-indexer", "karst=localhost/karst:none")
+            wait_for("a pod without its image", lambda: len([pod for pod in pods("indexer") if is_ready(pod)]) == 1)
+
+        def undo():
+            # It has halted at one pod.
+            if len([pod for pod in pods("indexer") if is_ready(pod)]) != 1:
+                bad.append("the rollout of an image that does not exist went on")
+            kubectl(*NAMESPACE, "rollout", "undo", "statefulset/karst-indexer")
+
+        drill("rollout of an image that does not exist, undone after 30 s", roll_out, undo,
+              back=lambda: indexers_are(2)() and whole(), seconds=MINUTE / 2)
+
     def node_away():
         port = f"port{next(node for node in nodes() if node != kept).removeprefix('node')}"
         drill("one of two nodes cut off for 60 s", lambda: run("ip", "link", "set", port, "down"),
@@ -203,7 +227,9 @@ def main():
     time.sleep(options.baseline)
     acknowledged, missing, twice, _ = check(searcher, sender)
     row("none", since, before, "", len(missing), len(twice))
-    known = {"store": store_away, "node": node_away, "leader": leader_gone, "disk": disk_gone}
+    known = {
+        "store": store_away, "leave": leave, "image": broken_image, "node": node_away, "leader": leader_gone, "disk": disk_gone,
+    }
     for name in options.only.split(","):
         known[name]()
     sender.stopping.set()
