@@ -11,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build image kubernetes kubernetes-down test-kubernetes test-deploy test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-ingest bench-kill bench-objects bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,13 @@ build: console ## build all programs
 image: build ## container image as an OCI archive, target/karst.tar
 	@ci/image/build $(CARGO_TARGET_DIR)/karst.tar
 
+sbom: image ## its parts as CycloneDX, target/karst.cdx.json
+	@ci/image/sbom $(CARGO_TARGET_DIR)/karst.tar $(CARGO_TARGET_DIR)/karst.cdx.json
+
+chart: ## Helm chart from k8s/: deploy/helm/karst, and its package in target/
+	@"$$(ci/tools/python.sh)" -B deploy/helm/generate
+	@"$$(ci/tools/helm.sh)" package deploy/helm/karst --destination $(CARGO_TARGET_DIR)
+
 kubernetes: image ## a Kubernetes of two nodes on this machine (Linux, root), with Karst in it
 	@ci/kubernetes/images "$(CARGO_TARGET_DIR)"
 	@ci/kubernetes/up $(CARGO_TARGET_DIR)/karst.tar $(CARGO_TARGET_DIR)/minio.tar
@@ -36,8 +43,16 @@ kubernetes: image ## a Kubernetes of two nodes on this machine (Linux, root), wi
 kubernetes-down: ## end it
 	@ci/kubernetes/down
 
-test-kubernetes: ## scale, restart, delete and drain it under load; needs make kubernetes
-	@ci/kubernetes/test
+cloud-up: ## cloud, cluster and Karst of ENV=dev or prod on AWS; DRY_RUN=1 prints the steps (docs/terraform.md)
+	@terraform/cloud up $(ENV)
+
+cloud-down: ## end them, but for the events of prod
+	@terraform/cloud down $(ENV)
+
+test-kubernetes: ## scale, drain, cut off and kill it under load; needs make kubernetes
+	@ci/kubernetes/single
+	@ci/kubernetes/test scale
+	@ci/kubernetes/test drills
 
 test-deploy: ## checks of k8s/ and terraform/
 	@ci/deploy.sh

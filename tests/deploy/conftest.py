@@ -81,3 +81,17 @@ def api_server(tmp_path_factory):
         for process in reversed(running):
             process.terminate()
             process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def custom_resources(api_server):
+    """The API server, which knows the resources of KEDA, the Prometheus operator and Karpenter."""
+    found = subprocess.run([manifests.ROOT / "ci/tools/crds.sh"], capture_output=True, text=True)
+    if found.returncode != 0:
+        missing(f"no definitions of custom resources: {found.stderr.strip()}")
+    directory = found.stdout.strip()
+    applied = api_server("apply", "--server-side", "-f", directory)
+    assert applied.returncode == 0, applied.stderr
+    ready = api_server("wait", "--for=condition=Established", "--timeout=60s", "-f", directory)
+    assert ready.returncode == 0, ready.stderr
+    return api_server

@@ -3,6 +3,7 @@
 import functools
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 K8S = ROOT / "k8s"
 OVERLAYS = ["single", "local", "aws-dev", "aws-prod"]
 # Components that an overlay may add to those that it has.
-OPTIONAL = ["keda", "load-test", "monitoring", "network-policy"]
+OPTIONAL = ["karpenter", "keda", "load-test", "monitoring", "network-policy"]
 
 
 def rendered(directory):
@@ -57,6 +58,9 @@ def variants():
         for component in OPTIONAL:
             # These are for the pods of single roles.
             of_roles = component in ("keda", "network-policy", "load-test")
+            # For nodes of the AWS overlays; once is enough.
+            if component == "karpenter" and overlay != "aws-prod":
+                continue
             if not has(overlay, component) and not (overlay == "single" and of_roles):
                 yield overlay, component
 
@@ -90,3 +94,8 @@ def quantity(text):
 
 def have_kubectl():
     return shutil.which("kubectl") is not None
+
+
+def words_of_the_server():
+    """The variables that karst server reads."""
+    return set(re.findall(r'env = "(KARST_\w+)"', (ROOT / "services/karst/src/config.rs").read_text()))

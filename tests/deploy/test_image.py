@@ -1,17 +1,22 @@
 """The image that ci/image/build makes: the same bytes twice, and nothing in it that a container should not have."""
 
-import gzip
 import io
 import json
+import os
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 
 import pytest
 
 from conftest import missing
 from manifests import ROOT
+
+sys.path.insert(0, str(ROOT / "ci/image"))
+import oci
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +53,7 @@ def contents(archive):
         config = json.loads(blob(manifest["config"]["digest"]))
         files = {}
         for layer in manifest["layers"]:
-            with tarfile.open(fileobj=io.BytesIO(gzip.decompress(blob(layer["digest"])))) as tar:
+            with tarfile.open(fileobj=io.BytesIO(oci.decompress(blob(layer["digest"]), layer["mediaType"]))) as tar:
                 files |= {member.name: member for member in tar}
     return config, files
 
@@ -73,3 +78,56 @@ def test_it_has_what_karst_needs_and_no_shell(builds):
     assert not [path for path, member in files.items() if member.mode & 0o6000], "set-uid programs"
     times = {member.mtime for member in files.values()}
     assert len(times) == 1, times
+
+
+def test_the_dockerfile_copies_what_the_console_is_built_from():
+    """Files elsewhere in the repository that the console's sources import."""
+    console = ROOT / "services/console"
+    imported = set()
+    for source in (console / "src").rglob("*.ts*"):
+        for name in re.findall(r"""from ["'](\.\./[^"']+)["']""", source.read_text()):
+            path = (source.parent / name).resolve()
+            if console not in path.parents:
+                imported.add(path.relative_to(ROOT))
+    assert imported, "nothing is imported from elsewhere: this test has no subject"
+    stage = (ROOT / "ci/image/Dockerfile").read_text().split("FROM ")[1]
+    copied = [pathlib.Path(words) for words in re.findall(r"^COPY (\S+) /karst/", stage, re.MULTILINE)]
+    missing_paths = [path for path in imported if not any(one == path or one in path.parents for one in copied)]
+    assert not missing_paths, missing_paths
+
+
+def test_with_zstd_it_is_smaller_and_has_the_same_files(builds, tmp_path):
+    if not shutil.which("zstd"):
+        missing("zstd is missing")
+    archive = tmp_path / "image.tar"
+    done = subprocess.run(
+        [ROOT / "ci/image/build", archive, "--programs", builds[0][0].parent, "--compression", "zstd", "--level=12"],
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert archive.stat().st_size < builds[0][0].stat().st_size
+    config, files = contents(archive)
+    other, same = contents(builds[0][0])
+    assert config == other and files.keys() == same.keys()
+    assert all(files[path].mode == same[path].mode for path in files)
+
+
+def test_its_parts_are_listed_without_those_of_tests(builds, tmp_path):
+    program = shutil.which("syft")
+    if not program:
+        cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+        built = sorted((cache / "karst-tools").glob("syft-*/bin/syft"))
+        if not built:
+            missing("syft is missing: ci/tools/syft.sh installs it")
+        program = built[-1]
+    listed = tmp_path / "image.cdx.json"
+    done = subprocess.run(
+        [ROOT / "ci/image/sbom", builds[0][0], listed, "--syft", program], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(listed.read_text())
+    assert found["bomFormat"] == "CycloneDX" and found["metadata"]["component"]["version"].startswith("sha256:")
+    names = {one["purl"].partition("@")[0] for one in found["components"] if "purl" in one}
+    for name in ["pkg:cargo/datafusion", "pkg:cargo/karst-server", "pkg:deb/debian/libc6", "pkg:npm/react"]:
+        assert name in names, name
+    assert not {"pkg:cargo/karst-testkit", "pkg:cargo/karst-fuzzing", "pkg:npm/vitest"} & names

@@ -7,23 +7,18 @@ import yaml
 
 from conftest import missing
 from manifests import K8S, OVERLAYS, ROOT, environment, have_kubectl, objects, quantity
-from manifests import variants, workloads
+from manifests import variants, words_of_the_server, workloads
 
 VARIANTS = [pytest.param(*one, id="+".join(filter(None, one))) for one in variants()]
 every_variant = pytest.mark.parametrize(("overlay", "component"), VARIANTS)
 every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
-CRDS = ("monitoring.coreos.com", "keda.sh")
+CRDS = ("monitoring.coreos.com", "keda.sh", "karpenter.sh", "karpenter.k8s.aws")
 
 
 @pytest.fixture(autouse=True)
 def kubectl():
     if not have_kubectl():
         missing("kubectl is missing")
-
-
-def words_of_the_server():
-    """The variables that karst server reads."""
-    return set(re.findall(r'env = "(KARST_\w+)"', (ROOT / "services/karst/src/config.rs").read_text()))
 
 
 @every_variant
@@ -194,6 +189,43 @@ def test_an_api_server_takes_every_object_and_warns_of_nothing(api_server, overl
     assert taken.returncode == 0, taken.stderr
     assert "Warning" not in taken.stderr, taken.stderr
     assert len(taken.stdout.splitlines()) == len(own)
+
+
+def test_custom_resources_are_what_their_definitions_say(custom_resources):
+    """KEDA, Prometheus operator, Karpenter: fields that their versions do not know are refused."""
+    namespace = (K8S / "base/common/namespace.yaml").read_text()
+    assert custom_resources("apply", "--server-side", "-f", "-", text=namespace).returncode == 0
+    apply = ("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+    own = {}
+    for overlay, component in variants():
+        for one in objects(overlay, component):
+            if one["apiVersion"].startswith(CRDS):
+                own[one["kind"], one["metadata"]["name"]] = one
+    assert {kind for kind, _ in own} == {"EC2NodeClass", "NodePool", "PodMonitor", "PrometheusRule", "ScaledObject"}
+    text = yaml.safe_dump_all(own.values())
+    taken = custom_resources(*apply, text=text)
+    assert taken.returncode == 0 and "Warning" not in taken.stderr, taken.stderr
+    assert len(taken.stdout.splitlines()) == len(own)
+    wrong = text.replace("currentReplicasIfHigher", "currentReplicas_")
+    assert "Unsupported value" in custom_resources(*apply, text=wrong).stderr
+
+
+def test_nodes_of_karpenter_are_those_of_the_cluster_and_let_pods_end():
+    found = {one["kind"]: one for one in objects("aws-prod", "karpenter") if one["apiVersion"].startswith("karpenter")}
+    kind, pool = found["EC2NodeClass"]["spec"], found["NodePool"]["spec"]
+    assert kind["instanceProfile"] == "karst-prod-karpenter-node" and kind["instanceStorePolicy"] == "RAID0"
+    assert kind["subnetSelectorTerms"][0]["tags"]["karst"] == "karst-prod"
+    assert kind["securityGroupSelectorTerms"] == [{"tags": {"aws:eks:cluster-name": "karst-prod"}}]
+    nodes = pool["template"]["spec"]
+    assert nodes["expireAfter"] == "Never" and pool["disruption"]["consolidationPolicy"] == "WhenEmpty"
+    # What the pods of the overlay ask for and tolerate.
+    for workload, pod in workloads(objects("aws-prod")):
+        if workload["metadata"]["name"] == "karst-indexer":
+            assert pod["nodeSelector"].items() <= pool["template"]["metadata"]["labels"].items()
+            tolerated = {(one["key"], one.get("value")) for one in pod["tolerations"]}
+            assert {(taint["key"], taint["value"]) for taint in nodes["taints"]} <= tolerated
+            assert pod["terminationGracePeriodSeconds"] < 60 * int(nodes["terminationGracePeriod"].removesuffix("m"))
+    assert "karst-karpenter" not in {one["metadata"]["name"] for one in objects("aws-prod", "karpenter")}
 
 
 def test_an_api_server_refuses_what_is_wrong(api_server):

@@ -19,7 +19,7 @@ from conftest import missing
 from manifests import ROOT
 
 TERRAFORM = ROOT / "terraform"
-MODULES = ["cost", "network", "storage", "cluster", "identity"]
+MODULES = ["cost", "network", "storage", "cluster", "identity", "karpenter"]
 ENVIRONMENTS = ["local", "dev", "prod/data", "prod/cluster"]
 
 
@@ -55,6 +55,7 @@ def terraform(tmp_path_factory):
             ["terraform", *arguments], cwd=place, env=environment, capture_output=True, text=True
         )
 
+    run.home, run.environment = home, environment
     return run
 
 
@@ -109,26 +110,56 @@ def aws(tmp_path):
         server.wait(20)
 
 
-def test_the_local_environment_applies_and_its_bucket_is_not_destroyed_by_accident(terraform, aws):
-    def run(*arguments, protected):
-        return terraform(
-            "environments/local", arguments[0], "-no-color", "-input=false",
-            f"-var=endpoint={aws}", f"-var=protected={str(protected).lower()}", *arguments[1:],
+@pytest.fixture
+def cloud(terraform, aws, tmp_path):
+    """terraform/cloud with the real Terraform; kubectl is a stand-in that agrees, as moto's EKS has no API server."""
+    program = tmp_path / "bin/kubectl"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$*" >>"$CALLS"\n')
+    program.chmod(0o755)
+    home = tmp_path / "home"
+    (home / "credentials").mkdir(parents=True)
+    (home / "kubeconfig").write_text("stand-in")
+
+    def run(verb, protected, **more):
+        # The first use makes the directory ready, or skips.
+        terraform("environments/local", "version")
+        environment = {
+            **terraform.environment, "PATH": f"{program.parent}:{os.environ['PATH']}", "CALLS": str(tmp_path / "calls"),
+            "KARST_CLOUD_DIR": str(home), "KARST_IMAGE": "localhost/karst:dev",
+            "KARST_TERRAFORM_ARGS": f"-no-color -var=endpoint={aws} -var=protected={str(protected).lower()}", **more,
+        }
+        return subprocess.run(
+            [terraform.home / "terraform/cloud", verb, "local"], env=environment, capture_output=True, text=True
         )
 
-    applied = run("apply", "-auto-approve", protected=True)
+    run.calls = tmp_path / "calls"
+    return run
+
+
+def test_the_local_environment_applies_and_its_bucket_is_not_destroyed_by_accident(terraform, aws, cloud):
+    applied = cloud("up", protected=True)
     assert applied.returncode == 0, applied.stderr[-3000:]
+    assert "rollout status statefulset/karst-indexer" in cloud.calls.read_text()
     outputs = json.loads(terraform("environments/local", "output", "-json").stdout)
     assert outputs["object_store"]["value"] == "s3://karst-local-data/cluster"
     assert set(outputs["role_arns"]["value"]) == {"karst-control-plane", "karst-indexer", "karst-search-head"}
     assert outputs["monthly_cost"]["value"]["total"] > 0
-    refused = run("destroy", "-auto-approve", protected=True)
+    # Without the name of the bucket, and with it, as long as it is protected.
+    unnamed = cloud("down", protected=True)
+    assert unnamed.returncode != 0 and "DESTROY_DATA=karst-local-data" in unnamed.stderr, unnamed.stderr
+    refused = cloud("down", protected=True, DESTROY_DATA="karst-local-data")
     assert refused.returncode != 0 and "Instance cannot be destroyed" in refused.stderr, refused.stderr
     # moto forgets parts of EKS clusters, so these and the roles for their provider change; nothing else may.
-    again = run("plan", "-detailed-exitcode", "-target=module.network", "-target=module.storage", protected=True)
+    again = terraform(
+        "environments/local", "plan", "-no-color", "-input=false", f"-var=endpoint={aws}", "-var=protected=true",
+        "-detailed-exitcode", "-target=module.network", "-target=module.storage",
+    )
     assert again.returncode == 0, again.stdout[-3000:] + again.stderr
     # Who takes the protection out can destroy the rest.
     kept = "module.storage.terraform_data.protection[0]"
     assert terraform("environments/local", "state", "rm", kept).returncode == 0
-    destroyed = run("destroy", "-auto-approve", protected=False)
+    destroyed = cloud("down", protected=False, DESTROY_DATA="karst-local-data")
     assert destroyed.returncode == 0, destroyed.stderr[-3000:]
+    done = cloud("down", protected=False)
+    assert done.returncode == 0 and "nothing is applied" in done.stdout, done.stderr

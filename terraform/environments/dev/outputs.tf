@@ -11,6 +11,11 @@ output "kubeconfig_command" {
   value       = "aws eks update-kubeconfig --region ${var.region} --name ${module.cluster.name}"
 }
 
+output "object_store" {
+  description = "KARST_OBJECT_STORE."
+  value       = module.storage.object_store
+}
+
 output "role_arns" {
   description = "Role by service account."
   value       = module.identity.role_arns

@@ -10,13 +10,15 @@ provider "aws" {
   skip_requesting_account_id  = true
   s3_use_path_style           = true
   endpoints {
-    cloudwatchlogs = var.endpoint
-    ec2            = var.endpoint
-    eks            = var.endpoint
-    iam            = var.endpoint
-    kms            = var.endpoint
-    s3             = var.endpoint
-    sts            = var.endpoint
+    cloudwatchlogs   = var.endpoint
+    cloudwatchevents = var.endpoint
+    ec2              = var.endpoint
+    eks              = var.endpoint
+    iam              = var.endpoint
+    kms              = var.endpoint
+    s3               = var.endpoint
+    sqs              = var.endpoint
+    sts              = var.endpoint
   }
 }
 
@@ -53,6 +55,15 @@ module "identity" {
   bucket_arn        = module.storage.bucket_arn
   prefix            = module.storage.prefix
   key_arn           = module.storage.key_arn
+}
+
+module "karpenter" {
+  source            = "../../modules/karpenter"
+  cluster_name      = module.cluster.name
+  node_role_arn     = module.cluster.node_role_arn
+  node_role_name    = module.cluster.node_role_name
+  mode              = "irsa"
+  oidc_provider_arn = module.cluster.oidc_provider_arn
 }
 
 module "cost" {

@@ -19,3 +19,13 @@ output "nodes" {
     for pool in values(var.pools) : pool.instance_types[0] == type ? pool.per_zone.desired * length(var.subnets) : 0
   ]) }
 }
+
+output "node_role_arn" {
+  description = "Role of the nodes."
+  value       = aws_iam_role.node.arn
+}
+
+output "node_role_name" {
+  description = "Name of that role."
+  value       = aws_iam_role.node.name
+}

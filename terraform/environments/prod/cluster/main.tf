@@ -29,16 +29,25 @@ module "cluster" {
   subnets             = module.network.private_subnets
   public_access_cidrs = var.public_access_cidrs
   admin_arns          = var.admin_arns
-  pools = {
+  pools = merge({
     system = {
       instance_types = ["m8gd.4xlarge"], instance_store = true
       per_zone       = { min = 1, desired = 1, max = 2 }
     }
+    }, var.karpenter ? {} : {
     indexer = {
       instance_types = [var.indexer_type], instance_store = true, dedicated = true
       per_zone       = { min = 1, desired = var.indexers_per_zone, max = 4 * var.indexers_per_zone }
     }
-  }
+  })
+}
+
+module "karpenter" {
+  source         = "../../../modules/karpenter"
+  count          = var.karpenter ? 1 : 0
+  cluster_name   = module.cluster.name
+  node_role_arn  = module.cluster.node_role_arn
+  node_role_name = module.cluster.node_role_name
 }
 
 module "identity" {
@@ -54,6 +63,6 @@ module "cost" {
   source         = "../../../modules/cost"
   raw_gb_per_day = var.raw_gb_per_day
   retention_days = var.retention_days
-  nodes          = module.cluster.nodes
+  nodes          = var.karpenter ? merge(module.cluster.nodes, { (var.indexer_type) = 3 * var.indexers_per_zone }) : module.cluster.nodes
   nat_gateways   = module.network.nat_gateways
 }

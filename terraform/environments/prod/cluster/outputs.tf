@@ -20,3 +20,8 @@ output "monthly_cost" {
   description = "What this costs per month, from a dated price list."
   value       = module.cost.monthly_cost
 }
+
+output "karpenter" {
+  description = "With karpenter = true: queue and role for the chart of Karpenter, and facts for karpenter.env of the overlay."
+  value       = one(module.karpenter[*])
+}

@@ -53,6 +53,12 @@ variable "indexers_per_zone" {
   }
 }
 
+variable "karpenter" {
+  description = "Nodes of indexers by Karpenter and k8s/components/karpenter, in place of node groups."
+  type        = bool
+  default     = false
+}
+
 variable "storage" {
   description = "Output storage of ../data."
   type = object({

@@ -7,7 +7,7 @@ variables {
 run "ten_terabytes_a_day" {
   command = plan
   assert {
-    condition     = output.monthly_cost.nodes == 6013.74
+    condition     = output.monthly_cost.nodes == 6012.86
     error_message = "nodes: ${output.monthly_cost.nodes}"
   }
   assert {
@@ -34,6 +34,46 @@ run "a_little" {
   assert {
     condition     = output.monthly_cost.storage == 47.61
     error_message = "storage: ${output.monthly_cost.storage}"
+  }
+}
+
+# The table of docs/terraform.md.
+run "one_indexer" {
+  command = plan
+  variables {
+    raw_gb_per_day = 50
+    nodes          = { "m8gd.large" = 2 }
+    nat_gateways   = 1
+  }
+  assert {
+    condition     = abs(output.monthly_cost.total - 342.43) < 0.02 && output.monthly_cost.per_raw_gb == 0.2253
+    error_message = jsonencode(output.monthly_cost)
+  }
+}
+
+run "three_indexers" {
+  command = plan
+  variables {
+    raw_gb_per_day = 1000
+    nodes          = { "i8g.xlarge" = 3, "m8gd.large" = 3 }
+    nat_gateways   = 3
+  }
+  assert {
+    condition     = abs(output.monthly_cost.total - 1718.71) < 0.02 && output.monthly_cost.per_raw_gb == 0.0565
+    error_message = jsonencode(output.monthly_cost)
+  }
+}
+
+run "ten_indexers" {
+  command = plan
+  variables {
+    raw_gb_per_day = 16000
+    nodes          = { "i8g.4xlarge" = 10, "m8gd.4xlarge" = 3 }
+    nat_gateways   = 3
+  }
+  assert {
+    condition     = abs(output.monthly_cost.total - 19748.5) < 0.02 && output.monthly_cost.per_raw_gb == 0.0406
+    error_message = jsonencode(output.monthly_cost)
   }
 }
 
