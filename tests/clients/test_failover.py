@@ -200,6 +200,15 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     acknowledged = set().union(*(sender.acknowledged for sender in senders))
     found = complete(head)
     assert not acknowledged - set(found) and len(found) == len(set(found))
+    # One that is cancelled does not go on.
+    begun = head.cli("cluster", "rolling-restart", "--detach")
+    assert begun.returncode == 0, begun
+    cancelled = head.cli("cluster", "rolling-restart", "--cancel")
+    assert cancelled.returncode == 0, cancelled
+    status = cluster.rolling_restart(head)
+    assert status["rolling_restart_flag"] is False and len(status["restart_progress"]["to_be_restarted"]) >= 2, status
+    assert "cancelled by" in status["messages"][0], status
+    wait_for(lambda: all(peer["status"] == "Up" for peer in cluster.peers(head).values()), "all are up", 60)
     # With one that is away, nothing is restarted.
     cluster.indexers[2].kill()
     refused = head.cli("cluster", "rolling-restart")

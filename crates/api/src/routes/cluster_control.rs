@@ -209,6 +209,7 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
 pub(super) fn cases() -> Vec<Case> {
     vec![
         case(&format!("GET {STATUS}"), "", 200, "rolling_restart_flag"),
+        case(&format!("GET {STATUS}?output_mode=none"), "", 400, "unknown output_mode"),
         case(&format!("POST {RESTART}"), "", 404, "the cluster has no indexer"),
         case(&format!("POST {RESTART}"), "role=control-plane", 400, "one by one"),
         case(&format!("POST {RESTART}"), "percent_peers_to_restart=0", 400, "1 to 100"),
