@@ -14,26 +14,42 @@ import styles from './AddData.module.css';
 /** Milliseconds between two looks. */
 const EVERY = 3_000;
 
+/** The search for the first event that was indexed after a time, in seconds with their parts. */
+export function laterThan(where: string, since: number): string {
+  const events = `search ${where} _index_earliest=${Math.floor(since)} | where _indextime > ${since}`;
+  return `${events} | head 1 | table _time host source sourcetype _raw`;
+}
+
 export function FirstEvent({ app, index }: { app: string; index: string }) {
   const client = useClient();
-  const [since] = useState(() => performance.now());
+  const [opened] = useState(() => performance.now());
   const where = `index=${quoted(index)}`;
-  const { data, error } = useQuery<ResultRows>({
-    queryKey: ['first-event', index, since],
-    refetchInterval: (query) => ((query.state.data?.rows.length ?? 0) > 0 ? false : EVERY),
+  const rows = async (search: string, signal: AbortSignal) => {
+    const found = await client.rowsOf(
+      { search, earliest: '0', latest: '', timezone: 'UTC' },
+      signal,
+      1,
+    );
+    client.removeJob(found.sid).catch(() => {});
+    return found;
+  };
+  // What is there already, by the clock of the server: that of the browser may be another.
+  const newest = useQuery({
+    queryKey: ['newest-event', index, opened],
+    staleTime: Number.POSITIVE_INFINITY,
     queryFn: async ({ signal }) => {
-      // By the clock of the server: that of the browser may be another.
-      const elapsed = Math.ceil((performance.now() - since) / 1_000) + 1;
-      const search = `search ${where} _index_earliest=-${elapsed}s | head 1 | table _time host source sourcetype _raw`;
-      const found = await client.rowsOf(
-        { search, earliest: '0', latest: '', timezone: 'UTC' },
-        signal,
-        1,
-      );
-      client.removeJob(found.sid).catch(() => {});
-      return found;
+      const found = await rows(`| tstats max(_indextime) as since where ${where}`, signal);
+      return Number(found.rows[0]?.[0] ?? 0);
     },
   });
+  const since = newest.data;
+  const { data, error } = useQuery<ResultRows>({
+    queryKey: ['first-event', index, since],
+    enabled: since !== undefined,
+    refetchInterval: (query) => ((query.state.data?.rows.length ?? 0) > 0 ? false : EVERY),
+    queryFn: ({ signal }) => rows(laterThan(where, since ?? 0), signal),
+  });
+  const failure = error ?? newest.error;
   const row = data?.rows[0];
   return (
     <section
@@ -43,7 +59,7 @@ export function FirstEvent({ app, index }: { app: string; index: string }) {
       data-found={row !== undefined}
     >
       <h2>{row ? 'The first event is there' : `Waiting for the first event in ${index} …`}</h2>
-      {error && <p>{error.message}</p>}
+      {failure && <p>{failure.message}</p>}
       {row && data && (
         <>
           <dl>
