@@ -18,8 +18,9 @@ use uuid::Uuid;
 
 use super::gateway::Progress;
 
-/// How often journals in object storage are listed.
+/// How often journals in object storage are listed, and while an indexer of the list does not answer.
 const LIST: Duration = Duration::from_secs(10);
+const LIST_SOON: Duration = Duration::from_secs(2);
 /// Pause after a recovery that failed.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How often a start repeats that it waits.
@@ -142,10 +143,12 @@ impl Failover {
             answered: answered.iter().map(IndexerId::to_string).collect(),
         };
         let registered = all.into_iter().filter(|(_, known)| is_indexer(known));
-        let registered = registered.filter_map(|(id, _)| indexer(&id)).collect();
+        let registered: BTreeSet<IndexerId> =
+            registered.filter_map(|(id, _)| indexer(&id)).collect();
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
-        let unrecovered = logs.of_others(&self.store, &answered).await?;
+        let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
+        let unrecovered = logs.of_others(&self.store, &answered, often).await?;
         Ok((Seen { registered, answered, unrecovered, sets }, present))
     }
 
@@ -280,9 +283,10 @@ impl Logs {
         &mut self,
         store: &Arc<dyn ObjectStore>,
         answered: &BTreeSet<IndexerId>,
+        often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
         self.empty.retain(|indexer| !answered.contains(indexer));
-        if self.listed.is_none_or(|at| at.elapsed() >= LIST) {
+        if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let all = ingest::unrecovered(store).await.context("cannot list journals")?;
             let others = all.into_iter().filter(|indexer| !answered.contains(indexer));
             self.with_records.clear();
