@@ -1,17 +1,17 @@
-//! The decisions of the control plane that leads, as a state machine without clock and I/O: which indexers are
-//! gone, and who recovers their events; which process restarts next in a rolling restart.
+//! The decisions of the control plane that leads, as a state machine without clock and I/O: which indexers
+//! are gone, and who recovers their events; which process restarts next in a rolling restart.
 //!
 //! It leaves to others: asking the indexers, listing the journals in object storage, writing what is decided
 //! to the catalog, which is what makes it true (`services/karst/src/server/failover.rs`); and the recovery
 //! (`ingest`). Everything it knows can be seen again by the next leader, so nothing of it is stored.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-mod manager;
 mod settings;
+mod takeovers;
 mod wave;
 
-pub use manager::{Action, Manager, Owned, Seen};
 pub use settings::Settings;
+pub use takeovers::{Action, Owned, Seen, Takeovers};
 pub use wave::{Present, Restarts, Wave};
 
 /// The declarations of settings.

@@ -15,8 +15,8 @@ pub struct Wave {
     pub told: BTreeMap<String, String>,
     /// Those that are back.
     pub done: Vec<String>,
-    /// How many percent of them may be away at a time, and one at least; without it, what the leader's settings
-    /// say.
+    /// How many percent of them may be away at a time, and one at least; without it, what the leader's
+    /// settings say.
     pub percent: Option<usize>,
     /// Why it has stopped before its end.
     pub halted: Option<String>,

@@ -60,6 +60,14 @@ pub(crate) struct Share {
     ticket: Option<Arc<Ticket>>,
 }
 
+/// A part whose sender waits until it is in object storage.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) share: Share,
+    pub(crate) events: u64,
+    pub(crate) bytes: u64,
+}
+
 impl Share {
     /// The first share of a new input, and the place where its outcome appears.
     pub(crate) fn new() -> (Self, Acknowledgement) {

@@ -1,12 +1,12 @@
-//! Recovering what another indexer has acknowledged with `ackLevel = remote` and not stored, once that indexer
-//! is gone.
+//! Recovering what another indexer has acknowledged with `ackLevel = remote` and not stored, once that
+//! indexer is gone.
 //!
 //! ```text
-//! the catalog: owner of the sets = this indexer, in a new epoch       the former owner's commits are refused
-//! its log in object storage is sealed                                 it acknowledges nothing more
-//! <data>/adopted/<indexer>-<epoch>/<set>/   journals of the log       survive a restart of this process
-//! hot buckets under the former owner's streams                        searchable here from now on
-//! rolled, uploaded, committed with its journal positions              it replays nothing of them if it returns
+//! the catalog: owner of the sets = this indexer, in a new epoch   the former owner's commits are refused
+//! its log in object storage is sealed                             it acknowledges nothing more
+//! <data>/adopted/<indexer>-<epoch>/<set>/   journals of the log   survive a restart of this process
+//! hot buckets under the former owner's streams                    searchable here from now on
+//! rolled, uploaded, committed with its journal positions          it replays nothing of them afterwards
 //! the catalog: owner of the sets = itself again; log and folder go
 //! ```
 //!

@@ -106,9 +106,9 @@ pub enum Error {
     },
     /// The journal of this indexer in object storage is another process's.
     #[error(
-        "nothing is taken in: journal object {number} of this indexer is another process's, which has taken \
-         its events over or runs with a copy of its data directory; what this one has not stored stays in its \
-         journal"
+        "nothing is taken in: journal object {number} of this indexer is another process's, which has \
+         taken its events over or runs with a copy of its data directory; what this one has not stored \
+         stays in its journal"
     )]
     LogTaken {
         /// The number of the object.

@@ -315,9 +315,9 @@ impl Ingest {
         self.aside.watch()
     }
 
-    /// Recovers what the log of another indexer has, where the catalog names this one as the owner of its sets,
-    /// or the other one, which the caller knows to be gone: then this one becomes the owner. Returns when
-    /// everything is stored and the sets are the other one's again.
+    /// Recovers what the log of another indexer has, where the catalog names this one as the owner of its
+    /// sets, or the other one, which the caller knows to be gone: then this one becomes the owner. Returns
+    /// when everything is stored and the sets are the other one's again.
     ///
     /// # Errors
     /// The store, the disk or the catalog refuses; another process owns the sets; this one stops. It can be

@@ -7,14 +7,15 @@
 //! ```
 //!
 //! An indexer puts the records of [remote lanes](model::Lane::is_remote) there, after its own journal has
-//! them, in objects with consecutive numbers, each on the condition that there is none of that number yet, and
-//! one at a time. An acknowledgement waits for the object that has its records. Whoever recovers the events of
-//! an indexer that is gone first *seals* its log: puts an empty object with the next number. The put of a former
-//! owner that is still running then fails, so that it acknowledges nothing that nobody would read.
+//! them, in objects with consecutive numbers, each on the condition that there is none of that number yet,
+//! and one at a time. An acknowledgement waits for the object that has its records. Whoever recovers the
+//! events of an indexer that is gone first *seals* its log: puts an empty object with the next number. The
+//! put of a former owner that is still running then fails, so that it acknowledges nothing that nobody would
+//! read.
 //!
-//! A remote lane is in the log as a whole, from the first record that is in no bucket on: the start of an indexer
-//! sees to it ([`agree`]). So the committed position of a lane means the same to the indexer and to whoever
-//! recovers its events.
+//! A remote lane is in the log as a whole, from the first record that is in no bucket on: the start of an
+//! indexer sees to it ([`agree`]). So the committed position of a lane means the same to the indexer and to
+//! whoever recovers its events.
 //!
 //! Objects go when the buckets of their records are in the catalog, except for the newest one: its number
 //! tells where the log ends.

@@ -1,5 +1,5 @@
-//! The rolling restart of a cluster: a document of the catalog, which the control plane that leads keeps up to
-//! date, and by which processes restart.
+//! The rolling restart of a cluster: a document of the catalog, which the control plane that leads keeps up
+//! to date, and by which processes restart.
 
 use catalog::{Catalog, Error, Snapshot};
 use cluster::Wave;

@@ -195,7 +195,8 @@ mod tests {
             catalog.commit(Commit { take_over: vec![taken], ..Commit::default() }).await.unwrap();
         };
         give(1, GONE).await;
-        // The rows of an owner that this catalog does not know yet are kept: it has no buckets of them either.
+        // The rows of an owner that this catalog does not know yet are kept: it has no buckets of them
+        // either.
         assert_eq!(left(&catalog, &[]), (vec![1, 2, 3], 0));
         give(2, SUCCESSOR).await;
         assert_eq!(left(&catalog, &[]), (vec![2, 3], 1));

@@ -159,8 +159,8 @@ fn conflict(text: String) -> RestError {
     RestError::of_kind(ErrorKind::Conflict, text)
 }
 
-/// Removes processes that do not come back. Events that they had on their disks only are given up: searches do
-/// not say any more that these are missing.
+/// Removes processes that do not come back. Events that they had on their disks only are given up: searches
+/// do not say any more that these are missing.
 async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let wanted = params.required("peers")?.to_owned();
     let snapshot = state.catalog.snapshot();

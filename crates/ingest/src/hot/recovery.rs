@@ -22,11 +22,11 @@ use super::limits::HotLimits;
 use super::roll::note_roll;
 use super::rows::Rows;
 use super::sift::Sifter;
-use super::store::{HotStore, RollReason, Waiting};
+use super::store::{HotStore, RollReason};
 use super::stored::StoredRecords;
 use super::upload::Uploads;
 use crate::Error;
-use crate::ack::Share;
+use crate::ack::{Share, Waiting};
 use crate::channels::Channels;
 use crate::journal::{
     Adopted, BatchRecord, Delivered, Journal, Known, Ledger, Record, Scan, StreamRef, number_of,

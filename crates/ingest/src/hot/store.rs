@@ -27,7 +27,7 @@ use super::lanes::OpenLane;
 use super::limits::HotLimits;
 use super::rows::Rows;
 use crate::Error;
-use crate::ack::Share;
+use crate::ack::Waiting;
 use crate::set::SetId;
 
 /// Rows above this text size are not joined any further.
@@ -81,14 +81,6 @@ pub(crate) struct Filling {
     last_append: EventTime,
     waiting: Vec<Waiting>,
     waiting_since: Option<EventTime>,
-}
-
-/// Events whose sender waits until their bucket is in the catalog.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) share: Share,
-    pub(crate) events: u64,
-    pub(crate) bytes: u64,
 }
 
 /// Where the rows of a rolled bucket are.

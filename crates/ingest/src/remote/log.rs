@@ -16,8 +16,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::{number_of, object, path_of};
+use crate::ack::Waiting;
 use crate::fence::Fence;
-use crate::hot::store::Waiting;
 use crate::journal::StreamRef;
 use crate::{Error, Settings};
 

@@ -1,5 +1,5 @@
-//! Events that an indexer has acknowledged with `ackLevel = remote`, after its machine is gone: another indexer
-//! recovers them, each once, whatever the first one does meanwhile.
+//! Events that an indexer has acknowledged with `ackLevel = remote`, after its machine is gone: another
+//! indexer recovers them, each once, whatever the first one does meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;

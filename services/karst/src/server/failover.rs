@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use catalog::{Catalog, Commit, Takeover};
-use cluster::{Action, Manager, Owned, Present, Restarts, Seen};
+use cluster::{Action, Owned, Present, Restarts, Seen, Takeovers};
 use ingest::Ingest;
 use model::IndexerId;
 use object_store::ObjectStore;
@@ -78,7 +78,7 @@ impl Failover {
             () = self.catalog.leads() => {}
         }
         let began = Instant::now();
-        let mut manager = Manager::new(settings.timeout);
+        let mut takeovers = Takeovers::new(settings.timeout);
         let mut restarts = Restarts::new(settings.percent, settings.restart_timeout);
         let mut logs = Logs::default();
         while shutdown.sleep(settings.period).await {
@@ -89,7 +89,7 @@ impl Failover {
                     continue;
                 }
             };
-            for Action::TakeOver { from, by } in manager.step(began.elapsed(), &seen) {
+            for Action::TakeOver { from, by } in takeovers.step(began.elapsed(), &seen) {
                 tracing::warn!(
                     indexer = %from, %by,
                     "an indexer has not answered for heartbeat_timeout; another one recovers its events"

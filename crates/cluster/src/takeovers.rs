@@ -21,7 +21,8 @@ pub struct Seen {
     pub registered: BTreeSet<IndexerId>,
     /// Those that have answered since the last time.
     pub answered: BTreeSet<IndexerId>,
-    /// Indexers whose journals in object storage have records; only those that have not answered need be here.
+    /// Indexers whose journals in object storage have records; only those that have not answered need be
+    /// here.
     pub unrecovered: BTreeSet<IndexerId>,
     /// The sets of the catalog.
     pub sets: Vec<Owned>,
@@ -41,12 +42,12 @@ pub enum Action {
 
 /// See the module. Times are those since any moment that stays the same.
 #[derive(Debug)]
-pub struct Manager {
+pub struct Takeovers {
     timeout: Duration,
     heard: BTreeMap<IndexerId, Duration>,
 }
 
-impl Manager {
+impl Takeovers {
     /// Counts an indexer as gone if it has not been heard of for so long. One that is seen for the first time
     /// counts as heard: the leader before may have heard it just now.
     #[must_use]
@@ -134,58 +135,58 @@ mod tests {
 
     #[test]
     fn an_indexer_with_a_journal_is_recovered_once_it_has_not_answered_for_the_timeout() {
-        let mut manager = Manager::new(at(10));
-        assert_eq!(manager.step(at(100), &seen(&[B, C], &[A])), []);
-        assert_eq!(manager.step(at(109), &seen(&[B, C], &[A])), []);
-        let actions = manager.step(at(110), &seen(&[B, C], &[A]));
+        let mut takeovers = Takeovers::new(at(10));
+        assert_eq!(takeovers.step(at(100), &seen(&[B, C], &[A])), []);
+        assert_eq!(takeovers.step(at(109), &seen(&[B, C], &[A])), []);
+        let actions = takeovers.step(at(110), &seen(&[B, C], &[A]));
         let [Action::TakeOver { from: A, by }] = actions[..] else { panic!("{actions:?}") };
         assert_ne!(by, A);
-        assert_eq!(manager.step(at(111), &seen(&[A, B, C], &[A])), [], "it answers again");
+        assert_eq!(takeovers.step(at(111), &seen(&[A, B, C], &[A])), [], "it answers again");
     }
 
     #[test]
     fn an_indexer_without_a_journal_is_left_alone() {
-        let mut manager = Manager::new(at(10));
-        assert_eq!(manager.step(at(0), &seen(&[B, C], &[])), []);
-        assert_eq!(manager.step(at(100), &seen(&[B, C], &[])), []);
+        let mut takeovers = Takeovers::new(at(10));
+        assert_eq!(takeovers.step(at(0), &seen(&[B, C], &[])), []);
+        assert_eq!(takeovers.step(at(100), &seen(&[B, C], &[])), []);
     }
 
     #[test]
     fn while_its_new_owner_lives_nobody_else_takes_it_and_then_another_one_does() {
-        let mut manager = Manager::new(at(10));
+        let mut takeovers = Takeovers::new(at(10));
         let mut taken = seen(&[B, C], &[A]);
         taken.sets[0].owner = B;
-        assert_eq!(manager.step(at(0), &taken), []);
-        assert_eq!(manager.step(at(100), &taken), []);
+        assert_eq!(takeovers.step(at(0), &taken), []);
+        assert_eq!(takeovers.step(at(100), &taken), []);
         // Also after the log is gone: the sets have to be given back.
         let mut lost = seen(&[C], &[]);
         lost.sets[0].owner = B;
-        assert_eq!(manager.step(at(105), &lost), []);
-        assert_eq!(manager.step(at(110), &lost), [Action::TakeOver { from: A, by: C }]);
+        assert_eq!(takeovers.step(at(105), &lost), []);
+        assert_eq!(takeovers.step(at(110), &lost), [Action::TakeOver { from: A, by: C }]);
     }
 
     #[test]
     fn without_anybody_who_answers_nothing_happens() {
-        let mut manager = Manager::new(at(10));
-        assert_eq!(manager.step(at(0), &seen(&[], &[A])), []);
-        assert_eq!(manager.step(at(100), &seen(&[], &[A])), []);
-        assert_eq!(manager.step(at(101), &seen(&[A], &[A])), [], "it is the only one");
+        let mut takeovers = Takeovers::new(at(10));
+        assert_eq!(takeovers.step(at(0), &seen(&[], &[A])), []);
+        assert_eq!(takeovers.step(at(100), &seen(&[], &[A])), []);
+        assert_eq!(takeovers.step(at(101), &seen(&[A], &[A])), [], "it is the only one");
     }
 
     #[test]
     fn an_indexer_that_is_in_no_list_is_recovered_too() {
-        let mut manager = Manager::new(at(10));
+        let mut takeovers = Takeovers::new(at(10));
         let mut gone = seen(&[B, C], &[A]);
         gone.registered.remove(&A);
         gone.sets.clear();
-        assert_eq!(manager.step(at(0), &gone), []);
-        assert_eq!(manager.step(at(10), &gone).len(), 1);
+        assert_eq!(takeovers.step(at(0), &gone), []);
+        assert_eq!(takeovers.step(at(10), &gone).len(), 1);
     }
 
     #[test]
     fn a_new_leader_waits_for_the_timeout_itself() {
-        let mut manager = Manager::new(at(10));
-        assert_eq!(manager.step(at(10_000), &seen(&[B, C], &[A])), []);
+        let mut takeovers = Takeovers::new(at(10));
+        assert_eq!(takeovers.step(at(10_000), &seen(&[B, C], &[A])), []);
     }
 
     #[test]
