@@ -72,11 +72,7 @@ pub struct Adopted {
 pub async fn unrecovered(store: &Arc<dyn ObjectStore>) -> Result<Vec<IndexerId>, Error> {
     let folder = object_store::path::Path::from(FOLDER);
     let listed = store.list_with_delimiter(Some(&folder)).await;
-    let listed = listed.map_err(|source| Error::Storage {
-        operation: "list",
-        path: folder.to_string(),
-        source: Arc::new(source),
-    })?;
+    let listed = listed.map_err(remote::fail("list", &folder))?;
     let names = listed.common_prefixes.iter().filter_map(|path| path.filename());
     Ok(names.filter_map(|name| Uuid::parse_str(name).ok()).map(IndexerId).collect())
 }

@@ -27,7 +27,7 @@ mod object;
 
 pub(crate) use agree::{Agreed, Committed, agree, has_journals, restore};
 pub(crate) use fetch::{blocking, fetch, seal, sets};
-pub(crate) use log::{Existing, RemoteLog, Shipment, delete};
+pub(crate) use log::{Existing, RemoteLog, Shipment, delete, fail};
 pub(crate) use object::{decode, encode};
 
 use model::IndexerId;

@@ -385,7 +385,7 @@ fn is_same(there: &Bytes, payload: &PutPayload) -> bool {
     rest.is_empty()
 }
 
-pub(super) fn fail(
+pub(crate) fn fail(
     operation: &'static str,
     path: &Path,
 ) -> impl FnOnce(object_store::Error) -> Error {

@@ -10,7 +10,7 @@ pub enum AckLevel {
     /// In the indexer's journal, synced.
     #[default]
     Local,
-    /// In object storage and in the catalog.
+    /// In the journal, synced, and its records in object storage.
     Remote,
 }
 

@@ -189,7 +189,7 @@ impl Writer {
         let outcome = self.to.ingest.deliver(id, input, ROOM).await?;
         match tokio::time::timeout(DURABLE, outcome.wait()).await {
             Ok(outcome) => outcome.map(drop),
-            // With ackLevel = remote it is acknowledged once its bucket is in object storage.
+            // With ackLevel = remote, object storage does not answer: the journal on the disk has it.
             Err(_) => Ok(()),
         }
     }
