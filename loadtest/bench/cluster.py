@@ -8,6 +8,8 @@ All processes share the cores of one machine, so rates say what the cluster's wo
 - Searches: the same events in one process and spread over the indexers, hot and in object storage.
 - Parts: dense searches over object storage whose buckets the indexers read: CPU time of all processes beside that of
   one, an indexer that is killed in the middle, the time until a pause holds, and until the first preview.
+- Hot rows: searches over events that are in no bucket yet, which stay at the indexers or are moved to the search head: the first
+  search, the next one, and those during ingest; CPU time and memory of the search head.
 - Apps: an app of 100 MB is installed over REST, then an update that changes 10 KB of it, and an app of one file; how long the
   request takes, and until all processes have it in force.
 """
@@ -313,7 +315,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10, help="takeovers of each kind")
     parser.add_argument("--events", type=int, default=200_000, help="events of each of three hosts")
     parser.add_argument("--dense-events", type=int, default=1_000_000, help="the same for dense searches")
-    parser.add_argument("--only", choices=["takeovers", "searches", "parts", "apps"], help="one of them")
+    parser.add_argument("--only", choices=["takeovers", "searches", "parts", "hot", "apps"], help="one of them")
     options = parser.parse_args()
     today = datetime.datetime.now(datetime.UTC).date()
     print(f"{today}, commit {harness.commit()}, {harness.machine()}")
@@ -329,7 +331,7 @@ def main():
 
 def run(folder, store, options):
     variables = store.variables()
-    sections = {"takeovers": lead, "searches": search, "parts": share, "apps": apps}
+    sections = {"takeovers": lead, "searches": search, "parts": share, "hot": hot, "apps": apps}
     for name, section in sections.items():
         if options.only in (None, name):
             section(folder, variables, options)
@@ -388,6 +390,66 @@ def share(folder, variables, options):
     finally:
         cluster.kill()
         single.kill()
+
+
+MOVED = {"distsearch": "[distributedSearch]\nmax_moved_rows_mb = 100000\n",
+         "limits": "[search]\nmax_peer_rows_mb = 8192\n"}
+NEVER_ROLLED = {"indexes": "[default]\nmaxDataSize = 10240\nmaxHotIdleSecs = 0\n"}
+
+
+def resident(process):
+    """Megabytes of memory of a process."""
+    text = pathlib.Path(f"/proc/{process.process.pid}/status").read_text()
+    return int(text.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def over_hot(cluster, count):
+    """Seconds and seconds of CPU (all, search head) of searches over hot rows: (name, numbers) each."""
+    head, searcher, found = cluster.heads[0], harness.Searcher(cluster.heads[0]), []
+    before = resident(head)
+
+    def timed(name, search):
+        busy, own, began = cpu(cluster.all), cpu([head]), time.monotonic()
+        rows = searcher.rows(search)
+        took = time.monotonic() - began
+        found.append((name, (took, cpu(cluster.all) - busy, cpu([head]) - own), sorted(map(str, rows))))
+
+    counts = "search index=main | stats count by host"
+    timed("first search: count by host", counts)
+    timed("again", counts)
+    for name, text in REPORTS.items():
+        searcher.rows(text)
+        timed(name, text)
+    timed("needle", f"search index=main id={count}")
+    timed("newest 20", "search index=main | head 20 | table _time host")
+    for number, indexer in enumerate(cluster.indexers):
+        batch = [{"host": f"new-{number}", "index": "main", "event": f"id=x{at} path=/new {'y' * 200}"}
+                 for at in range(100_000)]
+        for at in range(0, len(batch), 2_000):
+            assert indexer.hec(batch[at : at + 2_000]).status == 200
+    timed("after 80 MB more: count of those by host", "search index=main host=new-* | stats count by host")
+    return found, resident(head) - before
+
+
+def hot(folder, variables, options):
+    found = []
+    for number, conf in enumerate([{}, MOVED]):
+        store = (f"s3://karst/hot-{number}", variables)
+        conf = {**NEVER_ROLLED, **conf}
+        cluster = Cluster(folder / f"h{number}", store=store, heads=1, conf=conf).start()
+        try:
+            load(cluster.indexers, options.dense_events)
+            found.append(over_hot(cluster, options.dense_events))
+        finally:
+            cluster.kill()
+    (stay, less), (moved, more) = found
+    print(f"\n{3 * options.dense_events:,} hot events at three indexers | seconds, CPU s of all, CPU s of the search head\n")
+    print("| | rows stay | rows are moved |\n| --- | --- | --- |")
+    for (name, here, rows), (_, there, same) in zip(stay, moved):
+        assert rows == same or name == "newest 20", (name, rows, same)
+        text = [", ".join(f"{value:.2f}" for value in numbers) for numbers in (here, there)]
+        print(f"| {name} | {text[0]} | {text[1]} |")
+    print(f"\nMemory of the search head grew by {less:,.0f} MB and {more:,.0f} MB.")
 
 
 def packed(name, files):

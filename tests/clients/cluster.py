@@ -12,7 +12,8 @@ from karst import BINARY, Server, free_port, wait_for
 
 
 # Indexers read the buckets of every search, however small it is.
-ALWAYS_SHARED = {"distsearch": "[distributedSearch]\nmin_events = 0\n"}
+# Indexers read whatever they can: stored buckets and hot rows.
+ALWAYS_SHARED = {"distsearch": "[distributedSearch]\nmin_events = 0\nmax_moved_rows_mb = 0\n"}
 
 
 class Process(Server):

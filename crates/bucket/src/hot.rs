@@ -1,7 +1,7 @@
 //! Hot rows: what ingest hands to search and to [`write_bucket`](crate::write_bucket) without either
 //! knowing the other.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
 use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange, columns};
+use parking_lot::Mutex;
 
 /// The seventh column of hot rows: indexed fields of an event as one compact JSON object, values
 /// being strings or lists of strings; null when the event has none.
@@ -58,13 +59,96 @@ pub struct HotBucket {
     pub rows: u64,
     /// Bytes of `_raw` so far.
     pub raw_bytes: u64,
-    /// The rows, each batch with [`hot_schema`]; none when `stored` has them.
+    /// The rows, each batch with [`hot_schema`]; none when `stored` or `elsewhere` has them.
     pub batches: Vec<RecordBatch>,
     /// The finished bucket while it waits for its upload: the indexer's own store serves its path.
     pub stored: Option<Arc<BucketEntry>>,
     /// Who owns its events, if another indexer can recover them from object storage: two processes may show
     /// them for a moment.
     pub recoverable: Option<HotOwner>,
+    /// Where the rows are, if they have stayed with another process.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// A hot bucket whose rows are in the memory of another process.
+#[derive(Debug, Clone)]
+pub struct Elsewhere {
+    /// The view that it is part of.
+    pub view: Arc<dyn RemoteView>,
+    /// The source types of its events.
+    pub sourcetypes: Arc<[String]>,
+}
+
+/// The hot buckets of another process at one moment, which it keeps until this is dropped.
+#[async_trait]
+pub trait RemoteView: Send + Sync + Debug {
+    /// The identity of the process.
+    fn indexer(&self) -> &str;
+
+    /// What the process calls the view: see [`OpenViews`].
+    fn number(&self) -> u64;
+
+    /// Moves the rows of a bucket here.
+    ///
+    /// # Errors
+    /// If the process does not answer, or has no such view any more.
+    async fn rows(&self, bucket: BucketId) -> Result<Vec<RecordBatch>, MissingIndexer>;
+}
+
+/// Snapshots of the hot buckets of this process that others read from: their rows stay in memory until
+/// nobody does, whatever becomes of the buckets.
+#[derive(Debug, Clone, Default)]
+pub struct OpenViews {
+    open: Arc<Mutex<HashMap<u64, Arc<[HotBucket]>>>>,
+}
+
+/// A view that is open as long as this is there.
+#[derive(Debug)]
+pub struct OpenView {
+    views: OpenViews,
+    number: u64,
+}
+
+impl OpenViews {
+    /// Opens a view of these buckets; `None` if so many are open already. The number has to be random, so
+    /// that no view of a former process is taken for it.
+    #[must_use]
+    pub fn open(&self, number: u64, buckets: &[HotBucket], most: usize) -> Option<OpenView> {
+        let mut open = self.open.lock();
+        if open.len() >= most || open.contains_key(&number) {
+            return None;
+        }
+        open.insert(number, buckets.into());
+        Some(OpenView { views: self.clone(), number })
+    }
+
+    /// The buckets of a view; `None` if it is not open.
+    #[must_use]
+    pub fn get(&self, number: u64) -> Option<Arc<[HotBucket]>> {
+        self.open.lock().get(&number).map(Arc::clone)
+    }
+
+    /// How many are open.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.open.lock().len()
+    }
+}
+
+impl OpenView {
+    /// What to ask [`OpenViews::get`] for.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for OpenView {
+    fn drop(&mut self) {
+        // Its rows are freed without the lock.
+        let closed = self.views.open.lock().remove(&self.number);
+        drop(closed);
+    }
 }
 
 /// In which epoch a process owns a set of hot buckets. If the catalog knows a later one, another process has
@@ -143,5 +227,24 @@ impl HotDirectory for LocalHot {
 
     fn is_remote(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_open_until_it_is_dropped_and_there_are_not_too_many() {
+        let views = OpenViews::default();
+        let first = views.open(7, &[], 2);
+        let second = views.open(8, &[], 2);
+        assert!(first.is_some() && second.is_some());
+        assert!(views.open(9, &[], 2).is_none(), "two are open");
+        assert!(views.get(7).is_some() && views.get(9).is_none());
+        drop(first);
+        assert!(views.get(7).is_none());
+        assert!(views.open(8, &[], 2).is_none(), "the number is taken");
+        assert_eq!(views.count(), 1);
     }
 }

@@ -36,8 +36,8 @@ pub use error::Error;
 pub use fields::{FieldExtractor, FieldSource, NoFields};
 pub use granules::GranuleSet;
 pub use hot::{
-    FIELDS, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, LocalHot, MissingIndexer,
-    hot_schema,
+    Elsewhere, FIELDS, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, LocalHot,
+    MissingIndexer, OpenView, OpenViews, RemoteView, hot_schema,
 };
 pub use query::TermQuery;
 pub use read::{

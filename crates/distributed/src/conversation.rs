@@ -11,12 +11,11 @@ use protocol::search::{RunAnswer, RunRequest};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tonic::client::Grpc;
-use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::{MAX_MESSAGE, RUN, Valve, ipc};
+use crate::{MAX_MESSAGE, RUN, Valve, ipc, path_of};
 
 /// A part that another process runs. It ends there when this is dropped.
 #[derive(Debug)]
@@ -76,14 +75,8 @@ impl Conversation {
         let _ = requests.send(RunRequest { recipe, ..RunRequest::default() });
         let sent = stream::poll_fn(move |context| waiting.poll_recv(context));
         let asking = async {
-            let mut grpc = Grpc::new(channel)
-                .max_decoding_message_size(MAX_MESSAGE)
-                .max_encoding_message_size(MAX_MESSAGE);
-            let ready = grpc.ready().await;
-            ready.map_err(|error| Status::unavailable(error.to_string()))?;
             let codec = ProstCodec::<RunRequest, RunAnswer>::default();
-            let path = PathAndQuery::from_static(RUN);
-            grpc.streaming(Request::new(sent), path, codec).await
+            ready(channel).await?.streaming(Request::new(sent), path_of(RUN), codec).await
         };
         let answers = timeout(silence, asking).await.map_err(|_| silent(silence))?;
         let answers = answers.map_err(|status| lost(&status))?.into_inner();
@@ -158,11 +151,20 @@ impl Conversation {
     }
 }
 
-fn silent(silence: Duration) -> Failure {
+pub(crate) async fn ready(channel: Channel) -> Result<Grpc<Channel>, Status> {
+    let mut grpc = Grpc::new(channel)
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let ready = grpc.ready().await;
+    ready.map_err(|error| Status::unavailable(error.to_string()))?;
+    Ok(grpc)
+}
+
+pub(crate) fn silent(silence: Duration) -> Failure {
     Failure::Lost(format!("no answer within {} s", silence.as_secs_f64()))
 }
 
-fn lost(status: &Status) -> Failure {
+pub(crate) fn lost(status: &Status) -> Failure {
     let said = status.message();
     let source = || std::error::Error::source(status).map(ToString::to_string);
     let why = (!said.is_empty()).then(|| said.to_owned()).or_else(source);

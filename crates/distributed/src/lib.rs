@@ -19,6 +19,7 @@
 
 mod conversation;
 mod cut;
+mod describe;
 mod ipc;
 mod service;
 
@@ -26,18 +27,25 @@ use std::time::Duration;
 
 pub use conversation::{Conversation, Failure, Said};
 pub use cut::{Cut, Gather, cut};
+pub use describe::describe;
 pub use service::{PartRunner, PartService, RunningPart};
+use tonic::codegen::http::uri::PathAndQuery;
 pub use tonic::transport::Channel;
 
-/// The service and its method.
+/// The service and its methods.
 pub(crate) const SERVICE: &str = "karst.search.v1.MapParts";
 pub(crate) const RUN: &str = "/karst.search.v1.MapParts/Run";
+pub(crate) const DESCRIBE: &str = "/karst.search.v1.MapParts/Describe";
 /// Longest message: the longest event fits, and a recipe of a million buckets.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 /// Longest recipe that fits into a message.
 pub const MAX_RECIPE: usize = MAX_MESSAGE - (1 << 20);
 /// How often a worker says that it works.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
+
+fn path_of(method: &'static str) -> PathAndQuery {
+    PathAndQuery::from_static(method)
+}
 
 /// What a search wants of the parts that run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use bytes::Bytes;
 use datafusion::error::Result as PlanResult;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use protocol::search::{RunAnswer, RunRequest};
+use prost::Message;
+use protocol::search::{DescribeAnswer, DescribeRequest, RunAnswer, RunRequest};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -23,7 +24,7 @@ use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 
-use crate::{BEAT, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
+use crate::{BEAT, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
 
 /// Answers that wait for a slow caller.
 const WAITING: usize = 4;
@@ -36,6 +37,12 @@ pub trait PartRunner: std::fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// Why it cannot be run here.
     async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String>;
+
+    /// Answers a question of planning about hot rows that are here.
+    ///
+    /// # Errors
+    /// Why it cannot be answered here.
+    async fn describe(&self, question: Bytes) -> Result<Bytes, String>;
 }
 
 /// A part that runs. It ends when this is dropped.
@@ -79,6 +86,41 @@ impl PartService {
         // Aborted when the caller leaves, which drops the stream.
         let mut task = JoinSet::new();
         task.spawn(part.run());
+        stream::poll_fn(move |context| {
+            let _ends_with_the_stream = &task;
+            waiting.poll_recv(context).map(|answer| answer.map(Ok))
+        })
+        .boxed()
+    }
+}
+
+impl PartService {
+    fn describe(&self, question: Bytes) -> BoxStream<'static, Result<DescribeAnswer, Status>> {
+        let (answers, mut waiting) = mpsc::channel(WAITING);
+        let runner = Arc::clone(&self.runner);
+        // Aborted when the caller leaves, which drops the stream.
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            let mut beat = interval(BEAT);
+            beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut answering = std::pin::pin!(runner.describe(question));
+            let answer = loop {
+                tokio::select! {
+                    answer = &mut answering => break answer,
+                    _ = beat.tick() => {
+                        let alive = DescribeAnswer { alive: true, ..DescribeAnswer::default() };
+                        if answers.send(alive).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            };
+            let answer = match answer {
+                Ok(answer) => DescribeAnswer { answer, ..DescribeAnswer::default() },
+                Err(refused) => DescribeAnswer { refused, ..DescribeAnswer::default() },
+            };
+            let _ = answers.send(answer).await;
+        });
         stream::poll_fn(move |context| {
             let _ends_with_the_stream = &task;
             waiting.poll_recv(context).map(|answer| answer.map(Ok))
@@ -182,6 +224,15 @@ fn failed(why: String) -> RunAnswer {
     RunAnswer { failed: why, ..RunAnswer::default() }
 }
 
+fn grpc<M, R>() -> Grpc<ProstCodec<M, R>>
+where
+    M: Message + Send + 'static,
+    R: Message + Default + Send + 'static,
+{
+    Grpc::new(ProstCodec::default())
+        .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE))
+}
+
 impl<B> Service<http::Request<B>> for PartService
 where
     B: HttpBody + Send + 'static,
@@ -198,18 +249,23 @@ where
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let own = self.clone();
         Box::pin(async move {
-            if request.uri().path() != RUN {
-                return Ok(
-                    Status::unimplemented("parts of searches have no such method").into_http()
-                );
-            }
-            let run = service_fn(move |request: Request<Streaming<RunRequest>>| {
-                let answers = own.run(request.into_inner());
-                async { Ok::<_, Status>(Response::new(answers)) }
-            });
-            let mut grpc = Grpc::new(ProstCodec::<RunAnswer, RunRequest>::default())
-                .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE));
-            Ok(grpc.streaming(run, request).await)
+            Ok(match request.uri().path() {
+                RUN => {
+                    let run = service_fn(move |request: Request<Streaming<RunRequest>>| {
+                        let answers = own.run(request.into_inner());
+                        async { Ok::<_, Status>(Response::new(answers)) }
+                    });
+                    grpc::<RunAnswer, _>().streaming(run, request).await
+                }
+                DESCRIBE => {
+                    let describe = service_fn(move |request: Request<DescribeRequest>| {
+                        let answers = own.describe(request.into_inner().question);
+                        async { Ok::<_, Status>(Response::new(answers)) }
+                    });
+                    grpc::<DescribeAnswer, _>().server_streaming(describe, request).await
+                }
+                _ => Status::unimplemented("parts of searches have no such method").into_http(),
+            })
         })
     }
 }

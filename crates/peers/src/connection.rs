@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use model::{IndexName, TimeRange};
-use protocol::hot::{Known, OpenRequest, OpenResponse, ReadRequest, ReadResponse};
+use protocol::hot::{OpenRequest, OpenResponse, ReadRequest, ReadResponse};
 use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -62,16 +61,9 @@ async fn ready(channel: Channel) -> Result<Grpc<Channel>, Status> {
 /// The hot buckets of an indexer, with the rows behind those that are known.
 pub(crate) async fn open(
     channel: Channel,
-    (indexes, range): (&[IndexName], &TimeRange),
-    known: Vec<Known>,
+    request: OpenRequest,
     deadlines: Deadlines,
 ) -> Result<Answer<OpenResponse>, Status> {
-    let request = OpenRequest {
-        indexes: indexes.iter().map(ToString::to_string).collect(),
-        earliest: range.earliest.0,
-        latest: range.latest.0,
-        known,
-    };
     let asking = async {
         let codec = ProstCodec::<OpenRequest, OpenResponse>::default();
         let path = PathAndQuery::from_static(OPEN);

@@ -6,20 +6,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use arrow::array::RecordBatch;
 use async_trait::async_trait;
-use bucket::{HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, MissingIndexer};
+use bucket::{
+    Elsewhere, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, MissingIndexer, RemoteView,
+};
 use futures::future::join_all;
 use metrics::{counter, gauge};
 use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange};
 use parking_lot::Mutex;
-use protocol::hot::{Bucket, Known, OpenResponse, Owner};
+use protocol::hot::{Bucket, Known, OfView, OpenRequest, OpenResponse, Owner};
 use runtime::metrics as names;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::connection::{self, Connect, Deadlines};
+use crate::connection::{self, Answer, Connect, Deadlines};
 use crate::held::Held;
 use crate::service::{bytes_of, id_of, indexer_of};
 use crate::{Settings, rows};
@@ -104,10 +107,10 @@ impl Directory {
     /// Whether each of the other processes answers: the number of the last write of the catalog that it has,
     /// or why it does not.
     pub async fn answers(&self) -> Vec<(String, Result<u64, String>)> {
-        let room = Room { most: 0, used: AtomicUsize::new(0) };
+        let room = Arc::new(Room { most: 0, used: AtomicUsize::new(0) });
         let (peers, deadlines) = (self.peers(), self.deadlines());
         let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
-        let asked = peers.iter().map(|peer| peer.view(nothing, deadlines, &room));
+        let asked = peers.iter().map(|peer| self.ask(peer, nothing, deadlines, &room));
         let answers = join_all(asked).await;
         let told = answers.into_iter().map(|answer| match answer {
             Ok(view) => Ok(view.floor),
@@ -137,6 +140,34 @@ impl Directory {
         now
     }
 
+    /// Asks an indexer for a view. Rows that stay there are read by its part of the search, or moved when they
+    /// are needed here.
+    async fn ask(
+        &self,
+        peer: &Arc<Peer>,
+        wanted: (&[IndexName], &TimeRange),
+        deadlines: Deadlines,
+        room: &Arc<Room>,
+    ) -> Result<View, Status> {
+        // Processes without the role of an indexer run no parts of searches.
+        let most = (!peer.indexer.is_internal).then_some(self.shared.settings.moved_bytes);
+        let mut view = peer.view(wanted, most, deadlines, room).await?;
+        if let Some(Open { number, sourcetypes, answer }) = view.open.take() {
+            let remote: Arc<dyn RemoteView> = Arc::new(Remote {
+                directory: self.clone(),
+                peer: Arc::clone(peer),
+                number,
+                room: Arc::clone(room),
+                _answer: Mutex::new(answer),
+            });
+            for (bucket, sourcetypes) in view.buckets.iter_mut().zip(sourcetypes) {
+                let (view, sourcetypes) = (Arc::clone(&remote), sourcetypes.into());
+                bucket.elsewhere = Some(Elsewhere { view, sourcetypes });
+            }
+        }
+        Ok(view)
+    }
+
     /// Frees memory for the rows of the next search.
     fn evict(&self) {
         let peers: Vec<_> = self.shared.peers.lock().values().cloned().collect();
@@ -156,13 +187,14 @@ impl HotDirectory for Directory {
     async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
         let adopted = self.shared.local.as_ref().map(|hot| hot.adopted());
         let local = self.shared.local.as_ref().map(|hot| hot.snapshot(indexes, range));
-        let room = Room { most: self.shared.settings.held_bytes, used: AtomicUsize::new(0) };
+        let most = self.shared.settings.held_bytes;
+        let room = Arc::new(Room { most, used: AtomicUsize::new(0) });
         let mut peers = self.peers();
         if !indexes.iter().any(|index| index.as_str().starts_with('_')) {
             peers.retain(|peer| !peer.indexer.is_internal);
         }
         let deadlines = self.deadlines();
-        let asked = peers.iter().map(|peer| peer.view((indexes, range), deadlines, &room));
+        let asked = peers.iter().map(|peer| self.ask(peer, (indexes, range), deadlines, &room));
         let answers = join_all(asked).await;
         let mut view = HotView {
             buckets: local.unwrap_or_default(),
@@ -178,9 +210,7 @@ impl HotDirectory for Directory {
                     "ok"
                 }
                 Err(status) => {
-                    let Indexer { name, address, .. } = &peer.indexer;
-                    let name = format!("indexer {name} ({address})");
-                    view.missing.push(MissingIndexer { name, reason: connection::reason(&status) });
+                    view.missing.push(peer.missing(&status));
                     "error"
                 }
             };
@@ -221,6 +251,52 @@ struct View {
     floor: u64,
     buckets: Vec<HotBucket>,
     adopted: Vec<IndexerId>,
+    /// What is there instead of rows if they stay.
+    open: Option<Open>,
+}
+
+/// A view that an indexer keeps open.
+struct Open {
+    number: u64,
+    /// Of each bucket.
+    sourcetypes: Vec<Vec<String>>,
+    /// The view is open as long as this is here.
+    answer: Answer<OpenResponse>,
+}
+
+/// Hot buckets whose rows have stayed at their indexer.
+struct Remote {
+    directory: Directory,
+    peer: Arc<Peer>,
+    number: u64,
+    room: Arc<Room>,
+    /// See [`Open`]. Nobody reads it any more.
+    _answer: Mutex<Answer<OpenResponse>>,
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let indexer = &self.peer.indexer.name;
+        f.debug_struct("Remote").field("indexer", indexer).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl RemoteView for Remote {
+    fn indexer(&self) -> &str {
+        &self.peer.indexer.id
+    }
+
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    async fn rows(&self, bucket: BucketId) -> Result<Vec<RecordBatch>, MissingIndexer> {
+        let deadlines = self.directory.deadlines();
+        let rows = self.peer.rows(self.number, bucket, deadlines, &self.room).await;
+        self.directory.evict();
+        rows.map_err(|status| self.peer.missing(&status))
+    }
 }
 
 impl Peer {
@@ -237,9 +313,18 @@ impl Peer {
         self.channel.clone().map_err(Status::invalid_argument)
     }
 
+    /// That it does not answer, for those who search.
+    fn missing(&self, status: &Status) -> MissingIndexer {
+        let Indexer { name, address, .. } = &self.indexer;
+        let name = format!("indexer {name} ({address})");
+        MissingIndexer { name, reason: connection::reason(status) }
+    }
+
+    /// Asks for a view, with so much of its rows at most.
     async fn view(
         &self,
-        wanted: (&[IndexName], &TimeRange),
+        (indexes, range): (&[IndexName], &TimeRange),
+        most_bytes: Option<u64>,
         mut deadlines: Deadlines,
         room: &Room,
     ) -> Result<View, Status> {
@@ -249,9 +334,17 @@ impl Peer {
         let mut attempts = 0;
         let answer = loop {
             attempts += 1;
-            match self.ask(wanted, deadlines, room).await {
+            let request = OpenRequest {
+                indexes: indexes.iter().map(ToString::to_string).collect(),
+                earliest: range.earliest.0,
+                latest: range.latest.0,
+                known: self.known(|_| true),
+                most_bytes,
+                of_view: None,
+            };
+            match self.ask(request, deadlines, room).await {
                 Ok(None) if attempts < ATTEMPTS => {}
-                Ok(None) => break Err(Status::aborted("its rows do not stay in memory here")),
+                Ok(None) => break Err(unstable()),
                 Ok(Some(view)) => break Ok(view),
                 Err(status) => break Err(status),
             }
@@ -262,34 +355,70 @@ impl Peer {
         answer
     }
 
+    /// The rows of a bucket of an open view.
+    async fn rows(
+        &self,
+        view: u64,
+        bucket: BucketId,
+        deadlines: Deadlines,
+        room: &Room,
+    ) -> Result<Vec<RecordBatch>, Status> {
+        for _ in 0..ATTEMPTS {
+            let request = OpenRequest {
+                known: self.known(|id| id == bucket),
+                of_view: Some(OfView { view, bucket: bytes_of(bucket) }),
+                ..OpenRequest::default()
+            };
+            if let Some(view) = self.ask(request, deadlines, room).await? {
+                return Ok(view.buckets.into_iter().flat_map(|bucket| bucket.batches).collect());
+            }
+        }
+        Err(unstable())
+    }
+
+    /// The rows that are here, of those buckets that pass.
+    fn known(&self, passes: impl Fn(BucketId) -> bool) -> Vec<Known> {
+        let known = self.held.lock().known().into_iter().filter(|(id, _)| passes(*id));
+        known.map(|(id, rows)| Known { id: bytes_of(id), rows }).collect()
+    }
+
     /// Asks once. `None`: rows that were here when it was asked have been evicted since.
     async fn ask(
         &self,
-        wanted: (&[IndexName], &TimeRange),
+        request: OpenRequest,
         deadlines: Deadlines,
         room: &Room,
     ) -> Result<Option<View>, Status> {
-        let known = self.held.lock().known();
-        let known = known.into_iter().map(|(id, rows)| Known { id: bytes_of(id), rows }).collect();
-        let mut answer = connection::open(self.channel()?, wanted, known, deadlines).await?;
+        let mut answer = connection::open(self.channel()?, request, deadlines).await?;
         let Some(list) = answer.next().await? else {
             return Err(Status::data_loss("the answer is empty"));
         };
-        let OpenResponse { floor, buckets, gone, adopted, .. } = list;
+        let OpenResponse { floor, buckets, gone, adopted, view, .. } = list;
         let adopted = adopted.iter().map(|id| indexer_of(id)).collect::<Result<_, _>>()?;
-        let mut buckets: Vec<_> = buckets.into_iter().map(hot_bucket).collect::<Result<_, _>>()?;
+        let stays = view.is_some();
+        let mut sourcetypes = Vec::new();
+        let mut listed = Vec::with_capacity(buckets.len());
+        for mut bucket in buckets {
+            sourcetypes.push(std::mem::take(&mut bucket.sourcetypes));
+            listed.push(hot_bucket(bucket)?);
+        }
+        let mut buckets = listed;
         {
             let mut held = self.held.lock();
             for id in &gone {
                 held.remove(id_of(id)?);
             }
             let now = Instant::now();
-            for bucket in buckets.iter().filter(|bucket| bucket.stored.is_none()) {
+            for bucket in buckets.iter().filter(|bucket| bucket.stored.is_none() && !stays) {
                 room.take(held.bytes_of(bucket.id))?;
                 held.first(bucket.id, 1, now);
             }
         }
-        let mut new: HashMap<BucketId, usize> = HashMap::new();
+        if let Some(number) = view {
+            self.remember(stored(&buckets));
+            let open = Some(Open { number, sourcetypes, answer });
+            return Ok(Some(View { floor, buckets, adopted, open }));
+        }
         while let Some(part) = answer.next().await? {
             let Some(part) = part.rows else { continue };
             let damaged = |error: arrow::error::ArrowError| Status::data_loss(error.to_string());
@@ -297,28 +426,21 @@ impl Peer {
             let batch = rows::decode(&part.batch).map_err(damaged)?;
             room.take(batch.get_array_memory_size())?;
             let id = id_of(&part.id)?;
-            *new.entry(id).or_default() += batch.num_rows();
             // Rows before these have been evicted: they are asked for again.
             if self.held.lock().add(id, part.first, &batch, Instant::now()).is_err() {
                 return Ok(None);
             }
         }
         let (mut held, now) = (self.held.lock(), Instant::now());
-        let mut stored = HashMap::new();
-        for bucket in &mut buckets {
-            match &bucket.stored {
-                Some(entry) => {
-                    stored.insert(entry.path.clone(), Arc::clone(entry));
-                }
-                None => match held.first(bucket.id, bucket.rows, now) {
-                    Some(batches) => bucket.batches = batches,
-                    None => return Ok(None),
-                },
+        for bucket in buckets.iter_mut().filter(|bucket| bucket.stored.is_none()) {
+            match held.first(bucket.id, bucket.rows, now) {
+                Some(batches) => bucket.batches = batches,
+                None => return Ok(None),
             }
         }
         drop(held);
-        self.remember(stored);
-        Ok(Some(View { floor, buckets, adopted }))
+        self.remember(stored(&buckets));
+        Ok(Some(View { floor, buckets, adopted, open: None }))
     }
 
     /// Searches that run still read those that were listed before.
@@ -330,6 +452,16 @@ impl Peer {
         }
         known.extend(stored);
     }
+}
+
+/// The buckets that wait for their upload, by the path of their object.
+fn stored(buckets: &[HotBucket]) -> HashMap<String, Arc<BucketEntry>> {
+    let stored = buckets.iter().filter_map(|bucket| bucket.stored.as_ref());
+    stored.map(|entry| (entry.path.clone(), Arc::clone(entry))).collect()
+}
+
+fn unstable() -> Status {
+    Status::aborted("its rows do not stay in memory here")
 }
 
 fn owner(owner: Owner) -> Result<HotOwner, Status> {
@@ -354,5 +486,6 @@ fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
         batches: Vec::new(),
         stored: stored.map(Arc::new),
         recoverable: bucket.recoverable.map(owner).transpose()?,
+        elsewhere: None,
     })
 }

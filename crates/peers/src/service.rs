@@ -1,21 +1,27 @@
 //! The indexer's side: the gRPC service `karst.hot.v1.Hot`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bucket::{HotBucket, HotBuckets};
+use arrow::array::AsArray;
+use arrow::datatypes::Int32Type;
+use bucket::{HotBucket, HotBuckets, OpenView, OpenViews};
 use bytes::Bytes;
 use catalog::Catalog;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use model::{BucketId, EventTime, IndexName, IndexerId, TimeRange};
+use metrics::gauge;
+use model::{BucketId, EventTime, IndexName, IndexerId, TimeRange, columns};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use prost::Message;
-use protocol::hot::{Bucket, OpenRequest, OpenResponse, Owner, ReadRequest, ReadResponse, Rows};
+use protocol::hot::{
+    Bucket, OfView, OpenRequest, OpenResponse, Owner, ReadRequest, ReadResponse, Rows,
+};
+use runtime::metrics as names;
 use tonic::body::Body;
 use tonic::codegen::{Body as HttpBody, Service, StdError, http};
 use tonic::server::{Grpc, NamedService};
@@ -34,7 +40,12 @@ pub struct HotParts {
     pub catalog: Catalog,
     /// The objects of buckets that wait for their upload, and no others.
     pub spool: Arc<dyn ObjectStore>,
+    /// Where views stay open whose rows are not sent.
+    pub views: OpenViews,
 }
+
+/// Views that are open at a time. Whoever asks for one more is sent the rows.
+const MOST_VIEWS: usize = 512;
 
 /// The hot buckets of this process for others. A service of tonic and axum; clones share it.
 #[derive(Debug, Clone)]
@@ -52,13 +63,16 @@ impl HotService {
     }
 
     fn open(&self, request: &OpenRequest) -> Reply<BoxStream<'static, Reply<OpenResponse>>> {
-        let indexes: Result<Vec<_>, _> =
-            request.indexes.iter().map(|name| IndexName::new(name)).collect();
-        let indexes = indexes.map_err(|error| Status::invalid_argument(error.to_string()))?;
         let mut known = HashMap::with_capacity(request.known.len());
         for bucket in &request.known {
             known.insert(id_of(&bucket.id)?, bucket.rows);
         }
+        if let Some(of_view) = &request.of_view {
+            return self.rows_of_view(of_view, &known);
+        }
+        let indexes: Result<Vec<_>, _> =
+            request.indexes.iter().map(|name| IndexName::new(name)).collect();
+        let indexes = indexes.map_err(|error| Status::invalid_argument(error.to_string()))?;
         let range =
             TimeRange { earliest: EventTime(request.earliest), latest: EventTime(request.latest) };
         let adopted = self.parts.hot.adopted();
@@ -66,25 +80,51 @@ impl HotService {
         // Read after the buckets: what has left them is in the catalog as of this write.
         let floor = self.parts.catalog.snapshot().number();
         let gone = self.gone(&known, &buckets);
+        let stays = request.most_bytes.is_some_and(|most| lacking(&buckets, &known) > most);
+        let view = stays.then(|| self.parts.views.open(number(), &buckets, MOST_VIEWS)).flatten();
+        let mut listed: Vec<Bucket> = buckets.iter().map(message).collect::<Result<_, _>>()?;
+        if view.is_some() {
+            for (listed, bucket) in listed.iter_mut().zip(&buckets) {
+                listed.sourcetypes = sourcetypes(bucket)?;
+            }
+        }
         let list = OpenResponse {
             floor,
-            buckets: buckets.iter().map(message).collect::<Result<_, _>>()?,
+            buckets: listed,
             gone: gone.into_iter().map(bytes_of).collect(),
             rows: None,
             adopted: adopted.into_iter().map(indexer_bytes).collect(),
+            view: view.as_ref().map(OpenView::number),
         };
-        let rows = buckets.into_iter().flat_map(move |bucket| {
-            let first = known.get(&bucket.id).copied().unwrap_or_default();
-            let id = bucket.id;
-            rows::parts(&bucket.batches, first).into_iter().map(move |part| (id, part))
-        });
-        let rows = rows.map(|(id, (first, batch))| {
-            let batch = rows::encode(&batch);
-            let batch = batch.map_err(|error| Status::internal(error.to_string()))?;
-            let rows = Some(Rows { id: bytes_of(id), first, batch });
-            Ok(OpenResponse { rows, ..OpenResponse::default() })
-        });
-        Ok(stream::iter(std::iter::once(Ok(list)).chain(rows)).boxed())
+        let list = stream::iter([Ok(list)]);
+        Ok(match view {
+            // The caller ends it, or the end of the connection.
+            Some(view) => {
+                let view = Counted::new(view);
+                let never = stream::poll_fn(move |_| {
+                    let _open_as_long_as_the_stream = &view;
+                    Poll::Pending
+                });
+                list.chain(never).boxed()
+            }
+            None => list.chain(rows_of(buckets, known)).boxed(),
+        })
+    }
+
+    /// The rows of a bucket of an open view.
+    fn rows_of_view(
+        &self,
+        of_view: &OfView,
+        known: &HashMap<BucketId, u64>,
+    ) -> Reply<BoxStream<'static, Reply<OpenResponse>>> {
+        let id = id_of(&of_view.bucket)?;
+        let view = self.parts.views.get(of_view.view);
+        let view = view.ok_or_else(|| Status::not_found("the view is not open any more"))?;
+        let bucket = view.iter().find(|bucket| bucket.id == id).cloned();
+        let bucket = bucket.ok_or_else(|| Status::not_found("the view has no such bucket"))?;
+        let list = OpenResponse { buckets: vec![message(&bucket)?], ..OpenResponse::default() };
+        let known = known.iter().map(|(id, rows)| (*id, *rows)).collect();
+        Ok(stream::iter([Ok(list)]).chain(rows_of(vec![bucket], known)).boxed())
     }
 
     /// The known buckets whose rows are not in memory here any more.
@@ -125,6 +165,75 @@ impl HotService {
     }
 }
 
+/// An open view that the metrics count.
+struct Counted {
+    _view: OpenView,
+}
+
+impl Counted {
+    fn new(view: OpenView) -> Self {
+        gauge!(names::HOT_OPEN_VIEWS).increment(1.0);
+        Self { _view: view }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        gauge!(names::HOT_OPEN_VIEWS).decrement(1.0);
+    }
+}
+
+/// The rows behind those that are known.
+fn rows_of(
+    buckets: Vec<HotBucket>,
+    known: HashMap<BucketId, u64>,
+) -> impl futures::Stream<Item = Reply<OpenResponse>> + Send {
+    let rows = buckets.into_iter().flat_map(move |bucket| {
+        let first = known.get(&bucket.id).copied().unwrap_or_default();
+        let id = bucket.id;
+        rows::parts(&bucket.batches, first).into_iter().map(move |part| (id, part))
+    });
+    let rows = rows.map(|(id, (first, batch))| {
+        let batch = rows::encode(&batch);
+        let batch = batch.map_err(|error| Status::internal(error.to_string()))?;
+        let rows = Some(Rows { id: bytes_of(id), first, batch });
+        Ok(OpenResponse { rows, ..OpenResponse::default() })
+    });
+    stream::iter(rows)
+}
+
+/// Bytes of the texts behind those that are known, as far as all texts of a bucket are equally long.
+fn lacking(buckets: &[HotBucket], known: &HashMap<BucketId, u64>) -> u64 {
+    let of = |bucket: &HotBucket| {
+        let known = known.get(&bucket.id).copied().unwrap_or_default();
+        let rows = u128::from(bucket.rows.saturating_sub(known));
+        let bytes = u128::from(bucket.raw_bytes) * rows / u128::from(bucket.rows.max(1));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    };
+    buckets.iter().filter(|bucket| bucket.stored.is_none()).map(of).sum()
+}
+
+/// The source types of the events of a bucket.
+fn sourcetypes(bucket: &HotBucket) -> Reply<Vec<String>> {
+    if let Some(entry) = &bucket.stored {
+        return Ok(entry.summary.sourcetypes.iter().map(|known| known.value.clone()).collect());
+    }
+    let mut names = BTreeSet::new();
+    for batch in &bucket.batches {
+        let column = batch.column_by_name(columns::SOURCETYPE);
+        let values = column.and_then(|column| column.as_dictionary_opt::<Int32Type>());
+        let texts = values.and_then(|values| values.values().as_string_opt::<i32>());
+        let texts = texts.ok_or_else(|| Status::internal("hot rows without source types"))?;
+        names.extend(texts.iter().flatten().map(str::to_owned));
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// The number of a view.
+fn number() -> u64 {
+    runtime::random::uuid().as_u64_pair().0
+}
+
 fn message(bucket: &HotBucket) -> Reply<Bucket> {
     let stored = bucket.stored.as_ref().map(|entry| serde_json::to_vec(&**entry)).transpose();
     let stored = stored.map_err(|error| Status::internal(error.to_string()))?;
@@ -141,6 +250,7 @@ fn message(bucket: &HotBucket) -> Reply<Bucket> {
             set: owner.set.into(),
             epoch: owner.epoch,
         }),
+        sourcetypes: Vec::new(),
     })
 }
 

@@ -16,6 +16,18 @@ pub struct OpenRequest {
     pub latest: i64,
     #[prost(message, repeated, tag = "4")]
     pub known: Vec<Known>,
+    #[prost(uint64, optional, tag = "5")]
+    pub most_bytes: Option<u64>,
+    #[prost(message, optional, tag = "6")]
+    pub of_view: Option<OfView>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct OfView {
+    #[prost(uint64, tag = "1")]
+    pub view: u64,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub bucket: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -38,6 +50,8 @@ pub struct OpenResponse {
     pub rows: Option<Rows>,
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub adopted: Vec<Bytes>,
+    #[prost(uint64, optional, tag = "6")]
+    pub view: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -58,6 +72,8 @@ pub struct Bucket {
     pub stored: Option<Bytes>,
     #[prost(message, optional, tag = "8")]
     pub recoverable: Option<Owner>,
+    #[prost(string, repeated, tag = "9")]
+    pub sourcetypes: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]

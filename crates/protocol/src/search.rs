@@ -34,6 +34,22 @@ pub struct RunAnswer {
     pub alive: bool,
 }
 
+#[derive(Clone, PartialEq, Message)]
+pub struct DescribeRequest {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub question: Bytes,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct DescribeAnswer {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub answer: Bytes,
+    #[prost(string, tag = "2")]
+    pub refused: String,
+    #[prost(bool, tag = "3")]
+    pub alive: bool,
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -41,6 +57,6 @@ mod tests {
         let schema = include_str!("../../../schemas/proto/search.proto");
         let fields = crate::schema::in_code(include_str!("search.rs"));
         assert_eq!(fields, crate::schema::in_schema(schema));
-        assert_eq!(fields.len(), 10);
+        assert_eq!(fields.len(), 14);
     }
 }

@@ -198,6 +198,8 @@ metrics! {
         "Bytes of hot rows received from other indexers.";
     PEERS_HELD_BYTES Gauge "karst_peers_held_bytes"
         "Memory that hot rows of other indexers take.";
+    HOT_OPEN_VIEWS Gauge "karst_hot_open_views"
+        "Views of the hot rows of this process that searches of other processes read.";
     CACHE_BYTES Counter "karst_cache_read_bytes_total" "Bytes served, by tier (dram, nvme, store).";
     CACHE_READS Counter "karst_cache_reads_total" "Blocks served, by tier (dram, nvme, store).";
     CACHE_MICROS Counter "karst_cache_read_microseconds_total"

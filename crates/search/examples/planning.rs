@@ -133,6 +133,7 @@ fn service(catalog: Catalog) -> SearchService {
         apps: apps.expect("there are no files"),
         surroundings: Arc::new(plan::EventsOnly),
         hot: Arc::new(bucket::LocalHot(Arc::new(NoHotRows))),
+        views: bucket::OpenViews::default(),
         objects: Arc::new(NoObjects),
         indexes: Arc::new(Main),
         workers: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use apps::Apps;
-use bucket::HotDirectory;
+use bucket::{HotDirectory, OpenViews};
 use cache::SearchReads;
 use catalog::{Catalog, IndexNames};
 use object_store::ObjectStore;
@@ -31,6 +31,8 @@ pub struct Dependencies {
     pub catalog: Catalog,
     /// Buckets that are still being filled, of all indexers.
     pub hot: Arc<dyn HotDirectory>,
+    /// The hot buckets of this process that searches of others read.
+    pub views: OpenViews,
     /// Objects, read through the cache.
     pub objects: Arc<dyn Objects>,
     /// Configuration, lookups, collections.

@@ -5,7 +5,7 @@
 //! after a bucket rolls.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use bucket::HotBucket;
@@ -15,6 +15,7 @@ use model::BucketId;
 use parking_lot::Mutex;
 use plan::FieldInfo;
 
+use crate::recipes::configuration;
 use crate::scan::discover;
 
 /// Field names with what is known of them.
@@ -35,8 +36,8 @@ pub(crate) struct Discovered {
 /// The fields of the first rows of a bucket; rows are in the order of their arrival and never change.
 #[derive(Debug, Clone)]
 struct Known {
-    /// The rules that found them.
-    knowledge: Weak<Knowledge>,
+    /// Fingerprint of the configuration whose rules found them.
+    configuration: u64,
     rows: usize,
     fields: Arc<Fields>,
 }
@@ -69,10 +70,10 @@ impl Discovered {
 
     /// What is known of a bucket by the rules of today.
     fn known(&self, bucket: &HotBucket, knowledge: &Arc<Knowledge>) -> Known {
-        let weak = Arc::downgrade(knowledge);
+        let configuration = configuration(knowledge);
         let known = self.buckets.lock().get(&bucket.id).cloned();
-        known.filter(|known| known.knowledge.ptr_eq(&weak)).unwrap_or(Known {
-            knowledge: weak,
+        known.filter(|known| known.configuration == configuration).unwrap_or(Known {
+            configuration,
             rows: 0,
             fields: Arc::default(),
         })
@@ -141,6 +142,7 @@ mod tests {
             batches,
             stored: None,
             recoverable: None,
+            elsewhere: None,
         }
     }
 

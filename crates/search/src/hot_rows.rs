@@ -175,6 +175,7 @@ mod tests {
             batches: Vec::new(),
             stored: None,
             recoverable: epoch.map(|epoch| HotOwner { indexer: GONE, set: 0, epoch }),
+            elsewhere: None,
         }
     }
 

@@ -6,6 +6,7 @@ use plan::{EventSource, PlanContext, PlannedSearch, Watch};
 
 use crate::SearchService;
 use crate::control::ScanControl;
+use crate::hot_facts::Planner;
 use crate::jobs::JobRequest;
 use crate::parts::{Head, Sharing};
 use crate::recipes::{Recorded, Recording};
@@ -21,13 +22,17 @@ pub struct SharedEvents {
     recording: Arc<Recording>,
 }
 
+/// Whose searches these are.
+const NOBODY: &str = "nobody";
+
 impl SearchService {
     /// The events for the plans of one search that is no job.
     #[must_use]
     pub fn shared_events(&self) -> SharedEvents {
         let (control, report) = (Arc::<ScanControl>::default(), Arc::<ScanReport>::default());
         let knowledge = self.dependencies().apps.knowledge();
-        let source = self.stored_events(&control, &report, knowledge);
+        let planner = Planner::of(&JobRequest::new("", NOBODY));
+        let source = self.stored_events(&control, &report, knowledge, Some(planner));
         let recording: Arc<Recording> = Arc::default();
         let source = Arc::new(Recorded { source, recording: Arc::clone(&recording) });
         SharedEvents { service: self.clone(), source, control, report, recording }
@@ -44,7 +49,7 @@ impl SharedEvents {
     /// Has other processes run parts of a search that was planned in this context.
     #[must_use]
     pub fn watch(&self, planned: &PlannedSearch, context: &PlanContext) -> Box<dyn Watch> {
-        let request = JobRequest::new(&planned.normalized, "nobody");
+        let request = JobRequest::new(&planned.normalized, NOBODY);
         let knowledge = self.service.knowledge_of(&request);
         let context = PlanContext { knowledge, ..context.clone() };
         self.recording.note_search(&request, &context);

@@ -4,5 +4,7 @@
 mod recipe;
 mod recording;
 
-pub(crate) use recipe::{PartOf, Recipe, Search, columns, fingerprint};
-pub(crate) use recording::{Answers, Asked, Compared, Lookups, Recorded, Recording};
+pub(crate) use recipe::{
+    HotShare, PartOf, Recipe, Search, columns, configuration, fingerprint, version,
+};
+pub(crate) use recording::{Answers, Asked, Compared, KnownField, Lookups, Recorded, Recording};

@@ -9,6 +9,7 @@ use apps::Namespace;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use bucket::HotBucket;
 use bytes::Bytes;
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use datafusion::physical_plan::ExecutionPlan;
@@ -25,12 +26,14 @@ use tokio::task::JoinSet;
 
 use self::replay::Replayed;
 use crate::control::ScanControl;
+use crate::hot_facts::Question;
 use crate::memory::Granted;
 use crate::parts::is_events;
 use crate::preview::{self, Kept};
-use crate::recipes::{Compared, Lookups, Recipe, columns, fingerprint};
+use crate::recipes::{Compared, HotShare, Lookups, Recipe, columns, fingerprint};
 use crate::report::ScanReport;
 use crate::run::limited;
+use crate::scan::Share;
 use crate::service::within;
 use crate::surroundings::Around;
 use crate::threads::Assigned;
@@ -44,6 +47,16 @@ type Previewed = (Arc<dyn ExecutionPlan>, Option<Arc<Kept>>);
 
 #[async_trait]
 impl PartRunner for SearchService {
+    async fn describe(&self, question: Bytes) -> Result<Bytes, String> {
+        let question: Question = serde_json::from_slice(&question)
+            .map_err(|error| format!("the question about hot rows: {error}"))?;
+        let threads = self.assign_threads();
+        let engine = Arc::clone(self.engine());
+        let answering = async move { question.answered(&engine).await };
+        let answer = within(&threads, Box::pin(answering)).await;
+        answer.map(Bytes::from).map_err(|error| error.to_string())
+    }
+
     async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String> {
         let started = match serde_json::from_slice(&recipe) {
             Ok(recipe) => self.start_part(recipe).await,
@@ -149,8 +162,8 @@ impl SearchService {
         let timezone = timezone.map_err(|error| Error::Request(error.to_string()))?;
         let filter = search.filter.as_deref().map(Restriction::parse_filter).transpose();
         let filter = filter.map_err(|error| Error::Request(error.to_string()))?;
-        let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
-        source.context.share = Some(buckets);
+        let mut source = self.stored_events(control, report, Arc::clone(&knowledge), None);
+        source.context.share = Some(Share { stored: buckets, hot: self.hot(recipe)? });
         source.context.allow_partial = recipe.allow_partial;
         let around = Around {
             engine: Arc::clone(self.engine()),
@@ -180,6 +193,19 @@ impl SearchService {
             sid: search.sid.clone(),
             planning: control.planning().clone(),
         })
+    }
+
+    /// The hot buckets of the share. They stay in memory from here on, also if their view is closed.
+    fn hot(&self, recipe: &Recipe) -> Result<Arc<[HotBucket]>, Error> {
+        let Some(HotShare { view, buckets }) = &recipe.hot else { return Ok(Arc::default()) };
+        let view = self.dependencies().views.get(*view);
+        let view = view.ok_or_else(|| Error::Unavailable("the view is not open".to_owned()))?;
+        let found: Arc<[HotBucket]> =
+            view.iter().filter(|bucket| buckets.contains(&bucket.id)).cloned().collect();
+        match found.len() == buckets.len() {
+            true => Ok(found),
+            false => Err(Error::Unavailable("the view lacks buckets of the share".to_owned())),
+        }
     }
 
     fn with_previews(

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use access::Rights;
 use apps::Namespace;
+use bucket::OpenViews;
 use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use model::{EventTime, TimeRange};
@@ -16,6 +17,7 @@ use tokio::task::JoinSet;
 
 use crate::control::ScanControl;
 use crate::engine::Engine;
+use crate::hot_facts::{HotFacts, Planner};
 use crate::hot_rows::HotRows;
 use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
 use crate::lookup_files::LookupFiles;
@@ -151,6 +153,12 @@ impl SearchService {
         self.plan(request, &ends, Subsearches::Skip, &threads).await
     }
 
+    /// The hot buckets of this process that searches of others read.
+    #[must_use]
+    pub fn views(&self) -> OpenViews {
+        self.engine.deps.views.clone()
+    }
+
     /// Damaged buckets that are left out.
     #[must_use]
     pub fn quarantine(&self) -> Quarantine {
@@ -212,7 +220,7 @@ impl SearchService {
     #[must_use]
     pub fn events(&self) -> Arc<dyn plan::EventSource> {
         let knowledge = self.engine.deps.apps.knowledge();
-        Arc::new(self.stored_events(&Arc::default(), &Arc::default(), knowledge))
+        Arc::new(self.stored_events(&Arc::default(), &Arc::default(), knowledge, None))
     }
 
     /// What to offer at a place of a search text.
@@ -246,11 +254,13 @@ impl SearchService {
         self.engine.deps.threads.assign()
     }
 
+    /// The events as a planner sees them, which indexers are told of if they are to answer for their rows.
     pub(crate) fn stored_events(
         &self,
         control: &Arc<ScanControl>,
         report: &Arc<ScanReport>,
         knowledge: Arc<Knowledge>,
+        planner: Option<Planner>,
     ) -> StoredEvents {
         let engine = &self.engine;
         StoredEvents {
@@ -274,7 +284,7 @@ impl SearchService {
                 share: None,
             },
             indexes: engine.deps.indexes.names(),
-            discovered: Arc::clone(&engine.discovered),
+            facts: Arc::new(HotFacts::new(engine, report, planner)),
         }
     }
 
@@ -341,7 +351,8 @@ impl SearchService {
             lookups: ends.recording.clone().map(Lookups::Noted).unwrap_or_default(),
         };
         let PlanningEnds { control, report, recording } = ends;
-        let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
+        let planner = Some(Planner::of(request));
+        let mut source = self.stored_events(control, report, Arc::clone(&knowledge), planner);
         source.indexes = request.rights.searchable(source.indexes);
         let restriction = restriction(&request.rights, now)?;
         let default_indexes = match request.rights.is_system() {

@@ -1,22 +1,22 @@
 //! Stored events as the planner sees them: indexes, tables, field names, metadata.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use async_trait::async_trait;
 use bucket::BucketReader;
 use catalog::Snapshot;
 use datafusion::datasource::TableProvider;
 use knowledge::Knowledge;
 use model::{
-    BucketEntry, BucketHeader, BucketShape, BucketSummary, ErrorKind, EventTime, IndexName,
-    TimeRange, ValueCount, columns,
+    BucketEntry, BucketHeader, BucketShape, BucketSummary, ErrorKind, IndexName, TimeRange,
+    ValueCount, columns,
 };
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
-use crate::discovered::{Discovered, Fields};
+use crate::discovered::Fields;
+use crate::hot_facts::{Counts, HotFacts};
+use crate::metadata::merge;
 use crate::quarantine::quarantined;
 use crate::readers::rules_hold;
 use crate::scan::{EventsTable, ScanContext, sourcetypes_of};
@@ -29,7 +29,7 @@ const SUMMARIES: usize = 4_096;
 pub(crate) struct StoredEvents {
     pub(crate) context: ScanContext,
     pub(crate) indexes: Vec<IndexName>,
-    pub(crate) discovered: Arc<Discovered>,
+    pub(crate) facts: Arc<HotFacts>,
 }
 
 impl StoredEvents {
@@ -70,7 +70,7 @@ impl StoredEvents {
     ) -> Result<Fields, Error> {
         let (hot, _) = self.context.hot.of(indexes, range).await;
         let knowledge = &self.context.knowledge;
-        let mut found = self.discovered.fields(&hot, knowledge).await;
+        let mut found = self.facts.fields(&hot, knowledge).await;
         let mut others = Vec::new();
         let mut shapes: Vec<Arc<BucketShape>> = Vec::new();
         {
@@ -125,7 +125,7 @@ impl EventSource for StoredEvents {
     ) -> Result<Vec<FieldInfo>, Error> {
         let (hot, _) = self.context.hot.of(indexes, range).await;
         let knowledge = &self.context.knowledge;
-        let mut found = self.discovered.fields(&hot, knowledge).await;
+        let mut found = self.facts.fields(&hot, knowledge).await;
         self.summaries(&self.stored(indexes, range), |summary| {
             add_fields(summary, knowledge, &mut found);
         })
@@ -160,7 +160,7 @@ impl EventSource for StoredEvents {
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
         let is_there =
             |entry: &Arc<BucketEntry>| entry.summary.field(columns::SUMMARY_VERSION).is_some();
-        let found = self.discovered.fields(&hot, &self.context.knowledge).await;
+        let found = self.facts.fields(&hot, &self.context.knowledge).await;
         Ok(aside.into_iter().any(is_there) || found.contains_key(columns::SUMMARY_VERSION))
     }
 
@@ -174,6 +174,9 @@ impl EventSource for StoredEvents {
         let stored = self.context.catalog.snapshot();
         let mut found: HashSet<&str> = HashSet::new();
         for bucket in &hot {
+            if let Some(elsewhere) = &bucket.elsewhere {
+                found.extend(elsewhere.sourcetypes.iter().map(String::as_str));
+            }
             for batch in &bucket.batches {
                 let Some(names) = sourcetypes_of(batch) else { return Ok(None) };
                 found.extend(names.iter().flatten());
@@ -203,14 +206,12 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Vec<ValueCount>, Error> {
-        let mut merged: BTreeMap<String, ValueCount> = BTreeMap::new();
+        let mut merged = Counts::new();
         let (hot, _) = self.context.hot.of(indexes, range).await;
         let stored = self.context.catalog.snapshot();
-        for bucket in hot.iter().filter(|bucket| !stored.contains(&bucket.index, bucket.id)) {
-            for batch in &bucket.batches {
-                count_hot(kind, batch, &mut merged);
-            }
-        }
+        let mut new = hot.clone();
+        new.retain(|bucket| !stored.contains(&bucket.index, bucket.id));
+        self.facts.count(kind, &new, &self.context.knowledge, &mut merged).await;
         let left_out = quarantined(&stored);
         let stored_buckets =
             searchable(&stored, indexes, range).filter(|bucket| match left_out.get(&bucket.id) {
@@ -286,54 +287,4 @@ fn searchable<'a>(
     // To the catalog, no index means every index.
     let all = (!indexes.is_empty()).then(|| snapshot.overlapping(indexes, range));
     all.into_iter().flatten().filter(|bucket| bucket.state.is_searchable())
-}
-
-fn count_hot(kind: MetadataKind, batch: &RecordBatch, merged: &mut BTreeMap<String, ValueCount>) {
-    let name = match kind {
-        MetadataKind::Hosts => columns::HOST,
-        MetadataKind::Sources => columns::SOURCE,
-        MetadataKind::Sourcetypes => columns::SOURCETYPE,
-    };
-    let times = |name: &str| {
-        batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<TimestampMicrosecondType>())
-    };
-    let values = batch.column_by_name(name).and_then(|c| c.as_dictionary_opt::<Int32Type>());
-    let (Some(values), Some(time), Some(arrived)) =
-        (values, times(columns::TIME), times(columns::INDEX_TIME))
-    else {
-        return;
-    };
-    let Some(texts) = values.values().as_string_opt::<i32>() else { return };
-    let mut counts: Vec<Option<ValueCount>> = vec![None; texts.len()];
-    for row in 0..batch.num_rows() {
-        let Some(key) = values.key(row) else { continue };
-        let at = EventTime(time.value(row));
-        let recent = EventTime(arrived.value(row));
-        let count = counts[key].get_or_insert_with(|| ValueCount {
-            value: texts.value(key).to_owned(),
-            count: 0,
-            first_time: at,
-            last_time: at,
-            recent_time: recent,
-        });
-        count.count += 1;
-        count.first_time = count.first_time.min(at);
-        count.last_time = count.last_time.max(at);
-        count.recent_time = count.recent_time.max(recent);
-    }
-    counts.iter().flatten().for_each(|count| merge(merged, count));
-}
-
-fn merge(merged: &mut BTreeMap<String, ValueCount>, value: &ValueCount) {
-    match merged.get_mut(&value.value) {
-        Some(known) => {
-            known.count += value.count;
-            known.first_time = known.first_time.min(value.first_time);
-            known.last_time = known.last_time.max(value.last_time);
-            known.recent_time = known.recent_time.max(value.recent_time);
-        }
-        None => {
-            merged.insert(value.value.clone(), value.clone());
-        }
-    }
 }

@@ -189,7 +189,8 @@ impl SearchService {
     #[must_use]
     pub fn sql_tables(&self, rights: &Rights) -> Vec<String> {
         let knowledge = self.dependencies().apps.knowledge();
-        let mut indexes = self.stored_events(&Arc::default(), &Arc::default(), knowledge).indexes();
+        let mut indexes =
+            self.stored_events(&Arc::default(), &Arc::default(), knowledge, None).indexes();
         indexes.retain(|index| rights.may_search(index));
         let mut names: Vec<String> = indexes.iter().map(ToString::to_string).collect();
         names.sort_unstable();
@@ -211,7 +212,7 @@ impl SearchService {
         let range = restriction.within(time_range(&times, self.now())?, self.now());
         let mut events = {
             let knowledge = self.dependencies().apps.knowledge();
-            self.stored_events(&Arc::default(), report, knowledge)
+            self.stored_events(&Arc::default(), report, knowledge, None)
         };
         events.indexes.retain(|index| request.rights.may_search(index));
         let context = context_over(session, Indexes { events, range, restriction })?;

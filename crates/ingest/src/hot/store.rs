@@ -502,6 +502,7 @@ impl bucket::HotBuckets for HotStore {
                         batches: Vec::new(),
                         stored,
                         recoverable,
+                        elsewhere: None,
                     };
                     found.push((bucket, chunks));
                 }

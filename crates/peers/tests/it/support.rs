@@ -10,7 +10,7 @@ use arrow::array::{
     TimestampMicrosecondArray,
 };
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
-use bucket::{HotBucket, HotBuckets, hot_schema};
+use bucket::{HotBucket, HotBuckets, OpenViews, hot_schema};
 use catalog::Catalog;
 use karst_peers::{Connect, Directory, HotParts, HotService, Indexer, Settings};
 use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, TimeRange};
@@ -79,10 +79,14 @@ impl Hot {
             batches: Vec::new(),
             stored: None,
             recoverable: None,
+            elsewhere: None,
         });
         bucket.last_time = EventTime(numbers.end - 1);
         bucket.rows += numbers.clone().count() as u64;
-        bucket.batches.push(rows(numbers));
+        let rows = rows(numbers);
+        let texts = rows.column(2).as_string_view().lengths();
+        bucket.raw_bytes += texts.map(u64::from).sum::<u64>();
+        bucket.batches.push(rows);
     }
 
     pub(crate) fn remove(&self, id: BucketId) {
@@ -134,6 +138,7 @@ pub(crate) fn entry(id: BucketId, numbers: std::ops::Range<i64>) -> BucketEntry 
 pub(crate) struct Served {
     pub(crate) hot: Arc<Hot>,
     pub(crate) spool: Arc<InMemory>,
+    pub(crate) views: OpenViews,
     pub(crate) indexer: Indexer,
     /// Bytes that it has sent.
     pub(crate) sent: Arc<AtomicU64>,
@@ -143,10 +148,12 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) async fn start(name: &str, catalog: &Catalog) -> Self {
         let (hot, spool) = (Arc::new(Hot::default()), Arc::new(InMemory::new()));
+        let views = OpenViews::default();
         let service = HotService::new(HotParts {
             hot: Arc::clone(&hot) as Arc<dyn HotBuckets>,
             catalog: catalog.clone(),
             spool: Arc::clone(&spool) as Arc<dyn ObjectStore>,
+            views: views.clone(),
         });
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let outside = TcpListener::bind(any).await.unwrap();
@@ -184,7 +191,7 @@ impl Served {
                 });
             }
         });
-        Self { hot, spool, indexer, sent, tasks: [serving, forwarding] }
+        Self { hot, spool, views, indexer, sent, tasks: [serving, forwarding] }
     }
 
     /// Ends as by a kill.

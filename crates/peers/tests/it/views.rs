@@ -192,3 +192,64 @@ async fn a_bucket_that_waits_for_its_upload_is_read_from_its_indexer_until_it_is
     inner.put(&other, Bytes::from_static(b"x").into()).await.unwrap();
     assert_eq!(store.get(&other).await.unwrap().bytes().await.unwrap(), "x");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_rows_stay_at_their_indexer_as_they_were_until_nobody_reads_them() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    let settings = Settings { moved_bytes: 1 << 20, ..settings() };
+    let (directory, _indexers) = directory(vec![served.indexer.clone()], settings);
+    let sent = || served.sent.load(Ordering::SeqCst);
+    served.hot.append(id(1), 0..1_000);
+    assert_eq!(events(&all(&directory).await), (0..1_000).collect::<Vec<_>>(), "few are moved");
+    let before = sent();
+    served.hot.append(id(1), 1_000..20_000);
+    served.hot.append(id(2), 20_000..30_000);
+    let view = all(&directory).await;
+    assert!(view.missing.is_empty() && events(&view).is_empty());
+    assert!(sent() - before < 10_000, "{} bytes for a list", sent() - before);
+    let rows: Vec<_> = view.buckets.iter().map(|bucket| (bucket.id, bucket.rows)).collect();
+    assert_eq!(rows, [(id(1), 20_000), (id(2), 10_000)]);
+    let elsewhere = view.buckets[0].elsewhere.clone().unwrap();
+    assert_eq!(elsewhere.sourcetypes[..], ["sourcetype".to_owned()]);
+    assert_eq!(elsewhere.view.indexer(), "one");
+    let open = served.views.get(elsewhere.view.number()).unwrap();
+    assert_eq!(open.iter().map(|bucket| bucket.rows).collect::<Vec<_>>(), [20_000, 10_000]);
+
+    // They can be moved later, as they were when the view was opened.
+    served.hot.append(id(1), 30_000..30_010);
+    served.hot.remove(id(2));
+    for (number, expected) in [(1, 0..20_000), (2, 20_000..30_000)] {
+        let moved = elsewhere.view.rows(id(number)).await.unwrap();
+        let moved: Vec<i64> = moved.iter().flat_map(numbers).collect();
+        assert_eq!(moved, expected.collect::<Vec<_>>());
+    }
+    let error = elsewhere.view.rows(id(3)).await.unwrap_err();
+    assert!(error.reason.contains("no such bucket") && error.name.contains("indexer one"));
+
+    // A later search that lacks few rows has all of them moved.
+    let later = all(&directory).await;
+    assert_eq!(events(&later), (0..20_000).chain(30_000..30_010).collect::<Vec<_>>());
+
+    drop((view, elsewhere));
+    let closed = async {
+        while served.views.count() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), closed).await.expect("views are closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_stayed_are_missing_once_their_indexer_is_gone() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    let settings = Settings { moved_bytes: 0, ..settings() };
+    let (directory, _indexers) = directory(vec![served.indexer.clone()], settings);
+    served.hot.append(id(1), 0..1_000);
+    let view = all(&directory).await;
+    let elsewhere = view.buckets[0].elsewhere.clone().unwrap();
+    served.stop().await;
+    let error = elsewhere.view.rows(id(1)).await.unwrap_err();
+    assert!(error.name.contains("indexer one") && !error.reason.is_empty(), "{error:?}");
+}

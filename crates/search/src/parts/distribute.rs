@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bucket::RemoteView;
 use bytes::Bytes;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result as PlanResult};
@@ -18,7 +19,7 @@ use super::shares::{preference, shares};
 use crate::control::ScanControl;
 use crate::engine::Engine;
 use crate::preview::{self, Kept};
-use crate::recipes::{Answers, PartOf, Recipe, Recording, Search};
+use crate::recipes::{Answers, HotShare, PartOf, Recipe, Recording, Search};
 use crate::report::ScanReport;
 use crate::scan::BucketScanExec;
 use crate::workers::Worker;
@@ -59,29 +60,37 @@ impl Head {
     ) -> PlanResult<Option<Distribution>> {
         let mut scans = 0;
         let mut rows = 0;
+        let mut has_remote = false;
         let mut is_possible = true;
         plan.apply(|node| {
             if let Some(scan) = node.downcast_ref::<BucketScanExec>() {
                 scans += 1;
                 rows += scan.stored().map(|bucket| bucket.rows).sum::<u64>();
+                has_remote |= scan.remote().next().is_some();
                 is_possible &= !scan.is_keyed_at_once();
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
         let settings = &self.engine.settings.parts;
-        if !is_possible || rows == 0 || rows < settings.min_events {
+        let is_large = rows > 0 && rows >= settings.min_events;
+        if !is_possible || !(is_large || has_remote) {
             return Ok(None);
         }
-        let workers = self.engine.deps.workers.as_ref().map(|workers| workers.now());
-        let workers = self.engine.lost_workers.without(workers.unwrap_or_default());
-        if workers.iter().all(|worker| worker.channel.is_none()) {
+        let owners = self.engine.deps.workers.as_ref().map(|workers| workers.now());
+        let owners = owners.unwrap_or_default();
+        let mut readers = self.engine.lost_workers.without(owners.clone());
+        if !is_large || readers.iter().all(|worker| worker.channel.is_none()) {
+            readers.clear();
+        }
+        if readers.is_empty() && !has_remote {
             return Ok(None);
         }
         let Some((search, answers)) = self.recording.take() else { return Ok(None) };
         let Some(search) = search.understood(&self.text) else { return Ok(None) };
         let previews = previews.filter(|_| scans == 1);
+        let (kept, tasks) = (None, 0);
         let mut branches =
-            Branches { head: self, workers, search, answers, previews, kept: None, tasks: 0 };
+            Branches { head: self, readers, owners, search, answers, previews, kept, tasks };
         let distributed = cut(plan, &is_events, &mut |cut| branches.branch(cut))?;
         let Branches { kept, tasks, .. } = branches;
         Ok((tasks > 0).then_some(Distribution { plan: distributed, kept }))
@@ -114,7 +123,10 @@ pub(crate) fn is_events(node: &dyn ExecutionPlan) -> bool {
 /// The branches of one plan.
 struct Branches<'h> {
     head: &'h Head,
-    workers: Vec<Worker>,
+    /// Who reads buckets of the catalog; nobody if there are few events in them.
+    readers: Vec<Worker>,
+    /// Who may have hot rows.
+    owners: Vec<Worker>,
     search: Search,
     answers: Answers,
     previews: Option<preview::Limits>,
@@ -127,19 +139,21 @@ impl Branches<'_> {
     /// What stands in the plan instead of a branch.
     fn branch(&mut self, cut: Cut) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let control = &self.head.control;
-        match &cut.gather {
+        let reads_all = match &cut.gather {
             // The newest buckets are mostly enough: to read all at once would be in vain.
-            Gather::Any(Some(_)) => return Ok(cut.map),
-            Gather::Sorted(_, Some(_)) if !control.must_count_all() => return Ok(cut.map),
-            Gather::Sorted(..) | Gather::Any(None) => {}
+            Gather::Any(Some(_)) => false,
+            Gather::Sorted(_, Some(_)) => control.must_count_all(),
+            Gather::Sorted(..) | Gather::Any(None) => true,
+        };
+        let found = buckets_of(&cut.map)?;
+        let mut shares = self.hot_shares(&found);
+        if reads_all {
+            shares.extend(self.stored_shares(&found.stored));
         }
-        let Some(buckets) = stored(&cut.map)? else { return Ok(cut.map) };
-        let shares = self.shares(&buckets);
         if shares.is_empty() {
             return Ok(cut.map);
         }
-        let taken: HashSet<BucketId> =
-            shares.iter().flat_map(|(_, share)| share.iter().map(|bucket| bucket.id)).collect();
+        let taken: HashSet<BucketId> = shares.iter().flat_map(|share| share.ids()).collect();
         let rest = over(&cut.map, |id| !taken.contains(id), true)?;
         let mut local = Arc::clone(&rest);
         let mut kept = None;
@@ -162,8 +176,12 @@ impl Branches<'_> {
             allow_partial: self.head.engine.settings.allow_partial_results,
         };
         let mut tasks = Vec::with_capacity(shares.len());
-        for (order, share) in shares {
-            let recipe = Recipe::new(self.search.clone(), self.answers.clone(), part).over(&share);
+        for share in shares {
+            let recipe = Recipe::new(self.search.clone(), self.answers.clone(), part);
+            let recipe = match &share.buckets {
+                Buckets::Stored(buckets) => recipe.over(buckets),
+                Buckets::Hot(hot) => recipe.over_hot(hot.clone()),
+            };
             let recipe = serde_json::to_vec(&recipe);
             let recipe = recipe.map_err(|error| DataFusionError::External(Box::new(error)))?;
             if recipe.len() > MAX_RECIPE {
@@ -171,12 +189,12 @@ impl Branches<'_> {
                 self.kept = None;
                 return Ok(cut.map);
             }
-            let ids: HashSet<BucketId> = share.iter().map(|bucket| bucket.id).collect();
+            let ids: HashSet<BucketId> = share.ids().collect();
             tasks.push(Arc::new(Task {
                 number: self.tasks,
                 place: tasks.len(),
-                buckets: share.len(),
-                candidates: order.into_iter().map(|at| self.workers[at].clone()).collect(),
+                buckets: ids.len(),
+                candidates: share.candidates,
                 recipe: Bytes::from(recipe),
                 here: over(&cut.map, |id| ids.contains(id), false)?,
             }));
@@ -198,41 +216,96 @@ impl Branches<'_> {
         Ok(cut.gather.together(Arc::new(LeafExec(gathered))))
     }
 
-    /// The buckets that others read: for each task the places of its readers, the first of which has it, and
-    /// its buckets.
-    fn shares(&self, buckets: &[Arc<BucketHeader>]) -> Vec<(Vec<usize>, Vec<Arc<BucketHeader>>)> {
-        let readers: Vec<&str> = self.workers.iter().map(|worker| worker.id.as_str()).collect();
+    /// The buckets that have stayed at their indexers: each of them reads its own.
+    fn hot_shares(&self, found: &Found) -> Vec<Share> {
+        let share = |(view, buckets): &(Arc<dyn RemoteView>, Vec<BucketId>)| {
+            let owner = self.owners.iter().find(|worker| worker.id == view.indexer())?;
+            owner.channel.as_ref()?;
+            let hot = HotShare { view: view.number(), buckets: buckets.clone() };
+            Some(Share { candidates: vec![owner.clone()], buckets: Buckets::Hot(hot) })
+        };
+        found.hot.iter().filter_map(share).collect()
+    }
+
+    /// The buckets of the catalog that others read.
+    fn stored_shares(&self, buckets: &[Arc<BucketHeader>]) -> Vec<Share> {
+        if self.readers.is_empty() {
+            return Vec::new();
+        }
+        let readers: Vec<&str> = self.readers.iter().map(|worker| worker.id.as_str()).collect();
         let sizes: Vec<_> = buckets.iter().map(|bucket| (bucket.id, bucket.rows)).collect();
         let mut of_reader = vec![Vec::new(); readers.len()];
         for (bucket, reader) in buckets.iter().zip(shares(&sizes, &readers)) {
             of_reader[reader].push(Arc::clone(bucket));
         }
-        let is_remote = |at: &usize| self.workers[*at].channel.is_some();
+        let is_remote = |at: &usize| self.readers[*at].channel.is_some();
         let tasks = of_reader.into_iter().enumerate();
         let tasks = tasks.filter(|(at, share)| is_remote(at) && !share.is_empty());
         let with_order = |(at, share): (usize, Vec<Arc<BucketHeader>>)| {
             let others = share.first().map(|bucket| preference(bucket.id, &readers));
             let others =
                 others.into_iter().flatten().filter(|other| *other != at && is_remote(other));
-            (std::iter::once(at).chain(others).collect(), share)
+            let order = std::iter::once(at).chain(others);
+            Share {
+                candidates: order.map(|at| self.readers[at].clone()).collect(),
+                buckets: Buckets::Stored(share),
+            }
         };
         tasks.map(with_order).collect()
     }
 }
 
-/// The buckets of a branch that any process can read; `None` if it has none.
-fn stored(map: &Arc<dyn ExecutionPlan>) -> PlanResult<Option<Vec<Arc<BucketHeader>>>> {
-    let mut found = Vec::new();
+/// What one task reads.
+struct Share {
+    /// Who is asked, in this order.
+    candidates: Vec<Worker>,
+    buckets: Buckets,
+}
+
+enum Buckets {
+    Stored(Vec<Arc<BucketHeader>>),
+    Hot(HotShare),
+}
+
+impl Share {
+    fn ids(&self) -> impl Iterator<Item = BucketId> + '_ {
+        let (stored, hot): (&[Arc<BucketHeader>], &[BucketId]) = match &self.buckets {
+            Buckets::Stored(stored) => (stored, &[]),
+            Buckets::Hot(hot) => (&[], &hot.buckets),
+        };
+        stored.iter().map(|bucket| bucket.id).chain(hot.iter().copied())
+    }
+}
+
+/// The buckets of a branch that others can read.
+#[derive(Default)]
+struct Found {
+    /// Those of the catalog, which any process can read.
+    stored: Vec<Arc<BucketHeader>>,
+    /// Those that have stayed at their indexers, by their view.
+    hot: Vec<(Arc<dyn RemoteView>, Vec<BucketId>)>,
+}
+
+fn buckets_of(map: &Arc<dyn ExecutionPlan>) -> PlanResult<Found> {
+    let mut found = Found::default();
     map.apply(|node| {
-        if let Some(scan) = node.downcast_ref::<BucketScanExec>() {
-            found.extend(scan.stored().map(Arc::clone));
+        let Some(scan) = node.downcast_ref::<BucketScanExec>() else {
+            return Ok(TreeNodeRecursion::Continue);
+        };
+        found.stored.extend(scan.stored().map(Arc::clone));
+        for (bucket, view) in scan.remote() {
+            match found.hot.iter_mut().find(|(known, _)| known.number() == view.number()) {
+                Some((_, buckets)) => buckets.push(bucket),
+                None => found.hot.push((Arc::clone(view), vec![bucket])),
+            }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok((!found.is_empty()).then_some(found))
+    Ok(found)
 }
 
-/// A branch over those of its stored buckets that pass, with or without the others that it reads.
+/// A branch over those of the buckets that others can read which pass, with or without all that it reads
+/// besides them.
 fn over(
     map: &Arc<dyn ExecutionPlan>,
     passes: impl Fn(&BucketId) -> bool,
@@ -241,7 +314,7 @@ fn over(
     let replaced = Arc::clone(map).transform_down(|node| {
         Ok(match node.downcast_ref::<BucketScanExec>() {
             Some(scan) => {
-                let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.over_stored(&passes, with_others));
+                let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.over_shared(&passes, with_others));
                 Transformed::yes(scan)
             }
             None => Transformed::no(node),

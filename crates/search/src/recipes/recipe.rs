@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arrow::datatypes::Schema;
 use knowledge::Knowledge;
-use model::{BucketHeader, BucketShape, EventTime, IndexName, TimeRange};
+use model::{BucketHeader, BucketId, BucketShape, EventTime, IndexName, TimeRange};
 use plan::PlanContext;
 use serde::{Deserialize, Serialize};
 
@@ -101,21 +101,28 @@ impl Search {
     }
 }
 
-fn version() -> String {
+/// The version that both sides of a part need.
+pub(crate) fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
 /// Of all that decides how a search is planned, besides what it asks.
 pub(crate) fn fingerprint(knowledge: &Knowledge, limits: &plan::Limits) -> u64 {
+    // How much a process has and takes for itself changes no plan.
+    let limits = plan::Limits { memory_bytes: 0, plan_time: Duration::ZERO, ..limits.clone() };
+    let mut hasher = DefaultHasher::new();
+    (configuration(knowledge), format!("{limits:?}")).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Fingerprint of the configuration that searches are planned with: the same for all users who have nothing
+/// of their own.
+pub(crate) fn configuration(knowledge: &Knowledge) -> u64 {
     struct Fingerprint(u64);
     let layers = knowledge.compiled(|knowledge| {
         Fingerprint(knowledge.layers().fingerprint(|conf| !OF_PROCESSES.contains(&conf)))
     });
-    // How much a process has and takes for itself changes no plan.
-    let limits = plan::Limits { memory_bytes: 0, plan_time: Duration::ZERO, ..limits.clone() };
-    let mut hasher = DefaultHasher::new();
-    (layers.0, format!("{limits:?}")).hash(&mut hasher);
-    hasher.finish()
+    layers.0
 }
 
 /// A part of a search.
@@ -135,6 +142,8 @@ pub(crate) struct Recipe {
     pub(crate) previews: bool,
     /// Whether damaged buckets may be left out.
     pub(crate) allow_partial: bool,
+    /// The hot buckets of the share, if it has some of those.
+    pub(crate) hot: Option<HotShare>,
     buckets: Vec<BucketHeader>,
     /// Their shapes, by their places.
     shapes: Vec<BucketShape>,
@@ -160,7 +169,12 @@ impl Recipe {
         self
     }
 
-    /// The buckets of the share.
+    /// The same part over hot buckets.
+    pub(crate) fn over_hot(self, hot: HotShare) -> Self {
+        Self { hot: Some(hot), ..self }
+    }
+
+    /// The stored buckets of the share.
     pub(crate) fn buckets(&mut self) -> Arc<[Arc<BucketHeader>]> {
         let shapes: Vec<_> = std::mem::take(&mut self.shapes).into_iter().map(Arc::new).collect();
         let buckets = std::mem::take(&mut self.buckets).into_iter().zip(&self.shape_of);
@@ -182,11 +196,19 @@ impl Recipe {
             timeline: part.timeline,
             previews: part.previews,
             allow_partial: part.allow_partial,
+            hot: None,
             buckets: Vec::new(),
             shapes: Vec::new(),
             shape_of: Vec::new(),
         }
     }
+}
+
+/// Buckets of a view that the process keeps open which reads them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct HotShare {
+    pub(crate) view: u64,
+    pub(crate) buckets: Vec<BucketId>,
 }
 
 /// Which part of a search, and how it is run.

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use bucket::{BucketReader, GranuleSet, TermQuery};
+use bucket::{BucketReader, Elsewhere, GranuleSet, MissingIndexer, RemoteView, TermQuery};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -93,8 +93,12 @@ impl Scan {
         let parts = match unit {
             unit if !self.wants(Some(unit.span())) => Vec::new(),
             Unit::Hot(hot) => {
+                let batches = match &hot.elsewhere {
+                    Some(elsewhere) => self.moved(elsewhere, hot.id).await?,
+                    None => hot.batches,
+                };
                 // Rows of a hot bucket are in order of arrival: the newest are mostly in the last batch.
-                let batches = hot.batches.into_iter().rev();
+                let batches = batches.into_iter().rev();
                 let overlaps = |batch: &RecordBatch| {
                     span_of(batch).is_some_and(|(first, last)| self.range.overlaps(first, last))
                 };
@@ -110,6 +114,22 @@ impl Scan {
             self.report.buckets_searched.fetch_add(1, Relaxed);
         }
         Ok(parts)
+    }
+
+    /// The rows of a bucket that has stayed at its indexer; none if it does not answer and the answer may miss
+    /// events.
+    async fn moved(&self, elsewhere: &Elsewhere, id: BucketId) -> Result<Vec<RecordBatch>> {
+        let missing = match elsewhere.view.rows(id).await {
+            Ok(batches) => return Ok(batches),
+            Err(missing) => missing,
+        };
+        if !self.allow_partial {
+            let MissingIndexer { name, reason } = missing;
+            let text = format!("{name}: {reason}, and the results may not be incomplete");
+            return Err(DataFusionError::External(Box::new(crate::Error::Unavailable(text))));
+        }
+        self.report.miss(&missing);
+        Ok(Vec::new())
     }
 
     /// Whether the search may leave out a bucket of which it has no row yet.
@@ -438,23 +458,27 @@ impl BucketScanExec {
     /// The buckets that any process can read: those of the catalog.
     pub(crate) fn stored(&self) -> impl Iterator<Item = &Arc<BucketHeader>> {
         let units = self.scan.queue.units().iter().filter(|_| self.scan.limit.is_none());
-        units.filter_map(|unit| match unit {
-            // A bucket that waits for its upload is in no write of the catalog.
-            Unit::Stored(stored) if stored.header.version > 0 => Some(&stored.header),
-            _ => None,
-        })
+        units.filter_map(Unit::header)
     }
 
-    /// The same over those of [these buckets](Self::stored) that pass, with or without all that it reads
+    /// The buckets that have stayed at their indexers, with the views that they are part of.
+    pub(crate) fn remote(&self) -> impl Iterator<Item = (BucketId, &Arc<dyn RemoteView>)> {
+        let units = self.scan.queue.units().iter();
+        units.filter_map(|unit| Some((unit.id(), unit.view()?)))
+    }
+
+    /// The same over those of the buckets which others can read that pass, with or without all that it reads
     /// besides them.
-    pub(crate) fn over_stored(
+    pub(crate) fn over_shared(
         &self,
         passes: impl Fn(&BucketId) -> bool,
         with_others: bool,
     ) -> Self {
-        let units = self.scan.queue.units().iter().filter(|unit| match unit {
-            Unit::Stored(stored) if stored.header.version > 0 => passes(&stored.header.id),
-            _ => with_others,
+        let units = self.scan.queue.units().iter().filter(|unit| {
+            match unit.header().is_some() || unit.view().is_some() {
+                true => passes(&unit.id()),
+                false => with_others,
+            }
         });
         self.over(Queue::new(units.cloned().collect(), self.partitions))
     }

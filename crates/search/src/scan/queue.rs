@@ -221,6 +221,7 @@ mod tests {
                 batches: Vec::new(),
                 stored: None,
                 recoverable: None,
+                elsewhere: None,
             })
         };
         (0..count).map(|_| unit()).collect()

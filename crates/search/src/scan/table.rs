@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
-use bucket::MissingIndexer;
+use bucket::{HotBucket, MissingIndexer};
 use catalog::{Catalog, Snapshot};
 use datafusion::catalog::Session;
 use datafusion::common::{Column, ScalarValue};
@@ -58,7 +58,15 @@ pub(crate) struct ScanContext {
     /// Maximum number of summaries that planning a scan reads.
     pub(crate) plan_summaries: usize,
     /// The only buckets that are read, if this is a part of a search that another process has planned.
-    pub(crate) share: Option<Arc<[Arc<BucketHeader>]>>,
+    pub(crate) share: Option<Share>,
+}
+
+/// The buckets of a part of a search.
+#[derive(Debug, Clone)]
+pub(crate) struct Share {
+    pub(crate) stored: Arc<[Arc<BucketHeader>]>,
+    /// Those of this process.
+    pub(crate) hot: Arc<[HotBucket]>,
 }
 
 /// Events of some indexes and a time range, with chosen fields as columns.
@@ -139,7 +147,7 @@ impl EventsTable {
     /// The same of a share of the buckets. Whoever made it has left out what it could, and counted that.
     async fn units_of_share(
         &self,
-        share: &[Arc<BucketHeader>],
+        share: &Share,
         pruning: &Pruning,
         reads_summaries: bool,
     ) -> Result<Vec<Unit>> {
@@ -147,14 +155,20 @@ impl EventsTable {
         let is_read = |header: &&Arc<BucketHeader>| {
             self.request.indexes.contains(&header.index) && header.overlaps(&range)
         };
-        let mut buckets: Vec<_> = share.iter().filter(is_read).map(Stored::of).collect();
+        let mut buckets: Vec<_> = share.stored.iter().filter(is_read).map(Stored::of).collect();
         // Without them the buckets are read all the same, perhaps with more work.
         if reads_summaries && let Err(error) = self.read_summaries(&mut buckets).await {
             tracing::debug!(%error, "summaries of a share cannot be read");
         }
         buckets.retain(|bucket| !self.excluded(pruning, bucket.known()));
-        buckets.sort_by_key(|bucket| std::cmp::Reverse(bucket.header.last_time));
-        Ok(buckets.into_iter().map(Unit::Stored).collect())
+        let hot = share.hot.iter().filter(|bucket| {
+            self.request.indexes.contains(&bucket.index)
+                && range.overlaps(bucket.first_time, bucket.last_time)
+        });
+        let hot = hot.cloned().map(Unit::of_hot);
+        let mut units: Vec<_> = buckets.into_iter().map(Unit::Stored).chain(hot).collect();
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.span().1));
+        Ok(units)
     }
 
     /// The stored buckets that may have matching events, as far as their headers say.
@@ -217,6 +231,9 @@ impl EventsTable {
                 let shape = bucket.header.shape.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
                 let same = !shape.is_null() && last.replace(shape) == shape;
                 same || bucket.known().all_sourcetypes(|name| known.contains(name)) == Some(true)
+            }
+            Unit::Hot(HotBucket { elsewhere: Some(elsewhere), .. }) => {
+                elsewhere.sourcetypes.iter().all(|name| known.contains(name))
             }
             Unit::Hot(hot) => hot.batches.iter().all(|batch| {
                 let names = sourcetypes_of(batch);

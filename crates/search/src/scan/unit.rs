@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMicrosecondType;
-use bucket::{BucketReader, GranuleSet, HotBucket};
-use model::{BucketHeader, BucketSummary, ColumnKind, EventTime, IndexName, columns};
+use bucket::{BucketReader, GranuleSet, HotBucket, RemoteView};
+use model::{BucketHeader, BucketId, BucketSummary, ColumnKind, EventTime, IndexName, columns};
 
 /// One bucket to scan.
 #[derive(Debug, Clone)]
@@ -21,12 +21,14 @@ pub(super) enum Unit {
 pub(super) struct Stored {
     pub(super) header: Arc<BucketHeader>,
     pub(super) summary: Option<Arc<BucketSummary>>,
+    /// The view of another process that it is part of, while it waits for its upload there.
+    pub(super) view: Option<Arc<dyn RemoteView>>,
 }
 
 impl Stored {
     /// A bucket of the catalog, as it is in memory.
     pub(super) fn of(header: &Arc<BucketHeader>) -> Self {
-        Self { header: Arc::clone(header), summary: None }
+        Self { header: Arc::clone(header), summary: None, view: None }
     }
 
     pub(super) fn known(&self) -> Known<'_> {
@@ -67,8 +69,34 @@ impl Unit {
             Some(entry) => Self::Stored(Stored {
                 header: Arc::new(BucketHeader::of(&entry)),
                 summary: Some(Arc::clone(&entry.summary)),
+                view: hot.elsewhere.map(|elsewhere| elsewhere.view),
             }),
             None => Self::Hot(hot),
+        }
+    }
+
+    /// Its identity.
+    pub(super) fn id(&self) -> BucketId {
+        match self {
+            Self::Hot(hot) => hot.id,
+            Self::Stored(stored) => stored.header.id,
+        }
+    }
+
+    /// The view of another process that it is part of, if it has stayed there.
+    pub(super) fn view(&self) -> Option<&Arc<dyn RemoteView>> {
+        match self {
+            Self::Hot(hot) => hot.elsewhere.as_ref().map(|elsewhere| &elsewhere.view),
+            Self::Stored(stored) => stored.view.as_ref(),
+        }
+    }
+
+    /// Its header, if it is in the catalog: any process can read it.
+    pub(super) fn header(&self) -> Option<&Arc<BucketHeader>> {
+        match self {
+            // A bucket that waits for its upload is in no write of the catalog.
+            Self::Stored(stored) if stored.header.version > 0 => Some(&stored.header),
+            _ => None,
         }
     }
 

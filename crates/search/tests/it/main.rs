@@ -6,6 +6,7 @@ mod arrivals;
 mod control;
 mod elsewhere;
 mod far_away;
+mod hot_parts;
 mod inspector;
 mod large;
 mod memory;

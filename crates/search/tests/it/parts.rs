@@ -1,4 +1,4 @@
-//! Searches whose stored buckets are read by other processes: the rows of one process, whoever is lost.
+//! Searches whose buckets are read by other processes: the rows of one process, whoever is lost.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use apps::Apps;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
-use bucket::{LocalHot, WriteOptions};
+use bucket::{LocalHot, OpenViews, WriteOptions};
 use bytes::Bytes;
 use catalog::{Catalog, Commit};
 use datafusion::error::{DataFusionError, Result as PlanResult};
@@ -29,19 +29,20 @@ use plan::{Completed, EventSource, OnBatch, PlanContext, PlannedSearch, Session,
 use tokio::task::JoinSet;
 use tonic::transport::{Endpoint, Server};
 
+use crate::hot_parts::stay;
 use crate::support::{HotRows, Uncounted, dependencies, hot, log_event, open, put, with_settings};
 
 /// How many workers there are.
-const WORKERS: usize = 3;
+pub(crate) const WORKERS: usize = 3;
 
 /// Runs parts as whoever is there at the moment does.
 #[derive(Debug, Default)]
-struct Runner {
-    service: Mutex<Option<SearchService>>,
+pub(crate) struct Runner {
+    pub(crate) service: Mutex<Option<SearchService>>,
     /// Parts that were begun.
     begun: AtomicUsize,
     /// Why it refuses parts, if it does.
-    refuses: Mutex<Option<String>>,
+    pub(crate) refuses: Mutex<Option<String>>,
     /// Whether its parts fail once they have given some rows.
     breaks_off: AtomicBool,
 }
@@ -77,6 +78,15 @@ impl RunningPart for BreaksOff {
 
 #[async_trait]
 impl PartRunner for Runner {
+    async fn describe(&self, question: Bytes) -> Result<Bytes, String> {
+        let refuses = self.refuses.lock().clone();
+        if let Some(why) = refuses {
+            return Err(why);
+        }
+        let service = self.service.lock().clone().ok_or("there is nobody")?;
+        service.describe(question).await
+    }
+
     async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String> {
         let refuses = self.refuses.lock().clone();
         if let Some(why) = refuses {
@@ -94,15 +104,15 @@ impl PartRunner for Runner {
 
 /// Three workers, each behind a connection of its own.
 #[derive(Debug)]
-struct Cluster {
-    runners: Vec<Arc<Runner>>,
+pub(crate) struct Cluster {
+    pub(crate) runners: Vec<Arc<Runner>>,
     channels: Vec<Channel>,
     /// The servers; one that is aborted is a process that was killed.
     servers: Mutex<Vec<JoinSet<()>>>,
 }
 
 impl Cluster {
-    fn start() -> Arc<Self> {
+    pub(crate) fn start() -> Arc<Self> {
         let runners: Vec<Arc<Runner>> = (0..WORKERS).map(|_| Arc::default()).collect();
         let (mut channels, mut servers) = (Vec::new(), Vec::new());
         for runner in &runners {
@@ -125,19 +135,24 @@ impl Cluster {
         Arc::new(Self { runners, channels, servers: Mutex::new(servers) })
     }
 
-    fn begun(&self) -> usize {
+    pub(crate) fn begun(&self) -> usize {
         self.runners.iter().map(|runner| runner.begun.load(Ordering::SeqCst)).sum()
     }
 
-    fn kill(&self, worker: usize) {
+    pub(crate) fn kill(&self, worker: usize) {
         self.servers.lock()[worker].abort_all();
     }
+}
+
+/// The identity of a worker.
+pub(crate) fn identity(worker: usize) -> String {
+    format!("id-{worker}")
 }
 
 impl Workers for Cluster {
     fn now(&self) -> Vec<Worker> {
         let worker = |(at, channel): (usize, &Channel)| Worker {
-            id: format!("id-{at}"),
+            id: identity(at),
             started: String::new(),
             name: format!("indexer {at}"),
             channel: Some(channel.clone()),
@@ -146,13 +161,13 @@ impl Workers for Cluster {
     }
 }
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     let parts =
         PartSettings { min_events: 0, silence: Duration::from_secs(5), buffer_bytes: 64 << 20 };
     Settings { parts, ..Settings::default() }
 }
 
-/// Every spec over buckets that workers read, beside hot rows that they do not.
+/// Every spec over stored and hot buckets that workers read, beside hot rows that they do not.
 #[derive(Debug)]
 struct Shared {
     cluster: Arc<Cluster>,
@@ -192,12 +207,18 @@ impl Topology for Shared {
         let mut groups: std::collections::BTreeMap<(IndexName, usize), Vec<SpecEvent>> =
             std::collections::BTreeMap::new();
         for (at, event) in events.iter().enumerate() {
-            groups.entry((event.index.clone(), at % 4)).or_default().push(event.clone());
+            // Of many events half are hot; of few, too.
+            let part = [0, 4, 1, 3, 5, 2][at % 6];
+            groups.entry((event.index.clone(), part)).or_default().push(event.clone());
         }
         let (mut in_memory, mut add) = (Vec::new(), Vec::new());
+        let views: Vec<OpenViews> = (0..WORKERS).map(|_| OpenViews::default()).collect();
         for ((_, part), group) in &groups {
             match part {
                 3 => in_memory.push(hot(group)),
+                4 | 5 => {
+                    in_memory.extend(stay(&identity(*part - 4), &views[*part - 4], &[hot(group)]))
+                }
                 _ => add.push(put(&self.store, group, knowledge, &WriteOptions::default()).await),
             }
         }
@@ -219,10 +240,10 @@ impl Topology for Shared {
             Some((_, apps)) => parts.apps = apps,
             None => *self.apps.lock() = Some((fingerprint, parts.apps.clone())),
         }
-        for runner in &self.cluster.runners {
+        for (runner, views) in self.cluster.runners.iter().zip(views) {
             // What is compiled of the configuration is shared: nothing of it is a worker's own.
             let hot = Arc::new(LocalHot(Arc::new(HotRows(Vec::new()))));
-            let own = Dependencies { hot, ..parts.clone() };
+            let own = Dependencies { hot, views, ..parts.clone() };
             *runner.service.lock() = Some(with_settings(own, settings()));
         }
         parts.workers = Some(Arc::clone(&self.cluster) as Arc<dyn Workers>);
@@ -291,18 +312,18 @@ async fn world(events: usize, settings: Settings) -> World {
     World { cluster, head, alone }
 }
 
-async fn run(service: &SearchService, search: &str) -> Arc<Job> {
+pub(crate) async fn run(service: &SearchService, search: &str) -> Arc<Job> {
     let request = JobRequest { status_buckets: 300, ..JobRequest::new(search, "me") };
     let job = service.dispatch(request).await.unwrap();
     job.finished().await.unwrap();
     job
 }
 
-fn rows(job: &Arc<Job>) -> Vec<Vec<Option<karst_search::Value>>> {
+pub(crate) fn rows(job: &Arc<Job>) -> Vec<Vec<Option<karst_search::Value>>> {
     job.page(0, 100_000).rows
 }
 
-const SEARCHES: [&str; 6] = [
+pub(crate) const SEARCHES: [&str; 6] = [
     "search index=main | stats count, avg(ms), dc(user), max(n) by host | sort host",
     "search index=main alpha | timechart span=10m count by host",
     "search index=main ms>900 | eval slow=ms*2 | table _time n slow",

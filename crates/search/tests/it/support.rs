@@ -194,6 +194,7 @@ pub(crate) fn dependencies(
         apps,
         surroundings: Arc::new(plan::EventsOnly),
         hot: Arc::new(LocalHot(Arc::new(HotRows(hot)))),
+        views: bucket::OpenViews::default(),
         objects,
         indexes: Arc::new(FixedNames(names)),
         workers: None,
@@ -282,6 +283,7 @@ pub(crate) fn hot(events: &[SpecEvent]) -> HotBucket {
     HotBucket {
         stored: None,
         recoverable: None,
+        elsewhere: None,
         id: BucketId(uuid::Uuid::now_v7()),
         index: events[0].index.clone(),
         first_time: events.iter().map(|event| event.time).min().unwrap(),

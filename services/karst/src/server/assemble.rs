@@ -12,7 +12,7 @@ use access::{
 use anyhow::{Context, Result};
 use api::{ApiState, Control, ServerInfo};
 use apps::{Apps, InstalledApps, Suppressions};
-use bucket::{HotDirectory, LocalHot};
+use bucket::{HotDirectory, LocalHot, OpenViews};
 use cache::CachedStore;
 use catalog::{Catalog, Followed};
 use conf::Layers;
@@ -180,6 +180,7 @@ pub(crate) async fn assemble(
         Dependencies {
             catalog: catalog.clone(),
             hot,
+            views: OpenViews::default(),
             objects: Arc::new(Objects {
                 ingest: Arc::clone(&ingest),
                 directory: directory.clone(),

@@ -235,6 +235,7 @@ impl Cluster {
             hot: ingest.hot(),
             catalog: catalog.clone(),
             spool: ingest.readable(Arc::new(InMemory::new())),
+            views: karst.state.search.views(),
         });
         let mut routes = Routes::new(hot);
         if self.roles.control_plane {
