@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.parse
 
 import pytest
 import splunklib.client
@@ -64,7 +65,43 @@ def test_every_search_head_finds_the_hot_and_the_stored_events_of_all_indexers(c
     assert roles == ["control-plane", *["indexer"] * 3, *["search-head"] * 2]
     assert {row["status"] for row in rows} == {"Up"}
     assert [row["roles"] for row in rows if row.get("leads since")] == ["control-plane"]
+    views(cluster)
     cluster.stop()
+
+
+def view(process, name, **form):
+    """The contents of a view of the cluster, by the names of its entries."""
+    query = urllib.parse.urlencode({"output_mode": "json", "count": 0, **form})
+    answer = process.rest("GET", f"/services/cluster/{name}?{query}")
+    assert answer.status == 200, answer
+    return {entry["name"]: entry["content"] for entry in answer.json()["entry"]}
+
+
+def views(cluster):
+    """All buckets are in object storage, and all processes are there."""
+    head, leader = cluster.heads[0], cluster.control_plane
+    for name in ["manager", "master"]:
+        (info,) = view(head, f"{name}/info").values()
+        assert (info["host_port_pair"], info["peer_count"]) == (leader.address, 3), info
+    (health,) = view(leader, "manager/health").values()
+    assert health["all_data_is_searchable"] and health["all_peers_are_up"], health
+    assert (health["pre_flight_check"], health["splunk_version_peer_count"]) == (True, 6), health
+    for path in ["manager/generation", "searchhead/generation"]:
+        (generation,) = view(head, path).values()
+        peers = generation["generation_peers"].values()
+        assert sorted(peer["host_port_pair"] for peer in peers) == sorted(i.address for i in cluster.indexers)
+        assert {peer["status"] for peer in peers} == {"Up"}
+    main = view(head, "manager/indexes")["main"]
+    assert (main["event_count"], main["is_searchable"]) == (301, True), main
+    buckets = view(head, "manager/buckets", index="main")
+    assert len(buckets) == main["num_buckets"]
+    assert sum(bucket["event_count"] for bucket in buckets.values()) == 301
+    page = view(head, "manager/buckets", index="main", count=1, offset=1)
+    assert list(page) == list(buckets)[1:2]
+    assert list(view(head, "manager/sites")) == ["default"] and view(head, "manager/fixup") == {}
+    modes = [view(one, "config")["config"]["mode"] for one in (leader, cluster.indexers[0], head)]
+    assert modes == ["manager", "peer", "searchhead"]
+    assert view(cluster.indexers[0], "peer/info")["peer"]["is_registered"]
 
 
 def test_what_one_process_changes_holds_in_all_of_them(cluster):
@@ -351,6 +388,9 @@ def test_without_an_indexer_results_say_that_they_are_incomplete_until_it_is_bac
     assert numbers(rows) == [0]
     assert len(messages) == 1 and "results are incomplete: indexer" in messages[0], messages
     assert two.address in messages[0], messages
+    (health,) = view(head, "manager/health").values()
+    assert not health["all_data_is_searchable"] and not health["all_peers_are_up"], health
+    assert len(health["messages"]) == 1 and "does not answer" in health["messages"][0], health
     sql = {"query": "SELECT count(*) FROM main"}
     answer = head.rest("POST", "/api/v1/sql", body=json.dumps(sql))
     assert answer.status >= 400 and "SQL gives no incomplete results" in answer.text, answer

@@ -69,9 +69,15 @@ pub fn router(
     MapRequestLayer::new(canonical_path).layer(routes)
 }
 
-/// Takes the namespace, the version of the search API and slashes at the end out of the path.
-fn canonical_path(mut request: Request) -> Request {
-    let path = request.uri().path();
+/// Paths by which older clients know others.
+const FORMER: [(&str, &str); 2] = [
+    ("/services/cluster/master/", "/services/cluster/manager/"),
+    ("/services/cluster/slave/", "/services/cluster/peer/"),
+];
+
+/// The namespace of a path, and the path as routes have it: without the namespace, the version of the search
+/// API, former names and slashes at the end.
+pub(crate) fn canonical(path: &str) -> (PathNamespace, String) {
     let (namespace, mut canonical) = PathNamespace::split(path);
     if canonical.starts_with("/services/") && canonical.contains('+') {
         canonical = canonical.replace('+', "%20");
@@ -79,9 +85,20 @@ fn canonical_path(mut request: Request) -> Request {
     if let Some(rest) = canonical.strip_prefix("/services/search/v2/") {
         canonical = format!("/services/search/{rest}");
     }
+    for (former, name) in FORMER {
+        if let Some(rest) = canonical.strip_prefix(former) {
+            canonical = format!("{name}{rest}");
+        }
+    }
     while canonical.len() > 1 && canonical.ends_with('/') {
         canonical.pop();
     }
+    (namespace, canonical)
+}
+
+fn canonical_path(mut request: Request) -> Request {
+    let path = request.uri().path();
+    let (namespace, canonical) = canonical(path);
     if canonical != path {
         let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
         if let Ok(uri) = format!("{canonical}{query}").parse::<Uri>() {

@@ -7,6 +7,7 @@ mod auth;
 mod buckets;
 mod cluster;
 mod cluster_control;
+mod cluster_views;
 mod complete;
 pub(crate) mod console;
 mod data_indexes;
@@ -85,6 +86,7 @@ routes! {
         buckets,
         cluster,
         cluster_control,
+        cluster_views,
         complete,
         data_indexes,
         data_inputs,

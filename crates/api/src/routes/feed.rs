@@ -83,6 +83,23 @@ fn listed(
     Ok(page(title, path, entries, Paging { total, offset, count, warnings }, mode))
 }
 
+/// A page of so many entries in all that have an order of their own. Only those of the page are made.
+pub(super) fn respond_page(
+    title: &str,
+    path: &str,
+    (entries, total): (impl Iterator<Item = Entry>, usize),
+    params: &Params,
+) -> Result<Response, RestError> {
+    let mode = OutputMode::of(params)?;
+    let offset = params.number("offset")?.unwrap_or(0);
+    let count = params.count()?.unwrap_or(DEFAULT_COUNT);
+    let count = if count == 0 { total } else { count };
+    let mut entries: Vec<Entry> = entries.skip(offset).take(count).collect();
+    keep_fields(&mut entries, params);
+    let paging = Paging { total, offset, count, warnings: Vec::new() };
+    Ok(page(title, path, entries, paging, mode))
+}
+
 /// One entry as a feed.
 pub(super) fn respond_one(
     title: &str,

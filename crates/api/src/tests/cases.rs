@@ -9,7 +9,7 @@ use axum::http::Method;
 use serde_json::Value;
 
 use super::server::Server;
-use crate::namespace::PathNamespace;
+use crate::rest::canonical;
 use crate::routing::METHODS;
 
 /// A request and its answer.
@@ -52,7 +52,7 @@ impl Case {
     /// The path of the request as routes write it.
     fn path(&self) -> String {
         let target = self.request.split_once(' ').unwrap().1;
-        PathNamespace::split(target.split('?').next().unwrap()).1
+        canonical(target.split('?').next().unwrap()).1
     }
 }
 

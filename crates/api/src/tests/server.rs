@@ -149,6 +149,7 @@ impl Server {
             Dependencies {
                 catalog: catalog.clone(),
                 hot: Arc::new(bucket::LocalHot(ingest.hot())),
+                views: bucket::OpenViews::default(),
                 objects: Arc::new(Direct(store)),
                 apps: apps.clone(),
                 surroundings: Arc::new(plan::EventsOnly),

@@ -1,0 +1,372 @@
+//! `/services/cluster`: what the cluster knows of buckets, indexes, sites and itself, in Splunk's terms.
+//!
+//! A bucket of the catalog is in object storage, from where every process reads it, so the factors of
+//! replication and of searchable copies are those of the store and always met. What may be missing are
+//! events that an indexer has only on its disk or in its memory.
+
+use axum::response::Response;
+use catalog::{Snapshot, Takeover};
+use model::{BucketHeader, BucketState, IndexName};
+use peers::Registration;
+use serde_json::{Map, Value, json};
+
+use super::data_indexes::existing;
+use super::feed;
+use crate::ApiState;
+use crate::atom::Entry;
+use crate::call::Call;
+use crate::error::RestError;
+use crate::rights::Need::May;
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+const CONFIG: &str = "/services/cluster/config";
+const INFO: &str = "/services/cluster/manager/info";
+const HEALTH: &str = "/services/cluster/manager/health";
+const GENERATION: &str = "/services/cluster/manager/generation";
+const BUCKETS: &str = "/services/cluster/manager/buckets";
+const INDEXES: &str = "/services/cluster/manager/indexes";
+const SITES: &str = "/services/cluster/manager/sites";
+const FIXUP: &str = "/services/cluster/manager/fixup";
+const PEER: &str = "/services/cluster/peer/info";
+const SEARCH_HEAD: &str = "/services/cluster/searchhead/generation";
+/// The only site: where processes are is not known yet.
+const SITE: &str = "default";
+
+const SEES: crate::rights::Need = May("list_settings");
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(CONFIG, get(SEES, "Roles of this process in the cluster", config))
+        .at(INFO, get(SEES, "Who leads the cluster, and what goes on in it", info))
+        .at(HEALTH, get(SEES, "Whether all events are searchable and all processes answer", health))
+        .at(GENERATION, get(SEES, "Number of the last catalog write, and the indexers", generation))
+        .at(BUCKETS, get(SEES, "Buckets of the catalog by pages; `index` chooses one", buckets))
+        .at(INDEXES, get(SEES, "Buckets and bytes of each index in the catalog", indexes))
+        .at(SITES, get(SEES, "Sites with their indexers", sites))
+        .at(FIXUP, get(SEES, "Lost indexers whose events are being recovered", fixup))
+        .at(PEER, get(SEES, "This process as an indexer of the cluster", peer))
+        .at(SEARCH_HEAD, get(SEES, "What this process knows as a search head", search_head))
+}
+
+/// The registration of the control plane that leads, with its identity.
+fn leader(snapshot: &Snapshot) -> Option<(String, Registration)> {
+    let (leader, _) = peers::leader(snapshot)?;
+    Registration::all(snapshot).into_iter().find(|(id, _)| *id == leader)
+}
+
+fn has_role(known: &Registration, role: &str) -> bool {
+    known.roles.iter().any(|has| has == role)
+}
+
+/// The processes that do not answer, with the reasons.
+async fn down(state: &ApiState) -> Vec<(String, String)> {
+    let Some(directory) = &state.directory else { return Vec::new() };
+    let answers = directory.answers().await.into_iter();
+    answers.filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
+}
+
+/// Sets of lost indexers that their new owners have not returned yet.
+fn recoveries(snapshot: &Snapshot) -> Vec<Takeover> {
+    snapshot.taken_over().filter(|taken| taken.owner != taken.indexer).collect()
+}
+
+async fn config(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let snapshot = state.catalog.snapshot();
+    let all = Registration::all(&snapshot);
+    let own = all.iter().find(|(id, _)| *id == state.info.guid);
+    let mode = match own {
+        None => "disabled",
+        Some((_, own)) if has_role(own, "control-plane") => "manager",
+        Some((_, own)) if has_role(own, "indexer") => "peer",
+        Some(_) => "searchhead",
+    };
+    let control_planes = all.iter().filter(|(_, known)| has_role(known, "control-plane"));
+    let addresses: Vec<&str> = control_planes.map(|(_, known)| known.address.as_str()).collect();
+    let content = json!({
+        "mode": mode,
+        "disabled": own.is_none(),
+        "guid": state.info.guid,
+        "roles": own.map(|(_, own)| own.roles.clone()).unwrap_or_default(),
+        "manager_uri": addresses.join(","),
+        "multisite": false,
+        "site": SITE,
+    });
+    let entry = Entry::new(CONFIG, "config", feed::content(content));
+    feed::respond_one("clusterconfig", CONFIG, entry, &params)
+}
+
+async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let snapshot = state.catalog.snapshot();
+    let leader = leader(&snapshot);
+    let is_restarting = peers::wave(&snapshot).is_some_and(|wave| !wave.is_over());
+    let named = |of: fn(&(String, Registration)) -> &String| leader.as_ref().map(of);
+    let content = json!({
+        "guid": named(|(id, _)| id),
+        "label": named(|(_, known)| &known.name),
+        "host_port_pair": named(|(_, known)| &known.address),
+        "splunk_version": named(|(_, known)| &known.version),
+        "started": named(|(_, known)| &known.started),
+        "initialized_flag": leader.is_some(),
+        "service_ready_flag": leader.is_some(),
+        "indexing_ready_flag": leader.is_some(),
+        "maintenance_mode": false,
+        "multisite": false,
+        "rolling_restart_flag": is_restarting,
+        "peer_count": Registration::all(&snapshot).iter().filter(|(_, k)| has_role(k, "indexer")).count(),
+        "bucket_count": snapshot.len(),
+        "catalog_write": snapshot.number(),
+    });
+    let entry = Entry::new(INFO, "manager", feed::content(content));
+    feed::respond_one("clustermanagerinfo", INFO, entry, &params)
+}
+
+async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let down = down(&state).await;
+    let snapshot = state.catalog.snapshot();
+    let all = Registration::all(&snapshot);
+    // What others have on their disks or in their memory is not searchable without them.
+    let unread = !recoveries(&snapshot).is_empty();
+    let leads = leader(&snapshot).is_some() || all.is_empty();
+    let versions: std::collections::BTreeSet<&str> =
+        all.iter().map(|(_, known)| known.version.as_str()).collect();
+    let is_searchable = down.is_empty() && !unread;
+    let messages: Vec<String> = down
+        .iter()
+        .map(|(id, reason)| {
+            let name =
+                all.iter().find(|(known, _)| known == id).map_or("", |(_, known)| &known.name);
+            format!("{name} ({id}) does not answer: {reason}")
+        })
+        .chain((!leads).then(|| "no control plane leads: buckets are not committed".to_owned()))
+        .collect();
+    let content = json!({
+        "all_data_is_searchable": is_searchable,
+        "all_peers_are_up": down.is_empty(),
+        "no_fixup_tasks_in_progress": !unread,
+        "replication_factor_met": true,
+        "search_factor_met": true,
+        "site_replication_factor_met": true,
+        "site_search_factor_met": true,
+        "cm_version_is_compatible": versions.len() <= 1,
+        "splunk_version_peer_count": all.len(),
+        "multisite": false,
+        "pre_flight_check": is_searchable && leads,
+        "ready_for_searchable_rolling_upgrade": is_searchable && leads,
+        "messages": messages,
+    });
+    let entry = Entry::new(HEALTH, "manager", feed::content(content));
+    feed::respond_one("clustermanagerhealth", HEALTH, entry, &params)
+}
+
+fn peers_of(snapshot: &Snapshot, down: &[(String, String)]) -> Map<String, Value> {
+    let indexers = Registration::all(snapshot).into_iter();
+    let indexers = indexers.filter(|(_, known)| has_role(known, "indexer"));
+    let entry = |(id, known): (String, Registration)| {
+        let is_down = down.iter().any(|(gone, _)| *gone == id);
+        let status = if is_down { "Down" } else { "Up" };
+        let peer = json!({
+            "label": known.name,
+            "host_port_pair": known.address,
+            "site": SITE,
+            "status": status,
+            "splunk_version": known.version,
+        });
+        (id, peer)
+    };
+    indexers.map(entry).collect()
+}
+
+async fn generation(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let down = down(&state).await;
+    let snapshot = state.catalog.snapshot();
+    let content = json!({
+        "generation_id": snapshot.number(),
+        "generation_peers": peers_of(&snapshot, &down),
+        "multisite_error": "",
+        "replication_factor_met": true,
+        "search_factor_met": true,
+    });
+    let entry = Entry::new(GENERATION, "manager", feed::content(content));
+    feed::respond_one("clustermanagergeneration", GENERATION, entry, &params)
+}
+
+fn names(
+    state: &ApiState,
+    snapshot: &Snapshot,
+    named: Option<&str>,
+) -> Result<Vec<IndexName>, RestError> {
+    let mut names: Vec<IndexName> = match named {
+        Some(name) => vec![existing(state, name)?],
+        None => snapshot.indexes().cloned().collect(),
+    };
+    names.sort();
+    Ok(names)
+}
+
+async fn buckets(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    for unknown in ["search", "sort_key", "sort_dir"] {
+        if params.text(unknown).is_some() {
+            let text = format!(
+                "{unknown} is not possible here: choose an index with index=NAME, and pages with offset and count"
+            );
+            return Err(RestError::invalid(text));
+        }
+    }
+    let snapshot = state.catalog.snapshot();
+    let names = names(&state, &snapshot, params.text("index"))?;
+    let total = names.iter().map(|name| snapshot.buckets(name).len()).sum();
+    let all = names.iter().flat_map(|name| snapshot.buckets(name).iter());
+    feed::respond_page(
+        "clustermanagerbuckets",
+        BUCKETS,
+        (all.map(|one| bucket(one)), total),
+        &params,
+    )
+}
+
+fn bucket(header: &BucketHeader) -> Entry {
+    let status = match header.state {
+        BucketState::Warm => "Complete",
+        BucketState::Thawed => "Thawed",
+        BucketState::Frozen => "Frozen",
+    };
+    let content = json!({
+        "index": header.index.as_str(),
+        "bucket_size": header.size,
+        "event_count": header.rows,
+        "raw_size": header.raw_bytes,
+        "earliest_time": header.first_time.seconds(),
+        "latest_time": header.last_time.seconds(),
+        "frozen": header.state == BucketState::Frozen,
+        "standalone": false,
+        "status": status,
+        "path": header.path(),
+        "origin_site": SITE,
+    });
+    Entry::new(BUCKETS, &header.id.to_string(), feed::content(content))
+}
+
+async fn indexes(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let snapshot = state.catalog.snapshot();
+    let unread = !recoveries(&snapshot).is_empty();
+    let entry = |name: &IndexName| {
+        let buckets = snapshot.buckets(name);
+        let (mut size, mut rows, mut raw) = (0_u64, 0_u64, 0_u64);
+        for bucket in buckets.iter() {
+            (size, rows, raw) = (size + bucket.size, rows + bucket.rows, raw + bucket.raw_bytes);
+        }
+        let content = json!({
+            "num_buckets": buckets.len(),
+            "searchable_buckets": buckets.searchable(),
+            "index_size": size,
+            "event_count": rows,
+            "raw_size": raw,
+            "is_searchable": !unread,
+            "buckets_with_excess_copies": 0,
+            "total_excess_bucket_copies": 0,
+            "total_excess_searchable_copies": 0,
+        });
+        Entry::new(INDEXES, name.as_str(), feed::content(content))
+    };
+    let names = names(&state, &snapshot, None)?;
+    feed::respond("clustermanagerindexes", INDEXES, names.iter().map(entry).collect(), &params)
+}
+
+async fn sites(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let down = down(&state).await;
+    let snapshot = state.catalog.snapshot();
+    let content = json!({ "peers": peers_of(&snapshot, &down) });
+    let entry = Entry::new(SITES, SITE, feed::content(content));
+    feed::respond("clustermanagersites", SITES, vec![entry], &params)
+}
+
+async fn fixup(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let snapshot = state.catalog.snapshot();
+    let all = Registration::all(&snapshot);
+    let name_of = |id: &str| {
+        let known = all.iter().find(|(known, _)| known == id);
+        known.map_or_else(|| id.to_owned(), |(_, known)| known.name.clone())
+    };
+    let entry = |taken: Takeover| {
+        let (lost, owner) = (taken.indexer.to_string(), taken.owner.to_string());
+        let content = json!({
+            "level": "data_safety",
+            "peer": lost,
+            "peer_label": name_of(&lost),
+            "set": taken.set,
+            "epoch": taken.epoch,
+            "assigned_to": owner,
+            "assigned_to_label": name_of(&owner),
+            "latest": { "reason": "the indexer is lost: its events are being recovered from object storage" },
+        });
+        Entry::new(FIXUP, &format!("{lost}:{}", taken.set), feed::content(content))
+    };
+    let entries = recoveries(&snapshot).into_iter().map(entry).collect();
+    feed::respond("clustermanagerfixup", FIXUP, entries, &params)
+}
+
+async fn peer(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let snapshot = state.catalog.snapshot();
+    let own = Registration::all(&snapshot).into_iter().find(|(id, _)| *id == state.info.guid);
+    let is_indexer = own.as_ref().is_some_and(|(_, own)| has_role(own, "indexer"));
+    let content = json!({
+        "guid": state.info.guid,
+        "label": state.info.server_name,
+        "is_registered": is_indexer,
+        "status": if is_indexer { "Up" } else { "Disabled" },
+        "site": SITE,
+        "base_generation_id": snapshot.number(),
+        "maintenance_mode": false,
+        "restart_state": "NoRestart",
+    });
+    let entry = Entry::new(PEER, "peer", feed::content(content));
+    feed::respond_one("clusterpeerinfo", PEER, entry, &params)
+}
+
+async fn search_head(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let down = down(&state).await;
+    let snapshot = state.catalog.snapshot();
+    let all = Registration::all(&snapshot);
+    let own = all.iter().find(|(id, _)| *id == state.info.guid);
+    let content = json!({
+        "generation_id": snapshot.number(),
+        "generation_peers": peers_of(&snapshot, &down),
+        "generation_error": "",
+        "is_searchable": down.is_empty() && recoveries(&snapshot).is_empty(),
+        "is_registered": own.is_some_and(|(_, own)| has_role(own, "search-head")),
+    });
+    let entry = Entry::new(SEARCH_HEAD, "searchhead", feed::content(content));
+    feed::respond_one("clustersearchheadgeneration", SEARCH_HEAD, entry, &params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let all = [
+        (CONFIG, "\"mode\":\"disabled\""),
+        (INFO, "\"service_ready_flag\":false"),
+        (HEALTH, "\"all_data_is_searchable\":true"),
+        (GENERATION, "\"generation_id\":"),
+        (BUCKETS, "\"entry\":["),
+        (INDEXES, "\"entry\":["),
+        (SITES, "\"name\":\"default\""),
+        (FIXUP, "\"entry\":[]"),
+        (PEER, "\"is_registered\":false"),
+        (SEARCH_HEAD, "\"is_searchable\":true"),
+    ];
+    let both = |(path, answer): (&str, &str)| {
+        [
+            case(&format!("GET {path}"), "", 200, answer),
+            case(&format!("GET {path}?output_mode=none"), "", 400, "unknown output_mode"),
+        ]
+    };
+    let more = [
+        case(&format!("GET {BUCKETS}?index=none"), "", 404, "Could not find object id=none"),
+        case(&format!("GET {BUCKETS}?sort_key=index"), "", 400, "sort_key is not possible here"),
+        case("GET /services/cluster/master/info", "", 200, "catalog_write"),
+        case("GET /services/cluster/slave/info", "", 200, "base_generation_id"),
+    ];
+    all.into_iter().flat_map(both).chain(more).collect()
+}
