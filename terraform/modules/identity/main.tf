@@ -11,6 +11,9 @@ locals {
     karst-indexer = {
       "buckets/" = concat(local.read, local.write)
       "catalog/" = local.read
+      # Whether somebody has begun to make the catalog anew: every process asks at its start.
+      "catalog-rebuild" = local.read
+      "collections/"    = local.read
       # Journals of indexes with ackLevel = remote: their records go once they are in buckets.
       "journal/"   = local.everything
       "installed/" = local.read
@@ -19,12 +22,14 @@ locals {
     }
     karst-search-head = {
       # Its own log and audit trail, and events of `collect`, become buckets, too.
-      "buckets/"   = concat(local.read, local.write)
-      "catalog/"   = local.read
-      "journal/"   = local.everything
-      "installed/" = local.everything
-      "lookups/"   = local.everything
-      "lease"      = local.read
+      "buckets/"        = concat(local.read, local.write)
+      "catalog/"        = local.read
+      "catalog-rebuild" = local.read
+      "collections/"    = local.everything
+      "journal/"        = local.everything
+      "installed/"      = local.everything
+      "lookups/"        = local.everything
+      "lease"           = local.read
     }
   }
   issuer = var.oidc_provider_arn == null ? "" : join("/", slice(split("/", var.oidc_provider_arn), 1, length(split("/", var.oidc_provider_arn))))
