@@ -40,8 +40,17 @@ run "only_the_control_plane_deletes_buckets" {
     error_message = "a search head deletes something else than apps, lookups, collections and its journal"
   }
   assert {
+    # Users, roles and tokens are in the catalog.
+    condition     = !anytrue([for account in ["karst-indexer", "karst-search-head"] : anytrue([for path in ["", "catalog/", "lease"] : contains(keys(local.rights[account]), path)])])
+    error_message = "an indexer or a search head reads the catalog from the bucket"
+  }
+  assert {
+    condition     = local.rights["karst-search-head"]["archive/"] == local.read
+    error_message = "search heads cannot thaw"
+  }
+  assert {
     # Each process reads these at its start, and a right that is not there is an error, not an object that is not there.
-    condition     = alltrue([for account in ["karst-indexer", "karst-search-head"] : alltrue([for path in ["buckets/", "catalog/", "catalog-rebuild", "collections/", "installed/", "journal/", "lookups/"] : contains(local.rights[account][path], "s3:GetObject")])])
+    condition     = alltrue([for account in ["karst-indexer", "karst-search-head"] : alltrue([for path in ["buckets/", "catalog-rebuild", "collections/", "installed/", "journal/", "lookups/"] : contains(local.rights[account][path], "s3:GetObject")])])
     error_message = "an indexer or a search head cannot read something"
   }
   assert {
@@ -80,4 +89,12 @@ run "a_bucket_is_an_arn" {
     mode       = "keys"
   }
   expect_failures = [var.bucket_arn, var.mode]
+}
+
+run "an_archive_is_a_prefix_of_its_own" {
+  command = plan
+  variables {
+    archives = ["buckets/"]
+  }
+  expect_failures = [var.archives]
 }
