@@ -25,11 +25,15 @@ cluster: build ## build, start a cluster of processes on this machine, load samp
 build: console ## build all programs
 	cargo build --locked --workspace --bins
 
-image: build ## container image as an OCI archive, target/karst.tar
-	@ci/image/build $(CARGO_TARGET_DIR)/karst.tar
+# zstd is half of gzip, takes minutes, and is what is pushed: make image COMPRESSION=zstd
+COMPRESSION ?= gzip
 
-sbom: image ## its parts as CycloneDX, target/karst.cdx.json
-	@ci/image/sbom $(CARGO_TARGET_DIR)/karst.tar $(CARGO_TARGET_DIR)/karst.cdx.json
+image: build ## container images as OCI archives, target/karst.tar and karst-forwarder.tar
+	@ci/image/build $(CARGO_TARGET_DIR)/karst.tar --compression $(COMPRESSION)
+	@ci/image/build $(CARGO_TARGET_DIR)/karst-forwarder.tar --program karst-forwarder --compression $(COMPRESSION)
+
+sbom: image ## their parts as CycloneDX, target/karst.cdx.json and karst-forwarder.cdx.json
+	@for name in karst karst-forwarder; do ci/image/sbom $(CARGO_TARGET_DIR)/$$name.{tar,cdx.json} || exit; done
 
 chart: ## Helm chart from k8s/: deploy/helm/karst, and its package in target/
 	@"$$(ci/tools/python.sh)" -B deploy/helm/generate

@@ -1,39 +1,35 @@
 #!/usr/bin/env python3
 """Takes parts of a running cluster away under a small steady load, with a ledger of acknowledged events.
 
-    ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--only store,leave,image,node,leader,disk]
+    ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--batch 20]
+        [--only store,leave,image,node,leader,restart,relay,disk,machine]
 
     store   object storage does not answer for a minute: its address leads nowhere on both nodes
     leave   an indexer is told to leave while object storage does not answer for half a minute
     image   a rollout of an image that does not exist, undone after half a minute
-    node    a node reaches nobody for a minute
+    node    a node reaches nobody for 45 s, which is less than heartbeat_timeout: nobody takes over
     leader  the control plane that leads is killed, and its pod with its disk
+    restart karst cluster rolling-restart over three indexers
+    relay   the same, and the control plane that leads is killed once the first indexer restarts
     disk    an indexer is killed, and its pod with its disk
+    machine a node reaches nobody for two minutes, and its pods are given up meanwhile; then it is back, with the former
+            indexer still running
 
-The ledger is compared with what searches find after each drill. In all but the last nothing may be missing. There,
-what had been acknowledged and was not in object storage is gone, unless it is kept elsewhere; it is counted.
+The ledger is compared with what searches find after each drill: nothing may be missing, and nothing there twice.
 """
 
 import argparse
 import json
 import os
 import pathlib
-import re
-import subprocess
 import sys
 import time
-import urllib.request
 
+import load
+from faults import Cluster, lose, run
 from load import NAMESPACE, Searcher, Sender, address, check, indexers_are, is_ready, kubectl, pods, wait_for
 
 MINUTE = 60
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}: {done.stderr}")
-    return done.stdout
 
 
 def store():
@@ -45,52 +41,17 @@ def nodes():
     return kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}").split()
 
 
-def process(pod):
-    """The server of a pod, as seen from here."""
-    for found in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if (found / "cmdline").read_bytes().startswith(b"/usr/bin/karst\0server"):
-                if f"pod{pod['metadata']['uid']}" in (found / "cgroup").read_text():
-                    return int(found.name)
-        except OSError:
-            continue
-    sys.exit(f"no process of {pod['metadata']['name']}")
-
-
-class Cluster:
-    def __init__(self, secret):
-        self.secret = secret
-
-    def leads(self, pod):
-        asked = urllib.request.Request(
-            f"http://{pod['status']['podIP']}:8090/metrics", headers={"Authorization": f"Bearer {self.secret['metrics-token']}"}
-        )
-        try:
-            with urllib.request.urlopen(asked, timeout=3) as answer:
-                return re.search(r"^karst_catalog_leads(\{[^}]*\})? 1", answer.read().decode(), re.MULTILINE)
-        except OSError:
-            return None
-
-    def leader(self):
-        found = [pod for pod in pods("control-plane") if "podIP" in pod["status"] and self.leads(pod)]
-        return found[0] if len(found) == 1 else None
-
-
-def lose(pod):
-    """Ends a pod with its disk, without a moment for a farewell: stopped first, so that SIGTERM does nothing."""
-    run("kill", "-STOP", str(process(pod)))
-    kubectl(*NAMESPACE, "delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("secrets", type=pathlib.Path)
     parser.add_argument("--report", type=pathlib.Path)
-    parser.add_argument("--only", default="store,leave,image,node,leader,disk")
+    parser.add_argument("--only", default="store,leave,image,node,leader,restart,relay,disk,machine")
+    parser.add_argument("--batch", type=int, default=load.BATCH, help="events of a request")
     parser.add_argument("--baseline", type=float, default=30, help="seconds before the first drill")
     options = parser.parse_args()
+    load.BATCH = options.batch
     secret = {name: (options.secrets / name).read_text().strip() for name in ["password", "hec-token", "metrics-token"]}
-    cluster = Cluster(secret)
+    cluster = Cluster(secret["metrics-token"])
     # What this machine sends to services goes by the node of the S3 server, which is never the one that is cut off.
     kept = store()["spec"]["nodeName"]
     gateway = f"{os.environ['MACHINES']}.{10 + int(kept.removeprefix('node'))}"
@@ -139,16 +100,17 @@ def main():
             return False
         return acknowledged > 0 and not texts and len(missing) <= searcher.lost
 
-    def drill(name, away, returns=None, back=whole, seconds=MINUTE):
+    def drill(name, away, returns=None, back=whole, seconds=MINUTE, ended=None):
+        """Takes something away and brings it back; `ended` is when what it waits for began, if not now."""
         print(f"{name} ...", flush=True)
         since, before = begin()
         away()
         if returns:
             time.sleep(seconds)
             returns()
-        ended = time.monotonic()
+        begun = ended or time.monotonic()
         wait_for(f"{name}: whole again", back)
-        needed = time.monotonic() - ended
+        needed = time.monotonic() - begun
         # A request may be under way, and every search has to end.
         time.sleep(5)
         _, missing, twice, _ = check(searcher, sender)
@@ -188,8 +150,8 @@ def main():
 
     def node_away():
         port = f"port{next(node for node in nodes() if node != kept).removeprefix('node')}"
-        drill("one of two nodes cut off for 60 s", lambda: run("ip", "link", "set", port, "down"),
-              lambda: run("ip", "link", "set", port, "up"))
+        drill("one of two nodes cut off for 45 s", lambda: run("ip", "link", "set", port, "down"),
+              lambda: run("ip", "link", "set", port, "up"), seconds=45)
 
     def leader_gone():
         old = wait_for("a leader", cluster.leader)
@@ -200,27 +162,84 @@ def main():
         return new and new["metadata"]["uid"] != old["metadata"]["uid"] and whole()
 
     def disk_gone():
-        name = "an indexer lost with its disk"
-        print(f"{name} ...", flush=True)
-        since, before = begin()
         gone = next(pod for pod in pods("indexer") if is_ready(pod))
-        lose(gone)
-        ended = time.monotonic()
-        wait_for("another pod in its place", indexers_are(2))
-        everywhere()
-        needed = time.monotonic() - ended
-        time.sleep(15)
-        acknowledged, missing, twice, texts = check(searcher, sender)
-        batches = sorted({n // 20 for n in missing})
-        at = [sender.times[batch] for batch in batches]
-        window = f", acknowledged in the last {ended - min(at):.0f} s" if at else ""
-        searcher.lost = len(missing)
-        row(name, since, before, f"{needed:.0f} s", f"{len(missing):,} of {acknowledged:,}{window}", len(twice))
-        print(f"searches say: {texts}", flush=True)
-        if at and max(at) > ended + 1:
-            bad.append(f"{name}: what was acknowledged afterwards is missing, too")
-        if twice:
-            bad.append(f"{name}: twice {twice[:5]}")
+        began = time.monotonic()
+
+        def away():
+            lose(gone)
+            wait_for("another pod in its place", indexers_are(2))
+            print(f"  another pod after {time.monotonic() - began:.0f} s", flush=True)
+            everywhere()
+
+        drill("an indexer lost with its disk", away, ended=began)
+
+    def machine_gone():
+        """What the taint `out-of-service` does, at once: the pods of a node are given up while they may still run."""
+        node = next(node for node in nodes() if node != kept)
+        port = f"port{node.removeprefix('node')}"
+
+        def away():
+            run("ip", "link", "set", port, "down")
+            kubectl("cordon", node)
+            kubectl(*NAMESPACE, "delete", "pod", "--field-selector", f"spec.nodeName={node}", "--grace-period=0", "--force")
+
+        def returns():
+            # All is there before the machine is back, or it was not the others who recovered it.
+            try:
+                _, missing, twice, texts = check(searcher, sender)
+            except OSError as error:
+                missing, twice, texts = [], [], [str(error)]
+            print(f"  before the node is back: {len(missing)} missing, {len(twice)} twice, searches say: {texts}", flush=True)
+            if missing or twice or texts:
+                bad.append(f"a node given up: not whole before it is back: missing {missing[:5]}, twice {twice[:5]}, {texts}")
+            run("ip", "link", "set", port, "up")
+
+        def is_back():
+            listed = json.loads(kubectl("get", "node", node, "-o", "json"))
+            return is_ready(listed) and indexers_are(2)() and whole()
+
+        drill("one of two nodes cut off for 120 s, and given up", away, returns, back=is_back, seconds=2 * MINUTE)
+        kubectl("uncordon", node)
+
+    def progress():
+        """Of the rolling restart, from a search head: None while it does not answer."""
+        try:
+            return searcher.rest("/services/cluster/manager/status?output_mode=json")["entry"][0]["content"]
+        except (OSError, ValueError):
+            return None
+
+    def rolling_restart(name, meanwhile=lambda: None):
+        kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", "--replicas=3")
+        wait_for("three indexers", indexers_are(3))
+        leader = wait_for("a leader", cluster.leader)["metadata"]["name"]
+
+        def restarts():
+            # As agents do, who leave it to the Service which pods take events.
+            sender.hosts = [address("karst-hec")]
+            began = time.monotonic()
+            print("  " + kubectl(*NAMESPACE, "exec", leader, "--", "/usr/bin/karst", "cluster", "rolling-restart", "--detach",
+                                 "--uri=https://127.0.0.1:8089"), flush=True)
+            meanwhile()
+            over = wait_for("its end", lambda: (told := progress()) and not told["rolling_restart_flag"] and told)
+            print(f"  over after {time.monotonic() - began:.0f} s: {over['restart_progress']}", flush=True)
+            if len(over["restart_progress"]["done"]) != 3:
+                bad.append(f"{name}: {over['restart_progress']}")
+
+        drill(name, restarts, back=lambda: indexers_are(3)() and whole())
+        kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", "--replicas=2")
+        wait_for("two indexers", indexers_are(2))
+
+    def restart():
+        rolling_restart("`karst cluster rolling-restart` of three indexers")
+
+    def relay():
+        def kill():
+            wait_for("the first restarts", lambda: (told := progress()) and told["restart_progress"]["in_progress"])
+            old = wait_for("a leader", cluster.leader)
+            print(f"  {old['metadata']['name']} is killed", flush=True)
+            lose(old)
+
+        rolling_restart("the same, the leading control plane lost meanwhile", kill)
 
     print("baseline ...", flush=True)
     since, before = begin()
@@ -229,6 +248,7 @@ def main():
     row("none", since, before, "", len(missing), len(twice))
     known = {
         "store": store_away, "leave": leave, "image": broken_image, "node": node_away, "leader": leader_gone, "disk": disk_gone,
+        "machine": machine_gone, "restart": restart, "relay": relay,
     }
     for name in options.only.split(","):
         known[name]()

@@ -52,6 +52,8 @@ class Sender(threading.Thread):
         # When each request was acknowledged, in their order.
         self.times = []
         self.uncertain = set()
+        # Events that may be there once more: each request without an answer adds its own.
+        self.copies = 0
         self.answers = collections.Counter()
 
     def run(self):
@@ -84,6 +86,7 @@ class Sender(threading.Thread):
         except (OSError, http.client.HTTPException) as error:
             self.answers[f"no answer ({type(error).__name__})"] += 1
             self.uncertain.update(numbers)
+            self.copies += len(numbers)
             return False
         finally:
             connection.close()
@@ -104,22 +107,27 @@ class Searcher(threading.Thread):
         # Events that a drill has lost, and that no search can find.
         self.lost = 0
 
-    def search(self, search):
+    def rest(self, path, form=None):
+        """The answer of a search head: of a POST with this form, of a GET without one."""
         context = ssl._create_unverified_context()
         connection = http.client.HTTPSConnection(self.host, 8089, timeout=5, context=context)
-        form = {"search": search, "exec_mode": "oneshot", "output_mode": "json", "count": 0}
         headers = {"Authorization": self.authorization, "Content-Type": "application/x-www-form-urlencoded"}
+        body = form and urllib.parse.urlencode(form)
         try:
             connection.connect()
             connection.sock.settimeout(60)
-            connection.request("POST", "/services/search/jobs", urllib.parse.urlencode(form), headers)
+            connection.request("POST" if form else "GET", path, body, headers)
             answer = connection.getresponse()
             body = answer.read()
         finally:
             connection.close()
         if answer.status != 200:
             raise OSError(f"{answer.status} {body[:300]!r}")
-        found = json.loads(body)
+        return json.loads(body)
+
+    def search(self, search):
+        form = {"search": search, "exec_mode": "oneshot", "output_mode": "json", "count": 0}
+        found = self.rest("/services/search/jobs", form)
         texts = [one["text"] for one in found.get("messages", []) if one["type"] in ("WARN", "ERROR")]
         return found["results"], texts
 
@@ -134,7 +142,7 @@ class Searcher(threading.Thread):
             else:
                 self.seconds.append(time.monotonic() - begin)
                 count = int(rows[0]["count"])
-                most = self.sender.acknowledged + BATCH + len(self.sender.uncertain)
+                most = self.sender.acknowledged + BATCH + self.sender.copies
                 if texts:
                     self.incomplete += 1
                 elif not least - self.lost <= count <= most:

@@ -15,6 +15,7 @@ import pathlib
 import sys
 import time
 
+from faults import Cluster, lose
 from load import NAMESPACE, Searcher, Sender, address, check, indexers_are, kubectl, wait_for
 
 
@@ -24,7 +25,8 @@ def main():
     parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("--baseline", type=float, default=30, help="seconds before the first operation")
     options = parser.parse_args()
-    secret = {name: (options.secrets / name).read_text().strip() for name in ["password", "hec-token"]}
+    secret = {name: (options.secrets / name).read_text().strip() for name in ["password", "hec-token", "metrics-token"]}
+    cluster = Cluster(secret["metrics-token"])
     sender = Sender([address("karst-hec")], secret["hec-token"])
     searcher = Searcher(address("karst-management"), secret["password"], sender)
     kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", "--replicas=1")
@@ -58,6 +60,12 @@ def main():
         kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", f"--replicas={number}")
         wait_for(f"{number} indexers", indexers_are(number))
 
+    def scale_without_leader(number):
+        old = wait_for("a leader", cluster.leader)
+        kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", f"--replicas={number}")
+        lose(old)
+        wait_for(f"{number} indexers", indexers_are(number))
+
     def delete():
         kubectl(*NAMESPACE, "delete", "pod", "karst-indexer-0", "--timeout=600s")
         wait_for("it is back", indexers_are(2))
@@ -82,7 +90,8 @@ def main():
     step("`scale --replicas=3`", lambda: scale(3))
     step("three indexers", lambda: time.sleep(options.baseline))
     step("`rollout restart` of the three", restart)
-    step("`scale --replicas=2`", lambda: scale(2))
+    step("`scale --replicas=5`", lambda: scale(5))
+    step("`scale --replicas=2`, the leading control plane killed", lambda: scale_without_leader(2))
     step("`delete pod karst-indexer-0`", delete)
     step("`drain` of a node", drain)
     sender.stopping.set()

@@ -25,7 +25,8 @@ case "$line" in
   *"output -raw kubeconfig_command") echo aws eks update-kubeconfig --name karst ;;
   *"output -raw facts_env") echo KARST_OBJECT_STORE=s3://bucket/cluster ;;
   *"output -json storage") echo '{"prefix": "cluster"}' ;;
-  *"state list") echo module.storage ;;
+  # More than a pipe holds.
+  *"state list") for number in $(seq 5000); do echo "module.storage.resource[$number]" || exit 1; done ;;
 esac
 """
 
@@ -114,6 +115,12 @@ def test_a_step_of_down_that_fails_ends_it_before_anything_is_destroyed(cloud, f
     done, calls = cloud("down", "dev", fail=fail, DESTROY_DATA="karst-dev-data")
     assert done.returncode != 0
     assert not [call for call in calls if "destroy" in call]
+
+
+def test_a_state_that_cannot_be_read_is_not_one_with_nothing_in_it(cloud):
+    done, calls = cloud("down", "dev", fail="state list", DESTROY_DATA="karst-dev-data")
+    assert done.returncode != 0 and "cannot be read" in done.stderr and "nothing is applied" not in done.stdout
+    assert calls[-1].endswith("state list")
 
 
 def test_a_cluster_that_does_not_answer_is_destroyed_only_by_force(cloud):

@@ -1,4 +1,4 @@
-"""The image that ci/image/build makes: the same bytes twice, and nothing in it that a container should not have."""
+"""The images that ci/image/build makes: the same bytes twice, and nothing in it that a container should not have."""
 
 import io
 import json
@@ -69,15 +69,35 @@ def test_it_has_what_karst_needs_and_no_shell(builds):
     config, files = contents(builds[0][0])
     assert config["config"]["User"] == "65532:65532"
     assert config["config"]["Entrypoint"] == ["/usr/bin/karst"]
-    for path in ["usr/bin/karst", "usr/bin/karst-forwarder", "etc/ssl/certs/ca-certificates.crt",
+    for path in ["usr/bin/karst", "etc/ssl/certs/ca-certificates.crt",
                  "usr/share/zoneinfo/Europe/Berlin", "usr/share/doc/karst/LICENSE", "var/lib/dpkg/status.d/libc6"]:
         assert path in files, path
     assert files["var/lib/karst"].uid == 65532 and files["var/lib/karst"].mode == 0o700
     programs = {path for path, member in files.items() if path.startswith(("bin/", "usr/bin/", "sbin/", "usr/sbin/"))}
-    assert programs == {"usr/bin/karst", "usr/bin/karst-forwarder"}
+    assert programs == {"usr/bin/karst"}
     assert not [path for path, member in files.items() if member.mode & 0o6000], "set-uid programs"
     times = {member.mtime for member in files.values()}
     assert len(times) == 1, times
+
+
+def test_the_forwarder_has_an_image_of_its_own(builds, tmp_path):
+    archive = tmp_path / "forwarder.tar"
+    done = subprocess.run(
+        [ROOT / "ci/image/build", archive, "--program", "karst-forwarder", "--programs", builds[0][0].parent],
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "localhost/karst-forwarder:dev" in done.stdout and "MB of 10 MB" in done.stdout
+    config, files = contents(archive)
+    assert config["config"]["Entrypoint"] + config["config"]["Cmd"] == ["/usr/bin/karst-forwarder", "run"]
+    assert "usr/bin/karst" not in files and "etc/ssl/certs/ca-certificates.crt" in files
+
+
+def test_the_dockerfile_has_the_entry_points_of_these_images(builds):
+    stages = (ROOT / "ci/image/Dockerfile").read_text().split("FROM ")
+    config = contents(builds[0][0])[0]["config"]
+    assert f"ENTRYPOINT {json.dumps(config['Entrypoint'])}\nCMD {json.dumps(config['Cmd'])}" in stages[-1]
+    assert 'ENTRYPOINT ["/usr/bin/karst-forwarder"]\nCMD ["run"]' in next(one for one in stages if one.startswith("runtime AS forwarder"))
 
 
 def test_the_dockerfile_copies_what_the_console_is_built_from():

@@ -306,7 +306,15 @@ impl Peer {
         range: std::ops::Range<u64>,
         deadlines: Deadlines,
     ) -> Result<bytes::Bytes, Status> {
-        connection::read(self.channel()?, path, range, deadlines).await
+        connection::read(self.channel()?, path, range, self.patience(deadlines)).await
+    }
+
+    /// Shorter deadlines for one that is suspect.
+    fn patience(&self, deadlines: Deadlines) -> Deadlines {
+        match self.is_suspect.load(Relaxed) {
+            true => Deadlines { first: deadlines.first.min(SUSPECT), ..deadlines },
+            false => deadlines,
+        }
     }
 
     fn channel(&self) -> Result<Channel, Status> {
@@ -325,12 +333,10 @@ impl Peer {
         &self,
         (indexes, range): (&[IndexName], &TimeRange),
         most_bytes: Option<u64>,
-        mut deadlines: Deadlines,
+        deadlines: Deadlines,
         room: &Room,
     ) -> Result<View, Status> {
-        if self.is_suspect.load(Relaxed) {
-            deadlines.first = deadlines.first.min(SUSPECT);
-        }
+        let (began, deadlines) = (Instant::now(), self.patience(deadlines));
         let mut attempts = 0;
         let answer = loop {
             attempts += 1;
@@ -349,9 +355,12 @@ impl Peer {
                 Err(status) => break Err(status),
             }
         };
-        let timed_out =
-            matches!(&answer, Err(status) if status.code() == tonic::Code::DeadlineExceeded);
-        self.is_suspect.store(timed_out, Relaxed);
+        // A connection that is not made in time is as slow as an answer that does not come.
+        let is_silent = |status: &Status| {
+            matches!(status.code(), tonic::Code::DeadlineExceeded | tonic::Code::Unavailable)
+        };
+        let is_slow = answer.as_ref().is_err_and(is_silent) && began.elapsed() >= SUSPECT;
+        self.is_suspect.store(is_slow, Relaxed);
         answer
     }
 

@@ -28,7 +28,7 @@ struct PeerFirst {
 
 impl Directory {
     /// A store that reads the objects of buckets that wait for their upload from their indexers, and all
-    /// others from `inner`.
+    /// others from `inner`; also those of an indexer that is lost, which may have uploaded them before.
     #[must_use]
     pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
         Arc::new(PeerFirst { directory: self.clone(), inner })
@@ -52,6 +52,15 @@ impl PeerFirst {
 
 fn failed(status: Status) -> Error {
     Error::Generic { store: "indexer", source: Box::new(status) }
+}
+
+/// What object storage has of an object whose indexer does not answer; if it has not been uploaded, the reason
+/// is that of the indexer.
+fn stored<T>(read: Result<T>, lost: Error) -> Result<T> {
+    match read {
+        Err(Error::NotFound { .. }) => Err(lost),
+        read => read,
+    }
 }
 
 impl fmt::Display for PeerFirst {
@@ -94,7 +103,10 @@ impl ObjectStore for PeerFirst {
             Bytes::new()
         } else {
             match self.ranges(location, std::slice::from_ref(&range)).await {
-                Some(read) => read?.into_iter().next().unwrap_or_default(),
+                Some(Ok(read)) => read.into_iter().next().unwrap_or_default(),
+                Some(Err(lost)) => {
+                    return stored(self.inner.get_opts(location, options).await, lost);
+                }
                 None => return self.inner.get_opts(location, options).await,
             }
         };
@@ -111,7 +123,8 @@ impl ObjectStore for PeerFirst {
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         match self.ranges(location, ranges).await {
-            Some(read) => read,
+            Some(Ok(read)) => Ok(read),
+            Some(Err(lost)) => stored(self.inner.get_ranges(location, ranges).await, lost),
             None => self.inner.get_ranges(location, ranges).await,
         }
     }

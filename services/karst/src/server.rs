@@ -114,7 +114,19 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
     let threads = SearchThreads::new(cores.max(2), SEARCH_STACK);
     let threads = threads.context("cannot start the threads of searches")?;
-    let result = runtime.block_on(serve(&options, threads.clone()));
+    let listens = Shutdown::new();
+    let result = runtime.block_on(async {
+        // Process 1 of a container ignores a signal that it does not handle: it would be there until it is
+        // killed.
+        let mut early = StopSignal::listen()?;
+        let serving = Box::pin(serve(&options, threads.clone(), &listens));
+        tokio::select! {
+            biased;
+            ended = serving => ended,
+            // What it has acknowledged is in the journal; nothing else is lost.
+            () = early.arrived_before(&listens) => Ok(Ended::Stopped),
+        }
+    });
     threads.shut_down(SEARCHES);
     runtime.shutdown_background();
     match result? {
@@ -137,8 +149,13 @@ enum Ended {
 }
 
 /// The start, in this order: nothing is opened or written before the directory is locked and every port
-/// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait.
-async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended> {
+/// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait. Until
+/// `listens` is stopped, a signal to stop is the caller's.
+async fn serve(
+    options: &ServerOptions,
+    threads: SearchThreads,
+    listens: &Shutdown,
+) -> Result<Ended> {
     let hangups = hangup::listen()?;
     let lock = DataLock::take(options)?;
     let (setup, inputs) = Setup::read(options)?;
@@ -181,9 +198,9 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         let (intake, peers) = (shutdown.part(), Shutdown::new());
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
-        // Who sees it ready may tell it to stop, and the ports say so first. Before, a signal ends it at
-        // once, which loses nothing.
+        // Who sees it ready may tell it to stop, and the ports say so first.
         let mut told = StopSignal::listen()?;
+        listens.stop();
         let receivers = api::Receivers::new(karst.state.clone())?;
         listeners.open(options, roles, &karst, &receivers, heads);
         let management = ownership::management(options);

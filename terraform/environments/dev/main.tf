@@ -57,5 +57,6 @@ module "cost" {
   raw_gb_per_day = var.raw_gb_per_day
   retention_days = var.retention_days
   nodes          = module.cluster.nodes
+  indexers       = 2
   nat_gateways   = module.network.nat_gateways
 }

@@ -70,5 +70,6 @@ module "cost" {
   source         = "../../modules/cost"
   raw_gb_per_day = 20
   nodes          = module.cluster.nodes
+  indexers       = 2
   nat_gateways   = module.network.nat_gateways
 }

@@ -63,13 +63,41 @@ variable "bucket_gb" {
 }
 
 variable "parts_per_bucket" {
-  description = "PUT requests of an upload; merges add half of it."
+  description = "PUT requests of an upload and its commit; merges add half of it."
   type        = number
-  default     = 6
+  default     = 2
 }
 
 variable "searched_buckets_per_day" {
   description = "Buckets that searches read from object storage, not from the cache, per day."
   type        = number
   default     = 100000
+}
+
+variable "indexers" {
+  description = "Number of indexers."
+  type        = number
+  default     = 1
+  validation {
+    condition     = var.indexers >= 1
+    error_message = "indexers: 1 or more."
+  }
+}
+
+variable "journal_puts_per_second" {
+  description = "PUT requests of an indexer for its journal in object storage, per second (docs/benchmarks.md): at most 4 while events come with ackLevel = remote, 0 with local."
+  type        = number
+  default     = 3.8
+}
+
+variable "other_puts_per_second" {
+  description = "PUT and LIST requests of the cluster whether there are events or not, per second: the lease of the catalog once a second, journals of the other processes."
+  type        = number
+  default     = 1.2
+}
+
+variable "other_gets_per_second" {
+  description = "GET requests of the cluster whether there are events or not, per second: the standby looks at the lease."
+  type        = number
+  default     = 1
 }

@@ -6,26 +6,28 @@ locals {
   write      = ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
   everything = concat(local.read, local.write, ["s3:DeleteObject"])
   # Keys below the prefix, and the actions on them.
+  # Others than the control plane get the catalog from it, and read neither catalog nor lease.
   rights = {
     karst-control-plane = { "" = local.everything }
     karst-indexer = {
       "buckets/" = concat(local.read, local.write)
-      "catalog/" = local.read
+      # Whether somebody has begun to make the catalog anew: every process asks at its start.
+      "catalog-rebuild" = local.read
+      "collections/"    = local.read
+      "installed/"      = local.read
       # Journals of indexes with ackLevel = remote: their records go once they are in buckets.
-      "journal/"   = local.everything
-      "installed/" = local.read
-      "lookups/"   = local.read
-      "lease"      = local.read
+      "journal/" = local.everything
+      "lookups/" = local.read
     }
-    karst-search-head = {
+    karst-search-head = merge({
       # Its own log and audit trail, and events of `collect`, become buckets, too.
-      "buckets/"   = concat(local.read, local.write)
-      "catalog/"   = local.read
-      "journal/"   = local.everything
-      "installed/" = local.everything
-      "lookups/"   = local.everything
-      "lease"      = local.read
-    }
+      "buckets/"        = concat(local.read, local.write)
+      "catalog-rebuild" = local.read
+      "collections/"    = local.everything
+      "installed/"      = local.everything
+      "journal/"        = local.everything
+      "lookups/"        = local.everything
+    }, { for prefix in var.archives : prefix => local.read })
   }
   issuer = var.oidc_provider_arn == null ? "" : join("/", slice(split("/", var.oidc_provider_arn), 1, length(split("/", var.oidc_provider_arn))))
 }

@@ -53,6 +53,16 @@ variable "prefix" {
   default     = "cluster"
 }
 
+variable "archives" {
+  description = "Prefixes below that prefix where frozen buckets are kept (coldToFrozenDir in indexes.conf): search heads read them to thaw."
+  type        = list(string)
+  default     = ["archive/"]
+  validation {
+    condition     = alltrue([for prefix in var.archives : can(regex("^[a-z0-9][a-z0-9/_-]*/$", prefix)) && !contains(["buckets/", "catalog/", "catalog-rebuild/", "collections/", "installed/", "journal/", "lease/", "lookups/"], prefix)])
+    error_message = "archives: prefixes that end with a slash, for example \"archive/\", and are none of Karst's own."
+  }
+}
+
 variable "key_arn" {
   description = "The key that encrypts the bucket."
   type        = string

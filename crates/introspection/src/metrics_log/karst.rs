@@ -119,7 +119,7 @@ pub(super) fn cache(
 }
 
 pub(super) fn store(about: &About<'_>, events: &mut Vec<OwnEvent>) {
-    for operation in ["get", "head", "put", "post", "delete"] {
+    for operation in ["get", "list", "head", "put", "post", "delete"] {
         let labels = &[("operation", operation)];
         let requests = about.span.count(names::STORE_REQUESTS, labels);
         if requests > 0 {

@@ -191,6 +191,14 @@ async fn a_bucket_that_waits_for_its_upload_is_read_from_its_indexer_until_it_is
     let other = Path::from("buckets/other");
     inner.put(&other, Bytes::from_static(b"x").into()).await.unwrap();
     assert_eq!(store.get(&other).await.unwrap().bytes().await.unwrap(), "x");
+    // Its indexer is lost: what was uploaded before is there, and the reason for the rest is that of the indexer.
+    let _ = served.stop().await;
+    let read = store.get_ranges(&path, &ranges).await.unwrap();
+    assert_eq!(read[0], content[0..1]);
+    assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), content);
+    inner.delete(&path).await.unwrap();
+    let lost = store.get_ranges(&path, &ranges).await.unwrap_err();
+    assert!(matches!(lost, object_store::Error::Generic { store: "indexer", .. }), "{lost}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

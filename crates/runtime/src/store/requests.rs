@@ -50,7 +50,7 @@ struct Requests(HttpClient);
 #[async_trait]
 impl HttpService for Requests {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let operation = operation(request.method().as_str());
+        let operation = operation(request.method().as_str(), request.uri().query());
         if let Some(Attempts(attempts)) = request.extensions().get() {
             attempts.fetch_add(1, Relaxed);
         }
@@ -67,7 +67,7 @@ impl HttpService for Requests {
             Ok(answer) => {
                 let status = answer.status();
                 // Other statuses are results: not found, already exists, not modified.
-                if status.is_server_error() || matches!(status.as_u16(), 408 | 429) {
+                if status.is_server_error() || matches!(status.as_u16(), 403 | 408 | 429) {
                     failed(status.as_str().to_owned());
                 }
                 let length = answer.headers().get("content-length");
@@ -85,11 +85,19 @@ impl HttpService for Requests {
     }
 }
 
-fn operation(method: &str) -> &'static str {
+/// The operation as it is charged: lists cost what PUT requests do, deletions nothing.
+fn operation(method: &str, query: Option<&str>) -> &'static str {
+    let has = |name: &str| {
+        let mut parts = query.unwrap_or_default().split('&');
+        parts.any(|part| part.split('=').next() == Some(name))
+    };
     match method {
+        "GET" if has("list-type") => "list",
         "GET" => "get",
         "HEAD" => "head",
         "PUT" => "put",
+        // Many keys in one request.
+        "POST" if has("delete") => "delete",
         "POST" => "post",
         "DELETE" => "delete",
         _ => "other",
@@ -128,3 +136,18 @@ impl fmt::Display for Causes {
 }
 
 impl Error for Causes {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_deletions_are_told_from_reads_and_uploads() {
+        assert_eq!(operation("GET", Some("list-type=2&prefix=cluster%2Fdelete")), "list");
+        assert_eq!(operation("GET", Some("versionId=list-type")), "get");
+        assert_eq!(operation("GET", None), "get");
+        assert_eq!(operation("POST", Some("delete")), "delete");
+        assert_eq!(operation("POST", Some("uploads=")), "post");
+        assert_eq!(operation("POST", Some("uploadId=1")), "post");
+    }
+}

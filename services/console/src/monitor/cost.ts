@@ -21,7 +21,7 @@ const ROUNDED = `| eval usd=round(usd,6), "95 % s"=round('95 % s',2)`;
 const DAYS = [
   `${METRICS} group=pipeline | bin _time span=1d | stats sum(cpu_seconds) AS q BY _time | eval component="ingest compute", usd=q/3600*$price_cpu_hour$`,
   `| append [search index=_audit action=search info=completed | bin _time span=1d | stats sum(cpu_s) AS q BY _time | where isnotnull(q) | eval component="search compute", usd=q/3600*$price_cpu_hour$]`,
-  `| append [search ${METRICS} group=store | eval usd=requests/1000*if(op="put" OR op="post",$price_put$,if(op="delete",0,$price_get$)) | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="requests"]`,
+  `| append [search ${METRICS} group=store | eval usd=requests/1000*if(op="put" OR op="post" OR op="list",$price_put$,if(op="delete",0,$price_get$)) | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="requests"]`,
   `| append [search ${METRICS} group=buckets | bin _time span=1h | stats latest(kb) AS kb BY _time idx | stats sum(kb) AS kb BY _time | eval usd=kb/1048576*$price_gb_month$/730 | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="storage"]`,
   `| append [search ${METRICS} group=cache tier=store | bin _time span=1d | stats sum(kb) AS kb BY _time | eval component="transfer", usd=kb/1048576*$price_transfer_gb$]`,
 ].join(' ');

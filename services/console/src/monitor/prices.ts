@@ -17,7 +17,7 @@ export const PRICES_FILE = 'karst_prices.csv';
 /** Amazon S3 Standard and on-demand compute in us-east-1: examples, not what anybody pays. */
 export const EXAMPLES: readonly Price[] = [
   { key: 'get', usd: 0.0004, unit: '1,000 requests', about: 'GET and HEAD to object storage' },
-  { key: 'put', usd: 0.005, unit: '1,000 requests', about: 'PUT and POST to object storage' },
+  { key: 'put', usd: 0.005, unit: '1,000 requests', about: 'PUT, POST and LIST to object storage' },
   { key: 'gb_month', usd: 0.023, unit: 'GB and month', about: 'object storage' },
   { key: 'cpu_hour', usd: 0.048, unit: 'processor and hour', about: 'compute' },
   { key: 'transfer_gb', usd: 0, unit: 'GB', about: 'bytes from object storage to the servers' },

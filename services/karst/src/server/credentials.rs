@@ -5,6 +5,7 @@
 //! file is deleted at the first start after the password was changed.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use access::{Accounts, HecToken, HecTokens, NewUser};
@@ -133,12 +134,22 @@ pub(crate) fn leave_local_session(
 ) -> Result<()> {
     let scheme = if options.management_plain { "http" } else { "https" };
     let session = LocalSession {
-        uri: format!("{scheme}://{}", options.management_address),
+        uri: format!("{scheme}://{}", from_here(options.management_address)),
         session_key: karst.state.accounts.local_session("admin"),
         certificate: certificate.filter(|_| !options.management_plain).map(Path::to_owned),
         pid: std::process::id(),
     };
     write_once(&LocalSession::path(data), &serde_json::to_vec(&session)?, 0o600)
+}
+
+/// Where a port is reached from this machine: no certificate is valid for 0.0.0.0.
+fn from_here(mut bound: SocketAddr) -> SocketAddr {
+    match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => bound.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => bound.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    bound
 }
 
 /// Removes the session file.
@@ -153,6 +164,14 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn the_command_line_asks_for_an_address_that_the_certificate_has() {
+        let reached = |bound: &str| from_here(bound.parse().unwrap()).to_string();
+        assert_eq!(reached("0.0.0.0:8089"), "127.0.0.1:8089");
+        assert_eq!(reached("[::]:8089"), "[::1]:8089");
+        assert_eq!(reached("10.0.0.5:8089"), "10.0.0.5:8089");
+    }
 
     #[test]
     fn what_was_made_up_is_kept_privately_and_shown_once() {

@@ -96,6 +96,16 @@ impl StopSignal {
             _ = self.interrupt.recv() => {}
         }
     }
+
+    /// A signal that arrives before somebody else listens; never resolves once somebody does.
+    pub(crate) async fn arrived_before(&mut self, others_listen: &Shutdown) {
+        tokio::select! {
+            // A signal of the moment before is nobody else's.
+            biased;
+            () = self.arrived() => {}
+            () = others_listen.stopped() => std::future::pending::<()>().await,
+        }
+    }
 }
 
 #[cfg(test)]

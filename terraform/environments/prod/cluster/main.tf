@@ -64,5 +64,6 @@ module "cost" {
   raw_gb_per_day = var.raw_gb_per_day
   retention_days = var.retention_days
   nodes          = var.karpenter ? merge(module.cluster.nodes, { (var.indexer_type) = 3 * var.indexers_per_zone }) : module.cluster.nodes
+  indexers       = 3 * var.indexers_per_zone
   nat_gateways   = module.network.nat_gateways
 }

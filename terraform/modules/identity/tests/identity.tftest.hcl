@@ -32,16 +32,34 @@ run "only_the_control_plane_deletes_buckets" {
     error_message = "a right is a pattern"
   }
   assert {
-    condition     = alltrue([for path in ["buckets/", "catalog/", "lookups/", "lease"] : contains(keys(local.rights["karst-indexer"]), path)])
-    error_message = "an indexer misses something"
+    condition     = [for path, actions in local.rights["karst-indexer"] : path if contains(actions, "s3:DeleteObject")] == ["journal/"]
+    error_message = "an indexer deletes something else than what it has put into its journal"
+  }
+  assert {
+    condition     = [for path, actions in local.rights["karst-search-head"] : path if contains(actions, "s3:DeleteObject")] == ["collections/", "installed/", "journal/", "lookups/"]
+    error_message = "a search head deletes something else than apps, lookups, collections and its journal"
+  }
+  assert {
+    # Users, roles and tokens are in the catalog.
+    condition     = !anytrue([for account in ["karst-indexer", "karst-search-head"] : anytrue([for path in ["", "catalog/", "lease"] : contains(keys(local.rights[account]), path)])])
+    error_message = "an indexer or a search head reads the catalog from the bucket"
+  }
+  assert {
+    condition     = local.rights["karst-search-head"]["archive/"] == local.read
+    error_message = "search heads cannot thaw"
+  }
+  assert {
+    # Each process reads these at its start, and a right that is not there is an error, not an object that is not there.
+    condition     = alltrue([for account in ["karst-indexer", "karst-search-head"] : alltrue([for path in ["buckets/", "catalog-rebuild", "collections/", "installed/", "journal/", "lookups/"] : contains(local.rights[account][path], "s3:GetObject")])])
+    error_message = "an indexer or a search head cannot read something"
   }
   assert {
     condition     = length(aws_eks_pod_identity_association.this) == 3 && aws_eks_pod_identity_association.this["karst-indexer"].namespace == "karst"
     error_message = "service accounts without a role"
   }
   assert {
-    condition     = [for statement in data.aws_iam_policy_document.rights["karst-indexer"].statement : statement.resources if contains(statement.actions, "s3:PutObject")] == [toset(["arn:aws:s3:::karst-test-data/cluster/buckets/*"])]
-    error_message = "an indexer writes elsewhere than below buckets/"
+    condition     = toset(flatten([for statement in data.aws_iam_policy_document.rights["karst-indexer"].statement : statement.resources if contains(statement.actions, "s3:PutObject")])) == toset(["arn:aws:s3:::karst-test-data/cluster/buckets/*", "arn:aws:s3:::karst-test-data/cluster/journal/*"])
+    error_message = "an indexer writes elsewhere than below buckets/ and journal/"
   }
 }
 
@@ -71,4 +89,12 @@ run "a_bucket_is_an_arn" {
     mode       = "keys"
   }
   expect_failures = [var.bucket_arn, var.mode]
+}
+
+run "an_archive_is_a_prefix_of_its_own" {
+  command = plan
+  variables {
+    archives = ["buckets/"]
+  }
+  expect_failures = [var.archives]
 }
