@@ -36,8 +36,8 @@ pub(crate) struct Discovered {
 /// The fields of the first rows of a bucket; rows are in the order of their arrival and never change.
 #[derive(Debug, Clone)]
 struct Known {
-    /// Fingerprint of the configuration whose rules found them.
-    configuration: u64,
+    /// The rules that found them.
+    knowledge: Arc<Knowledge>,
     rows: usize,
     fields: Arc<Fields>,
 }
@@ -70,10 +70,9 @@ impl Discovered {
 
     /// What is known of a bucket by the rules of today.
     fn known(&self, bucket: &HotBucket, knowledge: &Arc<Knowledge>) -> Known {
-        let configuration = configuration(knowledge);
         let known = self.buckets.lock().get(&bucket.id).cloned();
-        known.filter(|known| known.configuration == configuration).unwrap_or(Known {
-            configuration,
+        known.filter(|known| are_same(&known.knowledge, knowledge)).unwrap_or_else(|| Known {
+            knowledge: Arc::clone(knowledge),
             rows: 0,
             fields: Arc::default(),
         })
@@ -86,6 +85,11 @@ impl Discovered {
         }
         buckets.insert(id, known);
     }
+}
+
+/// Whether two users have the same rules: most have none of their own.
+fn are_same(known: &Arc<Knowledge>, knowledge: &Arc<Knowledge>) -> bool {
+    Arc::ptr_eq(known, knowledge) || configuration(known) == configuration(knowledge)
 }
 
 /// The rows behind the first ones, in parts.
