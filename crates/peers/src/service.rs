@@ -28,6 +28,8 @@ use crate::{MAX_MESSAGE, OPEN, PART, READ, SERVICE, rows};
 /// What the service shows.
 #[derive(Debug, Clone)]
 pub struct HotParts {
+    /// The identity of this process, as the list of the cluster has it.
+    pub id: String,
     /// The hot buckets of this process.
     pub hot: Arc<dyn HotBuckets>,
     /// The catalog that this process commits to.
@@ -72,6 +74,7 @@ impl HotService {
             gone: gone.into_iter().map(bytes_of).collect(),
             rows: None,
             adopted: adopted.into_iter().map(indexer_bytes).collect(),
+            id: self.parts.id.clone(),
         };
         let rows = buckets.into_iter().flat_map(move |bucket| {
             let first = known.get(&bucket.id).copied().unwrap_or_default();

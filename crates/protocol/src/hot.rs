@@ -38,6 +38,8 @@ pub struct OpenResponse {
     pub rows: Option<Rows>,
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub adopted: Vec<Bytes>,
+    #[prost(string, tag = "6")]
+    pub id: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

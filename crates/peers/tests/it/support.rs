@@ -144,6 +144,7 @@ impl Served {
     pub(crate) async fn start(name: &str, catalog: &Catalog) -> Self {
         let (hot, spool) = (Arc::new(Hot::default()), Arc::new(InMemory::new()));
         let service = HotService::new(HotParts {
+            id: name.to_owned(),
             hot: Arc::clone(&hot) as Arc<dyn HotBuckets>,
             catalog: catalog.clone(),
             spool: Arc::clone(&spool) as Arc<dyn ObjectStore>,
