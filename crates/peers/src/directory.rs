@@ -402,7 +402,11 @@ impl Peer {
         let Some(list) = answer.next().await? else {
             return Err(Status::data_loss("the answer is empty"));
         };
-        let OpenResponse { floor, buckets, gone, adopted, view, .. } = list;
+        let OpenResponse { floor, buckets, gone, adopted, view, id: who, .. } = list;
+        // It is gone with its disk, or it would have kept its identity. A process of an older version tells none.
+        if !who.is_empty() && who != self.indexer.id {
+            return Err(Status::unavailable("another process has its address"));
+        }
         let adopted = adopted.iter().map(|id| indexer_of(id)).collect::<Result<_, _>>()?;
         let stays = view.is_some();
         let mut sourcetypes = Vec::new();

@@ -34,6 +34,8 @@ use crate::{MAX_MESSAGE, OPEN, PART, READ, SERVICE, rows};
 /// What the service shows.
 #[derive(Debug, Clone)]
 pub struct HotParts {
+    /// The identity of this process, as the list of the cluster has it.
+    pub id: String,
     /// The hot buckets of this process.
     pub hot: Arc<dyn HotBuckets>,
     /// The catalog that this process commits to.
@@ -95,6 +97,7 @@ impl HotService {
             rows: None,
             adopted: adopted.into_iter().map(indexer_bytes).collect(),
             view: view.as_ref().map(OpenView::number),
+            id: self.parts.id.clone(),
         };
         let list = stream::iter([Ok(list)]);
         Ok(match view {

@@ -52,6 +52,8 @@ pub struct OpenResponse {
     pub adopted: Vec<Bytes>,
     #[prost(uint64, optional, tag = "6")]
     pub view: Option<u64>,
+    #[prost(string, tag = "7")]
+    pub id: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -35,7 +35,10 @@ pub(crate) struct HotRows {
 
 #[derive(Debug, Clone)]
 struct Shared {
+    /// When it was asked for.
     at: Instant,
+    /// When it was there: an indexer that does not answer makes that late.
+    since: Instant,
     indexes: Vec<IndexName>,
     range: TimeRange,
     view: HotView,
@@ -43,7 +46,8 @@ struct Shared {
 
 impl Shared {
     fn covers(&self, indexes: &[IndexName], range: &TimeRange) -> bool {
-        self.at.elapsed() < SHARED
+        self.since.elapsed() < SHARED
+            && self.at.elapsed() < FRESH
             && self.range.earliest <= range.earliest
             && range.latest <= self.range.latest
             && indexes.iter().all(|index| self.indexes.contains(index))
@@ -104,7 +108,8 @@ impl HotRows {
         };
         view.missing.iter().for_each(|missing| self.report.miss(missing));
         let (indexes, range) = (indexes.to_vec(), *range);
-        *self.shared.lock() = Some(Shared { at, indexes, range, view: view.clone() });
+        let since = Instant::now();
+        *self.shared.lock() = Some(Shared { at, since, indexes, range, view: view.clone() });
         (view.buckets, view.missing)
     }
 }

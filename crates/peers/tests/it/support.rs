@@ -150,6 +150,7 @@ impl Served {
         let (hot, spool) = (Arc::new(Hot::default()), Arc::new(InMemory::new()));
         let views = OpenViews::default();
         let service = HotService::new(HotParts {
+            id: name.to_owned(),
             hot: Arc::clone(&hot) as Arc<dyn HotBuckets>,
             catalog: catalog.clone(),
             spool: Arc::clone(&spool) as Arc<dyn ObjectStore>,

@@ -136,6 +136,23 @@ async fn one_that_hangs_makes_the_first_search_slow_and_not_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_indexer_whose_address_another_one_has_is_missing() {
+    let catalog = catalog().await;
+    let served = Served::start("new", &catalog).await;
+    let old = Indexer { id: "old".to_owned(), ..served.indexer.clone() };
+    let (directory, _indexers) = directory(vec![old, served.indexer.clone()], settings());
+    served.hot.append(id(1), 0..10);
+    let view = all(&directory).await;
+    assert_eq!(events(&view).len(), 10);
+    assert_eq!(view.missing.len(), 1, "{view:?}");
+    assert_eq!(view.missing[0].reason, "another process has its address");
+    let answers = directory.answers().await;
+    let silent: Vec<_> = answers.iter().filter(|(_, answer)| answer.is_err()).collect();
+    assert_eq!(silent[0].0, "old");
+    assert_eq!(silent.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_servers_and_other_addresses_are_missing() {
     let garbage = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = garbage.local_addr().unwrap();

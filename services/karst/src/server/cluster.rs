@@ -232,6 +232,7 @@ impl Cluster {
         let (Some(listener), Some(address)) = (self.listener, self.address) else { return Ok(()) };
         let (catalog, ingest) = (karst.catalog(), &karst.ingest);
         let hot = HotService::new(HotParts {
+            id: id.to_owned(),
             hot: ingest.hot(),
             catalog: catalog.clone(),
             spool: ingest.readable(Arc::new(InMemory::new())),
