@@ -29,6 +29,7 @@ mod objects;
 mod oidc;
 mod parser;
 mod passwords;
+pub(crate) mod preview;
 mod properties;
 mod props;
 mod receivers;
@@ -101,6 +102,7 @@ routes! {
         objects,
         parser,
         passwords,
+        preview,
         properties,
         props,
         receivers,
