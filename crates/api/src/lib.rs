@@ -22,6 +22,7 @@ mod call;
 mod control;
 mod cookies;
 mod credentials;
+mod declared;
 mod elastic;
 mod error;
 mod filter;
@@ -62,6 +63,7 @@ use search::SearchService;
 pub use arrival::Arrival;
 pub use audit::{Audit, Proxies, record_expired_sessions};
 pub use control::Control;
+pub use declared::{Declared, FlagSetting};
 pub use error::Error;
 pub use http_input::{ConnectionHost, DECLARED, HttpInput};
 pub use messages::Messages;
@@ -107,8 +109,10 @@ pub struct ApiState {
     pub indexes: Arc<IndexCatalog>,
     /// Durable truth about buckets.
     pub catalog: Catalog,
-    /// Configuration.
+    /// Configuration, as it was at the start.
     pub knowledge: Arc<Knowledge>,
+    /// Which settings there are, and which of them the command line sets.
+    pub declared: Arc<Declared>,
     /// Macros, saved searches, lookups, collections: what is made at run time.
     pub apps: Apps,
     /// What is used of an app.

@@ -11,6 +11,7 @@ mod complete;
 pub(crate) mod console;
 mod data_indexes;
 mod data_inputs;
+mod declared_settings;
 mod directory;
 mod explain;
 mod export;
@@ -89,6 +90,7 @@ routes! {
         complete,
         data_indexes,
         data_inputs,
+        declared_settings,
         directory,
         explain,
         export,

@@ -293,6 +293,7 @@ async fn state(
         indexes,
         knowledge,
         apps,
+        declared: Arc::new(declared()),
         permissions,
         secrets: Arc::new(Secrets::load(catalog.clone(), &key).unwrap()),
         app_reports: Arc::new(NoReports),
@@ -319,6 +320,26 @@ async fn state(
         settings,
         console: Arc::new(Nothing),
     }
+}
+
+/// The settings of some parts, and one that the command line sets.
+fn declared() -> crate::Declared {
+    let registry = conf::Registry::new(&[
+        knowledge::settings::DECLARED,
+        inputs::settings::DECLARED,
+        ingest::DECLARED,
+        search::DECLARED,
+        &[cache::Settings::SETTINGS],
+        crate::DECLARED,
+    ]);
+    let flag = crate::FlagSetting {
+        conf: "server",
+        stanza: "cachemanager",
+        name: "dram_size",
+        value: "64".to_owned(),
+        flag: "--cache-dram-mib (KARST_CACHE_DRAM_MIB)",
+    };
+    crate::Declared { registry, flags: vec![flag] }
 }
 
 /// Inputs that run, none at first.
