@@ -29,6 +29,7 @@ mod filter;
 mod flight;
 mod hec;
 mod http_input;
+mod intake;
 mod messages;
 mod namespace;
 mod origin;
@@ -66,6 +67,7 @@ pub use control::Control;
 pub use declared::{Declared, FlagSetting};
 pub use error::Error;
 pub use http_input::{ConnectionHost, DECLARED, HttpInput};
+pub use intake::{Intake, IntakeKind, IntakePort};
 pub use messages::Messages;
 pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
@@ -113,6 +115,8 @@ pub struct ApiState {
     pub knowledge: Arc<Knowledge>,
     /// Which settings there are, and which of them the command line sets.
     pub declared: Arc<Declared>,
+    /// Where events are taken in.
+    pub intake: Arc<Intake>,
     /// Macros, saved searches, lookups, collections: what is made at run time.
     pub apps: Apps,
     /// What is used of an app.

@@ -1,5 +1,6 @@
 //! One file per REST resource: what its routes are and need, from request to domain call to answer.
 
+mod addresses;
 mod api_tokens;
 mod app_files;
 pub(crate) mod apps;
@@ -82,6 +83,7 @@ routes! {
 
     /// Routes that require a session, and what they declare besides.
     guarded:
+        addresses,
         api_tokens,
         apps,
         buckets,

@@ -294,6 +294,7 @@ async fn state(
         knowledge,
         apps,
         declared: Arc::new(declared()),
+        intake: Arc::new(intake()),
         permissions,
         secrets: Arc::new(Secrets::load(catalog.clone(), &key).unwrap()),
         app_reports: Arc::new(NoReports),
@@ -340,6 +341,26 @@ fn declared() -> crate::Declared {
         flag: "--cache-dram-mib (KARST_CACHE_DRAM_MIB)",
     };
     crate::Declared { registry, flags: vec![flag] }
+}
+
+/// The ports that an indexer has, one of them off.
+fn intake() -> crate::Intake {
+    let port = |kind, address: Option<&str>, flag, variable| crate::IntakePort {
+        kind,
+        address: address.map(|address| address.parse().unwrap()),
+        tls: true,
+        flag,
+        variable,
+    };
+    let hec = Some("0.0.0.0:8088");
+    crate::Intake {
+        is_indexer: true,
+        ports: vec![
+            port(crate::IntakeKind::Hec, hec, "--hec-address", "KARST_HEC_ADDRESS"),
+            port(crate::IntakeKind::OtlpGrpc, None, "--otlp-grpc", "KARST_OTLP_GRPC"),
+        ],
+        ..crate::Intake::default()
+    }
 }
 
 /// Inputs that run, none at first.

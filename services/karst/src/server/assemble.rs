@@ -274,6 +274,7 @@ pub(crate) async fn assemble(
         catalog: catalog.clone(),
         knowledge,
         declared: Arc::new(told::declared(options)),
+        intake: Arc::new(told::intake(options, cluster.roles)),
         apps,
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
         secrets: Arc::new(Secrets::load(catalog.clone(), &secret_key)?),

@@ -1,7 +1,9 @@
-//! What the API tells of the command line: the settings that flags replace.
+//! What the API tells of the command line: the settings that flags replace, and the ports for events.
 
-use api::{Declared, FlagSetting};
+use api::{Declared, FlagSetting, Intake, IntakeKind, IntakePort};
 
+use super::forwarding;
+use super::roles::Roles;
 use crate::config::ServerOptions;
 
 /// All declared settings, and those that the command line sets in place of files.
@@ -42,6 +44,45 @@ pub(crate) fn declared(options: &ServerOptions) -> Declared {
         "--metrics-token or --metrics-token-file (KARST_METRICS_TOKEN, KARST_METRICS_TOKEN_FILE)",
     );
     Declared { registry: crate::settings::registry(), flags }
+}
+
+/// Where events are taken in, and which ports are off.
+pub(crate) fn intake(options: &ServerOptions, roles: Roles) -> Intake {
+    let hec = |kind, address: Option<_>, flag, variable| {
+        let tls = address.is_some_and(|address| options.hec_tls.at(address));
+        IntakePort { kind, address, tls, flag, variable }
+    };
+    let (forwarding, tls) = forwarding::address(options).unzip();
+    Intake {
+        is_indexer: roles.indexer,
+        has_own_certificate: options.tls_cert.is_some(),
+        forwarders_need_token: options.forwarding_token.is_some(),
+        ports: vec![
+            hec(IntakeKind::Hec, Some(options.hec_address), "--hec-address", "KARST_HEC_ADDRESS"),
+            hec(IntakeKind::OtlpGrpc, options.otlp_grpc, "--otlp-grpc", "KARST_OTLP_GRPC"),
+            hec(IntakeKind::OtlpHttp, options.otlp_http, "--otlp-http", "KARST_OTLP_HTTP"),
+            hec(
+                IntakeKind::Elasticsearch,
+                options.elasticsearch,
+                "--elasticsearch",
+                "KARST_ELASTICSEARCH",
+            ),
+            IntakePort {
+                kind: IntakeKind::Forwarders,
+                address: forwarding,
+                tls: tls.unwrap_or(options.forwarding_tls),
+                flag: "--forwarding-address",
+                variable: "KARST_FORWARDING_ADDRESS",
+            },
+            IntakePort {
+                kind: IntakeKind::Management,
+                address: Some(options.management_address),
+                tls: !options.management_plain,
+                flag: "--management-address",
+                variable: "KARST_MANAGEMENT_ADDRESS",
+            },
+        ],
+    }
 }
 
 #[cfg(test)]
@@ -92,5 +133,21 @@ mod tests {
         };
         assert_eq!(same(&options, &Layers::builtin()), same(&none, &layers));
         assert_eq!(declared(&none).flags, []);
+    }
+
+    #[test]
+    fn ports_are_on_off_plain_and_with_tls_as_the_flags_say() {
+        let options = options(&["--otlp-grpc=0.0.0.0:4317", "--forwarding-address=0.0.0.0:9997"]);
+        let roles = Roles { control_plane: true, indexer: true, search_head: true };
+        let intake = intake(&options, roles);
+        let told = |kind| {
+            let port = intake.ports.iter().find(|port| port.kind == kind).unwrap();
+            (port.address.map(|address| address.port()), port.tls)
+        };
+        assert_eq!(told(IntakeKind::Hec), (Some(8088), false));
+        assert_eq!(told(IntakeKind::OtlpGrpc), (Some(4317), true));
+        assert_eq!(told(IntakeKind::Elasticsearch), (None, false));
+        assert_eq!(told(IntakeKind::Forwarders), (Some(9997), false));
+        assert_eq!(told(IntakeKind::Management), (Some(8089), true));
     }
 }
