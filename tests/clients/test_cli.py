@@ -51,6 +51,25 @@ def test_add_oneshot_says_how_each_file_was_understood(server, index, tmp_path):
     assert lines[3].startswith(f"{tmp_path}/plain.log: klog, 2 events, ") and len(lines) == 5, lines
 
 
+def test_add_oneshot_previews_files_and_loads_nothing(server, index, tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text("Name,Order Date\nann,2024-05-01\nbob,2024-05-02 18:05\ncid,unknown\n")
+    preview = ["add", "oneshot", "--preview", path, "--index", index]
+    done = server.cli(*preview)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    told = "csv (by the name of the file), 3 events, 2024-05-01 00:00:00 to 2024-05-02 18:05:00 UTC"
+    assert lines[0] == f"{path}: {told}", lines
+    assert "  line 4: no field has a time; it has the time of the event before" in lines
+    assert any(line.startswith("  INDEXED_EXTRACTIONS = csv ([csv] in ") for line in lines), lines
+    tried = server.cli(*preview, "--props", "INDEXED_EXTRACTIONS=none", "-o", "json")
+    (answer,) = [json.loads(line)["preview"] for line in tried.stdout.splitlines()]
+    assert answer["totals"]["events"] == 4 and answer["events"][0]["kept"][0]["fields"] == {}
+    wrong = server.cli(*preview, "--props", "TRUNCATE=x")
+    assert wrong.returncode != 0 and "TRUNCATE = x: expected" in wrong.stderr
+    assert loaded(server, index) == []
+
+
 def test_add_oneshot_reads_standard_input(server, index):
     done = server.cli("add", "oneshot", "-", "--index", index, "--source", "pipe", stdin=TEXT)
     assert done.returncode == 0, done.stderr

@@ -22,12 +22,14 @@ mod call;
 mod control;
 mod cookies;
 mod credentials;
+mod declared;
 mod elastic;
 mod error;
 mod filter;
 mod flight;
 mod hec;
 mod http_input;
+mod intake;
 mod messages;
 mod namespace;
 mod origin;
@@ -62,8 +64,10 @@ use search::SearchService;
 pub use arrival::Arrival;
 pub use audit::{Audit, Proxies, record_expired_sessions};
 pub use control::Control;
+pub use declared::{Declared, FlagSetting};
 pub use error::Error;
 pub use http_input::{ConnectionHost, DECLARED, HttpInput};
+pub use intake::{Intake, IntakeKind, IntakePort};
 pub use messages::Messages;
 pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
@@ -107,8 +111,12 @@ pub struct ApiState {
     pub indexes: Arc<IndexCatalog>,
     /// Durable truth about buckets.
     pub catalog: Catalog,
-    /// Configuration.
+    /// Configuration, as it was at the start.
     pub knowledge: Arc<Knowledge>,
+    /// Which settings there are, and which of them the command line sets.
+    pub declared: Arc<Declared>,
+    /// Where events are taken in.
+    pub intake: Arc<Intake>,
     /// Macros, saved searches, lookups, collections: what is made at run time.
     pub apps: Apps,
     /// What is used of an app.

@@ -29,6 +29,7 @@ use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::receiver::RETRY_AFTER;
 use crate::routes::apps::UPLOAD;
+use crate::routes::preview::PATH as PREVIEW;
 use crate::routes::{self, console, health};
 use crate::security_headers;
 use crate::session::authenticate;
@@ -114,6 +115,7 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
     let most = state.settings.max_content_length;
     let documents = [
         "/services/receivers/",
+        PREVIEW,
         "/services/storage/collections/data/",
         "/services/data/lookup-table-files",
         "/services/data/ui/",
@@ -216,7 +218,8 @@ fn is_form(path: &str, headers: &HeaderMap) -> bool {
     let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
     let is_document = path.starts_with("/services/storage/collections/data/");
     let is_upload = path == UPLOAD;
-    !is_json && !is_document && !is_upload && !path.starts_with("/services/receivers/")
+    let is_text = path.starts_with("/services/receivers/") || path == PREVIEW;
+    !is_json && !is_document && !is_upload && !is_text
 }
 
 /// Gives an error its body.

@@ -1,5 +1,6 @@
 //! One file per REST resource: what its routes are and need, from request to domain call to answer.
 
+mod addresses;
 mod api_tokens;
 mod app_files;
 pub(crate) mod apps;
@@ -12,6 +13,7 @@ mod complete;
 pub(crate) mod console;
 mod data_indexes;
 mod data_inputs;
+mod declared_settings;
 mod directory;
 mod explain;
 mod export;
@@ -30,6 +32,7 @@ mod objects;
 mod oidc;
 mod parser;
 mod passwords;
+pub(crate) mod preview;
 mod properties;
 mod props;
 mod receivers;
@@ -81,6 +84,7 @@ routes! {
 
     /// Routes that require a session, and what they declare besides.
     guarded:
+        addresses,
         api_tokens,
         apps,
         buckets,
@@ -90,6 +94,7 @@ routes! {
         complete,
         data_indexes,
         data_inputs,
+        declared_settings,
         directory,
         explain,
         export,
@@ -103,6 +108,7 @@ routes! {
         objects,
         parser,
         passwords,
+        preview,
         properties,
         props,
         receivers,

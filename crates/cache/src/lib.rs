@@ -31,11 +31,13 @@ mod fetch;
 mod hedge;
 mod in_flight;
 mod pool;
+mod residency;
 mod room;
 mod settings;
 mod store;
 
 pub use counters::{CacheStats, SearchReads};
 pub use error::Error;
+pub use residency::Residency;
 pub use settings::Settings;
 pub use store::CachedStore;

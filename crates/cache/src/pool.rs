@@ -110,6 +110,15 @@ impl Pool {
         self.cache.memory().get(key).map(|entry| entry.value().clone())
     }
 
+    /// Where a block is, without reading it or marking it as used. A block that is not on NVMe may be taken
+    /// for one that is, as the tier compares hashes.
+    pub(crate) fn tier_of(&self, key: &BlockKey) -> Tier {
+        if self.cache.memory().contains(key) {
+            return Tier::Dram;
+        }
+        if self.cache.storage().may_contains(key) { Tier::Nvme } else { Tier::Store }
+    }
+
     pub(crate) fn insert(&self, key: BlockKey, block: Block) {
         let has_room = self.room.as_ref().is_none_or(|room| room.take(block.weight()));
         let location = if has_room { Location::Default } else { Location::InMem };

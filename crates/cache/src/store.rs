@@ -121,6 +121,10 @@ impl CachedStore {
         Ok(())
     }
 
+    pub(crate) fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
     fn caches(&self, location: &Path) -> bool {
         location.as_ref().starts_with(&self.blocks.settings.prefix)
     }

@@ -393,3 +393,21 @@ fn settings_that_cannot_work_are_refused() {
         assert!(matches!(settings.validate(), Err(Error::Setting { .. })), "{settings:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_bytes_of_an_object_are_is_known_without_reading_them() {
+    let length = 10 * BLOCK + 7;
+    let (cached, _store) = with_object(length, settings(None)).await;
+    let size = length as u64;
+    let residency = || cached.residency(path().as_ref(), size);
+    let all = residency();
+    assert_eq!((all.memory, all.disk, all.store), (0, 0, size));
+    // Of four blocks each, as `fetch_bytes` says.
+    assert_eq!(all.requests, 3);
+    assert_eq!(cached.stats().store_requests, 0);
+    let block = BLOCK as u64;
+    range(&cached, GetRange::Bounded(4 * block..6 * block)).await.unwrap();
+    let some = residency();
+    assert_eq!((some.memory, some.disk, some.store), (2 * block, 0, size - 2 * block));
+    assert_eq!(some.requests, 3);
+}

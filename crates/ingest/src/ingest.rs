@@ -38,6 +38,7 @@ use crate::lifecycle::{Lifecycle, Thaw, Thawed};
 use crate::orphans::delete_orphans;
 use crate::parts::Parts;
 use crate::pipeline::messages::{Order, Work};
+use crate::pipeline::preview::{Preview, Previewer, Sample};
 use crate::pipeline::queue::{QueueStatus, Refused};
 use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
@@ -370,6 +371,19 @@ impl Ingest {
         self.limits.configure(knowledge);
         let rules = self.rules.with(Arc::clone(knowledge));
         self.order(|| Order::Rules(rules.clone())).await
+    }
+
+    /// What would become of a text by these rules, in the stages through which events pass; nothing is
+    /// kept, counted or logged. Keeps the thread busy.
+    #[must_use]
+    pub fn preview(&self, knowledge: &Arc<Knowledge>, sample: Sample) -> Preview {
+        let previewer = Previewer {
+            rules: self.rules.with(Arc::clone(knowledge)),
+            limits: &self.limits,
+            events: self.settings.event_limits(),
+            clock: &self.clock,
+        };
+        previewer.preview(sample)
     }
 
     /// Completes the unfinished events of all streams and waits until they are in the journal.

@@ -20,10 +20,12 @@ pub(crate) mod messages;
 mod meter;
 mod parse;
 mod place;
+pub(crate) mod preview;
 pub(crate) mod queue;
 mod resume;
 pub(crate) mod rules;
 mod spans;
+pub(crate) mod trace;
 mod transform;
 pub(crate) mod typing;
 

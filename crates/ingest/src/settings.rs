@@ -8,8 +8,10 @@ use crate::Error;
 use crate::journal::Codec;
 
 mod lifecycle;
+mod preview;
 
 pub use lifecycle::{Keep, LifecycleSettings};
+pub use preview::PreviewSettings;
 
 impl FromValue for Codec {
     fn from_value(value: Value<'_>) -> Option<Self> {
@@ -143,12 +145,15 @@ conf::settings! {
         nested {
             /// Merging, retention, archives.
             pub lifecycle: LifecycleSettings;
+            /// Previews of data.
+            pub preview: PreviewSettings;
         }
     }
 }
 
 /// All declarations of this crate.
-pub const DECLARED: &[&[Setting]] = &[Settings::SETTINGS, LifecycleSettings::SETTINGS];
+pub const DECLARED: &[&[Setting]] =
+    &[Settings::SETTINGS, LifecycleSettings::SETTINGS, PreviewSettings::SETTINGS];
 
 impl Settings {
     /// What one event may be.

@@ -27,7 +27,10 @@ use crate::udp::UdpInput;
 use crate::{Error, HostNames, RemoteHost};
 
 pub use run::{Bound, bind, start, start_bound};
-pub use running::{Base, Change, ForwarderListener, RunningInputs, ServeForwarders, Surroundings};
+pub use running::{
+    Base, Change, ForwarderListener, Listening, Protocol, RunningInputs, ServeForwarders,
+    Surroundings,
+};
 use stanza::Keys;
 
 /// A token of `[http://<name>]`.

@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use conf::{Effective, Layers, Warning};
+use conf::{Effective, Entry, Layers, Place, Setting, Stanza, Warning};
 use parking_lot::Mutex;
 
 use crate::error::Error;
@@ -12,14 +12,31 @@ use crate::extract::{ExtractionLimits, Extractor, FieldRules};
 use crate::index_time;
 use crate::indexes::{self, IndexSettings};
 use crate::parsing::ParsingRules;
-use crate::props::{Props, StanzaMatcher, Values};
+use crate::props::{Props, StanzaMatcher, Values, bad_value};
 use crate::searching;
 use crate::settings::indexes::AckLevel;
 use crate::settings::props as keys;
-use crate::sourcetype::Recogniser;
+use crate::sourcetype::{Recognised, RecognisedBy, Recogniser};
 
 /// Compiled combinations of stanzas that are kept; one more empties the cache.
 const CACHED: usize = 10_000;
+
+/// In place of a file: where settings come from that are tried.
+pub const TRIED: &str = "the request";
+
+/// A setting of `props.conf` that applies to events of a source.
+#[derive(Debug, Clone)]
+pub struct InForce {
+    /// Its declaration.
+    pub setting: Setting,
+    /// Its name; of a family such as `EXTRACT-*` with the class.
+    pub key: String,
+    /// Its value as it is written; the default if it is not.
+    pub value: String,
+    /// The stanza that sets it, with file and line; `None` for a default. The stanza is empty and the file
+    /// [`TRIED`] for one that is tried.
+    pub from: Option<(String, Place)>,
+}
 
 /// A calculated field (`EVAL-*`) and the events it applies to.
 #[derive(Debug, Clone)]
@@ -31,13 +48,29 @@ pub struct CalculatedField {
     /// The expression's text.
     pub expression: String,
     /// File and line of the setting.
-    pub place: conf::Place,
+    pub place: Place,
 }
 
 /// The configuration, compiled; a clone shares everything.
 #[derive(Debug, Clone)]
 pub struct Knowledge {
     inner: Arc<Inner>,
+    /// Settings of `props.conf` that go before those of all stanzas, for a preview.
+    tried: Option<Arc<Tried>>,
+}
+
+/// Settings that are tried, with what they make of the rules of stanzas.
+#[derive(Debug)]
+struct Tried {
+    stanza: Stanza,
+    rules: Compiled,
+}
+
+/// Rules of combinations of stanzas.
+#[derive(Debug, Default)]
+struct Compiled {
+    parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
+    fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
 }
 
 #[derive(Debug)]
@@ -55,8 +88,7 @@ struct Inner {
     anywhere: u64,
     /// Whether any stanza has rules that run on events as they arrive.
     index_time: bool,
-    parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
-    fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
+    rules: Compiled,
     compiled: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -107,11 +139,81 @@ impl Knowledge {
             errors,
             anywhere,
             index_time,
-            parsing: Mutex::new(HashMap::new()),
-            fields: Mutex::new(HashMap::new()),
+            rules: Compiled::default(),
             compiled: Mutex::new(HashMap::new()),
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), tried: None }
+    }
+
+    /// The same with settings of `props.conf` that go before those of all stanzas, whatever the event. One
+    /// without a value stands for the default.
+    ///
+    /// # Errors
+    /// A setting that does not exist, or whose value is wrong. The file of its place is [`TRIED`].
+    pub fn trying(&self, settings: &[(String, String)]) -> Result<Self, Error> {
+        let mut entries = Vec::new();
+        for (line, (key, value)) in (1..).zip(settings) {
+            let place = Place { file: TRIED.into(), line };
+            let entry = Entry { key: key.clone(), value: value.clone(), place };
+            if !keys::SETTINGS.iter().any(|one| one.has_name("", key) && is_of_events(one)) {
+                return Err(bad_value(&entry, "a setting of props.conf that applies to events"));
+            }
+            entries.push(entry);
+        }
+        let place = Place { file: TRIED.into(), line: 0 };
+        let stanza = Stanza { name: TRIED.to_owned(), place, entries };
+        let mut errors = Vec::new();
+        let (values, transforms) = (Values::of(&stanza), &self.inner.transforms);
+        ParsingRules::read(&values, transforms, self.inner.layers.files(), &mut errors);
+        let none = [("host", ""), ("source", ""), ("sourcetype", "")];
+        searching::field_rules(&values, transforms, self.inner.limits, none, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors.swap_remove(0));
+        }
+        let tried = Tried { stanza, rules: Compiled::default() };
+        Ok(Self { inner: Arc::clone(&self.inner), tried: Some(Arc::new(tried)) })
+    }
+
+    fn rules(&self) -> &Compiled {
+        self.tried.as_ref().map_or(&self.inner.rules, |tried| &tried.rules)
+    }
+
+    /// What stanzas say together, and what is tried before them.
+    fn values(&self, stanzas: &[usize]) -> Values<'_> {
+        let mut values = self.inner.props.merged(stanzas);
+        if let Some(tried) = &self.tried {
+            values.put(&tried.stanza);
+        }
+        values
+    }
+
+    /// The settings of `props.conf` by which events are made and read, in the order of their declarations:
+    /// those that are written, and the defaults of the others.
+    #[must_use]
+    pub fn props_in_force(&self, sourcetype: &str, source: &str, host: &str) -> Vec<InForce> {
+        let stanzas = self.inner.props.matching(sourcetype, source, host);
+        let values = self.values(&stanzas);
+        let stanza_of = |entry: &Entry| {
+            let mut named = stanzas.iter().map(|at| &self.inner.props.stanzas[*at].stanza);
+            let found =
+                named.find(|stanza| stanza.entries.iter().any(|one| std::ptr::eq(one, entry)));
+            found.map_or_else(String::new, |stanza| stanza.name.clone())
+        };
+        let mut all = Vec::new();
+        for setting in keys::SETTINGS.iter().filter(|setting| is_of_events(setting)) {
+            let written = values.named(setting);
+            let is_family = setting.name.ends_with('*');
+            if written.is_empty() && !is_family {
+                let (key, value) = (setting.name.to_owned(), setting.default.to_owned());
+                all.push(InForce { setting: *setting, key, value, from: None });
+            }
+            for entry in written {
+                let (key, value) = (entry.key.clone(), entry.value.clone());
+                let from = Some((stanza_of(entry), entry.place.clone()));
+                all.push(InForce { setting: *setting, key, value, from });
+            }
+        }
+        all
     }
 
     /// What it was compiled from.
@@ -180,11 +282,11 @@ impl Knowledge {
     #[must_use]
     pub fn parsing_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<ParsingRules> {
         let stanzas = self.inner.props.matching(sourcetype, source, host);
-        let mut cache = self.inner.parsing.lock();
+        let mut cache = self.rules().parsing.lock();
         if let Some(rules) = cache.get(&stanzas) {
             return rules.clone();
         }
-        let values = self.inner.props.merged(&stanzas);
+        let values = self.values(&stanzas);
         let transforms = &self.inner.transforms;
         let rules = Arc::new(ParsingRules::read(
             &values,
@@ -199,14 +301,14 @@ impl Knowledge {
     /// Whether there are events that have rules to go through as they arrive.
     #[must_use]
     pub fn has_index_time_rules(&self) -> bool {
-        self.inner.index_time
+        self.inner.index_time || self.tried.is_some()
     }
 
     /// How to extract the fields of an event. Cached: callers may ask per batch.
     #[must_use]
     pub fn field_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<FieldRules> {
         let stanzas = self.inner.props.matching(sourcetype, source, host);
-        let mut cache = self.inner.fields.lock();
+        let mut cache = self.rules().fields.lock();
         let general = (stanzas, None);
         if let Some(rules) = cache.get(&general) {
             return rules.clone();
@@ -216,7 +318,7 @@ impl Knowledge {
         if let Some(rules) = cache.get(&special) {
             return rules.clone();
         }
-        let values = self.inner.props.merged(&special.0);
+        let values = self.values(&special.0);
         let metadata = [("host", host), ("source", source), ("sourcetype", sourcetype)];
         let (transforms, limits) = (&self.inner.transforms, self.inner.limits);
         let errors = &mut Vec::new();
@@ -295,20 +397,31 @@ impl Knowledge {
     /// KiB are enough.
     #[must_use]
     pub fn sourcetype(&self, source: &str, sample: &str) -> String {
+        self.recognise(source, sample).sourcetype
+    }
+
+    /// The same, and what told it.
+    #[must_use]
+    pub fn recognise(&self, source: &str, sample: &str) -> Recognised {
         let stanzas = self.inner.props.matching("", source, "");
         let assigned = stanzas.iter().find_map(|at| {
             let stanza = &self.inner.props.stanzas[*at];
             let is_source = matches!(stanza.matcher, StanzaMatcher::Source(_));
-            stanza
-                .stanza
-                .get(keys::SOURCETYPE.name())
-                .filter(|entry| is_source && !entry.value.is_empty())
+            let entry = stanza.stanza.get(keys::SOURCETYPE.name());
+            let entry = entry.filter(|entry| is_source && !entry.value.is_empty())?;
+            let (name, place) = (stanza.stanza.name.clone(), entry.place.clone());
+            let by = RecognisedBy::Stanza { name, place };
+            Some(Recognised { sourcetype: entry.value.clone(), by })
         });
-        match assigned {
-            Some(entry) => entry.value.clone(),
-            None => self.inner.recogniser.recognise(source, sample, &self.inner.transforms),
-        }
+        let recogniser = &self.inner.recogniser;
+        assigned.unwrap_or_else(|| recogniser.recognise(source, sample, &self.inner.transforms))
     }
+}
+
+/// Whether a setting says something of events, rather than of its stanza or of sources.
+fn is_of_events(setting: &Setting) -> bool {
+    let of_stanza = [keys::PRIORITY.name(), keys::DISABLED.name()];
+    setting.stanza.starts_with("<source type>") && !of_stanza.contains(&setting.name)
 }
 
 fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
@@ -316,4 +429,73 @@ fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
         cache.clear();
     }
     cache
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use conf::Layer;
+
+    use super::*;
+
+    const PROPS: &str = "[st]\nTRUNCATE = 7\nSEDCMD-a = s/a/b/\n[source::/x/...]\nTRUNCATE = 9\n";
+
+    fn knowledge() -> Knowledge {
+        Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", PROPS))
+    }
+
+    fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+        settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn settings_that_are_tried_go_before_all_others_and_leave_no_trace() {
+        let knowledge = knowledge();
+        let tried =
+            owned(&[("TRUNCATE", "5"), ("KV_MODE", "json"), ("EXTRACT-a", "(?<word>\\w+)")]);
+        let trying = knowledge.trying(&tried).unwrap();
+        let truncate = |of: &Knowledge| of.parsing_rules("st", "/x/a", "h").truncate;
+        assert_eq!((truncate(&trying), truncate(&knowledge)), (Some(5), Some(9)));
+        let words = |of: &Knowledge| {
+            let mut found = Vec::new();
+            let rules = of.field_rules("st", "/x/a", "h");
+            let _ = rules.extract("some", &mut |name, value| found.push(format!("{name}={value}")));
+            found
+        };
+        assert_eq!(words(&trying), ["word=some"]);
+        assert_eq!(words(&knowledge), [""; 0]);
+        let unset = knowledge.trying(&owned(&[("TRUNCATE", "")])).unwrap();
+        assert_eq!(truncate(&unset), Some(10_000));
+    }
+
+    #[test]
+    fn settings_that_are_tried_must_exist_and_fit() {
+        for (key, value, part) in [
+            ("TRUNCATE", "x", "TRUNCATE = x: expected"),
+            ("TRUNCATED", "1", "a setting of props.conf"),
+            ("priority", "1", "a setting of props.conf"),
+            ("LINE_BREAKER", "(", "LINE_BREAKER: bad regular expression"),
+            ("TRANSFORMS-a", "none", "names [none]"),
+        ] {
+            let error = knowledge().trying(&owned(&[(key, value)])).unwrap_err().to_string();
+            assert!(error.starts_with(TRIED) && error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_settings_in_force_say_where_they_stand() {
+        let knowledge = knowledge().trying(&owned(&[("MAX_EVENTS", "3")])).unwrap();
+        let all = knowledge.props_in_force("st", "/x/a", "h");
+        let told = |key: &str| {
+            let found = all.iter().find(|one| one.key == key).unwrap();
+            let from = found.from.as_ref().map(|(stanza, place)| format!("[{stanza}] {place}"));
+            (found.value.clone(), from.unwrap_or_default())
+        };
+        let local = "system/local/props.conf";
+        assert_eq!(told("TRUNCATE"), ("9".to_owned(), format!("[source::/x/...] {local}:5")));
+        assert_eq!(told("SEDCMD-a"), ("s/a/b/".to_owned(), format!("[st] {local}:3")));
+        assert_eq!(told("MAX_EVENTS"), ("3".to_owned(), format!("[] {TRIED}:1")));
+        assert_eq!(told("CHARSET").0, "UTF-8");
+        assert!(all.iter().all(|one| one.key != "priority" && one.key != "SEDCMD-*"));
+    }
 }

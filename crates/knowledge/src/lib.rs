@@ -35,7 +35,7 @@ pub use extract::{
 };
 pub use index_time::IndexTimeRules;
 pub use indexes::IndexSettings;
-pub use knowledge::{CalculatedField, Knowledge};
+pub use knowledge::{CalculatedField, InForce, Knowledge, TRIED};
 pub use lookups::{
     AutomaticLookup, LookupDefinition, LookupPlace, LookupProgram, LookupTime, MatchType,
 };

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use conf::{Effective, Entry, FromValue, Invalid, Key, Place, Stanza, Warning};
+use conf::{Effective, Entry, FromValue, Invalid, Key, Place, Setting, Stanza, Warning};
 use eval::Pattern;
 
 use crate::error::Error;
@@ -235,6 +235,17 @@ pub(crate) struct Values<'a> {
 impl<'a> Values<'a> {
     pub(crate) fn of(stanza: &'a Stanza) -> Self {
         Self { entries: stanza.entries.iter().map(|e| (e.key.as_str(), e)).collect() }
+    }
+
+    /// Takes what a stanza says before what is there.
+    pub(crate) fn put(&mut self, stanza: &'a Stanza) {
+        self.entries.extend(stanza.entries.iter().map(|entry| (entry.key.as_str(), entry)));
+    }
+
+    /// The entries of a setting that have a value: one, or those of a family.
+    pub(crate) fn named(&self, setting: &Setting) -> Vec<&'a Entry> {
+        let entries = self.entries.values().copied();
+        entries.filter(|one| !one.value.is_empty() && setting.has_name("", &one.key)).collect()
     }
 
     /// The entry of a key unless its value is empty.

@@ -31,6 +31,35 @@ const NAMES: &[(&str, &str)] = &[
     ("apache_error", r"^(?:httpd|apache2?)?[._-]?error[._-]log"),
 ];
 
+/// The source type of a source that came without one, and what told it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recognised {
+    /// The source type.
+    pub sourcetype: String,
+    /// What told it.
+    pub by: RecognisedBy,
+}
+
+/// What told the type of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecognisedBy {
+    /// A stanza of `props.conf`: `[source::...]`, `[rule::...]` or `[delayedrule::...]`.
+    Stanza {
+        /// Its name.
+        name: String,
+        /// File and line.
+        place: conf::Place,
+    },
+    /// A header that names the columns: of Zeek, or of the W3C's format.
+    Header,
+    /// The form of its first lines.
+    Content,
+    /// The name of its file.
+    FileName,
+    /// Nothing: it is called as its file.
+    Nothing,
+}
+
 /// The compiled lists.
 #[derive(Debug)]
 pub(crate) struct Recogniser {
@@ -42,6 +71,8 @@ pub(crate) struct Recogniser {
 /// A `[rule::...]` stanza.
 #[derive(Debug)]
 struct Rule {
+    stanza: String,
+    place: conf::Place,
     sourcetype: String,
     /// Pattern, percent of lines, and whether more or fewer of them must match.
     shares: Vec<(Pattern, usize, bool)>,
@@ -80,8 +111,14 @@ impl Rule {
                 }
             }
         }
+        let (name, place) = (stanza.name.clone(), stanza.place.clone());
         let sourcetype = sourcetype.value.clone();
-        (!shares.is_empty()).then_some(Self { sourcetype, shares })
+        (!shares.is_empty()).then_some(Self { stanza: name, place, sourcetype, shares })
+    }
+
+    fn recognised(&self) -> Recognised {
+        let by = RecognisedBy::Stanza { name: self.stanza.clone(), place: self.place.clone() };
+        Recognised { sourcetype: self.sourcetype.clone(), by }
     }
 
     fn fits(&self, lines: &[&str]) -> bool {
@@ -113,28 +150,29 @@ impl Recogniser {
     }
 
     /// The source type of a source by its name and the text it begins with.
-    pub(crate) fn recognise(&self, source: &str, sample: &str, conf: &Effective) -> String {
+    pub(crate) fn recognise(&self, source: &str, sample: &str, conf: &Effective) -> Recognised {
+        let found = |sourcetype: &str, by| Recognised { sourcetype: sourcetype.to_owned(), by };
         let sample = sample.trim_start_matches('\u{feff}');
         if let Some(header) = ZeekHeader::read(sample) {
-            return header.sourcetype(conf);
+            return found(&header.sourcetype(conf), RecognisedBy::Header);
         }
         let lines: Vec<&str> =
             sample.split(['\n', '\r']).filter(|line| !line.trim().is_empty()).take(LINES).collect();
         if let Some(rule) = self.rules.iter().find(|rule| rule.fits(&lines)) {
-            return rule.sourcetype.clone();
+            return rule.recognised();
         }
         if let Some(w3c) = w3c(&lines) {
-            return w3c.to_owned();
+            return found(w3c, RecognisedBy::Header);
         }
         if let Some(name) = content::sourcetype(&lines) {
-            return name.to_owned();
+            return found(name, RecognisedBy::Content);
         }
         let file = source.rsplit(['/', '\\']).next().unwrap_or(source).to_lowercase();
         if let Some((name, _)) = self.names.iter().find(|(_, pattern)| pattern.is_match(&file)) {
-            return (*name).to_owned();
+            return found(name, RecognisedBy::FileName);
         }
         let delayed = self.delayed.iter().find(|rule| rule.fits(&lines));
-        delayed.map_or_else(|| stem(&file), |rule| rule.sourcetype.clone())
+        delayed.map_or_else(|| found(&stem(&file), RecognisedBy::Nothing), Rule::recognised)
     }
 }
 
@@ -299,5 +337,23 @@ mod tests {
         let text = "[source::.../shop/*]\nsourcetype = shop";
         let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", text));
         assert_eq!(knowledge.sourcetype("/opt/shop/a.log", "{}"), "shop");
+    }
+
+    #[test]
+    fn what_told_the_type_is_known() {
+        let text = "[source::.../shop/*]\nsourcetype = shop\n[rule::dashes]\nsourcetype = dashes\n\
+                    MORE_THAN_50 = ^--";
+        let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", text));
+        let by = |source, sample| knowledge.recognise(source, sample).by;
+        let stanza = |name: &str, line| RecognisedBy::Stanza {
+            name: name.to_owned(),
+            place: conf::Place { file: "system/local/props.conf".into(), line },
+        };
+        assert_eq!(by("/opt/shop/a.log", "{}"), stanza("source::.../shop/*", 2));
+        assert_eq!(by("x", "--a\n--b"), stanza("rule::dashes", 3));
+        assert_eq!(by("x", "#Version: 1.0\n#Fields: date time\n"), RecognisedBy::Header);
+        assert_eq!(by("x", "{\"a\":1}"), RecognisedBy::Content);
+        assert_eq!(by("x.csv", "a,b\n1,2"), RecognisedBy::FileName);
+        assert_eq!(by("x.log", "hello"), RecognisedBy::Nothing);
     }
 }

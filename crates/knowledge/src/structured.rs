@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use conf::Key;
 use eval::Pattern;
-pub use reader::StructuredReader;
+pub use reader::{StructuredReader, ToldBy};
 pub use records::{RecordBreak, RecordScanner};
 
 use crate::error::Error;

@@ -4,6 +4,7 @@
 //! `TIME_PREFIX` needs one; consecutive events of one second cost a comparison. Leaves to others: what
 //! to do with an event that has no timestamp (the time of the event before it, or of its arrival).
 
+mod absent;
 mod finder;
 mod json;
 mod jumps;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+pub use absent::NoTime;
 pub use finder::TimestampFinder;
 pub use patterns::DatetimePatterns;
 pub(crate) use shapes::is_time;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apps::Apps;
 use bucket::{HotDirectory, OpenViews};
-use cache::SearchReads;
+use cache::{Residency, SearchReads};
 use catalog::{Catalog, IndexNames};
 use object_store::ObjectStore;
 use runtime::Clock;
@@ -16,6 +16,13 @@ use crate::workers::Workers;
 pub trait Objects: Send + Sync + std::fmt::Debug {
     /// Reads through the cache, which it counts for one search too.
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore>;
+
+    /// Where the bytes of an object of this path and size are, without reading it; `None` if that is not
+    /// known.
+    fn residency(&self, path: &str, size: u64) -> Option<Residency> {
+        let _ = (path, size);
+        None
+    }
 
     /// Reads past the cache, to tell a damaged object from a damaged copy; without it no bucket is
     /// ever left out by itself.

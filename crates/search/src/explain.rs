@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::jobs::JobRequest;
 use crate::scan::index_expression;
-use crate::{Error, SearchService};
+use crate::{Error, Estimate, SearchService};
 
 /// A search, explained.
 #[derive(Debug, Clone, Serialize)]
@@ -34,6 +34,9 @@ pub struct Explanation {
     pub no_sql: Option<String>,
     /// What the planner has to say.
     pub messages: Vec<String>,
+    /// What the search reads at most; `None` if its first stage reads no stored events, and where there is no
+    /// server.
+    pub estimate: Option<Estimate>,
 }
 
 /// A command, explained.
@@ -98,6 +101,7 @@ impl Explanation {
             sql,
             no_sql,
             messages: planned.messages.iter().map(|message| message.text.clone()).collect(),
+            estimate: None,
         }
     }
 }
@@ -149,7 +153,7 @@ impl SearchService {
         })
     }
 
-    /// Plans a search and says how it would run. Subsearches do not run.
+    /// Plans a search and says how it would run, and what it reads at most. Subsearches do not run.
     ///
     /// # Errors
     /// As [`Self::dispatch`].
@@ -158,7 +162,8 @@ impl SearchService {
         let found = plan::outline(&request.search, &knowledge);
         let outline = found.map_err(|error| Error::of_search(&error, &request.search))?;
         let planned = self.check(request).await?;
-        Ok(Explanation::new(outline, &planned))
+        let estimate = self.estimate(&planned).await;
+        Ok(Explanation { estimate, ..Explanation::new(outline, &planned) })
     }
 }
 

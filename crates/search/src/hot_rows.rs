@@ -72,6 +72,18 @@ impl HotRows {
         Self { directory, catalog, report, shared: Mutex::default() }
     }
 
+    /// The hot buckets of this process; `None` if those of others count, which cost requests.
+    pub(crate) async fn local(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Option<Vec<HotBucket>> {
+        if self.directory.is_remote() {
+            return None;
+        }
+        Some(self.directory.view(indexes, range).await.buckets)
+    }
+
     /// The hot buckets of the indexes that may have events in the range, and the indexers that did not
     /// answer, which the report notes too.
     pub(crate) async fn of(

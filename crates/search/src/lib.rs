@@ -18,6 +18,7 @@ mod dependencies;
 mod discovered;
 mod engine;
 mod error;
+mod estimate;
 mod explain;
 mod external_lookups;
 mod handover;
@@ -57,6 +58,7 @@ mod workers;
 
 pub use dependencies::{Dependencies, Objects};
 pub use error::Error;
+pub use estimate::{Estimate, EstimatedBuckets, EstimatedHot, EstimatedTiers};
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use inspect::{Inspection, OperatorReport, PhaseReport};
 pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ResultRows};

@@ -39,7 +39,7 @@ pub(crate) use exec::BucketScanExec;
 pub(crate) use fields::{discover, sourcetypes_of};
 pub(crate) use prune::index_expression;
 pub(crate) use slice::Slices;
-pub(crate) use table::{EventsTable, ScanContext, Share};
+pub(crate) use table::{Ahead, EventsTable, ScanContext, Share};
 pub(crate) use typed::TypedColumns;
 
 /// The columns that every event has. A bucket stores them first, but for `index`, as all its events have the

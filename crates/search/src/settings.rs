@@ -51,6 +51,9 @@ conf::settings! {
             /// newest come first; those of further buckets are read when the search reaches them, so that
             /// planning a search over millions of buckets stays short.
             "max_plan_summaries" => pub plan_summaries: usize = "10000", Type::number(0);
+            /// Buckets whose place in the cache the estimate of a search looks up; of more, evenly chosen
+            /// ones stand for all.
+            "max_estimated_buckets" => pub estimated_buckets: usize = "500", Type::number(1);
             /// Whether searches go on without damaged buckets, and say so; else they fail.
             "allow_partial_results" => pub allow_partial_results: bool = "true", Type::Boolean;
         }

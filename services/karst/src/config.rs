@@ -394,6 +394,19 @@ pub(crate) struct OneshotOptions {
     /// Source of the events. Default: the path of each file.
     #[arg(long)]
     pub(crate) source: Option<String>,
+    /// Load nothing: print the first events of each file as they would be taken in, with their time, where
+    /// it comes from, and their source type.
+    #[arg(long)]
+    pub(crate) preview: bool,
+    /// With --preview: a setting of props.conf to try, such as TIME_FORMAT=%s. Can be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "preview")]
+    pub(crate) props: Vec<String>,
+    /// With --preview: maximum number of events to print. Default: 10.
+    #[arg(long, short = 'n', requires = "preview")]
+    pub(crate) limit: Option<usize>,
+    /// With --preview: format of the output. Default: table; json has everything that is known.
+    #[arg(long, short = 'o', value_enum, requires = "preview")]
+    pub(crate) output: Option<Output>,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

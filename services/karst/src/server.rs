@@ -42,6 +42,7 @@ mod streaming;
 mod surroundings;
 mod telling;
 mod tls;
+mod told;
 mod views;
 mod whole;
 mod wrong_scheme;

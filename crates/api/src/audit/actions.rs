@@ -38,7 +38,7 @@ pub(super) struct Action {
 pub(super) const SAML_RESPONSE: &str = "saml_response";
 
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 22] = [
+const EXACT: [(&str, &str, Class); 23] = [
     ("/services/auth/login", LOGIN_ATTEMPT, Class::Login),
     ("/services/auth/oidc/callback", LOGIN_ATTEMPT, Class::Login),
     // Logs nobody in: the next request does.
@@ -60,6 +60,7 @@ const EXACT: [(&str, &str, Class); 22] = [
     ("/api/v1/jobs/status", "read_job_status", Class::Light),
     ("/services/search/parser", "parse_search", Class::Light),
     ("/api/v1/explain", "explain_search", Class::Light),
+    ("/api/v1/preview", "preview_data", Class::Light),
     ("/services/receivers/simple", "send_events", Class::Light),
     ("/services/receivers/stream", "send_events", Class::Light),
 ];

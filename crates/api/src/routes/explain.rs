@@ -1,4 +1,4 @@
-//! `GET` or `POST /api/v1/explain?search=..`: how a search would run.
+//! `GET` or `POST /api/v1/explain?search=..`: how a search would run, and what it reads at most.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -38,6 +38,8 @@ pub(super) fn cases() -> Vec<Case> {
     let none = "The required 'search' parameter";
     vec![
         case(&format!("GET {path}?search=index%3Dmain"), "", 200, "\"normalized\""),
+        case(&format!("GET {path}?search=index%3Dmain"), "", 200, "\"to_read\":0"),
+        case(&format!("GET {path}?search=%7C+makeresults"), "", 200, "\"estimate\":null"),
         case(&format!("GET {path}"), "", 400, none),
         case(&format!("POST {path}"), "search=index%3Dmain", 200, "\"normalized\""),
         case(&format!("POST {path}"), "search=%7C+nothing", 400, "nothing"),

@@ -294,6 +294,8 @@ async fn state(
         indexes,
         knowledge,
         apps,
+        declared: Arc::new(declared()),
+        intake: Arc::new(intake()),
         permissions,
         secrets: Arc::new(Secrets::load(catalog.clone(), &key).unwrap()),
         app_reports: Arc::new(NoReports),
@@ -319,6 +321,46 @@ async fn state(
         request_memory: runtime::Budget::new(256 << 20, Duration::from_secs(60)),
         settings,
         console: Arc::new(Nothing),
+    }
+}
+
+/// The settings of some parts, and one that the command line sets.
+fn declared() -> crate::Declared {
+    let registry = conf::Registry::new(&[
+        knowledge::settings::DECLARED,
+        inputs::settings::DECLARED,
+        ingest::DECLARED,
+        search::DECLARED,
+        &[cache::Settings::SETTINGS],
+        crate::DECLARED,
+    ]);
+    let flag = crate::FlagSetting {
+        conf: "server",
+        stanza: "cachemanager",
+        name: "dram_size",
+        value: "64".to_owned(),
+        flag: "--cache-dram-mib (KARST_CACHE_DRAM_MIB)",
+    };
+    crate::Declared { registry, flags: vec![flag] }
+}
+
+/// The ports that an indexer has, one of them off.
+fn intake() -> crate::Intake {
+    let port = |kind, address: Option<&str>, flag, variable| crate::IntakePort {
+        kind,
+        address: address.map(|address| address.parse().unwrap()),
+        tls: true,
+        flag,
+        variable,
+    };
+    let hec = Some("0.0.0.0:8088");
+    crate::Intake {
+        is_indexer: true,
+        ports: vec![
+            port(crate::IntakeKind::Hec, hec, "--hec-address", "KARST_HEC_ADDRESS"),
+            port(crate::IntakeKind::OtlpGrpc, None, "--otlp-grpc", "KARST_OTLP_GRPC"),
+        ],
+        ..crate::Intake::default()
     }
 }
 

@@ -61,13 +61,20 @@ pub(crate) struct Lines {
     /// The text the lines are in; valid UTF-8.
     pub(crate) text: Bytes,
     pub(crate) lines: Vec<Line>,
-    /// Lines that were cut, and the bytes they lost.
-    pub(crate) cut_lines: u64,
+    /// Where the lines begin that were cut, and the bytes they lost.
+    pub(crate) cut: Vec<u32>,
     pub(crate) cut_bytes: u64,
     /// Length of the text that the lines cover, breaks included.
     pub(crate) covered: u32,
     /// Bytes of these lines that had been dropped before they came into `text`.
     pub(crate) dropped: u64,
+}
+
+impl Lines {
+    /// How many lines were cut.
+    pub(crate) fn cut_lines(&self) -> u64 {
+        self.cut.len() as u64
+    }
 }
 
 /// The line breaking state of one stream.
@@ -239,7 +246,7 @@ impl LineBreaker {
             lost += (end - line_end) as u64;
         }
         if lost > 0 {
-            out.cut_lines += 1;
+            out.cut.push(offset(start));
             out.cut_bytes += lost;
         }
         out.lines.push(Line { start: offset(start), end: offset(line_end) });

@@ -59,6 +59,11 @@ impl TextDecoder {
         }
     }
 
+    /// The name of the character set.
+    pub(crate) fn charset(&self) -> &'static str {
+        self.other.as_ref().map_or(UTF_8, Decoder::encoding).name()
+    }
+
     /// How many bytes of input a byte of text may stand for, at most.
     pub(crate) fn input_per_text(&self) -> u64 {
         match &self.other {

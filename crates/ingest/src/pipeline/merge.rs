@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use foldhash::HashMap;
 use inputs::{CutEvents, EventLimits, Findings, InputMeta, MissingTime, StreamKey, otlp, text};
-use knowledge::structured::StructuredReader;
+use knowledge::structured::{StructuredReader, ToldBy};
 use knowledge::timestamp::TimestampFinder;
 use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, Origin, Origins};
 use runtime::{Clock, metrics as names};
@@ -20,6 +20,8 @@ use super::breaker::Line;
 use super::messages::{Merged, Order, OriginInfo, Parsed, ParsedLines, StreamInfo};
 use super::queue::Queue;
 use super::resume;
+use super::rules::StreamRules;
+use super::trace::{Began, TimeFrom, Trace, Traces};
 use crate::ack::Share;
 
 /// The merging state of one stream.
@@ -40,14 +42,14 @@ struct Stream {
 #[derive(Debug)]
 struct OpenEvent {
     text: String,
-    time: EventTime,
-    /// Whether its text shows the time.
-    dated: bool,
+    dated: Dated,
+    began: Began,
     lines: usize,
     /// Bytes of the stream from the start of the event to the start of the current chunk.
     before: u64,
-    /// Where in the current chunk the event begins.
+    /// Where in the current chunk the event begins, and where its last line ends.
     start: u64,
+    end: u64,
     /// The last line demands that the event ends.
     complete: bool,
     /// A line demands that the event goes on until one matches `MUST_BREAK_AFTER`.
@@ -61,6 +63,58 @@ pub(crate) struct Merge {
     clock: Arc<dyn Clock>,
     batch_size: usize,
     streams: HashMap<StreamKey, Stream>,
+    /// What is noted for a preview; `None` where events are kept.
+    traces: Option<Traces>,
+}
+
+/// The time of an event.
+#[derive(Debug, Clone, Copy)]
+struct Dated {
+    time: EventTime,
+    from: TimeFrom,
+    /// Whether the text shows the time, or is not looked at for one.
+    shown: bool,
+}
+
+/// What dates the events of a message.
+struct Times<'a> {
+    rules: &'a StreamRules,
+    now: EventTime,
+    modified: Option<EventTime>,
+    /// Events that should have shown a time.
+    fallbacks: u64,
+}
+
+impl<'a> Times<'a> {
+    fn new(rules: &'a StreamRules, now: EventTime, modified: Option<EventTime>) -> Self {
+        Self { rules, now, modified, fallbacks: 0 }
+    }
+
+    /// The time that was found, or what stands for it. `last` is that of the event before.
+    fn of(&mut self, found: Option<(EventTime, TimeFrom)>, last: &mut Option<EventTime>) -> Dated {
+        let (time, from) =
+            found.unwrap_or_else(|| self.rules.time_without_text(self.now, *last, self.modified));
+        let odd = found.is_none() && self.rules.looks_for_time();
+        self.fallbacks += u64::from(odd);
+        *last = Some(time);
+        Dated { time, from, shown: !odd }
+    }
+}
+
+/// The time that a finder finds in a line.
+fn find(
+    finder: &mut TimestampFinder,
+    line: Line,
+    raw: &str,
+    now: EventTime,
+) -> Option<(EventTime, TimeFrom)> {
+    finder.find(raw, now).map(|time| (time, place_of(finder, line)))
+}
+
+/// Where the time stands that was found last in a line.
+fn place_of(finder: &TimestampFinder, line: Line) -> TimeFrom {
+    let start = line.start as usize;
+    TimeFrom::Text(finder.place().map(|(from, to)| (start + from, start + to)))
 }
 
 /// Batches being filled from one message.
@@ -72,36 +126,42 @@ struct Output<'a> {
     builder: Option<EventBatchBuilder>,
     expected: usize,
     findings: Findings,
+    traces: Option<&'a mut Traces>,
+}
+
+/// An event that is complete.
+struct Event<'e> {
+    /// Where it begins and ends in the text of its lines.
+    span: (usize, usize),
+    began: Began,
+    dated: Dated,
+    raw: &'e str,
+    fields: &'e [(Arc<str>, String)],
+}
+
+impl<'e> Event<'e> {
+    /// An event that is a line.
+    fn of_line(line: Line, dated: Dated, raw: &'e str) -> Self {
+        let span = (line.start as usize, line.end as usize);
+        let began = if span.0 == 0 { Began::Beginning } else { Began::Line };
+        Self { span, began, dated, raw, fields: &[] }
+    }
 }
 
 impl Output<'_> {
-    /// `dated` says that the text shows the time, or that it is not looked at for one.
-    fn push(&mut self, time: EventTime, dated: bool, raw: &str) {
-        self.push_with(time, dated, raw, &[]);
-    }
-
-    fn push_with(
-        &mut self,
-        time: EventTime,
-        dated: bool,
-        raw: &str,
-        fields: &[(Arc<str>, String)],
-    ) {
+    fn push(&mut self, event: &Event<'_>) {
         let info = self.info;
-        self.push_as(&info.origin, time, dated, raw, fields);
+        self.push_as(&info.origin, event);
     }
 
-    fn push_as(
-        &mut self,
-        origin: &Arc<Origin>,
-        time: EventTime,
-        dated: bool,
-        raw: &str,
-        fields: &[(Arc<str>, String)],
-    ) {
-        self.findings.event(dated.then_some(time));
+    fn push_as(&mut self, origin: &Arc<Origin>, event: &Event<'_>) {
+        let Event { span, began, dated: Dated { time, from, shown }, raw, fields } = *event;
+        self.findings.event(shown.then_some(time));
+        if let Some(traces) = &mut self.traces {
+            traces.events.push(Trace { span, began, time_from: from, dated: shown });
+        }
         let builder = self.builder.get_or_insert_with(|| {
-            let room = self.expected.min(self.batch_size + (64 << 10));
+            let room = self.expected.min(self.batch_size.saturating_add(64 << 10));
             EventBatchBuilder::new(self.info.origin.index.clone(), room)
         });
         builder.push(origin, time, raw);
@@ -134,11 +194,22 @@ impl Merge {
         clock: Arc<dyn Clock>,
         batch_size: usize,
     ) -> Self {
-        Self { from, to, clock, batch_size, streams: HashMap::default() }
+        Self { from, to, clock, batch_size, streams: HashMap::default(), traces: None }
+    }
+
+    /// Works until the queue is closed and empty, and gives what it noted of the events.
+    pub(crate) fn run_traced(mut self) -> Traces {
+        self.traces = Some(Traces::default());
+        self.work();
+        self.traces.unwrap_or_default()
     }
 
     /// Works until the queue is closed and empty.
     pub(crate) fn run(mut self) {
+        self.work();
+    }
+
+    fn work(&mut self) {
         while let Some(parsed) = self.from.pop() {
             match parsed {
                 Parsed::Lines(lines) => self.take_lines(lines),
@@ -171,21 +242,24 @@ impl Merge {
             batch_size: self.batch_size,
             builder: None,
             expected: parsed.lines.text.len(),
-            findings: Findings { truncated: parsed.lines.cut_lines, ..Findings::default() },
+            findings: Findings { truncated: parsed.lines.cut_lines(), ..Findings::default() },
+            traces: self.traces.as_mut(),
         };
-        let missing = parsed.modified.unwrap_or(now);
-        stream.finder.set_date(missing);
+        stream.finder.set_date(parsed.modified.unwrap_or(now));
         if stream.reader.is_some() {
-            stream.each_record(&parsed, now, missing, &mut out);
+            stream.each_record(&parsed, now, &mut out);
         } else if stream.info.rules.otlp {
-            stream.each_request(&parsed, now, missing, &mut out);
+            stream.each_request(&parsed, now, &mut out);
         } else if stream.info.rules.merge.is_some() {
-            stream.merge(&parsed, now, missing, &mut out);
+            stream.merge(&parsed, now, &mut out);
         } else {
-            stream.each_line(&parsed, now, missing, &mut out);
+            stream.each_line(&parsed, now, &mut out);
         }
         out.flush();
         parsed.share.note(&out.findings);
+        if let Some(traces) = out.traces {
+            traces.findings.add(&out.findings);
+        }
         count_jumps(&mut stream.finder);
         let open = stream.open.as_ref().map_or(0, |open| open.before);
         parsed.share.set_pending((parsed.unbroken + open) * parsed.input_per_text);
@@ -244,9 +318,8 @@ impl Merge {
                 let time = events.times[row].unwrap_or_else(|| {
                     let raw = std::str::from_utf8(events.text(row)).unwrap_or_default();
                     finder.find(raw, now).unwrap_or_else(|| {
-                        let (time, odd) = rules.time_without_text(now, times.last().copied(), now);
-                        fallbacks += u64::from(odd);
-                        time
+                        fallbacks += u64::from(rules.looks_for_time());
+                        rules.time_without_text(now, times.last().copied(), None).0
                     })
                 });
                 times.push(time);
@@ -349,18 +422,12 @@ impl Stream {
     }
 
     /// Every record that is no header is an event with fields.
-    fn each_record(
-        &mut self,
-        parsed: &ParsedLines,
-        now: EventTime,
-        missing: EventTime,
-        out: &mut Output<'_>,
-    ) {
+    fn each_record(&mut self, parsed: &ParsedLines, now: EventTime, out: &mut Output<'_>) {
         let info = Arc::clone(&self.info);
         let Some(reader) = &mut self.reader else { return };
-        let mut fallbacks = 0;
+        let mut times = Times::new(&info.rules, now, parsed.modified);
         let headers = reader.headers();
-        for_each_line(parsed, &info, |_, raw| {
+        for_each_line(parsed, &info, |line, raw| {
             if !reader.is_event(raw) {
                 return;
             }
@@ -368,66 +435,54 @@ impl Stream {
             let fields = &mut self.fields;
             reader.fields(raw, |name, value| fields.push((Arc::clone(name), value.to_owned())));
             let found = reader.find_time(&mut self.finder, raw, fields, now);
-            let mut dated = true;
-            let time = found.unwrap_or_else(|| {
-                let (time, odd) = info.rules.time_without_text(now, self.last_time, missing);
-                fallbacks += u64::from(odd);
-                dated = !odd;
-                time
+            let found = found.map(|(time, told_by)| {
+                let from = match told_by {
+                    ToldBy::Text => place_of(&self.finder, line),
+                    ToldBy::Field(at) => TimeFrom::Field(at),
+                    ToldBy::TimestampFields => TimeFrom::TimestampFields,
+                    ToldBy::Directive => TimeFrom::Directive,
+                };
+                (time, from)
             });
-            self.last_time = Some(time);
-            out.push_with(time, dated, raw, fields);
+            let dated = times.of(found, &mut self.last_time);
+            out.push(&Event { fields, ..Event::of_line(line, dated, raw) });
         });
         out.findings.headers += reader.headers() - headers;
-        count_fallbacks(fallbacks);
+        count_fallbacks(times.fallbacks);
     }
 
     /// Every line is an event.
-    fn each_line(
-        &mut self,
-        parsed: &ParsedLines,
-        now: EventTime,
-        missing: EventTime,
-        out: &mut Output<'_>,
-    ) {
-        let mut fallbacks = 0;
-        for_each_line(parsed, &self.info, |_, raw| {
-            let mut dated = true;
-            let time = self.finder.find(raw, now).unwrap_or_else(|| {
-                let rules = &self.info.rules;
-                let (time, odd) = rules.time_without_text(now, self.last_time, missing);
-                fallbacks += u64::from(odd);
-                dated = !odd;
-                time
-            });
-            self.last_time = Some(time);
-            out.push(time, dated, raw);
+    fn each_line(&mut self, parsed: &ParsedLines, now: EventTime, out: &mut Output<'_>) {
+        let mut times = Times::new(&self.info.rules, now, parsed.modified);
+        for_each_line(parsed, &self.info, |line, raw| {
+            let found = find(&mut self.finder, line, raw, now);
+            let dated = times.of(found, &mut self.last_time);
+            out.push(&Event::of_line(line, dated, raw));
         });
-        count_fallbacks(fallbacks);
+        count_fallbacks(times.fallbacks);
     }
 
     /// Every log record of every line is an event; a line that is not a request is one itself.
-    fn each_request(
-        &mut self,
-        parsed: &ParsedLines,
-        now: EventTime,
-        missing: EventTime,
-        out: &mut Output<'_>,
-    ) {
+    fn each_request(&mut self, parsed: &ParsedLines, now: EventTime, out: &mut Output<'_>) {
         let info = Arc::clone(&self.info);
+        let modified = parsed.modified;
         let mut fallbacks = 0;
-        for_each_line(parsed, &info, |_, raw| {
-            let mut date = |found: Option<EventTime>| {
-                let time = found.unwrap_or_else(|| {
+        for_each_line(parsed, &info, |line, raw| {
+            let mut date = |found: Option<(EventTime, TimeFrom)>| {
+                let (time, from) = found.unwrap_or_else(|| {
                     fallbacks += 1;
-                    self.last_time.unwrap_or(missing)
+                    match (self.last_time, modified) {
+                        (Some(time), _) => (time, TimeFrom::Before),
+                        (None, Some(time)) => (time, TimeFrom::File),
+                        (None, None) => (now, TimeFrom::Arrival),
+                    }
                 });
                 self.last_time = Some(time);
-                time
+                Dated { time, from, shown: found.is_some() }
             };
             let Some(events) = otlp::decode_line(raw, &defaults(&info.origin)) else {
-                let found = self.finder.find(raw, now);
-                out.push(date(found), found.is_some(), raw);
+                let dated = date(find(&mut self.finder, line, raw, now));
+                out.push(&Event::of_line(line, dated, raw));
                 return;
             };
             let mut fields = events.fields.iter().peekable();
@@ -439,9 +494,11 @@ impl Stream {
                     while let Some(field) = fields.next_if(|field| field.row as usize == row) {
                         self.fields.push((Arc::clone(&field.name), field.value.to_string()));
                     }
-                    let found = events.times[row];
+                    let dated = date(events.times[row].map(|time| (time, TimeFrom::Record)));
                     let text = std::str::from_utf8(events.text(row)).unwrap_or_default();
-                    out.push_as(&origin, date(found), found.is_some(), text, &self.fields);
+                    let event = Event::of_line(line, dated, text);
+                    let event = Event { began: Began::Beginning, fields: &self.fields, ..event };
+                    out.push_as(&origin, &event);
                     row += 1;
                 }
             }
@@ -449,58 +506,60 @@ impl Stream {
         count_fallbacks(fallbacks);
     }
 
-    fn merge(
-        &mut self,
-        parsed: &ParsedLines,
-        now: EventTime,
-        missing: EventTime,
-        out: &mut Output<'_>,
-    ) {
+    fn merge(&mut self, parsed: &ParsedLines, now: EventTime, out: &mut Output<'_>) {
         let info = Arc::clone(&self.info);
         let Some(rules) = &info.rules.merge else { return };
-        let (mut fallbacks, mut too_long) = (0, 0);
+        let mut times = Times::new(&info.rules, now, parsed.modified);
+        let mut too_long = 0;
         for_each_line(parsed, &info, |line, raw| {
-            let found = self.finder.find(raw, now);
-            let breaks = match &mut self.open {
-                None => true,
-                Some(open) if open.complete => true,
+            let found = find(&mut self.finder, line, raw, now);
+            let began = match &mut self.open {
+                None => Some(Began::Beginning),
+                Some(open) if open.complete && open.text.len() > rules.max_bytes => {
+                    Some(Began::TooLarge)
+                }
+                Some(open) if open.complete => Some(Began::After),
                 Some(open) if open.lines >= rules.max_lines => {
                     too_long += 1;
-                    true
+                    Some(Began::TooManyLines)
                 }
                 Some(open) => {
-                    let within = open.dated.then_some(open.text.as_str());
-                    !open.held && rules.starts_event(raw, found.is_some(), within)
+                    let within = open.dated.shown.then_some(open.text.as_str());
+                    let starts = !open.held && rules.starts_event(raw, found.is_some(), within);
+                    starts.then(|| rules.began())
                 }
             };
-            if breaks {
+            if let Some(began) = began {
                 self.emit_open(out);
-                let mut dated = true;
-                let time = found.unwrap_or_else(|| {
-                    let (time, odd) = info.rules.time_without_text(now, self.last_time, missing);
-                    fallbacks += u64::from(odd);
-                    dated = !odd;
-                    time
-                });
-                self.last_time = Some(time);
-                let start = u64::from(line.start);
+                let dated = times.of(found, &mut self.last_time);
+                let (start, end) = (u64::from(line.start), u64::from(line.end));
                 let mut text = std::mem::take(&mut self.spare);
                 text.push_str(raw);
                 let (complete, held) = (false, false);
                 let (lines, before) = (1, 0);
-                self.open =
-                    Some(OpenEvent { text, time, dated, lines, before, start, complete, held });
+                self.open = Some(OpenEvent {
+                    text,
+                    dated,
+                    began,
+                    lines,
+                    before,
+                    start,
+                    end,
+                    complete,
+                    held,
+                });
             } else if let Some(open) = &mut self.open {
                 open.text.push('\n');
                 open.text.push_str(raw);
                 open.lines += 1;
+                open.end = u64::from(line.end);
             }
             if let Some(open) = &mut self.open {
                 open.complete = rules.ends_event(raw) || open.text.len() > rules.max_bytes;
                 open.held |= rules.holds_event(raw);
             }
         });
-        count_fallbacks(fallbacks);
+        count_fallbacks(times.fallbacks);
         if too_long > 0 {
             metrics::counter!(names::INGEST_MAX_EVENTS).increment(too_long);
             out.findings.split += too_long;
@@ -518,7 +577,11 @@ impl Stream {
 
     fn emit_open(&mut self, out: &mut Output<'_>) {
         if let Some(open) = self.open.take() {
-            out.push(open.time, open.dated, &open.text);
+            // Texts of previews are one chunk, and far below 4 GiB.
+            let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+            let span = (place(open.start), place(open.end));
+            let (began, dated) = (open.began, open.dated);
+            out.push(&Event { span, began, dated, raw: &open.text, fields: &[] });
             self.spare = open.text;
             self.spare.clear();
         }

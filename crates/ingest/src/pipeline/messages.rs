@@ -57,6 +57,10 @@ pub(crate) enum Parsed {
 pub(crate) struct ParsedLines {
     pub(crate) stream: Arc<StreamInfo>,
     pub(crate) lines: Lines,
+    /// Whether something was not valid in its character set.
+    pub(crate) repaired: bool,
+    /// The character set that the stream is in, as far as that is known.
+    pub(crate) charset: &'static str,
     /// Bytes of the stream behind these lines that wait for the end of their line.
     pub(crate) unbroken: u64,
     /// How many bytes of input a byte of text stands for, at most.

@@ -283,6 +283,8 @@ impl Parse {
         let ended = ParsedLines {
             stream: before,
             lines: Lines::default(),
+            repaired: false,
+            charset: stream.decoder.charset(),
             unbroken: 0,
             input_per_text: 1,
             modified: None,
@@ -320,6 +322,8 @@ impl Parse {
             stream: Arc::clone(&stream.info),
             unbroken: stream.breaker.pending(),
             input_per_text: stream.decoder.input_per_text(),
+            repaired: decoded.repaired,
+            charset: stream.decoder.charset(),
             lines,
             modified,
             end,
@@ -367,12 +371,13 @@ impl Parse {
 }
 
 fn report_cut(lines: &Lines, origin: &Origin) {
-    if lines.cut_lines == 0 {
+    let cut_lines = lines.cut_lines();
+    if cut_lines == 0 {
         return;
     }
-    metrics::counter!(names::INGEST_TRUNCATED).increment(lines.cut_lines);
+    metrics::counter!(names::INGEST_TRUNCATED).increment(cut_lines);
     tracing::warn!(
-        events = lines.cut_lines, dropped_bytes = lines.cut_bytes, source = %origin.source,
+        events = cut_lines, dropped_bytes = lines.cut_bytes, source = %origin.source,
         host = %origin.host, sourcetype = %origin.sourcetype,
         "events are longer than TRUNCATE allows and were cut"
     );

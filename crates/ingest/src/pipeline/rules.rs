@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use inputs::InputMeta;
+use knowledge::sourcetype::Recognised;
 use knowledge::structured::{RecordScanner, StructuredRules};
 use knowledge::timestamp::{TimestampRules, TimestampSource};
 use knowledge::{
@@ -13,6 +14,7 @@ use model::EventTime;
 use parking_lot::Mutex;
 
 use super::breaker::Breaks;
+use super::trace::{Began, TimeFrom};
 
 /// How lines become events.
 #[derive(Debug)]
@@ -48,6 +50,11 @@ impl MergeRules {
         }
     }
 
+    /// Why lines begin events that [`Self::starts_event`] takes.
+    pub(crate) fn began(&self) -> Began {
+        if self.break_only_before.is_some() { Began::Pattern } else { Began::Date }
+    }
+
     /// Whether a line ends its event.
     pub(crate) fn ends_event(&self, line: &str) -> bool {
         self.must_break_after.as_ref().is_some_and(|pattern| pattern.is_match(line))
@@ -78,18 +85,25 @@ pub(crate) struct StreamRules {
 }
 
 impl StreamRules {
-    /// The time of an event whose text shows none, and whether that is an oddity.
+    /// The time of an event whose text shows none, and where it comes from. `modified` is when its file was
+    /// written.
     pub(crate) fn time_without_text(
         &self,
         now: EventTime,
         before: Option<EventTime>,
-        input: EventTime,
-    ) -> (EventTime, bool) {
+        modified: Option<EventTime>,
+    ) -> (EventTime, TimeFrom) {
+        let input = || modified.map_or((now, TimeFrom::Arrival), |time| (time, TimeFrom::File));
         match self.timestamps.from {
-            TimestampSource::Text => (before.unwrap_or(input), true),
-            TimestampSource::Arrival => (now, false),
-            TimestampSource::Input => (input, false),
+            TimestampSource::Text => before.map_or_else(input, |time| (time, TimeFrom::Before)),
+            TimestampSource::Arrival => (now, TimeFrom::Arrival),
+            TimestampSource::Input => input(),
         }
+    }
+
+    /// Whether an event whose text shows no time is an oddity.
+    pub(crate) fn looks_for_time(&self) -> bool {
+        self.timestamps.from == TimestampSource::Text
     }
 
     /// Whether the first lines of a stream say how the others are read.
@@ -130,8 +144,13 @@ impl RuleBook {
 
     /// The sourcetype of a source by its name and first bytes.
     pub(crate) fn recognise(&self, source: &str, first: &[u8]) -> Arc<str> {
+        self.recognised(source, first).sourcetype.into()
+    }
+
+    /// The same, and what told it.
+    pub(crate) fn recognised(&self, source: &str, first: &[u8]) -> Recognised {
         let sample = String::from_utf8_lossy(&first[..first.len().min(SAMPLE)]);
-        self.knowledge.sourcetype(source, &sample).into()
+        self.knowledge.recognise(source, &sample)
     }
 
     /// Whether `CHARSET` says that a source is UTF-16.

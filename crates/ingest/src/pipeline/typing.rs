@@ -1,10 +1,12 @@
 //! Typing: runs the index-time rules and decides where events go. Events far from now go to the
 //! quarantine of their index, so that they do not stretch the time range of other buckets.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 use inputs::EventLimits;
-use model::{EventBatch, EventTime};
+use model::{EventBatch, EventTime, IndexName};
 use runtime::{Clock, metrics as names};
 
 use super::cut::cut_to_limits;
@@ -15,6 +17,17 @@ use super::transform::{Outcome, Transforms};
 use crate::ack::Share;
 use crate::hot::limits::HotLimits;
 use crate::hot::rows::select;
+
+/// The times of events of an index that are not far from now.
+pub(super) fn ordinary_times(
+    limits: &HotLimits,
+    index: &IndexName,
+    now: EventTime,
+) -> RangeInclusive<EventTime> {
+    let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    let (past, future) = limits.quarantine(index);
+    EventTime(now.0.saturating_sub(micros(past)))..=EventTime(now.0.saturating_add(micros(future)))
+}
 
 /// See the module.
 pub(crate) struct Typing {
@@ -65,13 +78,8 @@ impl Typing {
 
     fn take(&self, batch: EventBatch, share: Share) {
         let batch = cut_to_limits(batch, &self.events);
-        let now = self.clock.now().0;
-        let micros =
-            |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-        let (past, future) = self.limits.quarantine(&batch.index);
-        let earliest = now.saturating_sub(micros(past));
-        let latest = now.saturating_add(micros(future));
-        let near = |time: &EventTime| earliest <= time.0 && time.0 <= latest;
+        let ordinary = ordinary_times(&self.limits, &batch.index, self.clock.now());
+        let near = |time: &EventTime| ordinary.contains(time);
         let near_count = batch.time.iter().filter(|time| near(time)).count();
         let far_count = batch.rows() - near_count;
         if far_count > 0 {

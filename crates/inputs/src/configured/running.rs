@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::run::{Bound, listener, socket};
-use super::units::{CheckIndex, Said, Unit, Wanted, Wants, Work};
+use super::units::{COMMAND_LINE, CheckIndex, Said, Unit, Wanted, Wants, Work};
 use super::{Configured, ForwarderPort, Parts};
 use crate::monitor::{Monitor, MonitorSettings};
 use crate::tcp::{Signals, serve_port};
@@ -121,6 +122,13 @@ enum Socket {
 }
 
 impl Socket {
+    fn local(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::Udp(socket) => socket.local_addr().ok(),
+        }
+    }
+
     fn address(&self) -> String {
         let (scheme, address) = match self {
             Self::Tcp(listener) => ("tcp", listener.local_addr()),
@@ -191,6 +199,68 @@ impl RunningInputs {
         }
         let (wanted, sockets) = (BTreeMap::new(), BTreeMap::new());
         Ok(Change { inner: Arc::clone(&self.inner), state, wanted, sockets })
+    }
+}
+
+/// A port that an input listens at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listening {
+    /// What is taken there.
+    pub protocol: Protocol,
+    /// Where.
+    pub address: SocketAddr,
+    /// The stanza of the input; `None` for one of the command line.
+    pub stanza: Option<String>,
+    /// The index that the stanza names.
+    pub index: Option<String>,
+    /// The source type that the stanza names.
+    pub sourcetype: Option<String>,
+}
+
+/// What an input takes at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Text over TCP.
+    Tcp,
+    /// Text over UDP.
+    Udp,
+    /// Batches of forwarders.
+    Forwarders {
+        /// Whether connections are encrypted.
+        tls: bool,
+    },
+}
+
+impl RunningInputs {
+    /// The ports that are listened at now, one entry for each stanza. Waits while a change is under way.
+    pub async fn listening(&self) -> Vec<Listening> {
+        let state = self.inner.state.lock().await;
+        let mut all = Vec::new();
+        for (unit, running) in &state.units {
+            let Some(address) = running.socket.as_ref().and_then(Socket::local) else { continue };
+            for (stanza, settings) in &running.said {
+                let setting = |name: &str| {
+                    let found = settings.iter().find(|(key, _)| key == name);
+                    found.map(|(_, value)| value.clone())
+                };
+                let protocol = match unit {
+                    Unit::Tcp(_) => Protocol::Tcp,
+                    Unit::Udp(_) => Protocol::Udp,
+                    Unit::Forwarders(_) => {
+                        Protocol::Forwarders { tls: stanza.starts_with("splunktcp-ssl://") }
+                    }
+                    Unit::Monitor | Unit::Stanza(_) => continue,
+                };
+                all.push(Listening {
+                    protocol,
+                    address,
+                    stanza: (stanza != COMMAND_LINE).then(|| stanza.clone()),
+                    index: setting(crate::settings::INDEX.name()),
+                    sourcetype: setting(crate::settings::SOURCETYPE.name()),
+                });
+            }
+        }
+        all
     }
 }
 

@@ -80,7 +80,7 @@ impl Mistake {
 pub(super) type CheckIndex = dyn Fn(&IndexName) -> Result<(), String> + Send + Sync;
 
 /// How the inputs of the command line are called among the stanzas.
-const COMMAND_LINE: &str = "the command line";
+pub(super) const COMMAND_LINE: &str = "the command line";
 
 impl Wants {
     /// What a configuration says, besides what always runs.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conf::{Effective, Layer, Layers};
-use inputs::configured::{Base, Bound, Configured, Parts, RunningInputs, Surroundings};
+use inputs::configured::{Base, Bound, Configured, Parts, Protocol, RunningInputs, Surroundings};
 use inputs::monitor::{MonitorSettings, MonitorStatus};
 use runtime::Shutdown;
 use testkit::{TestDir, wait_until};
@@ -80,7 +80,12 @@ async fn a_port_and_its_connections_go_on_while_settings_change_and_end_with_the
     assert!(arrived(&recorder, "two").await && arrived(&recorder, "three").await);
     let changed = |origin: &inputs::InputMeta| origin.sourcetype.as_deref() == Some("changed");
     assert!(recorder.origins().iter().any(|origin| changed(origin)));
+    let listening = running.listening().await;
+    let [one] = listening.as_slice() else { panic!("{listening:?}") };
+    assert_eq!((one.protocol, one.address.port()), (Protocol::Tcp, port));
+    assert_eq!((one.stanza.as_ref(), one.sourcetype.as_deref()), (Some(&stanza), Some("changed")));
     apply(&running, "", &stanza).await.unwrap();
+    assert_eq!(running.listening().await, []);
     let mut rest = Vec::new();
     for socket in [&mut old, &mut new] {
         let read = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut rest)).await;

@@ -17,6 +17,19 @@ const NAMES: usize = 10_000;
 /// Bytes of the shortest text that has a date and a time, or is a number of seconds.
 const DATE: usize = 10;
 
+/// What tells the time of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldBy {
+    /// Its text, where the finder says ([`TimestampFinder::place`]).
+    Text,
+    /// The field of this number among its fields.
+    Field(usize),
+    /// The fields that `TIMESTAMP_FIELDS` names.
+    TimestampFields,
+    /// The last `#Date:` directive, and its field `time`.
+    Directive,
+}
+
 /// Makes fields of the lines of one stream.
 #[derive(Debug)]
 pub struct StructuredReader {
@@ -185,28 +198,33 @@ impl StructuredReader {
         raw: &str,
         fields: &[(Arc<str>, String)],
         now: EventTime,
-    ) -> Option<EventTime> {
+    ) -> Option<(EventTime, ToldBy)> {
         if !self.rules.timestamp_fields.is_empty() {
             let text = self.time_text(fields)?;
-            return finder.find(&text, now).or_else(|| finder.find_cell(&text, now));
+            let time = finder.find(&text, now).or_else(|| finder.find_cell(&text, now))?;
+            return Some((time, ToldBy::TimestampFields));
         }
         if let Some(text) = self.time_of_directive(fields) {
-            return finder.find(&text, now);
+            return finder.find(&text, now).map(|time| (time, ToldBy::Directive));
         }
+        let each = || fields.iter().enumerate();
         // A comma behind the seconds begins a fraction, unless it ends a cell.
         let by_cells = self.rules.delimiter == Delimiter::One(',') && finder.rules().is_automatic();
         if by_cells {
-            let dates = fields.iter().map(|(_, value)| value).filter(|value| value.len() >= DATE);
-            if let Some(time) = dates.into_iter().find_map(|value| finder.find(value, now)) {
-                return Some(time);
+            let mut dates = each().filter(|(_, (_, value))| value.len() >= DATE);
+            let found = dates
+                .find_map(|(at, (_, value))| Some((finder.find(value, now)?, ToldBy::Field(at))));
+            if found.is_some() {
+                return found;
             }
         }
         let found = if by_cells { None } else { finder.find(raw, now) };
         if found.is_some() || self.rules.format == StructuredFormat::Json {
-            return found;
+            return found.map(|time| (time, ToldBy::Text));
         }
-        let of_time = fields.iter().filter(|(name, _)| is_of_time(name));
-        of_time.into_iter().find_map(|(_, value)| finder.find_cell(value, now))
+        let mut of_time = each().filter(|(_, (name, _))| is_of_time(name));
+        of_time
+            .find_map(|(at, (_, value))| Some((finder.find_cell(value, now)?, ToldBy::Field(at))))
     }
 
     /// The time of day of a W3C record behind the date of its directive, where records have no date.

@@ -30,6 +30,8 @@ pub struct TimestampFinder {
     jumps: Jumps,
     /// Whose date a time of day has that comes without one.
     date: Option<EventTime>,
+    /// Where the last timestamp stands in its text.
+    place: Option<(usize, usize)>,
 }
 
 /// The text of the last timestamp around its fraction, and the second it means.
@@ -62,6 +64,7 @@ impl TimestampFinder {
             last: None,
             jumps: Jumps::default(),
             date: None,
+            place: None,
         }
     }
 
@@ -77,6 +80,13 @@ impl TimestampFinder {
         self.date = Some(date);
     }
 
+    /// Where the timestamp that was found last stands in its text: its first byte, and the first behind
+    /// it. `None` where patterns of a file (`DATETIME_CONFIG`) recognised it, and for cells of tables.
+    #[must_use]
+    pub fn place(&self) -> Option<(usize, usize)> {
+        self.place
+    }
+
     /// The time that a cell of a table is, as a whole: also a date alone, or a time without seconds.
     pub fn find_cell(&mut self, cell: &str, reference: EventTime) -> Option<EventTime> {
         let rules = &self.rules;
@@ -85,6 +95,7 @@ impl TimestampFinder {
         }
         let fields = shapes::read_cell(cell.trim().as_bytes())?;
         let time = fields.resolve(&mut self.clock, reference)?;
+        self.place = None;
         self.believed(time, reference)
     }
 
@@ -124,9 +135,12 @@ impl TimestampFinder {
             let end = end.min(start.saturating_add(begin_within));
             let text = raw.get(start..raw.floor_char_boundary(end))?;
             let time = patterns.read(text)?.resolve(&mut self.clock, reference)?;
+            self.place = None;
             return self.believed(time, reference);
         }
-        self.find_in(&bytes[start..end], begin_within, reference)
+        let (time, from, to) = self.find_in(&bytes[start..end], begin_within, reference)?;
+        self.place = Some((start + from, start + to));
+        Some(time)
     }
 
     /// Forgets the last timestamp; its place in the text stays known.
@@ -134,21 +148,27 @@ impl TimestampFinder {
         self.last = None;
     }
 
-    fn find_in(&mut self, window: &[u8], within: usize, reference: EventTime) -> Option<EventTime> {
+    /// The timestamp, where it begins and where it ends.
+    fn find_in(
+        &mut self,
+        window: &[u8],
+        within: usize,
+        reference: EventTime,
+    ) -> Option<(EventTime, usize, usize)> {
         let remembered = self.at;
         if remembered < window.len().min(within)
             && self.may_begin(window, remembered)
-            && let Some(time) = self.read(&window[remembered..], reference)
+            && let Some((time, length)) = self.read(&window[remembered..], reference)
         {
-            return Some(time);
+            return Some((time, remembered, remembered + length));
         }
         for at in 0..window.len().min(within) {
             if !self.may_begin(window, at) {
                 continue;
             }
-            if let Some(time) = self.read(&window[at..], reference) {
+            if let Some((time, length)) = self.read(&window[at..], reference) {
                 self.at = at;
-                return Some(time);
+                return Some((time, at, at + length));
             }
         }
         None
@@ -181,16 +201,18 @@ impl TimestampFinder {
     }
 
     fn read_key(&mut self, event: &[u8], key: usize, reference: EventTime) -> Option<EventTime> {
-        let at = json::value_of(event, json::KEYS[key])?;
-        self.read(&event[at.min(event.len())..], reference)
+        let at = json::value_of(event, json::KEYS[key])?.min(event.len());
+        let (time, length) = self.read(&event[at..], reference)?;
+        self.place = Some((at, at + length));
+        Some(time)
     }
 
-    /// The timestamp where the text begins.
-    fn read(&mut self, text: &[u8], reference: EventTime) -> Option<EventTime> {
+    /// The timestamp where the text begins, and how long it is.
+    fn read(&mut self, text: &[u8], reference: EventTime) -> Option<(EventTime, usize)> {
         let recalled = self.last.as_ref().and_then(|last| last.recall(text, reference));
-        if let Some(time) = recalled {
+        if let Some((time, length)) = recalled {
             self.jumps.same();
-            return self.believed(time, reference);
+            return self.believed(time, reference).map(|time| (time, length));
         }
         let parsed = match &self.rules.format {
             Some(format) => format.read(text)?,
@@ -206,7 +228,7 @@ impl TimestampFinder {
             self.jumps.next(&text[..parsed.end.min(text.len())], time, &self.rules);
         }
         self.last = self.remember(text, &parsed, time, reference);
-        Some(time)
+        Some((time, parsed.end.min(text.len())))
     }
 
     fn believed(&self, time: EventTime, reference: EventTime) -> Option<EventTime> {
@@ -251,8 +273,8 @@ impl TimestampFinder {
 }
 
 impl Last {
-    /// The time of a text that differs from the last one in its fraction at most.
-    fn recall(&self, text: &[u8], reference: EventTime) -> Option<EventTime> {
+    /// The time of a text that differs from the last one in its fraction at most, and how long it is.
+    fn recall(&self, text: &[u8], reference: EventTime) -> Option<(EventTime, usize)> {
         let head = &self.head[..self.head_length];
         if !text.starts_with(head) {
             return None;
@@ -278,7 +300,8 @@ impl Last {
             }
         };
         let rest = &rest[used..];
-        self.ends_alike(rest).then_some(EventTime(self.second * 1_000_000 + micros))
+        let length = self.head_length + used + self.tail_length;
+        self.ends_alike(rest).then_some((EventTime(self.second * 1_000_000 + micros), length))
     }
 
     fn ends_alike(&self, rest: &[u8]) -> bool {
@@ -332,6 +355,31 @@ mod tests {
         let base = 1_438_191_704.0;
         let expected = [0.747, 0.748, 1.1, 1.1, 1.1 - 3600.0, 1.0].map(|s| Some(base + s));
         assert_eq!(find(TimestampRules::default(), &events), expected);
+    }
+
+    #[test]
+    fn the_place_of_the_last_timestamp_is_known() {
+        let mut finder = TimestampFinder::new(Arc::new(TimestampRules::default()));
+        let mut found = |raw: &'static str| {
+            finder
+                .find(raw, REFERENCE)
+                .and_then(|_| finder.place())
+                .map(|(from, to)| &raw[from..to])
+        };
+        for (raw, text) in [
+            ("2015-07-29 17:41:44,747 - a", "2015-07-29 17:41:44,747"),
+            ("2015-07-29 17:41:44,7 - recalled", "2015-07-29 17:41:44,7"),
+            ("b [2015-07-29 17:41:45] c", "2015-07-29 17:41:45"),
+            ("b [2015-07-29 17:41:45] d", "2015-07-29 17:41:45"),
+            (r#"{"a":1,"ts":1521911724.5}"#, "1521911724.5"),
+        ] {
+            assert_eq!(found(raw), Some(text));
+        }
+        let prefix = Some(TimePrefix::compile("at=").unwrap());
+        let rules = TimestampRules { prefix, ..TimestampRules::default() };
+        let mut finder = TimestampFinder::new(Arc::new(rules));
+        assert!(finder.find("a at=2015-07-29 17:41:45", REFERENCE).is_some());
+        assert_eq!(finder.place(), Some((5, 24)));
     }
 
     #[test]

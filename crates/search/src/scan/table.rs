@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
@@ -67,6 +67,23 @@ pub(crate) struct Share {
     pub(crate) stored: Arc<[Arc<BucketHeader>]>,
     /// Those of this process.
     pub(crate) hot: Arc<[HotBucket]>,
+}
+
+/// What a scan looks into, as far as that is known before it.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// Stored buckets of the indexes.
+    pub(crate) considered: u64,
+    /// Those outside of the time range.
+    pub(crate) pruned_by_time: u64,
+    /// Those that their headers exclude.
+    pub(crate) pruned_by_header: u64,
+    /// Those that are left out because they are damaged.
+    pub(crate) quarantined: u64,
+    /// The others.
+    pub(crate) stored: Vec<Arc<BucketHeader>>,
+    /// Hot buckets that the catalog does not have; `None` if other processes have them.
+    pub(crate) hot: Option<Vec<HotBucket>>,
 }
 
 /// Events of some indexes and a time range, with chosen fields as columns.
@@ -169,6 +186,40 @@ impl EventsTable {
         let mut units: Vec<_> = buckets.into_iter().map(Unit::Stored).chain(hot).collect();
         units.sort_by_key(|unit| std::cmp::Reverse(unit.span().1));
         Ok(units)
+    }
+
+    /// What a scan with these filters would look into, as far as headers of buckets say: nothing is read.
+    /// Hot buckets of other processes are not asked for.
+    pub(crate) async fn ahead(&self, filters: &[Expr]) -> Ahead {
+        let filters: Vec<Expr> = filters.iter().cloned().chain(self.range_filters()).collect();
+        let pruning = Pruning::of(&filters);
+        let range = pruning.range.intersect(&self.request.range);
+        // Of its own: a search that is explained has read nothing.
+        let report = Arc::new(ScanReport::default());
+        let own = Self {
+            context: ScanContext { report: Arc::clone(&report), ..self.context.clone() },
+            request: self.request.clone(),
+            schema: Arc::clone(&self.schema),
+            enforces_range: self.enforces_range,
+        };
+        let hot = self.context.hot.local(&self.request.indexes, &range).await;
+        let stored = self.context.catalog.snapshot();
+        let quarantined = quarantined(&stored);
+        let left = own.in_range(&stored, &pruning, &range);
+        let headers = left.into_iter().map(|bucket| bucket.header);
+        let (damaged, whole): (Vec<_>, Vec<_>) =
+            headers.partition(|header| quarantined.contains_key(&header.id));
+        let is_new = |bucket: &HotBucket| !stored.contains(&bucket.index, bucket.id);
+        let hot = hot.map(|hot| hot.into_iter().filter(is_new).collect());
+        let read = |counter: &AtomicU64| counter.load(Relaxed);
+        Ahead {
+            considered: read(&report.buckets_considered),
+            pruned_by_time: read(&report.buckets_pruned_by_time),
+            pruned_by_header: read(&report.buckets_pruned_by_summary),
+            quarantined: damaged.len() as u64,
+            stored: whole,
+            hot,
+        }
     }
 
     /// The stored buckets that may have matching events, as far as their headers say.

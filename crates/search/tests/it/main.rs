@@ -5,6 +5,7 @@
 mod arrivals;
 mod control;
 mod elsewhere;
+mod estimate;
 mod far_away;
 mod hot_parts;
 mod inspector;

@@ -56,6 +56,10 @@ impl Objects for Counted {
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
         Arc::new(self.0.counted(reads))
     }
+
+    fn residency(&self, path: &str, size: u64) -> Option<cache::Residency> {
+        Some(self.0.residency(path, size))
+    }
 }
 
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //! durable.
 
 mod objects;
+mod preview;
 mod report;
 
 use std::fs::File;
@@ -40,6 +41,15 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     }
     if files.is_empty() && objects.is_empty() {
         bail!("there is no file and no object in what was named");
+    }
+    if options.preview {
+        if !objects.is_empty() {
+            bail!("--preview reads files, not objects: copy an object first (aws s3 cp URL -)");
+        }
+        for path in &files {
+            preview::print(&client, path, &options).await?;
+        }
+        return Ok(ExitCode::SUCCESS);
     }
     if options.skip_bytes > 0 && (files.len() != 1 || !objects.is_empty()) {
         bail!("--skip-bytes is for one file alone");

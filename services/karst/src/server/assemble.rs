@@ -39,7 +39,9 @@ use super::own_events::{Collector, OwnEvents};
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{identity, ingest_conf, inputs, own_events, request_conf, store_conf, telling, whole};
+use super::{
+    identity, ingest_conf, inputs, own_events, request_conf, store_conf, telling, told, whole,
+};
 use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
@@ -272,6 +274,8 @@ pub(crate) async fn assemble(
         indexes,
         catalog: catalog.clone(),
         knowledge,
+        declared: Arc::new(told::declared(options)),
+        intake: Arc::new(told::intake(options, cluster.roles)),
         apps,
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
         secrets: Arc::new(Secrets::load(catalog.clone(), &secret_key)?),

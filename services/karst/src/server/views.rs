@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use api::{CacheView, MetricsView};
-use cache::{CachedStore, SearchReads};
+use cache::{CachedStore, Residency, SearchReads};
 use ingest::Ingest;
 use object_store::ObjectStore;
 use peers::Directory;
@@ -25,6 +25,10 @@ pub(crate) struct Objects {
 impl search::Objects for Objects {
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
         self.readable(Arc::new(self.cache.counted(reads)))
+    }
+
+    fn residency(&self, path: &str, size: u64) -> Option<Residency> {
+        Some(self.cache.residency(path, size))
     }
 
     fn direct(&self) -> Option<Arc<dyn ObjectStore>> {

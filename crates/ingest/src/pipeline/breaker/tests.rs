@@ -70,7 +70,7 @@ fn lines(pattern: Option<&str>, limit: usize, text: &str, size: usize) -> (Vec<S
         let out = breaker.push(decoded.text, end);
         let line = |line: &Line| &out.text[line.start as usize..line.end as usize];
         found.extend(out.lines.iter().map(|l| String::from_utf8(line(l).to_vec()).unwrap()));
-        cut_lines += out.cut_lines;
+        cut_lines += out.cut_lines();
         cut_bytes += out.cut_bytes;
     }
     (found, cut_lines, cut_bytes)

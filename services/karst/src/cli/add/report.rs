@@ -92,7 +92,8 @@ pub(super) fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn shown(micros: i64) -> String {
+/// A time in UTC.
+pub(super) fn shown(micros: i64) -> String {
     let time = jiff::Timestamp::from_microsecond(micros);
     let text = time.map_or_else(|_| micros.to_string(), |time| time.to_string());
     text.replace('T', " ").trim_end_matches('Z').to_owned()

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use indicatif::HumanBytes;
 use model::{EventTime, IndexName, TimeRange};
 use plan::{EmptySource, EventsOnly, Limits, PlanContext, Subsearches};
 use runtime::{Clock, SystemClock};
@@ -94,6 +95,12 @@ fn print(out: &mut impl Write, explanation: &Value) -> Result<()> {
     for condition in list(&explanation["filters"]) {
         writeln!(out, "  condition         {condition}")?;
     }
+    if !explanation["estimate"].is_null() {
+        writeln!(out, "\nat most")?;
+        for line in estimate(&explanation["estimate"]) {
+            writeln!(out, "  {line}")?;
+        }
+    }
     writeln!(out, "\nplan")?;
     for line in text(&explanation["plan"]).lines() {
         writeln!(out, "  {line}")?;
@@ -120,6 +127,32 @@ fn print(out: &mut impl Write, explanation: &Value) -> Result<()> {
         writeln!(out, "\nnote: {message}")?;
     }
     Ok(())
+}
+
+/// What the search reads at most.
+fn estimate(estimate: &Value) -> Vec<String> {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let bytes = |value: &Value| HumanBytes(count(value)).to_string();
+    let buckets = &estimate["buckets"];
+    let (all, read) = (count(&buckets["considered"]), count(&buckets["to_read"]));
+    let mut lines = vec![
+        format!("buckets           {read} of {all}"),
+        format!("events            {}", count(&estimate["rows"])),
+        format!("bytes             {}", bytes(&estimate["bytes"])),
+    ];
+    let tiers = &estimate["tiers"];
+    if !tiers.is_null() {
+        let (memory, disk, store) =
+            (bytes(&tiers["memory"]), bytes(&tiers["disk"]), bytes(&tiers["store"]));
+        let requests = count(&tiers["requests"]);
+        lines.push(format!(
+            "of these          {memory} in memory, {disk} on disk, {store} in object storage ({requests} \
+             requests)"
+        ));
+    }
+    let notes = estimate["notes"].as_array().into_iter().flatten();
+    lines.extend(notes.map(|note| format!("note: {}", note.as_str().unwrap_or_default())));
+    lines
 }
 
 fn some(text: &str) -> &str {

@@ -1,0 +1,48 @@
+//! Where the server takes events in, as it was started: ports of the command line, on or off.
+
+use std::net::SocketAddr;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Intake {
+    /// Whether this process takes events in (its role `indexer`).
+    pub is_indexer: bool,
+    /// Whether clients can verify its certificate without being told to trust it: it was given one.
+    pub has_own_certificate: bool,
+    /// Whether forwarders have to show a token.
+    pub forwarders_need_token: bool,
+    /// The ports.
+    pub ports: Vec<IntakePort>,
+}
+
+/// A port of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntakePort {
+    /// What is spoken there.
+    pub kind: IntakeKind,
+    /// Where it listens; `None` if it is off.
+    pub address: Option<SocketAddr>,
+    /// Whether it speaks TLS.
+    pub tls: bool,
+    /// The flag that sets its address.
+    pub flag: &'static str,
+    /// The variable of the environment that does so too.
+    pub variable: &'static str,
+}
+
+/// A protocol of a port of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntakeKind {
+    /// The HTTP Event Collector; OTLP over HTTP beside it.
+    Hec,
+    /// OTLP over gRPC, and over HTTP beside it.
+    OtlpGrpc,
+    /// OTLP over HTTP.
+    OtlpHttp,
+    /// Elasticsearch's `_bulk`.
+    Elasticsearch,
+    /// The protocol of Karst's forwarder.
+    Forwarders,
+    /// REST, which takes events at `/services/receivers`.
+    Management,
+}
