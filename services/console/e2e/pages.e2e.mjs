@@ -26,6 +26,27 @@ const REPORT = `${query} | stats count by host, source, sourcetype`;
 
 /** Address and way of every page and state that is looked at. */
 const PAGES = {
+  async home(page) {
+    await PAGES.statistics(page);
+    await page.goto(`${url}/`);
+    await page
+      .locator(`${id('home-health')} a[href*="sourcetype"]`)
+      .first()
+      .waitFor();
+    await page
+      .locator(`${id('home-reports')} li`)
+      .first()
+      .waitFor();
+  },
+  async 'home-empty'(page) {
+    // As a server without events answers.
+    const answer = { fields: [], rows: [], preview: false };
+    const results = '**/services/search/v2/jobs/*/results?*';
+    await page.route(results, (route) => route.fulfill({ json: answer }));
+    await page.goto(`${url}/`);
+    await page.waitForSelector(id('first-steps'));
+    await page.unroute(results);
+  },
   async empty(page) {
     await page.goto(url + EMPTY);
     await page.waitForSelector(id('empty'));
