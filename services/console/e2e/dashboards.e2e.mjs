@@ -16,7 +16,7 @@ const password = process.env.KARST_PASSWORD ?? 'changeme';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const id = (name) => `[data-testid="${name}"]`;
-const VIEWS = ['overview', 'charts', 'tables', 'singles', 'hostile', 'submit'];
+const VIEWS = ['overview', 'charts', 'tables', 'singles', 'trellis', 'hostile', 'submit'];
 
 async function open(page, view, query = '') {
   await page.goto(`${url}/app/gallery/${view}${query}`);
@@ -206,6 +206,33 @@ const steps = {
     await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 6 });
     await page.mouse.up();
     await sumBetween(page, 0, before);
+  },
+
+  async 'a trellis has a panel for each value, one scale, and its tokens'(page) {
+    await open(page, 'trellis');
+    await finished(page);
+    await page.waitForSelector('#values [data-testid="single"]');
+    const titles = (selector) => page.locator(`${selector} h4`).allTextContents();
+    check((await titles('#series')).join() === 'web-01,web-02,web-03', 'a panel for each host');
+    check((await titles('#rows')).join() === 'start,page', 'a panel for each value of a column');
+    check(
+      (await titles('#aggregations')).join() === 'count,avg(bytes)',
+      'a panel for each aggregation',
+    );
+    check((await page.locator(`#values ${id('single')}`).count()) === 7, 'a value for each path');
+    check(
+      (await textOf(page, '#rows [aria-label="Series"]')).includes('404'),
+      'one legend for all panels',
+    );
+    await page.waitForSelector('#series canvas');
+    const box = await page.locator('#series canvas').nth(1).boundingBox();
+    await page.mouse.click(box.x + box.width * 0.5, box.y + box.height * 0.7);
+    await page.waitForSelector('#clicked-panel');
+    check(
+      (await page.textContent('#clicked-panel')) === 'Panel host web-02',
+      await page.textContent('#clicked-panel'),
+    );
+    await screenshot(page, 'dashboards-trellis');
   },
 
   async 'tables have their colours, draw the rows in sight, and lead elsewhere'(page) {

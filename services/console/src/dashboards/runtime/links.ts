@@ -10,6 +10,8 @@ export interface Click {
   name2: string;
   value2: string;
   row: ReadonlyMap<string, string>;
+  /** The panel of a trellis: the field that it is split by, and the value of the panel. */
+  trellis?: { name: string; value: string };
   /** The span of a time bar. */
   earliest?: string;
   latest?: string;
@@ -24,11 +26,13 @@ export function clickLookup(click: Click, page: Lookup, range: Bounds): Lookup {
       case 'click.value':
         return click.value;
       case 'click.name2':
-      case 'trellis.name':
         return click.name2;
       case 'click.value2':
-      case 'trellis.value':
         return click.value2;
+      case 'trellis.name':
+        return click.trellis?.name ?? click.name2;
+      case 'trellis.value':
+        return click.trellis?.value ?? click.value2;
       case 'earliest':
         return click.earliest ?? range.earliest;
       case 'latest':
