@@ -16,7 +16,7 @@ const password = process.env.KARST_PASSWORD ?? 'changeme';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const id = (name) => `[data-testid="${name}"]`;
-const VIEWS = ['overview', 'charts', 'tables', 'singles', 'trellis', 'hostile', 'submit'];
+const VIEWS = ['overview', 'charts', 'tables', 'singles', 'trellis', 'maps', 'hostile', 'submit'];
 
 async function open(page, view, query = '') {
   await page.goto(`${url}/app/gallery/${view}${query}`);
@@ -111,7 +111,7 @@ const steps = {
     );
     check((await textOf(page, '[data-state="failed"]')).includes('stast'), 'the mistake is named');
     await page.getByText('A prebuilt panel').waitFor();
-    await page.getByText('Maps are not drawn yet').waitFor();
+    await page.getByText('A map of markers needs columns').waitFor();
     await screenshot(page, 'dashboards-overview');
   },
 
@@ -226,13 +226,53 @@ const steps = {
     );
     await page.waitForSelector('#series canvas');
     const box = await page.locator('#series canvas').nth(1).boundingBox();
-    await page.mouse.click(box.x + box.width * 0.5, box.y + box.height * 0.7);
+    // Between two bars there is nothing to click.
+    for (let x = 0; x < 12 && (await page.locator('#clicked-panel').count()) === 0; x += 2) {
+      await page.mouse.click(box.x + box.width * 0.6 + x, box.y + box.height * 0.72);
+    }
     await page.waitForSelector('#clicked-panel');
     check(
       (await page.textContent('#clicked-panel')) === 'Panel host web-02',
       await page.textContent('#clicked-panel'),
     );
     await screenshot(page, 'dashboards-trellis');
+  },
+
+  async 'maps have markers of one zoom level, and regions with their colours'(page) {
+    const asked = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).origin));
+    await open(page, 'maps');
+    await finished(page);
+    for (const map of ['markers', 'circles', 'regions', 'states', 'shapes']) {
+      await page.locator(`#${map}`).scrollIntoViewIfNeeded();
+      await page.waitForSelector(`#${map} canvas`);
+    }
+    const label = await page.locator('#regions [role="img"]').getAttribute('aria-label');
+    check(label.startsWith('Visits by country: Map of visits by Country'), label);
+    check(
+      (await textOf(page, '#regions [data-testid="not-on-map"]')).includes('Atlantis'),
+      'missing',
+    );
+    check((await page.locator('#regions [aria-label="Legend"] li').count()) === 4, 'four classes');
+    check((await textOf(page, '#markers [aria-label="Legend"]')).includes('404'), 'a legend');
+    await page.getByText('A map of markers needs columns').waitFor();
+    check(
+      asked.every((origin) => origin === new URL(url).origin),
+      `nothing from elsewhere: ${asked}`,
+    );
+    // The middle of Brazil, on the map of the whole world.
+    const box = await page.locator('#regions canvas').boundingBox();
+    await page.mouse.click(
+      box.x + box.width * 0.5 + -53 * 0.0022 * box.width,
+      box.y + box.height * 0.66,
+    );
+    await page.waitForSelector('#country');
+    check((await textOf(page, '#country')) === 'Country Brazil 31', await textOf(page, '#country'));
+    await page.locator('#markers').getByLabel('Zoom in').click();
+    await page.locator('#markers').getByText('Show as table').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#markers table');
+    await screenshot(page, 'dashboards-maps');
   },
 
   async 'tables have their colours, draw the rows in sight, and lead elsewhere'(page) {

@@ -12,6 +12,8 @@ export interface Click {
   row: ReadonlyMap<string, string>;
   /** The panel of a trellis: the field that it is split by, and the value of the panel. */
   trellis?: { name: string; value: string };
+  /** Further tokens, such as those of a place on a map. */
+  tokens?: ReadonlyMap<string, string>;
   /** The span of a time bar. */
   earliest?: string;
   latest?: string;
@@ -38,6 +40,8 @@ export function clickLookup(click: Click, page: Lookup, range: Bounds): Lookup {
       case 'latest':
         return click.latest ?? range.latest;
     }
+    const further = click.tokens?.get(name);
+    if (further !== undefined) return further;
     if (name.startsWith('row.')) return click.row.get(name.slice(4));
     return page(name);
   };
