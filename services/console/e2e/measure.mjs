@@ -70,18 +70,18 @@ async function visit(browser) {
 }
 
 /** Seconds of the processor that the page's main thread has used: other programs do not change them. */
-async function processor(page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+async function processor(session) {
   const { metrics } = await session.send('Performance.getMetrics');
-  await session.detach();
   const of = (name) => metrics.find((metric) => metric.name === name)?.value ?? Number.NaN;
   return of('ScriptDuration') + of('LayoutDuration') + of('RecalcStyleDuration');
 }
 
 /** Time of each frame while `selector` is scrolled, and the longest task. */
 async function scroll(page, selector, step) {
-  const before = await processor(page);
+  // Counters begin with the session.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const before = await processor(session);
   const seen = await page.evaluate(
     async ([where, pixels, frames]) => {
       const tasks = [];
@@ -104,7 +104,7 @@ async function scroll(page, selector, step) {
     },
     [selector, step, FRAMES],
   );
-  return { ...seen, cpu: ((await processor(page)) - before) * 1000 };
+  return { ...seen, cpu: ((await processor(session)) - before) * 1000 };
 }
 
 function sayScroll(what, { times, longest, reached, cpu }) {
