@@ -173,7 +173,10 @@ const steps = {
     await page.goto(addressOf(`index=${index} sourcetype=rtl`));
     await done(page);
     await page.waitForSelector(id('event'));
-    check((await page.locator(id('event')).textContent()).includes(ARABIC), 'the text is there');
+    check(
+      (await page.locator(id('event')).first().textContent()).includes(ARABIC),
+      'the text is there',
+    );
     await page
       .locator(`${id('event')} [aria-expanded]`)
       .first()
