@@ -53,7 +53,10 @@ export function check(condition, expectation) {
   if (!condition) throw new Error(`expected: ${expectation}`);
 }
 
-/** What axe finds, one line each. The page needs `bypassCSP`: axe is added as a script, which the policy forbids. */
+/**
+ * What axe finds, one line each. The page needs `bypassCSP`: axe is added as a script, which the policy
+ * forbids.
+ */
 export async function violations(page) {
   await page.addScriptTag({ path: AXE });
   const found = await page.evaluate(

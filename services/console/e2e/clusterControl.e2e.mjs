@@ -2,7 +2,7 @@
  * Does with a cluster what its page offers. What is to be done is named, in this order:
  *
  *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... node e2e/clusterControl.e2e.mjs restart cancel
- *   ... node e2e/clusterControl.e2e.mjs blocked remove      KARST_E2E_ADDRESS: of the process that does not answer
+ *   ... node e2e/clusterControl.e2e.mjs blocked remove   KARST_E2E_ADDRESS: of the process that does not answer
  *   ... node e2e/clusterControl.e2e.mjs denied              with a user who may only look
  */
 

@@ -1,9 +1,9 @@
 /**
- * Events, fields, dashboards and results that were made to harm: nothing of them runs, and the page goes on to
- * answer keys. Prints how long each answer takes; fails only where the page hangs.
+ * Events, fields, dashboards and results that were made to harm: nothing of them runs, and the page goes on
+ * to answer keys. Prints how long each answer takes; fails only where the page hangs.
  *
- *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_HEC_URL=... KARST_HEC_TOKEN=... KARST_E2E_QUERY=index=hostile \
- *     node e2e/hostile.e2e.mjs
+ *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_HEC_URL=... KARST_HEC_TOKEN=... \
+ *     KARST_E2E_QUERY=index=hostile node e2e/hostile.e2e.mjs
  *
  * The index of the query must exist; the events are sent by this script.
  */
@@ -72,7 +72,9 @@ const addressOf = (q, more = {}) =>
   `${url}/app/search/search?${new URLSearchParams({ q, earliest: '0', latest: '', ...more })}`;
 const done = (page) => page.waitForSelector(`${id('job')}[data-phase="done"]`, { timeout: 60_000 });
 
-/** How long a key takes from its press until the page is painted, and the longest task since the last look. */
+/**
+ * How long a key takes from its press until the page is painted, and the longest task since the last look.
+ */
 async function answers(page, what, selector = id('search-input')) {
   await page.locator(selector).first().focus({ timeout: HANG });
   await page.evaluate(() => {
@@ -320,7 +322,8 @@ for (const [name, step] of Object.entries(steps)) {
   }
 }
 await browser.close();
-// The sanitizer parses hostile HTML in a document that runs nothing; the browser reports the policy there, too.
+// The sanitizer parses hostile HTML in a document that runs nothing; the browser reports the policy there,
+// too.
 const inert = /^Executing inline event handler violates/;
 const told = problems.filter((problem) => !inert.test(problem));
 if (told.length > 0) console.error(`the page reported:\n${told.join('\n')}`);

@@ -1,13 +1,13 @@
 /**
- * Measures what a person waits for, and prints it beside the budgets of the console. No test: figures depend on the
- * machine.
+ * Measures what a person waits for, and prints it beside the budgets of the console. No test: figures
+ * depend on the machine.
  *
- *   npm run build && KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_E2E_QUERY=index=main npm run measure
+ *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_E2E_QUERY=index=main npm run measure
  *
- * First paint is taken as a stranger's first visit: nothing in the cache, the processor four times slower, 10 Mbit/s and
- * 40 ms to the server. Frames are taken at full speed, while a table and a list of events of 10,000 rows are scrolled.
- * CPU is that of the main thread: it is the figure to compare on a machine that does other work, too.
- * The query needs 10,000 events over all time.
+ * First paint is taken as a stranger's first visit: nothing in the cache, the processor four times slower,
+ * 10 Mbit/s and 40 ms to the server. Frames are taken at full speed, while a table and a list of events of
+ * 10,000 rows are scrolled. CPU is that of the main thread: it is the figure to compare on a machine that
+ * does other work, too. The query needs 10,000 events over all time.
  */
 
 import os from 'node:os';

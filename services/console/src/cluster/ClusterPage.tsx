@@ -1,6 +1,6 @@
 /**
- * The processes of the cluster, whether each of them answers, and what is done with them: rolling restarts, and
- * the removal of one that does not come back. Looks again every few seconds.
+ * The processes of the cluster, whether each of them answers, and what is done with them: rolling restarts,
+ * and the removal of one that does not come back. Looks again every few seconds.
  */
 
 import { Button } from '@mantine/core';

@@ -90,7 +90,10 @@ export const DEFAULT_PERCENT = 10;
 export const atATime = (processes: number, percent: number): number =>
   Math.max(1, Math.floor((processes * percent) / 100));
 
-/** The order cut into waves. The server does not wait for a whole wave: the next process follows each that is back. */
+/**
+ * The order cut into waves. The server does not wait for a whole wave: the next process follows each that
+ * is back.
+ */
 export function wavesOf(order: string[], percent: number): string[][] {
   const size = atATime(order.length, percent);
   const waves: string[][] = [];

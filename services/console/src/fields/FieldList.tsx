@@ -56,7 +56,10 @@ interface GroupProps extends Omit<FieldListProps, 'summary'> {
   fields: FieldSummary[];
 }
 
-/** Fields of a group that are drawn at first, and more at a time: 5,000 at once stopped the page for seconds. */
+/**
+ * Fields of a group that are drawn at first, and more at a time: 5,000 at once stopped the page for
+ * seconds.
+ */
 const AT_FIRST = 100;
 const MORE = 300;
 

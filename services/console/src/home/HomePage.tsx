@@ -1,6 +1,6 @@
 /**
- * `/`: where a person begins. Earlier searches, dashboards, reports and apps to go on with; which sources sent
- * last; what the server warns of; and the first steps while there are no events.
+ * `/`: where a person begins. Earlier searches, dashboards, reports and apps to go on with; which sources
+ * sent last; what the server warns of; and the first steps while there are no events.
  */
 
 import { Button, TextInput } from '@mantine/core';

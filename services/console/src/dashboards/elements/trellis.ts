@@ -1,8 +1,7 @@
 /**
- * Splits the rows of a search into the panels of a trellis: by the values of a column, by the series that a split
- * field has made, or by aggregation.
- * Guarantees that every row and series is in one panel, in the order of the results; those beyond the maximum
- * number of panels are counted.
+ * Splits the rows of a search into the panels of a trellis: by the values of a column, by the series that a
+ * split field has made, or by aggregation. Guarantees that every row and series is in one panel, in the
+ * order of the results; those beyond the maximum number of panels are counted.
  */
 
 import type { ResultRows } from '../../api/types';
@@ -177,8 +176,8 @@ export function sharedLook(look: PlotLook, panels: readonly TrellisPanel[]): Plo
 }
 
 /**
- * The series that panels have in common, with the colour that each has in all of them; none where every panel is a
- * series of its own.
+ * The series that panels have in common, with the colour that each has in all of them; none where every
+ * panel is a series of its own.
  */
 export function commonSeries(
   panels: readonly TrellisPanel[],

@@ -12,8 +12,8 @@ const BUILT_IN: Record<string, OutlineName> = { geo_countries: 'world', geo_us_s
 const GEOM = /\|\s*geom\s+(geo_countries|geo_us_states)\b([^|]*)/i;
 
 /**
- * Takes `| geom geo_countries ...` out of the search of a map: the server has no such lookup, and the console has
- * the outlines. Null for any other search.
+ * Takes `| geom geo_countries ...` out of the search of a map: the server has no such lookup, and the
+ * console has the outlines. Null for any other search.
  */
 export function withoutGeom(query: string): { query: string; shapes: BuiltInShapes } | null {
   const found = GEOM.exec(query);

@@ -135,7 +135,10 @@ export interface Input {
   fieldForValue: string;
   selectFirstChoice: boolean;
   allowCustomValues: boolean;
-  /** Null where nothing is said. Several for inputs with several values; of a time input, earliest and latest. */
+  /**
+   * Null where nothing is said. Several for inputs with several values; of a time input, earliest and
+   * latest.
+   */
   default: string[] | null;
   initial: string[] | null;
   prefix: string;

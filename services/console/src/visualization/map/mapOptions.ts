@@ -1,4 +1,7 @@
-/** From markers and regions to the options of ECharts. Names come from events: tooltips are drawn, never markup. */
+/**
+ * From markers and regions to the options of ECharts. Names come from events: tooltips are drawn, never
+ * markup.
+ */
 
 import type { EChartsCoreOption } from 'echarts/core';
 import { grouped } from '../../app/format';
@@ -188,7 +191,10 @@ export function regionColors(
   });
 }
 
-/** The rows behind the regions, for tooltips and clicks: on a map with outlines, colours are those of the outlines. */
+/**
+ * The rows behind the regions, for tooltips and clicks: on a map with outlines, colours are those of the
+ * outlines.
+ */
 export function regionSeries(placed: ReadonlyMap<string, RegionRow>, valueField: string): object[] {
   const data = [...placed].map(([name, row]) => ({
     name,

@@ -1,6 +1,6 @@
 /**
- * Outlines of countries and states, loaded when a map is looked at. They are parts of the console (Natural Earth by
- * world-atlas, the US Census Bureau by us-atlas): nothing is fetched from elsewhere.
+ * Outlines of countries and states, loaded when a map is looked at. They are parts of the console (Natural
+ * Earth by world-atlas, the US Census Bureau by us-atlas): nothing is fetched from elsewhere.
  */
 
 import type { Feature, FeatureCollection, Geometry, Position } from 'geojson';
@@ -27,8 +27,8 @@ async function load(name: OutlineName): Promise<Outline> {
 }
 
 /**
- * A shape that crosses the 180th meridian in its parts on either side: on a flat map, its edge would run around the
- * world. `isWest`: all of it west of the meridian, so that the Aleutians stay beside Alaska.
+ * A shape that crosses the 180th meridian in its parts on either side: on a flat map, its edge would run
+ * around the world. `isWest`: all of it west of the meridian, so that the Aleutians stay beside Alaska.
  */
 function flat(
   shape: Feature<Geometry, { name: string }>,

@@ -1,6 +1,6 @@
 /**
- * Names of countries and states. Results name a country as `iplocation` and Splunk's `geo_countries` do, or by its
- * code; the outlines have names of their own, some of them short.
+ * Names of countries and states. Results name a country as `iplocation` and Splunk's `geo_countries` do, or
+ * by its code; the outlines have names of their own, some of them short.
  */
 
 /** Names of the outlines (Natural Earth, 1:110m) that are not those of `Intl`, by the code of the country. */
