@@ -30,11 +30,16 @@ const entry = [...page.matchAll(/(?:src|href)="\/assets\/([^"]+)"/g)].map(([, na
 const first = new Set(
   entry.filter((name) => name.endsWith('.js')).flatMap((name) => [...needs(name)]),
 );
-/** What a part that is loaded later brings besides. */
-const later = (begin) => {
+const chunk = (begin) => {
   const name = files.find((file) => file.startsWith(`${begin}-`) && file.endsWith('.js'));
   if (!name) throw new Error(`there is no chunk ${begin}: correct its name in size.mjs`);
-  return packed([...needs(name)].filter((file) => !first.has(file)));
+  return name;
+};
+/** What a part that is loaded later brings besides; `page`: what is there before it. */
+const later = (begin, page) => {
+  const name = chunk(begin);
+  const before = page === undefined ? first : needs(chunk(page), new Set(first));
+  return packed([...needs(name)].filter((file) => !before.has(file)));
 };
 
 const budgets = [
@@ -42,6 +47,10 @@ const budgets = [
   ['styles of the first page', 30, packed(entry.filter((name) => name.endsWith('.css')))],
   ['editor', 120, later('SplEditor')],
   ['charts', 230, later('Chart')],
+  ['charts of dashboards', 230, later('PlotCanvas', 'DashboardPage')],
+  ['maps', 230, later('MapCanvas', 'DashboardPage')],
+  ['outlines of countries', 40, later('countries-110m')],
+  ['outlines of states', 40, later('states-10m')],
 ];
 let isOver = false;
 for (const [what, most, bytes] of budgets) {

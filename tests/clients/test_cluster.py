@@ -326,38 +326,59 @@ def test_acknowledgements_are_known_behind_a_plain_load_balancer(cluster):
     assert not ask(cluster.indexers[0])
 
 
-def test_the_console_shows_the_processes(cluster, tmp_path):
-    cluster = cluster(indexers=1, heads=1, standbys=1).start()
-    (head,), (indexer,) = cluster.heads, cluster.indexers
+def in_the_console(head, tmp_path, script, *steps, auth=(USER, PASSWORD), **variables):
+    """Runs one of the console's browser tests on a search head."""
     chromium = subprocess.run(
         [ROOT / "ci/tools/chromium.sh"], check=True, capture_output=True, text=True
     ).stdout.strip()
+    done = subprocess.run(
+        ["node", f"e2e/{script}", *steps],
+        cwd=ROOT / "services/console",
+        env={
+            "KARST_SCREENSHOTS": str(tmp_path),
+            **os.environ,
+            "CHROMIUM": chromium,
+            "KARST_URL": f"http://127.0.0.1:{head.web_port}",
+            "KARST_USER": auth[0],
+            "KARST_PASSWORD": auth[1],
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_the_console_shows_the_processes(cluster, tmp_path):
+    cluster = cluster(indexers=1, heads=1, standbys=1).start()
+    (head,), (indexer,) = cluster.heads, cluster.indexers
 
     def look(down):
-        done = subprocess.run(
-            ["node", "e2e/cluster.e2e.mjs"],
-            cwd=ROOT / "services/console",
-            env={
-                **os.environ,
-                "CHROMIUM": chromium,
-                "KARST_URL": f"http://127.0.0.1:{head.web_port}",
-                "KARST_USER": USER,
-                "KARST_PASSWORD": PASSWORD,
-                "KARST_E2E_PEERS": "4",
-                "KARST_E2E_DOWN": str(down),
-                "KARST_SCREENSHOTS": str(tmp_path),
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        expected = {"KARST_E2E_PEERS": "4", "KARST_E2E_DOWN": str(down)}
+        in_the_console(head, tmp_path, "cluster.e2e.mjs", **expected)
 
     look(0)
     indexer.kill()
     look(1)
     indexer.start()
     cluster.stop()
+
+
+def test_the_console_restarts_indexers_and_removes_one_that_is_lost(cluster, tmp_path):
+    cluster = cluster(indexers=3, heads=1).start()
+    (head,) = cluster.heads
+    script = "clusterControl.e2e.mjs"
+    in_the_console(head, tmp_path, script, "restart", "cancel")
+    role = {"name": "looker", "capabilities": ["search", "list_settings"]}
+    assert head.rest("POST", "/services/authorization/roles", role).status == 201
+    user = {"name": "looker", "password": "a pass phrase", "roles": "looker"}
+    assert head.rest("POST", "/services/authentication/users", user).status == 201
+    in_the_console(head, tmp_path, script, "denied", auth=("looker", "a pass phrase"))
+    lost = cluster.indexers[0]
+    lost.kill()
+    in_the_console(head, tmp_path, script, "blocked", "remove", KARST_E2E_ADDRESS=lost.address)
+    assert lost.address not in cluster.peers(head)
 
 
 def test_a_process_refuses_what_is_of_another_role(cluster):

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from karst import PASSWORD, ROOT, USER
+from karst import PASSWORD, ROOT, TOKEN, USER
 
 
 def test_the_console_serves_its_page_and_its_files(server):
@@ -40,6 +40,7 @@ def in_a_browser(server, tmp_path, script, patience):
         "CHROMIUM": chromium,
         "KARST_URL": f"http://127.0.0.1:{server.web_port}",
         "KARST_HEC_URL": f"http://127.0.0.1:{server.hec_port}",
+        "KARST_HEC_TOKEN": TOKEN,
         "KARST_USER": USER,
         "KARST_PASSWORD": PASSWORD,
         "KARST_E2E_QUERY": f"index={index}",
@@ -102,3 +103,12 @@ def test_the_pages_of_performance_and_cost_count_own_events(server, tmp_path):
 
 def test_every_page_is_accessible_in_both_schemes_at_every_width(server, tmp_path):
     in_a_browser(server, tmp_path, "e2e:pages", 900)
+
+
+def test_hostile_content_neither_runs_nor_stops_the_page(own_server, tmp_path):
+    local = tmp_path / "etc" / "system" / "local"
+    local.mkdir(parents=True)
+    # An event of 19 MB is refused by default.
+    (local / "server.conf").write_text("[ingest]\nmaxEventSize = 32MB\n")
+    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "etc")}).start()
+    in_a_browser(server, tmp_path, "e2e:hostile", 600)

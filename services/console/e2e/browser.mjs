@@ -1,11 +1,15 @@
 /** The installed Chromium, a page in it, and checks that say what was expected. */
 
 import { mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 const SCREENSHOTS =
   process.env.KARST_SCREENSHOTS ?? fileURLToPath(new URL('./screenshots', import.meta.url));
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
 export async function openBrowser() {
   await mkdir(SCREENSHOTS, { recursive: true });
@@ -47,4 +51,21 @@ export const screenshot = (page, name) => page.screenshot({ path: `${SCREENSHOTS
 
 export function check(condition, expectation) {
   if (!condition) throw new Error(`expected: ${expectation}`);
+}
+
+/**
+ * What axe finds, one line each. The page needs `bypassCSP`: axe is added as a script, which the policy
+ * forbids.
+ */
+export async function violations(page) {
+  await page.addScriptTag({ path: AXE });
+  const found = await page.evaluate(
+    (tags) => globalThis.axe.run(document, { runOnly: tags, resultTypes: ['violations'] }),
+    TAGS,
+  );
+  return found.violations.flatMap((violation) =>
+    violation.nodes.map(
+      (node) => `${violation.id}: ${node.target.join(' ')} ${node.any[0]?.message ?? ''}`,
+    ),
+  );
 }

@@ -68,13 +68,31 @@ const steps = {
     await screenshot(page, '01-login-refused');
   },
 
-  async 'the right one leads to the empty search page'(page) {
+  async 'the right one leads to the home page, which knows the sources'(page) {
     await page.fill('input[name="password"]', password);
     await page.click('button[type="submit"]');
-    await page.waitForSelector(id('empty'));
+    await page.waitForSelector(id('home'));
     await page.waitForSelector(id('server'));
     check((await page.textContent(id('user-menu'))).includes(user), 'the header names the user');
-    await screenshot(page, '02-empty');
+    await page
+      .locator(`${id('home-health')} a[href*="sourcetype"]`)
+      .first()
+      .waitFor();
+    check((await page.locator(id('first-steps')).count()) === 0, 'there are events');
+    await screenshot(page, '02-home');
+  },
+
+  async 'a search from there runs, and the page lists it afterwards'(page) {
+    await page.keyboard.press('/');
+    await page.waitForFunction(() => document.activeElement?.dataset.testid === 'home-search');
+    await page.keyboard.type(`${query} | head 3`);
+    await page.keyboard.press('Enter');
+    await finished(page);
+    await page.click('header a[title="Home"]');
+    await page.locator(`${id('home-searches')} a`, { hasText: `${query} | head 3` }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.waitForSelector(id('empty'));
   },
 
   async 'a search shows events, timeline and fields'(page) {

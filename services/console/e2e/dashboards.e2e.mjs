@@ -16,7 +16,7 @@ const password = process.env.KARST_PASSWORD ?? 'changeme';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const id = (name) => `[data-testid="${name}"]`;
-const VIEWS = ['overview', 'charts', 'tables', 'singles', 'hostile', 'submit'];
+const VIEWS = ['overview', 'charts', 'tables', 'singles', 'trellis', 'maps', 'hostile', 'submit'];
 
 async function open(page, view, query = '') {
   await page.goto(`${url}/app/gallery/${view}${query}`);
@@ -111,7 +111,7 @@ const steps = {
     );
     check((await textOf(page, '[data-state="failed"]')).includes('stast'), 'the mistake is named');
     await page.getByText('A prebuilt panel').waitFor();
-    await page.getByText('Maps are not drawn yet').waitFor();
+    await page.getByText('A map of markers needs columns').waitFor();
     await screenshot(page, 'dashboards-overview');
   },
 
@@ -206,6 +206,73 @@ const steps = {
     await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 6 });
     await page.mouse.up();
     await sumBetween(page, 0, before);
+  },
+
+  async 'a trellis has a panel for each value, one scale, and its tokens'(page) {
+    await open(page, 'trellis');
+    await finished(page);
+    await page.waitForSelector('#values [data-testid="single"]');
+    const titles = (selector) => page.locator(`${selector} h4`).allTextContents();
+    check((await titles('#series')).join() === 'web-01,web-02,web-03', 'a panel for each host');
+    check((await titles('#rows')).join() === 'start,page', 'a panel for each value of a column');
+    check(
+      (await titles('#aggregations')).join() === 'count,avg(bytes)',
+      'a panel for each aggregation',
+    );
+    check((await page.locator(`#values ${id('single')}`).count()) === 7, 'a value for each path');
+    check(
+      (await textOf(page, '#rows [aria-label="Series"]')).includes('404'),
+      'one legend for all panels',
+    );
+    await page.waitForSelector('#series canvas');
+    const box = await page.locator('#series canvas').nth(1).boundingBox();
+    // Between two bars there is nothing to click.
+    for (let x = 0; x < 12 && (await page.locator('#clicked-panel').count()) === 0; x += 2) {
+      await page.mouse.click(box.x + box.width * 0.6 + x, box.y + box.height * 0.72);
+    }
+    await page.waitForSelector('#clicked-panel');
+    check(
+      (await page.textContent('#clicked-panel')) === 'Panel host web-02',
+      await page.textContent('#clicked-panel'),
+    );
+    await screenshot(page, 'dashboards-trellis');
+  },
+
+  async 'maps have markers of one zoom level, and regions with their colours'(page) {
+    const asked = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).origin));
+    await open(page, 'maps');
+    await finished(page);
+    for (const map of ['markers', 'circles', 'regions', 'states', 'shapes']) {
+      await page.locator(`#${map}`).scrollIntoViewIfNeeded();
+      await page.waitForSelector(`#${map} canvas`);
+    }
+    const label = await page.locator('#regions [role="img"]').getAttribute('aria-label');
+    check(label.startsWith('Visits by country: Map of visits by Country'), label);
+    check(
+      (await textOf(page, '#regions [data-testid="not-on-map"]')).includes('Atlantis'),
+      'missing',
+    );
+    check((await page.locator('#regions [aria-label="Legend"] li').count()) === 4, 'four classes');
+    check((await textOf(page, '#markers [aria-label="Legend"]')).includes('404'), 'a legend');
+    await page.getByText('A map of markers needs columns').waitFor();
+    check(
+      asked.every((origin) => origin === new URL(url).origin),
+      `nothing from elsewhere: ${asked}`,
+    );
+    // The middle of Brazil, on the map of the whole world.
+    const box = await page.locator('#regions canvas').boundingBox();
+    await page.mouse.click(
+      box.x + box.width * 0.5 + -53 * 0.0022 * box.width,
+      box.y + box.height * 0.66,
+    );
+    await page.waitForSelector('#country');
+    check((await textOf(page, '#country')) === 'Country Brazil 31', await textOf(page, '#country'));
+    await page.locator('#markers').getByLabel('Zoom in').click();
+    await page.locator('#markers').getByText('Show as table').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#markers table');
+    await screenshot(page, 'dashboards-maps');
   },
 
   async 'tables have their colours, draw the rows in sight, and lead elsewhere'(page) {

@@ -7,15 +7,12 @@
  * KARST_E2E_QUERY chooses the events (default `index=*`); at least one must match over all time.
  */
 
-import { createRequire } from 'node:module';
-import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+import { check, openBrowser, openPage, screenshot, violations } from './browser.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
 const user = process.env.KARST_USER ?? 'admin';
 const password = process.env.KARST_PASSWORD ?? 'changeme';
 const query = process.env.KARST_E2E_QUERY ?? 'index=*';
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 const WIDTHS = [1440, 1024, 390];
 /** Pages at a time: as many as a machine has cores to draw them. */
 const WORKERS = 2;
@@ -29,6 +26,27 @@ const REPORT = `${query} | stats count by host, source, sourcetype`;
 
 /** Address and way of every page and state that is looked at. */
 const PAGES = {
+  async home(page) {
+    await PAGES.statistics(page);
+    await page.goto(`${url}/`);
+    await page
+      .locator(`${id('home-health')} a[href*="sourcetype"]`)
+      .first()
+      .waitFor();
+    await page
+      .locator(`${id('home-reports')} li`)
+      .first()
+      .waitFor();
+  },
+  async 'home-empty'(page) {
+    // As a server without events answers.
+    const answer = { fields: [], rows: [], preview: false };
+    const results = '**/services/search/v2/jobs/*/results?*';
+    await page.route(results, (route) => route.fulfill({ json: answer }));
+    await page.goto(`${url}/`);
+    await page.waitForSelector(id('first-steps'));
+    await page.unroute(results);
+  },
   async empty(page) {
     await page.goto(url + EMPTY);
     await page.waitForSelector(id('empty'));
@@ -232,20 +250,6 @@ const PAGES = {
     await page.waitForSelector(id('not-found'));
   },
 };
-
-/** What axe finds, one line each. */
-async function violations(page) {
-  await page.addScriptTag({ path: AXE });
-  const found = await page.evaluate(
-    (tags) => globalThis.axe.run(document, { runOnly: tags, resultTypes: ['violations'] }),
-    TAGS,
-  );
-  return found.violations.flatMap((violation) =>
-    violation.nodes.map(
-      (node) => `${violation.id}: ${node.target.join(' ')} ${node.any[0]?.message ?? ''}`,
-    ),
-  );
-}
 
 /** What is wrong with the page that is shown, in one scheme at one width. */
 async function look(page, name, scheme, width) {

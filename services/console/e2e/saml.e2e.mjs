@@ -15,12 +15,12 @@ try {
   await page.click('button');
   // The provider's page submits the response by itself elsewhere; here a person does.
   await page.click('button');
-  await page.waitForSelector(id('empty'));
+  await page.waitForSelector(id('home'));
   check((await page.textContent(id('user-menu'))).includes('ann'), 'the header names the user');
   await screenshot(page, 'saml-signed-in');
 
   await page.reload();
-  await page.waitForSelector(id('empty'));
+  await page.waitForSelector(id('home'));
 
   await page.click(id('user-menu'));
   await page.click('[role="menuitem"]:has-text("Sign out")');

@@ -98,8 +98,8 @@ export interface ClientOptions {
 
 interface Call {
   method?: 'GET' | 'POST' | 'DELETE';
-  query?: Record<string, string | number>;
-  /** A list is sent as one parameter per value. */
+  /** A list is sent as one parameter per value, here and in a form. */
+  query?: Record<string, string | number | string[]>;
   form?: Record<string, string | string[]>;
   /** A body that is no form, such as a file. */
   body?: Blob | string;
@@ -369,7 +369,7 @@ export class KarstClient {
   async entries(
     path: string,
     signal?: AbortSignal,
-    query: Record<string, string> = {},
+    query: Record<string, string | string[]> = {},
   ): Promise<Entry[]> {
     const all = { ...JSON_MODE, count: 0, ...query };
     return decodeEntries(await this.#json(path, { query: all, signal }));
@@ -528,7 +528,9 @@ function jobPath(sid: string, part?: string): string {
 function queryString(query: Call['query']): string {
   if (!query) return '';
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) parameters.set(name, String(value));
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) parameters.append(name, String(one));
+  }
   return `?${parameters.toString()}`;
 }
 

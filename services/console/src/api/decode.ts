@@ -83,6 +83,8 @@ export function decodePeers(body: unknown): Peer[] {
       write: optionalNumber(content.catalog_write) ?? null,
       version: asText(content.splunk_version),
       started: asText(content.started),
+      // A process of an older version does not say it, and may.
+      hasLocalAcks: content.local_acks === undefined || asBoolean(content.local_acks),
     };
   });
 }

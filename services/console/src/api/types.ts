@@ -235,6 +235,8 @@ export interface Peer {
   write: number | null;
   version: string;
   started: string;
+  /** Whether it may have acknowledged events that only its own disk has. */
+  hasLocalAcks: boolean;
 }
 
 /** An object of a collection: an index, a user, a macro. */

@@ -29,6 +29,7 @@ const DashboardPage = lazy(async () => ({
 const DashboardsPage = lazy(async () => ({
   default: (await import('../dashboards/pages/DashboardsPage')).DashboardsPage,
 }));
+const HomePage = lazy(() => import('../home/HomePage'));
 const InspectorPage = lazy(() => import('../inspector/InspectorPage'));
 const JobsPage = lazy(() => import('../jobs/JobsPage'));
 const Palette = lazy(() => import('./Palette'));
@@ -130,6 +131,8 @@ function useCurrentApp(route: Route): string {
 function View({ route, app }: { route: Route; app: string }) {
   const { client } = useConnection();
   switch (route.view) {
+    case 'home':
+      return <HomePage app={app} />;
     case 'search':
       return <SearchPage key={route.app} client={client} app={route.app} />;
     case 'reports':

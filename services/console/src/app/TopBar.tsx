@@ -52,7 +52,7 @@ export function TopBar(props: TopBarProps) {
       >
         <IconMenu2 size={18} />
       </ActionIcon>
-      <PageLink className={styles.name} href={paths.search(app)} title="New search">
+      <PageLink className={styles.name} href={paths.home()} title="Home">
         <Logo />
         <span>Karst</span>
       </PageLink>

@@ -4,6 +4,7 @@ import {
   type Icon,
   IconDatabase,
   IconHeartRateMonitor,
+  IconHome,
   IconLayoutDashboard,
   IconListDetails,
   IconReportAnalytics,
@@ -22,6 +23,7 @@ export interface Area {
 }
 
 export const AREAS: readonly Area[] = [
+  { name: 'Home', key: 'h', icon: IconHome, href: paths.home, views: ['home'] },
   { name: 'Search', key: 's', icon: IconSearch, href: paths.search, views: ['search'] },
   { name: 'Reports', key: 'r', icon: IconReportAnalytics, href: paths.reports, views: ['reports'] },
   {

@@ -42,13 +42,18 @@ describe('addresses', () => {
     });
   });
 
+  it('begin at the home page', () => {
+    expect(parsePath('/')).toEqual({ view: 'home' });
+  });
+
   it('have a locale in front where Splunk writes one', () => {
     expect(parsePath('/en-US/app/search/search')).toEqual({ view: 'search', app: 'search' });
-    expect(parsePath('/de-DE/')).toEqual({ view: 'moved', to: '/app/search/search' });
+    expect(parsePath('/de-DE/')).toEqual({ view: 'home' });
   });
 
   it('from before still lead somewhere', () => {
-    expect(parsePath('/')).toEqual({ view: 'moved', to: '/app/search/search' });
+    expect(parsePath('/app/launcher/home')).toEqual({ view: 'moved', to: '/' });
+    expect(parsePath('/app')).toEqual({ view: 'moved', to: '/app/search/search' });
     expect(parsePath('/cluster')).toEqual({ view: 'moved', to: '/monitor/cluster' });
     expect(parsePath('/app/ops')).toEqual({ view: 'moved', to: '/app/ops/search' });
     expect(parsePath('/app/ops/job_manager')).toEqual({ view: 'moved', to: '/jobs' });

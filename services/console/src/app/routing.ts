@@ -8,6 +8,7 @@
 import { navigate as go, usePathname, useSearch } from 'wouter/use-browser-location';
 
 export type Route =
+  | { view: 'home' }
   | { view: 'search'; app: string }
   | { view: 'reports'; app: string }
   | { view: 'dashboards'; app: string }
@@ -46,6 +47,7 @@ const part = encodeURIComponent;
 
 /** Writes addresses; `parsePath` reads them. */
 export const paths = {
+  home: () => '/',
   search: (app: string) => `/app/${part(app)}/search`,
   reports: (app: string) => `/app/${part(app)}/reports`,
   dashboards: (app: string) => `/app/${part(app)}/dashboards`,
@@ -90,7 +92,7 @@ export function parsePath(pathname: string): Route {
   if (LOCALE.test(segments[0] ?? '')) segments.shift();
   const [area, first, second, ...rest] = segments.map(decoded);
   const unknown: Route = { view: 'unknown', path: pathname };
-  if (area === undefined) return { view: 'moved', to: paths.search(DEFAULT_APP) };
+  if (area === undefined) return { view: 'home' };
   if (area === 'app') return appRoute(first, second, rest) ?? unknown;
   if (rest.length > 0) return unknown;
   if (area === 'jobs') {
@@ -126,6 +128,10 @@ function appRoute(app: string | undefined, page: string | undefined, rest: strin
   const isEdited = rest.length === 1 && rest[0] === 'edit';
   if (rest.length > 0 && !isEdited) return null;
   if (app === undefined) return { view: 'moved', to: paths.search(DEFAULT_APP) };
+  // The start page of Splunk.
+  if (app === 'launcher' && (page === undefined || page === 'home')) {
+    return { view: 'moved', to: paths.home() };
+  }
   if (page === undefined) return { view: 'moved', to: paths.search(app) };
   if (isEdited && (page === undefined || !isName(page))) return null;
   if (page === 'search' || page === 'flashtimeline') return { view: 'search', app };
@@ -138,7 +144,12 @@ function appRoute(app: string | undefined, page: string | undefined, rest: strin
 
 /** The view of the address, again whenever the address changes. */
 export function useRoute(): Route {
-  return parsePath(usePathname());
+  const route = parsePath(usePathname());
+  // Where searches were before views had addresses.
+  const isSearch = new URLSearchParams(useSearch()).has('q');
+  return route.view === 'home' && isSearch
+    ? { view: 'moved', to: paths.search(DEFAULT_APP) }
+    : route;
 }
 
 /** The query of the address, with its `?`; empty without one. */

@@ -46,6 +46,7 @@ export const SHORTCUT_HELP: readonly { keys: string[]; does: string }[] = [
   { keys: ['t'], does: 'Time range' },
   { keys: ['['], does: 'The window of time before' },
   { keys: [']'], does: 'The window of time after' },
+  { keys: ['g', 'h'], does: 'Home' },
   { keys: ['g', 's'], does: 'Search' },
   { keys: ['g', 'r'], does: 'Reports' },
   { keys: ['g', 'j'], does: 'Jobs' },

@@ -1,60 +1,150 @@
-/** The processes of the cluster, and whether each of them answers. Looks again every few seconds. */
+/**
+ * The processes of the cluster, whether each of them answers, and what is done with them: rolling restarts,
+ * and the removal of one that does not come back. Looks again every few seconds.
+ */
 
+import { Button } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import type { KarstClient } from '../api/client';
+import type { Peer } from '../api/types';
+import { useMe } from '../app/clientContext';
 import { Notice } from '../app/Notice';
 import { useTitle } from '../app/useTitle';
 import { useLoaded } from '../search/useLoaded';
 import { Failed } from '../states/Failed';
+import { NotAllowed } from '../states/NotAllowed';
 import { Skeleton } from '../states/Skeleton';
+import { StaleStripe } from '../states/Stripe';
 import styles from './ClusterPage.module.css';
 import { type PeerRow, rowsOf, summaryOf } from './peers';
+import { RemovePeerDialog } from './RemovePeerDialog';
+import { RestartDialog } from './RestartDialog';
+import { RestartProgress } from './RestartProgress';
+import { labelOf, restartState } from './rollingRestart';
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two looks, and while processes restart. */
 const EVERY = 5_000;
+const EVERY_IN_RESTART = 2_000;
+/** What the server asks for: to see the cluster, and to change it. */
+const SEES = 'list_settings';
+const CHANGES = 'edit_server';
 
 export function ClusterPage({ client }: { client: KarstClient }) {
   useTitle('Cluster');
+  const me = useMe();
   const [look, setLook] = useState(0);
+  const again = () => setLook((before) => before + 1);
+  const [isPlanning, setPlanning] = useState(false);
+  const [removed, setRemoved] = useState<Peer | null>(null);
+  const { value, error } = useLoaded('cluster', String(look), async (signal) => {
+    const [peers, restart] = await Promise.all([
+      client.peers(signal),
+      restartState(client, signal),
+    ]);
+    return { peers, restart, at: Date.now() };
+  });
+  const isRestarting = value?.restart.isRunning ?? false;
   useEffect(() => {
-    const timer = setInterval(() => setLook((before) => before + 1), EVERY);
+    const every = isRestarting ? EVERY_IN_RESTART : EVERY;
+    const timer = setInterval(() => setLook((before) => before + 1), every);
     return () => clearInterval(timer);
-  }, []);
-  const { value, error } = useLoaded('peers', String(look), (signal) => client.peers(signal));
-  const rows = value && rowsOf(value);
+  }, [isRestarting]);
+
+  const rows = value && rowsOf(value.peers);
+  const mayChange = me?.capabilities.has(CHANGES) ?? false;
+  const isCluster = rows !== null && rows.length > 0;
   return (
     <div className={styles.page}>
-      <h1>Cluster</h1>
-      {error && <Failed error={error} onRetry={() => setLook((before) => before + 1)} />}
+      <header className={styles.head}>
+        <h1>Cluster</h1>
+        {isCluster && mayChange && !isRestarting && (
+          <Button
+            size="xs"
+            variant="default"
+            data-testid="plan-restart"
+            onClick={() => setPlanning(true)}
+          >
+            Rolling restart …
+          </Button>
+        )}
+      </header>
+      {error &&
+        (error.kind === 'forbidden' && !value ? (
+          <NotAllowed capability={SEES} />
+        ) : value ? (
+          <StaleStripe
+            since={new Date(value.at).toLocaleTimeString('en-GB')}
+            reason={error.message}
+            onRetry={again}
+          />
+        ) : (
+          <Failed error={error} onRetry={again} />
+        ))}
       {!rows && !error && <Skeleton lines={4} />}
-      {rows && rows.length === 0 && (
+      {rows && !isCluster && (
         <Notice kind="info">
           This server has all roles and belongs to no cluster: it was started without
-          --cluster-address.
+          --cluster-address. Rolling restarts and the removal of processes are for clusters.
         </Notice>
       )}
-      {rows && rows.length > 0 && (
+      {isCluster && value && (
         <>
           <p className={styles.summary} role="status">
             {summaryOf(rows)}
           </p>
-          <Processes rows={rows} />
+          <RestartProgress
+            state={value.restart}
+            peers={value.peers}
+            mayCancel={mayChange}
+            onCancelled={again}
+          />
+          <Processes rows={rows} onRemove={mayChange ? setRemoved : null} />
+          {me && !mayChange && (
+            <p className={styles.last} data-testid="no-control">
+              Rolling restarts and the removal of processes need a role with the capability{' '}
+              <code>{CHANGES}</code>.
+            </p>
+          )}
+          {isPlanning && (
+            <RestartDialog
+              peers={value.peers}
+              onStarted={again}
+              onClose={() => setPlanning(false)}
+            />
+          )}
+          {removed && (
+            <RemovePeerDialog
+              peer={removed}
+              peers={value.peers}
+              onRemoved={again}
+              onClose={() => setRemoved(null)}
+            />
+          )}
         </>
       )}
     </div>
   );
 }
 
-function Processes({ rows }: { rows: PeerRow[] }) {
+interface ProcessesProps {
+  rows: PeerRow[];
+  /** Null where the user may not remove processes. */
+  onRemove: ((peer: Peer) => void) | null;
+}
+
+function Processes({ rows, onRemove }: ProcessesProps) {
   return (
-    <div className={styles.scroll}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
+    <section className={styles.scroll} tabIndex={0} aria-label="Processes">
       <table className={styles.table} data-testid="peers">
         <thead>
           <tr>
             <th scope="col">Name</th>
             <th scope="col">Roles</th>
             <th scope="col">Status</th>
-            <th data-numeric="true">Catalog write</th>
+            <th scope="col" data-numeric="true">
+              Catalog write
+            </th>
             <th scope="col">Address</th>
             <th scope="col">Version</th>
             <th scope="col">Started</th>
@@ -75,6 +165,17 @@ function Processes({ rows }: { rows: PeerRow[] }) {
               <td>
                 <span className={styles.status}>{row.status}</span>
                 {row.reason && <div className={styles.reason}>{row.reason}</div>}
+                {row.status === 'Down' && onRemove && (
+                  <Button
+                    size="compact-xs"
+                    variant="default"
+                    className={styles.remove}
+                    aria-label={`Remove ${labelOf(rows, row)} …`}
+                    onClick={() => onRemove(row)}
+                  >
+                    Remove …
+                  </Button>
+                )}
               </td>
               <td data-numeric="true">
                 {row.write ?? '–'}
@@ -89,6 +190,6 @@ function Processes({ rows }: { rows: PeerRow[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }

@@ -13,6 +13,7 @@ const peer = (address: string, roles: string[], more: Partial<Peer> = {}): Peer 
   write: 7,
   version: '0.1.0',
   started: '2026-11-25T20:00:00Z',
+  hasLocalAcks: true,
   ...more,
 });
 

@@ -28,30 +28,7 @@ import {
   type Target,
   tlsOf,
 } from './recipes';
-
-interface Way {
-  id: string;
-  title: string;
-  about: string;
-}
-
-const WAYS: readonly Way[] = [
-  { id: 'upload', title: 'Upload a file', about: 'A log, a CSV or JSON file from this machine' },
-  { id: 'paste', title: 'Paste a text', about: 'Some lines for a try' },
-  {
-    id: 'hec',
-    title: 'HTTP Event Collector',
-    about: 'curl, Docker, Vector, Fluent Bit: acknowledged',
-  },
-  { id: 'otlp', title: 'OpenTelemetry', about: 'Logs of the OpenTelemetry Collector and SDKs' },
-  { id: 'syslog', title: 'Syslog', about: 'rsyslog, syslog-ng, network devices' },
-  {
-    id: 'forwarder',
-    title: 'Forwarder',
-    about: 'Files of other machines, with a queue on their disks',
-  },
-  { id: 'input', title: 'Files and ports of the server', about: 'Monitored files, TCP, UDP' },
-];
+import { WAYS, wayPath } from './ways';
 
 export function AddDataPage({ way, app }: { way: string | null; app: string }) {
   const chosen = WAYS.find((one) => one.id === way) ?? null;
@@ -77,9 +54,7 @@ function Ways() {
     <ul className={styles.cards} data-testid="ways">
       {WAYS.map((one) => (
         <li key={one.id}>
-          <PageLink
-            href={one.id === 'input' ? paths.data('inputs', '_new') : paths.data('add', one.id)}
-          >
+          <PageLink href={wayPath(one)}>
             <b>{one.title}</b>
             <span>{one.about}</span>
           </PageLink>

@@ -3,6 +3,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { useState } from 'react';
 import { explainJobError } from '../api/explain';
 import type { FieldSummary, Summary } from '../api/types';
+import { grouped } from '../app/format';
 import type { FieldActions } from '../events/EventsView';
 import type { Loaded } from '../search/useLoaded';
 import { FieldButton } from './FieldButton';
@@ -55,18 +56,32 @@ interface GroupProps extends Omit<FieldListProps, 'summary'> {
   fields: FieldSummary[];
 }
 
+/**
+ * Fields of a group that are drawn at first, and more at a time: 5,000 at once stopped the page for
+ * seconds.
+ */
+const AT_FIRST = 100;
+const MORE = 300;
+
 function Group({ title, fields, selected, ...common }: GroupProps) {
+  const [most, setMost] = useState(AT_FIRST);
   if (fields.length === 0) return null;
+  const left = fields.length - most;
   return (
     <section>
       <h2 className={styles.title}>{title}</h2>
       <ul className={styles.fields}>
-        {fields.map((field) => (
+        {fields.slice(0, most).map((field) => (
           <li key={field.name}>
             <FieldButton field={field} isSelected={selected.includes(field.name)} {...common} />
           </li>
         ))}
       </ul>
+      {left > 0 && (
+        <button type="button" className={styles.more} onClick={() => setMost(most + MORE)}>
+          {grouped(left)} more: filter, or show {Math.min(left, MORE)}
+        </button>
+      )}
     </section>
   );
 }

@@ -23,11 +23,16 @@ export function CompletenessBadge({ judgement }: { judgement: Judgement }) {
           className={styles.badge}
           data-is={is}
           data-testid="completeness"
-          aria-label={`Completeness: ${label}`}
+          aria-label={`Completeness: ${label}${reasons.length > 0 ? ` ${reasons.length}` : ''}`}
         >
           <Icon size={13} aria-hidden="true" />
           {label}
-          {reasons.length > 0 && <span>{reasons.length}</span>}
+          {reasons.length > 0 && (
+            <>
+              {' '}
+              <span>{reasons.length}</span>
+            </>
+          )}
         </button>
       </Popover.Target>
       <Popover.Dropdown className={styles.panel} tabIndex={-1}>

@@ -9,9 +9,10 @@ import type { KarstClient } from '../api/client';
 import { ApiError, isAbort } from '../api/client';
 import { useConnection } from '../app/clientContext';
 import { useLetterShortcuts, useZone } from '../app/preferences';
-import { navigate, paths, useQuery } from '../app/routing';
+import { addressOf, navigate, paths, useQuery } from '../app/routing';
 import { useShortcuts } from '../app/shortcuts';
 import { useTitle } from '../app/useTitle';
+import { rememberOpened } from '../home/opened';
 import { readHistory, remember } from '../query/history';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
@@ -57,7 +58,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
   sid.current = state.sid;
   const zone = useRef('UTC');
   [zone.current] = useZone();
-  const reportError = useReport(client, app, address.request ? null : address.report);
+  const reportError = useReport(app, address.request ? null : address.report);
 
   useTitle(address.request ? address.request.query || '*' : 'Search');
 
@@ -227,7 +228,8 @@ const liveAddress = (path: string, query: string) =>
   });
 
 /** Puts the search of a report into the address. */
-function useReport(client: KarstClient, app: string, link: string | null): ApiError | null {
+function useReport(app: string, link: string | null): ApiError | null {
+  const { client, username } = useConnection();
   const [error, setError] = useState<ApiError | null>(null);
   useEffect(() => {
     setError(null);
@@ -236,6 +238,13 @@ function useReport(client: KarstClient, app: string, link: string | null): ApiEr
     const { name, ...namespace } = reportOf(link, app);
     client.report(namespace, name, controller.signal).then(
       (report) => {
+        const href = addressOf(paths.search(app), { s: link });
+        rememberOpened(localStorage, username, {
+          kind: 'report',
+          title: report.name,
+          app: report.app,
+          href,
+        });
         const { earliest, latest } = report;
         const range = earliest === '' && latest === '' ? DEFAULT_RANGE : { earliest, latest };
         const request = { query: report.search, range };
@@ -247,6 +256,6 @@ function useReport(client: KarstClient, app: string, link: string | null): ApiEr
       },
     );
     return () => controller.abort();
-  }, [client, app, link]);
+  }, [client, username, app, link]);
   return error;
 }

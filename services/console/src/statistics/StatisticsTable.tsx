@@ -2,7 +2,7 @@
 
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useMemo, useRef, useState } from 'react';
+import { memo, useMemo, useRef, useState } from 'react';
 import { plural } from '../app/format';
 import { useZone } from '../app/preferences';
 import { formatEventTime } from '../time/zone';
@@ -13,6 +13,7 @@ import {
   columnWidths,
   isNumericColumn,
   nextSorting,
+  type Row,
   type Sorting,
   sortedRows,
   type Table,
@@ -96,22 +97,15 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
           <tbody>
             <Gap height={before} columns={table.columns.length} />
             {items.map(({ index }) => (
-              <tr
+              <TableRow
                 key={index}
-                data-index={index}
-                ref={virtual.measureElement}
-                aria-rowindex={index + 2}
-              >
-                {table.columns.map((name, column) => (
-                  <td key={name} data-numeric={numeric[column]} data-time={name === '_time'}>
-                    <CellContent
-                      cell={rows[index]?.[column] ?? null}
-                      isTime={name === '_time'}
-                      zone={zone}
-                    />
-                  </td>
-                ))}
-              </tr>
+                index={index}
+                row={rows[index] ?? NO_CELLS}
+                columns={table.columns}
+                numeric={numeric}
+                zone={zone}
+                measure={virtual.measureElement}
+              />
             ))}
             <Gap height={after} columns={table.columns.length} />
           </tbody>
@@ -120,6 +114,31 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
     </>
   );
 }
+
+const NO_CELLS: Row = [];
+
+interface TableRowProps {
+  index: number;
+  row: Row;
+  columns: string[];
+  numeric: boolean[];
+  zone: string;
+  measure: (element: HTMLTableRowElement | null) => void;
+}
+
+/** Drawn once: while the table scrolls, only the rows that come into sight are new. */
+const TableRow = memo(function TableRow(props: TableRowProps) {
+  const { index, row, columns, numeric, zone, measure } = props;
+  return (
+    <tr data-index={index} ref={measure} aria-rowindex={index + 2}>
+      {columns.map((name, column) => (
+        <td key={name} data-numeric={numeric[column]} data-time={name === '_time'}>
+          <CellContent cell={row[column] ?? null} isTime={name === '_time'} zone={zone} />
+        </td>
+      ))}
+    </tr>
+  );
+});
 
 /** The rows that are not drawn. */
 function Gap({ height, columns }: { height: number; columns: number }) {

@@ -68,7 +68,7 @@ export function Plot(props: PlotProps) {
   );
 }
 
-function PlotTable({
+export function PlotTable({
   results,
   height,
   label,

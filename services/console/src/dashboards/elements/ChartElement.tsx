@@ -1,25 +1,94 @@
-/** A chart over the rows of a search. */
+/** A chart over the rows of a search, or one for each panel of a trellis. */
 
+import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useMemo } from 'react';
+import type { ResultRows } from '../../api/types';
 import { cellText } from '../../statistics/table';
+import { PALETTE_DARK, PALETTE_LIGHT } from '../../visualization/chartOptions';
 import { Plot, type PlotClick } from '../../visualization/Plot';
-import { plotData } from '../../visualization/plot';
+import { type PlotLook, plotData } from '../../visualization/plot';
 import { useDashboard } from '../DashboardContext';
+import type { DashboardElement } from '../model/types';
 import { flag } from '../model/values';
 import type { Click } from '../runtime/links';
 import type { ResultsProps } from './ElementView';
 import { plotLook } from './plotLook';
+import { Trellis } from './Trellis';
+import { commonSeries, sharedLook, type TrellisPanel, trellisLook, trellisOf } from './trellis';
+
+/** Pixels of the charts of a trellis. */
+const HEIGHTS = { small: 110, medium: 150, large: 220 };
 
 export function ChartElement({ element, options, state, height, title }: ResultsProps) {
-  const { run } = useDashboard();
   const { rows } = state;
-  const data = useMemo(() => (rows ? plotData(rows) : null), [rows]);
   const look = useMemo(() => plotLook(options), [options]);
+  const trellis = useMemo(() => trellisLook(options), [options]);
+  const split = useMemo(
+    () => (rows && trellis ? trellisOf(rows, trellis.splitBy) : null),
+    [rows, trellis],
+  );
+  const scheme = useComputedColorScheme('light');
+  const series = useMemo(() => {
+    const palette = scheme === 'dark' ? PALETTE_DARK : PALETTE_LIGHT;
+    return split && look.kind !== 'pie' ? commonSeries(split.panels, look, palette) : [];
+  }, [split, look, scheme]);
+  const panelLook = useMemo(() => {
+    if (!split || !trellis) return look;
+    const fieldColors = series.length > 0 ? new Map(series) : look.fieldColors;
+    // A panel that is one series has its name as its title.
+    const y = series.length > 0 ? look.y : { ...look.y, title: look.y.title ?? '' };
+    const plain: PlotLook = { ...look, legend: 'none', fieldColors, y };
+    return trellis.isShared ? sharedLook(plain, split.panels) : plain;
+  }, [split, trellis, look, series]);
+  if (!rows) return null;
+  if (!split || !trellis) {
+    return (
+      <OneChart
+        element={element}
+        results={rows}
+        options={options}
+        look={look}
+        height={height}
+        label={title}
+      />
+    );
+  }
+  return (
+    <Trellis trellis={split} size={trellis.size} series={look.legend === 'none' ? [] : series}>
+      {(panel) => (
+        <OneChart
+          element={element}
+          results={panel.results}
+          options={options}
+          look={panelLook}
+          height={HEIGHTS[trellis.size]}
+          label={title ? `${title}, ${panel.value}` : panel.value}
+          panel={{ ...panel, name: split.name, all: rows }}
+        />
+      )}
+    </Trellis>
+  );
+}
+
+interface OneChartProps {
+  element: DashboardElement;
+  results: ResultRows;
+  options: ReadonlyMap<string, string>;
+  look: PlotLook;
+  height: number;
+  label: string;
+  /** Of a trellis: the field that it is split by, and the whole result. */
+  panel?: TrellisPanel & { name: string; all: ResultRows };
+}
+
+function OneChart({ element, results, options, look, height, label, panel }: OneChartProps) {
+  const { run } = useDashboard();
+  const data = useMemo(() => plotData(results), [results]);
   const select = useMemo(() => {
-    if (!rows || !data || !element.selection) return undefined;
+    // A span that is selected in one panel would say nothing of the others.
+    if (!element.selection || panel) return undefined;
     return (first: number, last: number) => {
-      const cells = (row: number) =>
-        new Map(rows.fields.map((field, at) => [field, cellText(rows.rows[row]?.[at] ?? null)]));
+      const cells = (row: number) => cellsOf(results, row);
       const end = data.categories[last];
       run.select(element, {
         start: String(data.categories[first] ?? ''),
@@ -28,27 +97,25 @@ export function ChartElement({ element, options, state, height, title }: Results
         last: cells(last),
       });
     };
-  }, [run, element, rows, data]);
+  }, [run, element, results, data, panel]);
   // Until something is selected, the whole is: what hangs on it is not to wait.
   useEffect(() => {
-    if (data && data.categories.length > 0) select?.(0, data.categories.length - 1);
+    if (data.categories.length > 0) select?.(0, data.categories.length - 1);
   }, [select, data]);
-  if (!rows || !data) return null;
   const drilldown = options.get('charting.drilldown') ?? options.get('drilldown');
   const isClickable = element.drilldown !== null || flag(drilldown, drilldown === undefined);
   const click = ({ row, series }: PlotClick, newTab: boolean) => {
-    const cells = new Map(
-      rows.fields.map((field, at) => [field, cellText(rows.rows[row]?.[at] ?? null)]),
-    );
+    const cells = panel ? cellsOf(panel.all, panel.sources[row] ?? row) : cellsOf(results, row);
     const category = data.categories[row] ?? '';
     const drawn = data.series[look.kind === 'pie' ? 0 : series];
     const found: Click = {
       name: data.category,
       value: String(category),
       name2: drawn?.name ?? '',
-      value2: cells.get(drawn?.name ?? '') ?? '',
+      value2: cellsOf(results, row).get(drawn?.name ?? '') ?? '',
       row: cells,
     };
+    if (panel) found.trellis = { name: panel.name, value: panel.value };
     if (data.isTime && typeof category === 'number') {
       found.earliest = String(category);
       found.latest = String(category + (data.span || 1));
@@ -63,10 +130,13 @@ export function ChartElement({ element, options, state, height, title }: Results
       data={data}
       look={look}
       height={height}
-      label={title}
-      results={rows}
+      label={label}
+      results={results}
       onClick={isClickable ? click : undefined}
       onSelect={select}
     />
   );
 }
+
+const cellsOf = (results: ResultRows, row: number): Map<string, string> =>
+  new Map(results.fields.map((field, at) => [field, cellText(results.rows[row]?.[at] ?? null)]));

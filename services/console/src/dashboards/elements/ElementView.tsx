@@ -22,13 +22,20 @@ import styles from './ElementView.module.css';
 import { EventElement } from './EventElement';
 import { saveCsv, savePng } from './exportElement';
 import { HtmlElement } from './HtmlElement';
+import { MapElement } from './MapElement';
 import { SearchNotes, SearchPlaceholder } from './SearchStates';
 import { SingleElement } from './SingleElement';
 import { TableElement } from './TableElement';
 import { useInView } from './useInView';
 
 /** Pixels of elements whose author says nothing. */
-const HEIGHTS: Record<string, number> = { chart: 250, single: 110, table: 180, event: 220 };
+const HEIGHTS: Record<string, number> = {
+  chart: 250,
+  single: 110,
+  table: 180,
+  event: 220,
+  map: 400,
+};
 
 /** Names that apps' style sheets use. */
 const CLASSES: Record<string, string> = {
@@ -36,6 +43,7 @@ const CLASSES: Record<string, string> = {
   chart: 'dashboard-element chart',
   single: 'dashboard-element single single-value',
   event: 'dashboard-element event',
+  map: 'dashboard-element map',
   html: 'dashboard-element html',
   unsupported: 'dashboard-element viz',
 };
@@ -121,13 +129,13 @@ function Results(props: ResultsProps) {
       return <SingleElement {...props} />;
     case 'event':
       return <EventElement {...props} />;
+    case 'map':
+      return <MapElement {...props} />;
     case 'unsupported':
       return (
         <>
           <p className={styles.unsupported} role="note">
-            {element.written === 'map'
-              ? 'Maps are not drawn yet. The table has the results.'
-              : `The visualization ${element.vizType || element.written} is not drawn. The table has the results.`}
+            {`The visualization ${element.vizType || element.written} is not drawn. The table has the results.`}
           </p>
           <TableElement {...props} />
         </>
@@ -173,7 +181,7 @@ function ElementMenu({ element, state, title, box }: ElementMenuProps) {
           >
             Export CSV
           </Menu.Item>
-          {element.kind === 'chart' && (
+          {(element.kind === 'chart' || element.kind === 'map') && (
             <Menu.Item
               leftSection={<IconPhoto size={14} />}
               disabled={!state.rows}

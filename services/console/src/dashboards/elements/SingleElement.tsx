@@ -1,29 +1,78 @@
-/** One large value with its trend. */
+/** One large value with its trend, or one for each panel of a trellis. */
 
 import { useComputedColorScheme } from '@mantine/core';
 import { IconArrowDownRight, IconArrowRight, IconArrowUpRight } from '@tabler/icons-react';
 import { useMemo } from 'react';
+import type { ResultRows } from '../../api/types';
 import { cellText } from '../../statistics/table';
 import { useDashboard } from '../DashboardContext';
+import type { DashboardElement } from '../model/types';
 import { flag } from '../model/values';
+import type { Click } from '../runtime/links';
 import { legible, readableOn } from './cellFormat';
 import type { ResultsProps } from './ElementView';
 import styles from './SingleElement.module.css';
 import { type SingleView, singleView } from './singleValue';
+import { Trellis } from './Trellis';
+import { type TrellisPanel, trellisLook, trellisOf } from './trellis';
+
+/** Pixels of the values of a trellis. */
+const HEIGHTS = { small: 64, medium: 84, large: 120 };
 
 export function SingleElement({ element, options, state, height, title }: ResultsProps) {
-  const { run } = useDashboard();
   const { rows } = state;
-  const view = useMemo(() => (rows ? singleView(rows, options) : null), [rows, options]);
-  if (!rows || !view) return null;
+  const trellis = useMemo(() => trellisLook(options), [options]);
+  const split = useMemo(
+    () => (rows && trellis ? trellisOf(rows, trellis.splitBy) : null),
+    [rows, trellis],
+  );
+  if (!rows) return null;
+  if (!split || !trellis) {
+    return (
+      <OneValue element={element} results={rows} options={options} height={height} label={title} />
+    );
+  }
+  return (
+    <Trellis trellis={split} size={trellis.size}>
+      {(panel) => (
+        <OneValue
+          element={element}
+          results={panel.results}
+          options={options}
+          height={HEIGHTS[trellis.size]}
+          label={`${title} ${panel.value}`.trim()}
+          panel={{ ...panel, name: split.name, all: rows }}
+        />
+      )}
+    </Trellis>
+  );
+}
+
+interface OneValueProps {
+  element: DashboardElement;
+  results: ResultRows;
+  options: ReadonlyMap<string, string>;
+  height: number;
+  label: string;
+  /** Of a trellis: the field that it is split by, and the whole result. */
+  panel?: TrellisPanel & { name: string; all: ResultRows };
+}
+
+function OneValue({ element, results, options, height, label, panel }: OneValueProps) {
+  const { run } = useDashboard();
+  const view = useMemo(() => singleView(results, options), [results, options]);
+  if (!view) return null;
   const isClickable = element.drilldown !== null || flag(options.get('drilldown'), false);
   const click = (event: React.MouseEvent) => {
-    const name = rows.fields[view.column] ?? '';
-    const row = rows.rows[view.row] ?? [];
-    const value = cellText(row[view.column] ?? null);
-    const cells = new Map(rows.fields.map((field, at) => [field, cellText(row[at] ?? null)]));
+    const name = results.fields[view.column] ?? '';
+    const value = cellText(results.rows[view.row]?.[view.column] ?? null);
+    const whole = panel?.all ?? results;
+    const row = whole.rows[panel ? (panel.sources[view.row] ?? 0) : view.row] ?? [];
+    const cells = new Map(whole.fields.map((field, at) => [field, cellText(row[at] ?? null)]));
     const newTab = event.ctrlKey || event.metaKey;
-    run.click(element, { name, value, name2: name, value2: value, row: cells }, newTab);
+    const clicked: Click = { name, value, name2: name, value2: value, row: cells };
+    if (panel) clicked.trellis = { name: panel.name, value: panel.value };
+    run.click(element, clicked, newTab);
   };
   const filled = view.isBlock && view.color !== null;
   const style = filled
@@ -46,7 +95,7 @@ export function SingleElement({ element, options, state, height, title }: Result
       className={styles.single}
       style={style}
       onClick={click}
-      aria-label={`${title} ${view.text} ${view.unit}`.trim()}
+      aria-label={`${label} ${view.text} ${view.unit}`.trim()}
       data-testid="single"
     >
       {content}

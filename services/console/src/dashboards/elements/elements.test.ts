@@ -13,6 +13,7 @@ import {
   overlay,
   readableOn,
 } from './cellFormat';
+import { choroplethColors, mapLook } from './mapLook';
 import { plotLook } from './plotLook';
 import { singleView } from './singleValue';
 
@@ -202,3 +203,46 @@ it.each([
 ])('the events behind a value of %s', (search, events) =>
   expect(eventsBehind(search, [['host', 'w']])).toBe(events),
 );
+
+it('options of maps are read within limits, and shapes of the console are taken out of searches', () => {
+  const look = mapLook(
+    options({
+      'mapping.type': 'Choropleth',
+      'mapping.map.center': '(48.1,11.6)',
+      'mapping.map.zoom': '5',
+      'mapping.markerLayer.markerMaxSize': '9999',
+      'mapping.fieldColors': '{"bad": 0xdc4e41}',
+      'mapping.legend.placement': 'none',
+    }),
+  );
+  expect(look).toMatchObject({ kind: 'choropleth', center: [48.1, 11.6], zoom: 5, markerMax: 200 });
+  expect([look.fieldColors.get('bad'), look.hasLegend]).toEqual(['#dc4e41', false]);
+  const plain = mapLook(options({ 'mapping.map.center': '(0,0)', 'mapping.map.zoom': '2' }));
+  expect(plain).toMatchObject({ kind: 'marker', center: null, zoom: null, mostMarkers: 100 });
+  expect(
+    choroplethColors(options({ 'mapping.choroplethLayer.colorBins': '99' }), new Map()),
+  ).toEqual({
+    mode: 'auto',
+    bins: 12,
+    minimumColor: '#2f25ba',
+    maximumColor: '#db5800',
+    neutralPoint: 0,
+    fieldColors: new Map(),
+  });
+  const map = (query: string) => {
+    const xml = `<dashboard><row><map><search><query>${query}</query></search></map></row></dashboard>`;
+    return readDashboard(xml).rows[0]?.panels[0]?.elements[0];
+  };
+  const countries = map(
+    'index=a | stats count by Country | geom geo_countries featureIdField="Country"',
+  );
+  expect(countries?.search?.source).toEqual({
+    kind: 'query',
+    query: 'index=a | stats count by Country',
+  });
+  expect(countries?.shapes).toEqual({ outline: 'world', field: 'Country' });
+  const states = map('stats count by featureId | geom geo_us_states allFeatures=1 | sort count');
+  expect(states?.search?.source).toMatchObject({ query: 'stats count by featureId | sort count' });
+  expect(states?.shapes).toEqual({ outline: 'us', field: null });
+  expect(map('index=a | geom own featureIdField=x')?.shapes).toBeNull();
+});

@@ -4,6 +4,7 @@
  */
 
 import { reportOf } from './features';
+import { withoutGeom } from './geom';
 import { readFormat } from './readFormat';
 import { readActions, readHandler } from './readHandler';
 import { readInput } from './readInput';
@@ -26,7 +27,7 @@ const KINDS: Record<string, ElementKind> = {
   single: 'single',
   event: 'event',
   html: 'html',
-  map: 'unsupported',
+  map: 'map',
   viz: 'unsupported',
   list: 'unsupported',
 };
@@ -200,6 +201,13 @@ class Reader {
     const kind = KINDS[element.name] ?? 'unsupported';
     const drilldown = childOf(element, 'drilldown');
     const selection = childOf(element, 'selection');
+    let search = kind === 'html' ? null : this.#searchOf(element);
+    const source = search?.source;
+    const drawn =
+      kind === 'map' && source && source.kind !== 'report' ? withoutGeom(source.query) : null;
+    if (search && source && drawn) {
+      search = { ...search, source: { ...source, query: drawn.query } as Search['source'] };
+    }
     return {
       key: this.#keys.next(element.name),
       id: element.attributes.get('id') ?? null,
@@ -209,7 +217,8 @@ class Reader {
       title: kind === 'html' ? null : (childText(element, 'title', 'label') ?? null),
       description: childText(element, 'description') ?? null,
       ...visibility(element),
-      search: kind === 'html' ? null : this.#searchOf(element),
+      search,
+      shapes: drawn?.shapes ?? null,
       options,
       fields: fieldList(childText(element, 'fields') ?? options.get('fields')),
       formats: childrenOf(element, 'format').flatMap((format) => readFormat(format) ?? []),

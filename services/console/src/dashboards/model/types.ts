@@ -1,6 +1,7 @@
 /** A dashboard as the console runs it: what the reader makes of Simple XML. */
 
 import type { Report } from './features';
+import type { BuiltInShapes } from './geom';
 
 /** Names of options are in lower case. */
 export type Options = ReadonlyMap<string, string>;
@@ -75,7 +76,7 @@ export interface CellFormat {
   options: Options;
 }
 
-export type ElementKind = 'table' | 'chart' | 'single' | 'event' | 'html' | 'unsupported';
+export type ElementKind = 'table' | 'chart' | 'single' | 'event' | 'map' | 'html' | 'unsupported';
 
 export interface DashboardElement {
   key: string;
@@ -95,6 +96,8 @@ export interface DashboardElement {
   fields: string[];
   formats: CellFormat[];
   drilldown: Handler | null;
+  /** Of a map: outlines of the console that its search asked the server for. */
+  shapes: BuiltInShapes | null;
   /** What a selected span of a chart sets. */
   selection: Handler | null;
   /** Of an HTML panel, as written. */
@@ -132,7 +135,10 @@ export interface Input {
   fieldForValue: string;
   selectFirstChoice: boolean;
   allowCustomValues: boolean;
-  /** Null where nothing is said. Several for inputs with several values; of a time input, earliest and latest. */
+  /**
+   * Null where nothing is said. Several for inputs with several values; of a time input, earliest and
+   * latest.
+   */
   default: string[] | null;
   initial: string[] | null;
   prefix: string;

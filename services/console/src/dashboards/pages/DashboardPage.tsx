@@ -20,7 +20,9 @@ import {
 } from 'react';
 import type { ApiError } from '../../api/client';
 import { Notice } from '../../app/Notice';
+import { paths } from '../../app/routing';
 import { theme } from '../../app/theme';
+import { rememberOpened } from '../../home/opened';
 import { findingText } from '../model/features';
 import { readDashboard } from '../model/reader';
 import type { Dashboard } from '../model/types';
@@ -68,8 +70,12 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
   }, [server, app, view, reads]);
 
   useEffect(() => {
-    if (loaded) document.title = `${loaded.view.label} · Karst`;
-  }, [loaded]);
+    if (!loaded) return;
+    const title = loaded.view.label || view;
+    document.title = `${title} · Karst`;
+    const href = paths.dashboard(app, view);
+    rememberOpened(localStorage, username, { kind: 'dashboard', title, app, href });
+  }, [loaded, username, app, view]);
 
   const change = (next: boolean) => {
     const path = `/app/${encodeURIComponent(app)}/${encodeURIComponent(view)}${next ? '/edit' : ''}`;

@@ -10,6 +10,10 @@ export interface Click {
   name2: string;
   value2: string;
   row: ReadonlyMap<string, string>;
+  /** The panel of a trellis: the field that it is split by, and the value of the panel. */
+  trellis?: { name: string; value: string };
+  /** Further tokens, such as those of a place on a map. */
+  tokens?: ReadonlyMap<string, string>;
   /** The span of a time bar. */
   earliest?: string;
   latest?: string;
@@ -24,16 +28,20 @@ export function clickLookup(click: Click, page: Lookup, range: Bounds): Lookup {
       case 'click.value':
         return click.value;
       case 'click.name2':
-      case 'trellis.name':
         return click.name2;
       case 'click.value2':
-      case 'trellis.value':
         return click.value2;
+      case 'trellis.name':
+        return click.trellis?.name ?? click.name2;
+      case 'trellis.value':
+        return click.trellis?.value ?? click.value2;
       case 'earliest':
         return click.earliest ?? range.earliest;
       case 'latest':
         return click.latest ?? range.latest;
     }
+    const further = click.tokens?.get(name);
+    if (further !== undefined) return further;
     if (name.startsWith('row.')) return click.row.get(name.slice(4));
     return page(name);
   };

@@ -415,6 +415,7 @@ export class DashboardRun {
       if (element.kind === 'table' && isCellDrilldown(element))
         terms.push([click.name2, click.value2]);
     }
+    if (click.trellis) terms.push([click.trellis.name, click.trellis.value]);
     const search = eventsBehind(state.ran.search, terms);
     const bounds: Bounds = {
       earliest: click.earliest ?? state.ran.earliest,

@@ -1,0 +1,178 @@
+/**
+ * Measures what a person waits for, and prints it beside the budgets of the console. No test: figures
+ * depend on the machine.
+ *
+ *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_E2E_QUERY=index=main npm run measure
+ *
+ * First paint is taken as a stranger's first visit: nothing in the cache, the processor four times slower,
+ * 10 Mbit/s and 40 ms to the server. Frames are taken at full speed, while a table and a list of events of
+ * 10,000 rows are scrolled. CPU is that of the main thread: it is the figure to compare on a machine that
+ * does other work, too. The query needs 10,000 events over all time.
+ */
+
+import os from 'node:os';
+import { openBrowser, openPage } from './browser.mjs';
+
+const url = process.env.KARST_URL ?? 'http://localhost:8000';
+const user = process.env.KARST_USER ?? 'admin';
+const password = process.env.KARST_PASSWORD ?? 'changeme';
+const query = process.env.KARST_E2E_QUERY ?? 'index=*';
+/** Frames of a scroll: five seconds of 60 a second. */
+const FRAMES = 300;
+const RUNS = 3;
+
+const id = (name) => `[data-testid="${name}"]`;
+const addressOf = (q, more = {}) =>
+  `${url}/app/search/search?${new URLSearchParams({ q, earliest: '0', latest: '', ...more })}`;
+
+const quantile = (values, share) => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+};
+
+function say(what, value, bar, unit = 'ms') {
+  const verdict = value <= bar ? 'met' : 'not met';
+  console.log(
+    `${what.padEnd(56)} ${value.toFixed(1).padStart(8)} ${unit}   bar ${bar} ${unit}: ${verdict}`,
+  );
+}
+
+async function login(page) {
+  await page.goto(`${url}/jobs`);
+  await page.fill('input[name="username"]', user);
+  await page.fill('input[name="password"]', password);
+  await page.click('button[type="submit"]');
+  await page.waitForFunction(() => document.title.startsWith('Jobs'));
+}
+
+/** First paint, and when the search page answers keys. */
+async function visit(browser) {
+  const { page } = await openPage(browser);
+  await login(page);
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.enable');
+  await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+  await session.send('Network.emulateNetworkConditions', {
+    offline: false,
+    latency: 40,
+    downloadThroughput: (10 * 1e6) / 8,
+    uploadThroughput: (10 * 1e6) / 8,
+  });
+  await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+  await page.goto(`${url}/app/search/search`);
+  await page.locator(id('search-input')).first().waitFor();
+  const usable = await page.evaluate(() => performance.now());
+  const paint = await page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.NaN,
+  );
+  await page.context().close();
+  return { paint, usable };
+}
+
+/** Seconds of the processor that the page's main thread has used: other programs do not change them. */
+async function processor(session) {
+  const { metrics } = await session.send('Performance.getMetrics');
+  const of = (name) => metrics.find((metric) => metric.name === name)?.value ?? Number.NaN;
+  return of('ScriptDuration') + of('LayoutDuration') + of('RecalcStyleDuration');
+}
+
+/** Time of each frame while `selector` is scrolled, and the longest task. */
+async function scroll(page, selector, step) {
+  // Counters begin with the session.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const before = await processor(session);
+  const seen = await page.evaluate(
+    async ([where, pixels, frames]) => {
+      const tasks = [];
+      const observer = new PerformanceObserver((list) => {
+        for (const task of list.getEntries()) tasks.push(task.duration);
+      });
+      observer.observe({ type: 'longtask' });
+      let box = document.querySelector(where);
+      while (box && box.scrollHeight <= box.clientHeight + 1) box = box.parentElement;
+      const times = [];
+      let before = await new Promise(requestAnimationFrame);
+      for (let frame = 0; frame < frames; frame += 1) {
+        box.scrollTop += pixels;
+        const now = await new Promise(requestAnimationFrame);
+        times.push(now - before);
+        before = now;
+      }
+      observer.disconnect();
+      return { times, longest: Math.max(0, ...tasks), reached: box.scrollTop };
+    },
+    [selector, step, FRAMES],
+  );
+  return { ...seen, cpu: ((await processor(session)) - before) * 1000 };
+}
+
+function sayScroll(what, { times, longest, reached, cpu }) {
+  say(`${what}: scripts, style and layout of a frame, CPU`, cpu / times.length, 16.7);
+  say(`${what}: frame, p95`, quantile(times, 0.95), 16.7);
+  say(`${what}: frame, median`, quantile(times, 0.5), 16.7);
+  say(`${what}: longest task`, longest, 50);
+  console.log(`${''.padEnd(56)} ${times.length} frames, ${reached.toFixed(0)} pixels`);
+}
+
+console.log(`${os.cpus().length} × ${os.cpus()[0]?.model}, load ${os.loadavg()[0]?.toFixed(1)}`);
+const browser = await openBrowser();
+console.log(`Chromium ${browser.version()}`);
+
+const visits = [];
+for (let run = 0; run < RUNS; run += 1) visits.push(await visit(browser));
+say(
+  'first paint, slowed',
+  quantile(
+    visits.map((one) => one.paint),
+    0.5,
+  ),
+  1000,
+);
+say(
+  'search page usable, slowed',
+  quantile(
+    visits.map((one) => one.usable),
+    0.5,
+  ),
+  2000,
+);
+
+const { page } = await openPage(browser);
+await login(page);
+const done = () => page.waitForSelector(`${id('job')}[data-phase="done"]`, { timeout: 120_000 });
+const columns = Array.from({ length: 30 }, (_, at) => `column_${at}=n*${at + 1}`).join(', ');
+await page.goto(addressOf(`| makeresults count=10000 | streamstats count AS n | eval ${columns}`));
+await done();
+await page.waitForSelector(`${id('statistics-table')} tbody tr`);
+await page.waitForTimeout(2_000);
+sayScroll('table of 10,000 rows × 30', await scroll(page, `${id('statistics-table')}`, 60));
+await page.goto(addressOf(query));
+await done();
+await page.waitForSelector(id('event'));
+await page.waitForTimeout(2_000);
+sayScroll('events', await scroll(page, id('event'), 60));
+
+// From a key in the search field until it is painted.
+await page.goto(addressOf(`${query} | head 100`));
+await done();
+const field = page.locator(id('search-input')).first();
+await field.click();
+await page.evaluate(() => {
+  window.keys = [];
+  addEventListener(
+    'keydown',
+    (event) =>
+      requestAnimationFrame(() =>
+        setTimeout(() => window.keys.push(performance.now() - event.timeStamp)),
+      ),
+    true,
+  );
+});
+await page.keyboard.press('End');
+for (const key of ' | stats count by host, source | sort - count') {
+  await page.keyboard.press(key === ' ' ? 'Space' : key);
+  await page.waitForTimeout(60);
+}
+say('key press to painted, p95', quantile(await page.evaluate(() => window.keys), 0.95), 50);
+await browser.close();

@@ -1,0 +1,96 @@
+/** How far a rolling restart is, and what ends it before its end. */
+
+import { Button } from '@mantine/core';
+import { useState } from 'react';
+import { ApiError } from '../api/client';
+import type { Peer } from '../api/types';
+import { useClient } from '../app/clientContext';
+import { Notice } from '../app/Notice';
+import styles from './ClusterPage.module.css';
+import {
+  awayOf,
+  cancelRestart,
+  labelOf,
+  nameOf,
+  progressText,
+  type RestartState,
+} from './rollingRestart';
+
+interface RestartProgressProps {
+  state: RestartState;
+  peers: Peer[];
+  mayCancel: boolean;
+  onCancelled: () => void;
+}
+
+export function RestartProgress({ state, peers, mayCancel, onCancelled }: RestartProgressProps) {
+  const client = useClient();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+  const text = progressText(state);
+  if (text === null) return null;
+  if (!state.isRunning) {
+    return state.stopped === null ? (
+      <p className={styles.last} data-testid="restart-last">
+        {text}
+      </p>
+    ) : (
+      <div className={styles.stopped} data-testid="restart-last">
+        <Notice kind="warning">{named(text, peers)}</Notice>
+      </div>
+    );
+  }
+  const cancel = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await cancelRestart(client);
+      onCancelled();
+    } catch (failure) {
+      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
+    }
+    setBusy(false);
+  };
+  const all = state.waiting.length + state.restarting.length + state.back.length;
+  const away = awayOf(peers, state.restarting);
+  const names = (ids: string[]) => ids.map((id) => nameOf(peers, id)).join(', ') || 'none';
+  return (
+    <section className={styles.restart} aria-label="Rolling restart" data-testid="restart-progress">
+      <header>
+        <h2>Rolling restart</h2>
+        <span role="status">{text}</span>
+        {mayCancel && (
+          <Button size="xs" variant="default" loading={busy} onClick={cancel}>
+            Cancel the restart
+          </Button>
+        )}
+      </header>
+      {error && <Notice kind="error">{error.message}</Notice>}
+      <progress max={all} value={state.back.length} aria-label={text} />
+      <dl>
+        <dt>Restarting</dt>
+        <dd>{names(state.restarting)}</dd>
+        <dt>Waiting, in this order</dt>
+        <dd>{names(state.waiting)}</dd>
+        <dt>Back</dt>
+        <dd>{names(state.back)}</dd>
+      </dl>
+      {away.length > 0 && (
+        <Notice kind="warning">
+          {`Nothing more is restarted until ${away
+            .map((peer) => labelOf(peers, peer))
+            .join(', ')} ${away.length === 1 ? 'answers or is' : 'answer or are'} removed.`}
+        </Notice>
+      )}
+      {mayCancel && (
+        <p className={styles.last}>
+          A restart that is cancelled ends after the processes that restart already.
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** The server names processes by their IDs. */
+const named = (text: string, peers: Peer[]): string =>
+  peers.reduce((so, peer) => so.replaceAll(peer.id, `${labelOf(peers, peer)}, ${peer.id},`), text);
