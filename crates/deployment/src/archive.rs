@@ -212,6 +212,23 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_bit_is_refused_or_changes_the_checksum() {
+        let files = [file("bin/run.sh", b"#!/bin/sh"), file("default/app.conf", b"[ui]\n")];
+        let mut packed = Vec::new();
+        pack(&files, &mut packed).unwrap();
+        let (sum, mut kept) = (checksum(&files), 0);
+        for at in 0..packed.len() * 8 {
+            let mut changed = packed.clone();
+            changed[at / 8] ^= 1 << (at % 8);
+            // The end of an archive has bits that mean nothing, and so has its header.
+            if let Ok(files) = unpack(&changed[..], LIMITS) {
+                kept += usize::from(checksum(&files) == sum);
+            }
+        }
+        assert!(kept < packed.len(), "{kept} of {} bits", packed.len() * 8);
+    }
+
+    #[test]
     fn a_path_twice_is_refused() {
         let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
         for path in ["a", "./a"] {

@@ -74,6 +74,21 @@ impl Client {
     }
 }
 
+/// Numbers of forwarders.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All that are listed.
+    pub clients: usize,
+    /// By the kind of machine.
+    pub by_machine_type: BTreeMap<String, usize>,
+    /// By server class.
+    pub by_class: BTreeMap<String, usize>,
+    /// That have the version of an app that they are to have.
+    pub installed: BTreeMap<String, usize>,
+    /// That could not put it in force.
+    pub failed: BTreeMap<String, usize>,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(HashMap<String, Client>);
@@ -97,6 +112,27 @@ impl Clients {
         let mut all: Vec<Client> = self.0.values().cloned().collect();
         all.sort_by(|a, b| a.facts.guid.cmp(&b.facts.guid));
         all
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts { clients: self.0.len(), ..Counts::default() };
+        let count = |counts: &mut BTreeMap<String, usize>, name: &str| match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(counts.insert(name.to_owned(), 1)),
+        };
+        for client in self.0.values() {
+            count(&mut counts.by_machine_type, &client.facts.utsname);
+            client.classes.iter().for_each(|class| count(&mut counts.by_class, class));
+            for (name, app) in &client.apps {
+                if app.failed.is_some() {
+                    count(&mut counts.failed, name);
+                }
+                if app.installed.is_some() && app.installed == app.wanted {
+                    count(&mut counts.installed, name);
+                }
+            }
+        }
+        counts
     }
 
     pub(crate) fn get(&self, guid: &str) -> Option<Client> {

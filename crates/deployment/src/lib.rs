@@ -32,7 +32,7 @@ mod settings;
 pub use archive::{Limits, pack, unpack};
 pub use checksum::{AppFile, checksum, is_checksum};
 pub use classes::{AppRule, ClassRule, Facts, FilterType, ServerClasses, StateOnClient};
-pub use clients::{Client, ClientApp};
+pub use clients::{Client, ClientApp, Counts};
 pub use error::Error;
 pub use messages::{
     Answer, DownloadRequest, InstalledApp, Outcome, PhoneHome, VERSION, WantedApp, Work, work,

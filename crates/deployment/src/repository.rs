@@ -59,8 +59,9 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Reads a directory, which need not exist, and packs what is not packed yet into `archives`. Apps that
-    /// have not changed since `before` are not read again.
+    /// Reads a directory, and packs what is not packed yet into `archives`. Apps that have not changed since
+    /// `before` are not read again. The directory need not exist, unless it did before or all of its apps are
+    /// wanted (`is_needed`): a file system that is not mounted must not take apps away from forwarders.
     ///
     /// # Errors
     /// The directory cannot be listed, or an archive cannot be written.
@@ -68,11 +69,12 @@ impl Repository {
         directory: &Path,
         archives: &Path,
         before: Option<&Self>,
-        limits: Limits,
+        (limits, is_needed): (Limits, bool),
         now: i64,
     ) -> Result<Self, Error> {
         let mut apps = BTreeMap::new();
-        for (name, path) in directories(directory)? {
+        let is_needed = is_needed || before.is_some_and(|before| !before.apps.is_empty());
+        for (name, path) in directories(directory, is_needed)? {
             let fingerprint = fingerprint(&path);
             let known = before.and_then(|before| before.apps.get(&name)).filter(|known| {
                 let is_packed = |content: &Content| archive(archives, &content.checksum).exists();
@@ -95,9 +97,11 @@ impl Repository {
 }
 
 /// The directories of a directory that are apps, by name.
-fn directories(directory: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+fn directories(directory: &Path, is_needed: bool) -> Result<Vec<(String, PathBuf)>, Error> {
     let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_needed => {
+            return Ok(Vec::new());
+        }
         entries => entries.map_err(Error::file("list", directory))?,
     };
     let mut found = Vec::new();
@@ -233,7 +237,7 @@ mod tests {
 
         fn read(&self, before: Option<&Repository>, now: i64) -> Repository {
             let (apps, archives) = (self.root.path().join("apps"), self.root.path().join("packed"));
-            Repository::read(&apps, &archives, before, LIMITS, now).unwrap()
+            Repository::read(&apps, &archives, before, (LIMITS, false), now).unwrap()
         }
     }
 
@@ -265,6 +269,22 @@ mod tests {
         let third = place.read(Some(&second), 4);
         assert_eq!((third.apps["one"].loaded, third.apps["two"].loaded), (2, 4));
         assert_eq!(fs::read_dir(&archives).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_is_not_one_without_apps() {
+        let place = Place::new();
+        place.write("one/default/inputs.conf", "");
+        let first = place.read(None, 1);
+        let (apps, archives) = (place.root.path().join("apps"), place.root.path().join("packed"));
+        fs::rename(&apps, place.root.path().join("away")).unwrap();
+        let again = |before: Option<&Repository>, is_needed| {
+            Repository::read(&apps, &archives, before, (LIMITS, is_needed), 2)
+        };
+        assert!(again(None, false).unwrap().apps.is_empty());
+        for read in [again(None, true), again(Some(&first), false)] {
+            assert!(read.unwrap_err().to_string().contains("cannot list"));
+        }
     }
 
     #[test]

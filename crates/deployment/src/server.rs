@@ -13,8 +13,8 @@ use conf::{Layers, Warning};
 use parking_lot::{Mutex, RwLock};
 
 use crate::archive::Limits;
-use crate::classes::{Assigned, Facts, ServerClasses, StateOnClient};
-use crate::clients::{Client, Clients, apps_of};
+use crate::classes::{ALL, Assigned, Facts, ServerClasses, StateOnClient};
+use crate::clients::{Client, Clients, Counts, apps_of};
 use crate::error::Error;
 use crate::messages::{ANSWER, Answer, DownloadRequest, PHONE_HOME, PhoneHome, VERSION, WantedApp};
 use crate::proof::Key;
@@ -366,6 +366,12 @@ impl DeploymentServer {
         self.clients.lock().all()
     }
 
+    /// How many forwarders there are of each kind.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.clients.lock().counts()
+    }
+
     /// A forwarder by its identity.
     #[must_use]
     pub fn client(&self, guid: &str) -> Option<Client> {
@@ -392,7 +398,7 @@ impl DeploymentServer {
         for (directory, repository) in &rules.repositories {
             for (name, app) in &repository.apps {
                 let has = |class: &&crate::ClassRule| {
-                    let names = |rule: &crate::AppRule| rule.app == *name || rule.app == "*";
+                    let names = |rule: &crate::AppRule| rule.app == *name || rule.app == ALL;
                     directory_of(&self.parts, class.repository.as_deref()) == *directory
                         && class.apps.iter().any(names)
                 };
@@ -434,7 +440,7 @@ impl DeploymentServer {
         for class in &rules.classes.classes {
             let directory = directory_of(&self.parts, class.repository.as_deref());
             let repository = rules.repositories.get(&directory);
-            for rule in class.apps.iter().filter(|rule| rule.app != "*") {
+            for rule in class.apps.iter().filter(|rule| rule.app != ALL) {
                 let known = repository.and_then(|repository| repository.apps.get(&rule.app));
                 let reason = match known.map(|known| &known.content) {
                     Some(Ok(_)) => continue,
@@ -479,6 +485,11 @@ fn read(parts: &Parts, before: Option<&Rules>, now: i64) -> Result<(Rules, Vec<W
             let directory = directory_of(parts, own);
             let known = before.and_then(|before| before.repositories.get(&directory));
             let work = archives(&parts.work);
+            let wants_all = |class: &crate::ClassRule| {
+                directory_of(parts, class.repository.as_deref()) == directory
+                    && class.apps.iter().any(|rule| rule.app == ALL)
+            };
+            let limits = (limits, classes.classes.iter().any(wants_all));
             let read = Repository::read(&directory, &work, known, limits, now)?;
             repositories.insert(directory, read);
         }

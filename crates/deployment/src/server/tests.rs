@@ -248,5 +248,9 @@ fn forwarders_are_listed_with_what_they_have_and_what_failed() {
         [("base", "Noop", "Ok"), ("nginx", "Install", "Fail"), ("old", "Uninstall", "Pending")];
     assert_eq!(shown, expected);
     assert_eq!(client.apps["nginx"].failed.as_deref(), Some("inputs.conf:1: bad"));
+    let counts = place.server.counts();
+    assert_eq!((counts.clients, counts.by_class["all"], counts.by_class["web"]), (1, 1, 1));
+    assert_eq!((counts.installed["base"], counts.failed["nginx"]), (1, 1));
+    assert_eq!(counts.by_machine_type["linux-x86_64"], 1);
     assert!(place.server.forget("guid-web-1") && place.server.clients().is_empty());
 }
