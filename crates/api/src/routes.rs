@@ -11,6 +11,8 @@ mod complete;
 pub(crate) mod console;
 mod data_indexes;
 mod data_inputs;
+pub(crate) mod deployment_broker;
+mod deployment_server;
 mod directory;
 mod explain;
 mod export;
@@ -78,6 +80,9 @@ routes! {
     /// Routes by which a session begins.
     login: auth, oidc, saml, single_sign_on;
 
+    /// Routes of machines without a session, which prove a key of their own with each request.
+    keyed: deployment_broker;
+
     /// Routes that require a session, and what they declare besides.
     guarded:
         api_tokens,
@@ -88,6 +93,7 @@ routes! {
         complete,
         data_indexes,
         data_inputs,
+        deployment_server,
         directory,
         explain,
         export,
