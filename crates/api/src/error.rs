@@ -86,7 +86,14 @@ macro_rules! answered_by_kind {
     )*};
 }
 
-answered_by_kind!(access::Error, search::Error, ingest::Error, inputs::Error, catalog::Error);
+answered_by_kind!(
+    access::Error,
+    search::Error,
+    ingest::Error,
+    inputs::Error,
+    catalog::Error,
+    deployment::Error
+);
 
 impl From<apps::Error> for RestError {
     fn from(error: apps::Error) -> Self {

@@ -103,6 +103,8 @@ pub struct ApiState {
     pub server_settings: Arc<ServerSettings>,
     /// From which level on the parts of the server write their log.
     pub loggers: Arc<dyn LogLevels>,
+    /// Which apps forwarders are to have.
+    pub deployment: Arc<deployment::DeploymentServer>,
     /// Who did what.
     pub audit: Arc<Audit>,
     /// Ends and begins the process.

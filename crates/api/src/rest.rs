@@ -29,6 +29,7 @@ use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::receiver::RETRY_AFTER;
 use crate::routes::apps::UPLOAD;
+use crate::routes::deployment_broker::PHONE_HOME;
 use crate::routes::preview::PATH as PREVIEW;
 use crate::routes::{self, console, health};
 use crate::security_headers;
@@ -59,9 +60,11 @@ pub fn router(
         .layer(from_fn_with_state(state.clone(), authenticate));
     let (login, _) = routes::login().into_parts();
     let login = login.layer(from_fn_with_state(state.clone(), read_body));
+    let (keyed, _) = routes::keyed().into_parts();
+    let keyed = keyed.layer(from_fn_with_state(state.clone(), read_body));
     let (open, _) = routes::open().into_parts();
     let open = open.fallback(console::file);
-    let routes = open.merge(login).merge(guarded).layer(from_fn(write_errors));
+    let routes = open.merge(login).merge(keyed).merge(guarded).layer(from_fn(write_errors));
     let flight = flight::router(state.clone());
     let hsts = state.settings.hsts;
     let routes = routes.with_state(state.clone()).merge(flight);
@@ -125,6 +128,8 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
     ];
     if path == UPLOAD {
         state.settings.max_upload_bytes
+    } else if path == PHONE_HOME {
+        state.deployment.max_message().min(most)
     } else if path == ACS_PATH && state.accounts.saml().is_some() {
         MAX_SAML_BYTES.min(most)
     } else if path.starts_with("/services/auth/") || path.starts_with("/saml/") {
@@ -174,7 +179,8 @@ fn refused_body(error: &BodyError) -> RestError {
         BodyError::TooLarge { limit } => format!(
             "the body is larger than {limit} bytes, the limit of this path ([httpServer] \
              max_content_length of server.conf, and less where only forms are taken; of packed apps \
-             [settings] max_upload_size of web.conf)"
+             [settings] max_upload_size of web.conf, of what forwarders say [deployment] \
+             maxPhoneHomeSize of server.conf)"
         ),
         error => error.to_string(),
     };
@@ -217,7 +223,7 @@ fn is_form(path: &str, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
     let is_document = path.starts_with("/services/storage/collections/data/");
-    let is_upload = path == UPLOAD;
+    let is_upload = path == UPLOAD || path == PHONE_HOME;
     let is_text = path.starts_with("/services/receivers/") || path == PREVIEW;
     !is_json && !is_document && !is_upload && !is_text
 }

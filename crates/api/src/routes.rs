@@ -14,6 +14,8 @@ pub(crate) mod console;
 mod data_indexes;
 mod data_inputs;
 mod declared_settings;
+pub(crate) mod deployment_broker;
+mod deployment_server;
 mod directory;
 mod explain;
 mod export;
@@ -82,6 +84,9 @@ routes! {
     /// Routes by which a session begins.
     login: auth, oidc, saml, single_sign_on;
 
+    /// Routes of machines without a session, which prove a key of their own with each request.
+    keyed: deployment_broker;
+
     /// Routes that require a session, and what they declare besides.
     guarded:
         addresses,
@@ -95,6 +100,7 @@ routes! {
         data_indexes,
         data_inputs,
         declared_settings,
+        deployment_server,
         directory,
         explain,
         export,

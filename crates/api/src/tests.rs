@@ -4,6 +4,7 @@
 mod accounts;
 pub(crate) mod cases;
 mod console;
+mod deployment;
 mod jobs;
 mod matrix;
 mod objects;

@@ -1,7 +1,7 @@
 //! Everything together: what the configuration says, running.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,35 +46,52 @@ pub struct Options {
     pub host: String,
     /// `AWS_*` variables, for inputs that need them.
     pub aws: BTreeMap<String, String>,
+    /// Directory of `.conf` layers.
+    pub conf_dir: PathBuf,
     /// Pipeline sets; `None`: what `server.conf` says.
     pub pipelines: Option<u16>,
 }
 
 /// A running forwarder.
 #[derive(Debug)]
-pub struct Agent {
+pub(crate) struct Agent {
     inputs: Shutdown,
     senders: Shutdown,
     rest: Shutdown,
     queues: Vec<Arc<DiskQueue>>,
-    board: StatusBoard,
-    /// Keeps a second process out of the directory.
-    _lock: File,
 }
 
 impl Agent {
     /// Starts what the configuration says. Must be called inside tokio.
     ///
     /// # Errors
-    /// The configuration does not hold, or the data directory cannot be used.
-    pub async fn start(
+    /// The configuration does not hold, or the data directory cannot be used; nothing runs then.
+    pub(crate) async fn start(
         options: Options,
         knowledge: Arc<Knowledge>,
         clock: Arc<dyn Clock>,
+        board: StatusBoard,
     ) -> Result<Self> {
+        let (inputs, senders, rest) = (Shutdown::new(), Shutdown::new(), Shutdown::new());
+        let mut agent = Self { inputs, senders, rest, queues: Vec::new() };
+        match agent.start_parts(options, knowledge, clock, board).await {
+            Ok(()) => Ok(agent),
+            Err(error) => {
+                // Another configuration may be tried after this one.
+                agent.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_parts(
+        &mut self,
+        options: Options,
+        knowledge: Arc<Knowledge>,
+        clock: Arc<dyn Clock>,
+        board: StatusBoard,
+    ) -> Result<()> {
         let data = &options.data;
-        fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
-        let lock = lock(data)?;
         let conf = knowledge.conf("outputs");
         for warning in Outputs::warnings(&conf) {
             tracing::warn!("{warning}");
@@ -88,8 +105,8 @@ impl Agent {
             None => Process::read(knowledge.layers())?.pipelines,
         };
         let routes = routes(&knowledge, &outputs, &options.host)?;
-        let board = StatusBoard::default();
-        let (inputs, senders, rest) = (Shutdown::new(), Shutdown::new(), Shutdown::new());
+        let (inputs, senders) = (self.inputs.clone(), self.senders.clone());
+        let rest = self.rest.clone();
         let hello = Hello {
             version: protocol::VERSION,
             forwarder: forwarder_id(data)?.as_bytes().to_vec().into(),
@@ -97,7 +114,6 @@ impl Agent {
             build: env!("CARGO_PKG_VERSION").to_owned(),
             ..Hello::default()
         };
-        let mut all = Vec::new();
         let mut sets = Vec::new();
         for set in 0..pipelines.max(1) {
             let mut queues = Vec::new();
@@ -120,7 +136,7 @@ impl Agent {
                 })?;
                 senders.spawn(sender.run(senders.clone()));
                 queues.push(Arc::clone(&queue));
-                all.push(queue);
+                self.queues.push(queue);
             }
             sets.push(Set::new(queues));
         }
@@ -150,19 +166,12 @@ impl Agent {
             let sink: Arc<dyn Sink> = Arc::new(sink);
             listeners.extend(configured::start(route.configured, &parts, &sink, &inputs).await?);
         }
-        rest.spawn(report_inputs(board.clone(), (files, listeners), rules, rest.clone()));
-        rest.spawn(board.clone().keep_writing(data.clone(), rest.clone()));
-        Ok(Self { inputs, senders, rest, queues: all, board, _lock: lock })
-    }
-
-    /// What is going on.
-    #[must_use]
-    pub fn status(&self) -> crate::status::Status {
-        self.board.get()
+        rest.spawn(report_inputs(board, (files, listeners), rules, rest.clone()));
+        Ok(())
     }
 
     /// Stops inputs, then senders; what is not acknowledged stays in the queues.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         for (what, part) in [("inputs", &self.inputs), ("senders", &self.senders)] {
             if let Err(error) = part.finish(STOP).await {
                 tracing::warn!(%error, what, "not everything stopped in time");
@@ -171,9 +180,19 @@ impl Agent {
         for queue in &self.queues {
             queue.close();
         }
-        // A last status is written.
+        // It only reports.
         let _ = self.rest.finish(Duration::from_secs(2)).await;
     }
+}
+
+/// Whether an agent could work by a configuration.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(knowledge: &Knowledge, host: &str) -> Result<()> {
+    let outputs = Outputs::read(&knowledge.conf("outputs"))?;
+    Process::read(knowledge.layers())?;
+    routes(knowledge, &outputs, host).map(drop)
 }
 
 /// Inputs with the same outputs.
@@ -239,7 +258,7 @@ fn queue_settings(group: &crate::Group, name: &str, directory: &Path) -> queue::
 }
 
 /// The id in `<data>/forwarder.id`, made at the first start.
-fn forwarder_id(data: &Path) -> Result<Uuid> {
+pub(crate) fn forwarder_id(data: &Path) -> Result<Uuid> {
     let path = data.join("forwarder.id");
     match fs::read_to_string(&path) {
         Ok(text) => Uuid::parse_str(text.trim())
@@ -252,15 +271,6 @@ fn forwarder_id(data: &Path) -> Result<Uuid> {
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
-}
-
-fn lock(data: &Path) -> Result<File> {
-    let path = data.join("lock");
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    file.try_lock().map_err(|_| {
-        anyhow::anyhow!("another forwarder runs over {}; stop it first", data.display())
-    })?;
-    Ok(file)
 }
 
 async fn report_inputs(

@@ -63,6 +63,8 @@ pub(crate) enum Listing {
     ForwardServer,
     /// Files and listeners.
     Monitor,
+    /// The deployment server, and the apps from it.
+    Deployment,
     /// Everything, as JSON.
     Status,
 }
@@ -78,7 +80,7 @@ pub(crate) struct ListOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtoolOptions {
-    /// A file without its ending: inputs, outputs, props, server.
+    /// A file without its ending: inputs, outputs, props, server, deploymentclient.
     pub(crate) conf: String,
     /// Only this stanza.
     pub(crate) stanza: Option<String>,
@@ -88,6 +90,8 @@ pub(crate) struct BtoolOptions {
     /// Directory of .conf layers.
     #[arg(long, env = "KARST_FORWARDER_CONF_DIR")]
     pub(crate) conf_dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataDir,
 }
 
 /// The variables that S3 credentials, region and endpoint come from.

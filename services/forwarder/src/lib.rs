@@ -1,6 +1,9 @@
 //! The forwarder: takes events in where they arise, keeps them on its own disk, and brings each to
 //! one of several indexers, once, whoever dies meanwhile.
 //!
+//! [`Forwarder`] is the process: it reads the configuration, with the apps that the deployment client
+//! has brought, and starts what follows from it.
+//!
 //! Not here: what an event is (the indexer cuts, dates and indexes; the forwarder only cuts between
 //! events, and looks at single ones where rules drop or route them), inputs themselves (`inputs`), the
 //! messages (`protocol`).
@@ -19,9 +22,11 @@
 
 mod agent;
 mod balance;
+mod configuration;
 mod content;
 mod cutter;
 mod dead_letters;
+mod deployment_client;
 mod error;
 mod filter;
 mod header;
@@ -29,6 +34,7 @@ mod ledger;
 mod link;
 mod notes;
 mod outputs;
+mod process;
 mod queue;
 mod routing;
 mod rules;
@@ -40,8 +46,10 @@ pub mod status;
 mod tls;
 mod view;
 
-pub use agent::{Agent, Options};
+pub use agent::Options;
+pub use deployment_client::{Change, deployed_apps};
 pub use error::Error;
 pub use outputs::{Group, IndexFilter, Outputs, Server, TlsSettings};
+pub use process::Forwarder;
 pub use routing::routing_warnings;
 pub use rules::rule_warnings;

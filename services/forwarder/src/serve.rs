@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use conf::Layers;
-use forwarder::settings::registry;
-use forwarder::{Agent, Options};
-use knowledge::Knowledge;
+use forwarder::{Change, Forwarder, Options};
 use runtime::metrics::{Program, Recorder};
 use runtime::telemetry::{self, Format};
 use runtime::{Shutdown, SystemClock};
@@ -23,7 +20,6 @@ pub(crate) fn run(options: &RunOptions) -> Result<()> {
     runtime::process::make_files_private();
     let log = telemetry::Settings { level: options.log.clone(), format: Format::Auto };
     telemetry::install(&log, None)?;
-    let knowledge = Arc::new(knowledge(options)?);
     let pipelines = usize::from(options.parallel_ingestion_pipelines.unwrap_or(1)).clamp(1, 16);
     // Few threads: each costs memory, and one does more than 20 MB/s.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -34,28 +30,24 @@ pub(crate) fn run(options: &RunOptions) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let result = runtime.block_on(serve(options, knowledge));
+    let result = runtime.block_on(serve(options));
     runtime.shutdown_timeout(Duration::from_secs(1));
-    result
+    match result? {
+        End::Stop => Ok(()),
+        End::Restart => {
+            let error = runtime::process::begin_again();
+            Err(error).context("cannot start again as an app of the deployment server wants it")
+        }
+    }
 }
 
-fn knowledge(options: &RunOptions) -> Result<Knowledge> {
-    let mut layers = Layers::read(&options.conf_dir)?;
-    let ignored = registry().tolerate_apps(&mut layers);
-    let knowledge = Knowledge::new(layers);
-    let errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
-    anyhow::ensure!(errors.is_empty(), "the configuration does not hold:\n{}", errors.join("\n"));
-    let unknown = registry().warnings(knowledge.layers());
-    for warning in ignored.iter().chain(&unknown).chain(knowledge.warnings()) {
-        tracing::warn!("{warning}");
-    }
-    for error in knowledge.app_errors() {
-        tracing::warn!("{error}; the setting is ignored");
-    }
-    Ok(knowledge)
+/// How the process goes on once everything has stopped.
+enum End {
+    Stop,
+    Restart,
 }
 
-async fn serve(options: &RunOptions, knowledge: Arc<Knowledge>) -> Result<()> {
+async fn serve(options: &RunOptions) -> Result<End> {
     let mut hangups = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let shutdown = Shutdown::new();
     if let Some(address) = options.metrics_address {
@@ -65,17 +57,14 @@ async fn serve(options: &RunOptions, knowledge: Arc<Knowledge>) -> Result<()> {
             .with_context(|| format!("cannot listen on {address} for metrics"))?;
         shutdown.spawn(metrics(listener, recorder, shutdown.clone()));
     }
-    let agent = Agent::start(
-        Options {
-            data: options.data.data_dir.clone(),
-            host: options.host.clone().unwrap_or_else(host_name),
-            aws: aws_variables(),
-            pipelines: options.parallel_ingestion_pipelines,
-        },
-        knowledge,
-        Arc::new(SystemClock),
-    )
-    .await?;
+    let start = Options {
+        data: options.data.data_dir.clone(),
+        host: options.host.clone().unwrap_or_else(host_name),
+        aws: aws_variables(),
+        conf_dir: options.conf_dir.clone(),
+        pipelines: options.parallel_ingestion_pipelines,
+    };
+    let mut forwarder = Forwarder::start(start, Arc::new(SystemClock), &shutdown).await?;
     println!("karst-forwarder is ready");
     // The terminal that it was started from may go: the files are watched on.
     let ignore_hangups = async {
@@ -84,17 +73,28 @@ async fn serve(options: &RunOptions, knowledge: Arc<Knowledge>) -> Result<()> {
                 "SIGHUP: the configuration is read at the start only; restart to read it again"
             );
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
-    tokio::select! {
-        stopped = stop_signal() => stopped?,
-        () = ignore_hangups => {}
-    }
+    let stopped = stop_signal();
+    tokio::pin!(ignore_hangups, stopped);
+    let end = loop {
+        tokio::select! {
+            stopped = &mut stopped => {
+                stopped?;
+                break End::Stop;
+            }
+            () = &mut ignore_hangups => {}
+            change = forwarder.changed() => match change {
+                Change::Reload => forwarder.reload().await?,
+                Change::Restart => break End::Restart,
+            },
+        }
+    };
     tracing::info!("stopping: what is not acknowledged stays in the queue on disk");
-    agent.stop().await;
-    // Metrics end with the process.
-    let _ = shutdown.finish(Duration::from_secs(1)).await;
-    Ok(())
+    forwarder.stop().await;
+    // Metrics end with the process, and a last status is written.
+    let _ = shutdown.finish(Duration::from_secs(2)).await;
+    Ok(end)
 }
 
 async fn stop_signal() -> Result<()> {

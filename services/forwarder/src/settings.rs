@@ -1,9 +1,11 @@
 //! Settings of `outputs.conf`, of the forwarder's part of `server.conf`, and all declarations of this
-//! program.
+//! program; those of `deploymentclient.conf` are beside its reader.
 
 use std::time::Duration;
 
 use conf::{Registry, Setting, Type, Unit};
+
+use crate::deployment_client;
 
 const SPAN: Type = Type::Span { least: 0 };
 const SIZE: Type = Type::Form {
@@ -87,12 +89,9 @@ conf::settings! {
 #[must_use]
 pub fn registry() -> Registry {
     let own: &[&[Setting]] = &[SETTINGS, UNUSED];
-    Registry::new(&[knowledge::settings::DECLARED, inputs::settings::DECLARED, own]).only(&[
-        "inputs",
-        "outputs",
-        "props",
-        "transforms",
-    ])
+    let client = deployment_client::settings::DECLARED;
+    Registry::new(&[knowledge::settings::DECLARED, inputs::settings::DECLARED, own, client])
+        .only(&["deploymentclient", "inputs", "outputs", "props", "transforms"])
 }
 
 #[cfg(test)]
@@ -103,15 +102,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_of_outputs_is_written_from_the_declarations() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conf/outputs.md");
-        let page = registry().page("outputs");
-        if std::env::var_os("KARST_BLESS").is_some() {
-            std::fs::write(path, page).unwrap();
-            return;
+    fn the_pages_of_files_of_forwarders_are_written_from_the_declarations() {
+        for conf in ["outputs", "deploymentclient"] {
+            let path = format!("{}/../../docs/conf/{conf}.md", env!("CARGO_MANIFEST_DIR"));
+            let page = registry().page(conf);
+            if std::env::var_os("KARST_BLESS").is_some() {
+                std::fs::write(path, page).unwrap();
+                continue;
+            }
+            let written = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(written == page, "docs/conf/{conf}.md: run this test with KARST_BLESS=1");
         }
-        let written = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(written == page, "docs/conf/outputs.md: run this test with KARST_BLESS=1");
     }
 
     #[test]
@@ -129,7 +130,9 @@ mod tests {
 
     #[test]
     fn defaults_are_values() {
-        for setting in SETTINGS.iter().filter(|setting| !setting.default.is_empty()) {
+        let client = deployment_client::settings::DECLARED.iter().copied().flatten();
+        let settings = SETTINGS.iter().chain(client);
+        for setting in settings.filter(|setting| !setting.default.is_empty()) {
             assert!(setting.kind.read(setting.default).is_some(), "{}", setting.name);
         }
     }

@@ -30,6 +30,7 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
                 )?;
             }
         }
+        Listing::Deployment => deployment(&status, &mut out)?,
         Listing::ForwardServer => {
             for output in status.outputs.values() {
                 writeln!(
@@ -60,9 +61,27 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
     Ok(())
 }
 
+/// Prints what the deployment client does.
+fn deployment(status: &status::Status, out: &mut impl Write) -> Result<()> {
+    let Some(deployment) = &status.deployment else {
+        writeln!(out, "no deployment server is configured (targetUri in deploymentclient.conf)")?;
+        return Ok(());
+    };
+    let error = deployment.last_error.as_deref().unwrap_or("");
+    writeln!(out, "{}\t{}\t{error}", deployment.server, deployment.client_name)?;
+    for (app, checksum) in &deployment.apps {
+        writeln!(out, "  {app}\t{checksum}")?;
+    }
+    for (app, reason) in &deployment.failed {
+        writeln!(out, "  {app}\tnot in force: {reason}")?;
+    }
+    Ok(())
+}
+
 /// Prints what counts of a file, with where it is written; or checks everything.
 pub(crate) fn btool(options: &BtoolOptions) -> Result<()> {
-    let mut layers = Layers::read(&options.conf_dir)?;
+    let deployed = forwarder::deployed_apps(&options.data.data_dir);
+    let mut layers = Layers::read(&options.conf_dir)?.with_apps(&deployed, |_| true)?;
     if options.check {
         for warning in registry().tolerate_apps(&mut layers) {
             println!("{warning}");

@@ -90,6 +90,23 @@ pub struct RouteStatus {
     pub routed_bytes: u64,
 }
 
+/// What the deployment client does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeploymentStatus {
+    /// The deployment server, as it is configured.
+    pub server: String,
+    /// The name that the server knows the forwarder by.
+    pub client_name: String,
+    /// When the server last answered, in seconds of Unix time; 0: not since the start.
+    pub last_phone_home: u64,
+    /// Why the last call failed.
+    pub last_error: Option<String>,
+    /// Checksums of the apps that are in force, by name.
+    pub apps: BTreeMap<String, String>,
+    /// Why versions of apps are not in force, by app.
+    pub failed: BTreeMap<String, String>,
+}
+
 /// Everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -105,6 +122,9 @@ pub struct Status {
     /// Where rules route events, by the names of the groups.
     #[serde(default)]
     pub routes: BTreeMap<String, RouteStatus>,
+    /// The deployment client, if there is a deployment server.
+    #[serde(default)]
+    pub deployment: Option<DeploymentStatus>,
 }
 
 /// Where the parts put what they are doing.
@@ -115,6 +135,16 @@ impl StatusBoard {
     pub(crate) fn put(&self, output: OutputStatus) {
         let mut status = self.0.lock();
         status.outputs.insert(output.name.clone(), output);
+    }
+
+    /// Forgets what an agent has said that has ended.
+    pub(crate) fn clear(&self) {
+        let mut status = self.0.lock();
+        *status = Status { deployment: status.deployment.take(), ..Status::default() };
+    }
+
+    pub(crate) fn put_deployment(&self, deployment: Option<DeploymentStatus>) {
+        self.0.lock().deployment = deployment;
     }
 
     pub(crate) fn put_inputs(&self, inputs: Vec<InputStatus>) {

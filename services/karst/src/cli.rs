@@ -17,6 +17,7 @@ pub(crate) mod inspect;
 mod inspection;
 pub(crate) mod list;
 pub(crate) mod login;
+pub(crate) mod reload;
 pub(crate) mod roll;
 pub(crate) mod search;
 mod sessions;

@@ -26,7 +26,8 @@ pub(crate) use identity::{
     UserOptions, UserWhat,
 };
 pub(crate) use operate::{
-    CompletionsOptions, LoginOptions, LogoutOptions, ManOptions, StatusOptions, StopOptions,
+    CompletionsOptions, LoginOptions, LogoutOptions, ManOptions, ReloadOptions, Reloadable,
+    StatusOptions, StopOptions,
 };
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Add(AddOptions),
     /// List indexes, buckets, jobs, queues, cache counters, HEC tokens.
     List(ListOptions),
+    /// Read files again that may have changed.
+    Reload(ReloadOptions),
     /// Roll hot buckets into object storage now.
     Roll(RollOptions),
     /// Make archived buckets searchable again.
@@ -424,6 +427,8 @@ pub(crate) enum Listing {
     Queues,
     /// Reads from DRAM, NVMe and S3, and the hit rate.
     Cache,
+    /// Forwarders that have phoned home to this deployment server.
+    DeployClients,
     /// HEC tokens.
     Tokens,
     /// Monitored files and their progress.

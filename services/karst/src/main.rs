@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         config::Command::Search(options) => cli::run(cli::search::search(options)),
         config::Command::Add(options) => cli::run(cli::add::add(options)),
         config::Command::List(options) => cli::run(cli::list::list(options)),
+        config::Command::Reload(options) => cli::run(cli::reload::reload(options)),
         config::Command::Roll(options) => cli::run(cli::roll::roll(options)),
         config::Command::Thaw(options) => cli::run(cli::thaw::thaw(options)),
         config::Command::Freeze(options) => cli::run(cli::thaw::freeze(options)),

@@ -10,6 +10,7 @@ mod connections;
 mod console;
 mod conversation;
 mod credentials;
+mod deployment;
 mod descriptors;
 mod failover;
 mod forwarding;

@@ -19,6 +19,8 @@ pub(super) enum Class {
     Search,
     /// Changes nothing that lasts, although it is no GET.
     Light,
+    /// Asked by every forwarder every minute, changes nothing that lasts: only refusals are recorded.
+    Polled,
     /// Shows secrets.
     Secret,
     /// Only refusals are recorded.
@@ -38,7 +40,7 @@ pub(super) struct Action {
 pub(super) const SAML_RESPONSE: &str = "saml_response";
 
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 23] = [
+const EXACT: [(&str, &str, Class); 25] = [
     ("/services/auth/login", LOGIN_ATTEMPT, Class::Login),
     ("/services/auth/oidc/callback", LOGIN_ATTEMPT, Class::Login),
     // Logs nobody in: the next request does.
@@ -46,6 +48,8 @@ const EXACT: [(&str, &str, Class); 23] = [
     ("/saml/finish", LOGIN_ATTEMPT, Class::Login),
     ("/saml/logout", "saml_logout_return", Class::Light),
     ("/services/auth/logout", "logout", Class::Change),
+    ("/services/broker/phonehome", "phone_home", Class::Polled),
+    ("/services/deployment/server/config/_reload", "reload_deploy_server", Class::Change),
     ("/services/server/control/restart", "restart_splunkd", Class::Change),
     ("/services/server/settings/settings", "edit_server_settings", Class::Change),
     ("/services/search/jobs", "search", Class::Search),
@@ -66,7 +70,7 @@ const EXACT: [(&str, &str, Class); 23] = [
 ];
 
 /// What the objects below a path are called; the longest that fits counts.
-const NOUNS: [(&str, &str); 36] = [
+const NOUNS: [(&str, &str); 37] = [
     ("/services/authentication/users", "user"),
     ("/services/authentication/httpauth-tokens", "session"),
     ("/services/authorization/roles", "role"),
@@ -97,6 +101,7 @@ const NOUNS: [(&str, &str); 36] = [
     ("/services/configs", "conf"),
     ("/services/properties", "conf"),
     ("/services/apps/local", "app"),
+    ("/services/deployment/server/clients", "deployment_client"),
     ("/services/messages", "message"),
     ("/services/server/logger", "logger"),
     ("/services/server/settings", "server_settings"),

@@ -148,18 +148,22 @@ const WITHOUT_INPUT: [(&str, Method); 6] = [
     ("/services/auth/providers", Method::GET),
     ("/services/server/control/restart", Method::POST),
 ];
-/// Operations that only answer where a provider or a cluster is set up, which `tests/clients` have.
-const ELSEWHERE: [&str; 10] = [
+/// Operations that only answer where a provider or a cluster is set up, which `tests/clients` have, or that
+/// are signed (`tests/deployment.rs`).
+const ELSEWHERE: [&str; 13] = [
     "/saml/acs",
     "/saml/finish",
     "/saml/login",
     "/saml/logout",
     "/saml/spmetadata",
+    "/services/broker/phonehome",
     "/services/cluster/manager/control/control/cancel_restart",
     "/services/cluster/manager/control/control/remove_peers",
     "/services/cluster/manager/control/control/restart",
     "/services/auth/oidc/callback",
     "/services/auth/oidc/login",
+    "/services/deployment/server/clients/{name}",
+    "/services/streams/deployment",
 ];
 
 #[test]

@@ -137,7 +137,10 @@ fn routes_that_need_nothing_are_those_before_the_session() {
     let open = |(_, operations): &(String, Operations)| {
         operations.iter().flatten().all(|operation| operation.need == Need::Open)
     };
-    let before = crate::routes::open().merge(crate::routes::login()).into_paths();
+    let before = crate::routes::open()
+        .merge(crate::routes::login())
+        .merge(crate::routes::keyed())
+        .into_paths();
     assert!(before.iter().all(open));
     assert!(!crate::routes::guarded().into_paths().iter().any(open));
 }

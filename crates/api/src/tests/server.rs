@@ -1,7 +1,7 @@
 //! The REST service over stores in memory and a directory of the test's own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,9 @@ use crate::{ApiState, ServerInfo};
 const INPUTS: &str = "[http://conftok]\ntoken = 8f0c-secret\n[splunktcptoken://fwd]\ntoken = 77aa-secret\n\
                       [tcp-ssl://9999]\nsslPassword = tls-secret\n[script:///made]\ndisabled = 1\n\
                       [splunktcp://9997]\ndisabled = 1\naws_access_key = AKIA-secret\nindex = main\n";
+
+/// The key of the deployment server.
+pub(crate) const DEPLOYMENT_KEY: &str = "a key";
 
 pub(crate) struct Server {
     pub(crate) state: ApiState,
@@ -273,6 +276,7 @@ async fn state(
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
     let key = Secrets::new_key().unwrap();
     let inputs = running_inputs(&ingest, &indexes, home.join("inputs")).await;
+    let deployment = deployment_server(&home);
     ApiState {
         search,
         ingest,
@@ -289,6 +293,7 @@ async fn state(
             ServerSettings::load(catalog.clone(), settings.session_timeout).unwrap(),
         ),
         loggers: Arc::new(Nothing),
+        deployment,
         audit: Arc::new(audit(home.join("audit"), &clock).await),
         control: crate::Control::default(),
         indexes,
@@ -362,6 +367,24 @@ fn intake() -> crate::Intake {
         ],
         ..crate::Intake::default()
     }
+}
+
+/// A deployment server that has the app `base` for everybody.
+fn deployment_server(home: &Path) -> Arc<deployment::DeploymentServer> {
+    let work = home.join("deployment");
+    let app = work.join("deployment-apps/base/default");
+    std::fs::create_dir_all(&app).unwrap();
+    std::fs::write(app.join("inputs.conf"), "[monitor:///var/log]\n").unwrap();
+    let classes = "[serverClass:all]\nwhitelist.0 = *\n[serverClass:all:app:base]\n";
+    let server = deployment::DeploymentServer::new(deployment::Parts {
+        conf_dir: None,
+        layers: Layers::builtin().with(Layer::SystemLocal, "serverclass", classes),
+        work,
+        token: Some(DEPLOYMENT_KEY.to_owned()),
+        server_name: "test".to_owned(),
+    });
+    server.reload(1).unwrap();
+    Arc::new(server)
 }
 
 /// Inputs that run, none at first.

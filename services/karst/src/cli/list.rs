@@ -30,6 +30,10 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
             "/services/search/jobs",
             &["sid", "dispatchState", "eventCount", "resultCount", "runDuration"],
         ),
+        Listing::DeployClients => (
+            "/services/deployment/server/clients",
+            &["clientName", "hostname", "ip", "utsname", "lastPhoneHomeTime", "build"],
+        ),
         Listing::Tokens => ("/services/data/inputs/http", &["index", "sourcetype", "disabled"]),
         Listing::Queues => return print_queues(&client, output).await,
         Listing::Inputstatus => return print_files(&client, output).await,

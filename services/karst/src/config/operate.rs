@@ -1,8 +1,8 @@
-//! Options of `karst status`, `stop`, `login`, `logout`, `completions` and `man`.
+//! Options of `karst status`, `reload`, `stop`, `login`, `logout`, `completions` and `man`.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
 use super::{ClientOptions, DataDir, OutputOption};
@@ -11,6 +11,22 @@ use super::{ClientOptions, DataDir, OutputOption};
 pub(crate) struct StatusOptions {
     #[command(flatten)]
     pub(crate) format: OutputOption,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+/// What can be read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Reloadable {
+    /// serverclass.conf and the apps of forwarders.
+    DeployServer,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReloadOptions {
+    /// What to read again.
+    #[arg(value_enum)]
+    pub(crate) what: Reloadable,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

@@ -29,6 +29,7 @@ use super::audit::{self, Trail};
 use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
+use super::deployment;
 use super::failover::{self, Failover};
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
@@ -255,6 +256,7 @@ pub(crate) async fn assemble(
     apps.tell(Arc::new(Teller(Arc::clone(&consumers))));
     let files = ::inputs::monitor::MonitorStatus::default();
     let inputs = inputs::running(options, &layers, &ingest, &indexes, files.clone())?;
+    let deployment = deployment::start(options, &layers, &clock, shutdown);
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
@@ -265,6 +267,7 @@ pub(crate) async fn assemble(
         roles,
         authority,
         messages,
+        deployment,
         audit: Arc::clone(&trail.audit),
         server_settings: Arc::new(server_settings),
         loggers: Arc::new(loggers),

@@ -1,0 +1,109 @@
+//! What can go wrong on the deployment server, and with what it hands out.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::ErrorKind;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An invalid value of a setting.
+    #[error(transparent)]
+    Invalid(#[from] conf::Invalid),
+    /// The files of the configuration cannot be read.
+    #[error(transparent)]
+    Configuration(#[from] conf::Error),
+    /// Something in `serverclass.conf` is wrong.
+    #[error("{place}: {reason}")]
+    Rule {
+        /// File and line.
+        place: String,
+        /// What is wrong and what is expected.
+        reason: String,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An app, or its archive, is not one that forwarders take.
+    #[error("{0}")]
+    App(String),
+    /// An archive that is not what was packed; it may be the next time.
+    #[error("the archive cannot be read: {0}")]
+    Archive(String),
+    /// There are no server classes.
+    #[error(
+        "this server is not a deployment server: serverclass.conf has no [serverClass:<name>], or is disabled"
+    )]
+    NotSetUp,
+    /// The rules could not be read yet.
+    #[error("serverclass.conf of the deployment server cannot be used; its log says why")]
+    Unusable,
+    /// There is no key, so that nobody could prove to be a forwarder.
+    #[error(
+        "the deployment server has no key: set pass4SymmKey in [deployment] of server.conf, there and on \
+         forwarders, or a forwarding token"
+    )]
+    NoKey,
+    /// A request was not signed with the key.
+    #[error(
+        "the request is not signed with the deployment server's key: pass4SymmKey in [deployment] of \
+         server.conf, or the token of [tcpout], has to be the same on both sides"
+    )]
+    Proof,
+    /// A request that may be repeated by somebody who has heard it.
+    #[error(
+        "the clock of the forwarder differs by {seconds} s from the deployment server's: correct it, or \
+         raise maxClockDifference in [deployment] of server.conf"
+    )]
+    Clock {
+        /// By how much.
+        seconds: u64,
+    },
+    /// A request that says nothing sensible.
+    #[error("the request is invalid: {0}")]
+    Request(String),
+    /// An app, or a version of it, that is not handed out.
+    #[error("there is no app {0} of that checksum to download; phone home again")]
+    Absent(String),
+    /// Too many downloads at a time.
+    #[error(
+        "{0} apps are being downloaded already, the maximum (maxConcurrentDownloads of serverclass.conf)"
+    )]
+    Busy(usize),
+}
+
+impl Error {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid(_) | Self::Rule { .. } | Self::App(_) | Self::Request(_) => {
+                ErrorKind::Invalid
+            }
+            Self::Configuration(error) => error.kind(),
+            Self::File { .. } | Self::NotSetUp | Self::Unusable | Self::Busy(_) => {
+                ErrorKind::Unavailable
+            }
+            Self::NoKey | Self::Proof | Self::Clock { .. } => ErrorKind::Forbidden,
+            Self::Archive(_) => ErrorKind::Corrupt,
+            Self::Absent(_) => ErrorKind::NotFound,
+        }
+    }
+
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { action, path, source }
+    }
+
+    pub(crate) fn rule(place: impl ToString, reason: impl Into<String>) -> Self {
+        Self::Rule { place: place.to_string(), reason: reason.into() }
+    }
+}

@@ -1,0 +1,161 @@
+//! The forwarder as a process: its configuration, the agent that works by it, the deployment client, and
+//! the way from one configuration to the next.
+//!
+//! Guarantees: one process per data directory; a configuration that does not start gives way to the one
+//! before, if only apps of the deployment server are new in it; positions and queues are those on the disk,
+//! so that nothing is lost or sent twice by a reload.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use knowledge::Knowledge;
+use runtime::{Clock, Shutdown};
+
+use crate::agent::{Agent, Options, forwarder_id};
+use crate::configuration;
+use crate::deployment_client::settings::ClientSettings;
+use crate::deployment_client::versions::Versions;
+use crate::deployment_client::{Change, DeploymentClient, Identity};
+use crate::status::StatusBoard;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Forwarder {
+    options: Options,
+    clock: Arc<dyn Clock>,
+    board: StatusBoard,
+    /// None while the configuration says nowhere where events go.
+    agent: Option<Agent>,
+    versions: Versions,
+    client: Option<DeploymentClient>,
+    /// Keeps a second process out of the directory.
+    _lock: File,
+}
+
+impl Forwarder {
+    /// Starts what the configuration says; `rest` writes the status file. Must be called inside tokio.
+    ///
+    /// # Errors
+    /// The configuration does not hold, or the data directory cannot be used.
+    pub async fn start(options: Options, clock: Arc<dyn Clock>, rest: &Shutdown) -> Result<Self> {
+        let data = &options.data;
+        fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
+        let lock = lock(data)?;
+        let versions = Versions::open(data)?;
+        let board = StatusBoard::default();
+        let mut forwarder =
+            Self { options, clock, board, agent: None, versions, client: None, _lock: lock };
+        forwarder.begin().await?;
+        let (board, data) = (forwarder.board.clone(), forwarder.options.data.clone());
+        rest.spawn(board.keep_writing(data, rest.clone()));
+        Ok(forwarder)
+    }
+
+    /// Works by what is in force; by what was before, if that does not start.
+    async fn begin(&mut self) -> Result<()> {
+        loop {
+            let error = match self.try_begin().await {
+                Ok(()) => break,
+                Err(error) => error,
+            };
+            if !self.versions.go_back(&format!("{error:#}"))? {
+                return Err(error);
+            }
+            tracing::error!(
+                "the apps of the deployment server do not start, those before do: {error:#}"
+            );
+        }
+        // What is not confirmed now is confirmed by the next start.
+        if let Err(error) = self.versions.confirm() {
+            tracing::warn!(%error, "the versions of apps before are kept");
+        }
+        Ok(())
+    }
+
+    async fn try_begin(&mut self) -> Result<()> {
+        let deployed = self.versions.directories(self.versions.apps());
+        let knowledge = Arc::new(configuration::read(&self.options.conf_dir, &deployed)?);
+        let settings = ClientSettings::read(knowledge.layers())?;
+        let guid = forwarder_id(&self.options.data)?.to_string();
+        self.board.clear();
+        self.agent = match settings.is_some() && configuration::is_idle(&knowledge) {
+            true => {
+                tracing::warn!(
+                    "outputs.conf has no [tcpout:<name>]: waiting for apps of the deployment server"
+                );
+                None
+            }
+            false => Some(self.start_agent(&knowledge).await?),
+        };
+        let identity = Identity {
+            guid,
+            host: self.options.host.clone(),
+            conf_dir: self.options.conf_dir.clone(),
+        };
+        let (clock, board) = (Arc::clone(&self.clock), self.board.clone());
+        self.client = match settings {
+            Some(settings) => {
+                DeploymentClient::new(settings, identity, clock, board, &self.versions)
+            }
+            None => {
+                board.put_deployment(None);
+                None
+            }
+        };
+        Ok(())
+    }
+
+    async fn start_agent(&self, knowledge: &Arc<Knowledge>) -> Result<Agent> {
+        let (options, knowledge) = (self.options.clone(), Arc::clone(knowledge));
+        Agent::start(options, knowledge, Arc::clone(&self.clock), self.board.clone()).await
+    }
+
+    /// Waits until apps of the deployment server have changed; without one, for ever.
+    pub async fn changed(&mut self) -> Change {
+        match &mut self.client {
+            Some(client) => client.next_change(&mut self.versions).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Asks the deployment server once.
+    #[cfg(test)]
+    pub(crate) async fn call(&mut self) -> Option<Change> {
+        self.client.as_mut()?.call(&mut self.versions).await
+    }
+
+    /// Works by the apps that are in force now.
+    ///
+    /// # Errors
+    /// Neither these nor those before start.
+    pub async fn reload(&mut self) -> Result<()> {
+        if let Some(agent) = self.agent.take() {
+            agent.stop().await;
+        }
+        self.begin().await
+    }
+
+    /// What is going on.
+    #[must_use]
+    pub fn status(&self) -> crate::status::Status {
+        self.board.get()
+    }
+
+    /// Stops inputs, then senders; what is not acknowledged stays in the queues.
+    pub async fn stop(self) {
+        if let Some(agent) = self.agent {
+            agent.stop().await;
+        }
+    }
+}
+
+fn lock(data: &Path) -> Result<File> {
+    let path = data.join("lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    file.try_lock().map_err(|_| {
+        anyhow::anyhow!("another forwarder runs over {}; stop it first", data.display())
+    })?;
+    Ok(file)
+}
