@@ -420,7 +420,7 @@ def over_hot(cluster, count):
     for name, text in REPORTS.items():
         searcher.rows(text)
         timed(name, text)
-    timed("needle", f"search index=main id={count}")
+    timed("needle", f"search index=main id={count} | table id host path")
     timed("newest 20", "search index=main | head 20 | table _time host")
     for number, indexer in enumerate(cluster.indexers):
         batch = [{"host": f"new-{number}", "index": "main", "event": f"id=x{at} path=/new {'y' * 200}"}

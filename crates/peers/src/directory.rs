@@ -140,8 +140,8 @@ impl Directory {
         now
     }
 
-    /// Asks an indexer for a view. Rows that stay there are read by its part of the search, or moved when they
-    /// are needed here.
+    /// Asks an indexer for a view. Rows that stay there are read by its part of the search, or moved when
+    /// they are needed here.
     async fn ask(
         &self,
         peer: &Arc<Peer>,
@@ -403,7 +403,8 @@ impl Peer {
             return Err(Status::data_loss("the answer is empty"));
         };
         let OpenResponse { floor, buckets, gone, adopted, view, id: who, .. } = list;
-        // It is gone with its disk, or it would have kept its identity. A process of an older version tells none.
+        // It is gone with its disk, or it would have kept its identity. A process of an older version tells
+        // none.
         if !who.is_empty() && who != self.indexer.id {
             return Err(Status::unavailable("another process has its address"));
         }

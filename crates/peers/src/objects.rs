@@ -54,8 +54,8 @@ fn failed(status: Status) -> Error {
     Error::Generic { store: "indexer", source: Box::new(status) }
 }
 
-/// What object storage has of an object whose indexer does not answer; if it has not been uploaded, the reason
-/// is that of the indexer.
+/// What object storage has of an object whose indexer does not answer; if it has not been uploaded, the
+/// reason is that of the indexer.
 fn stored<T>(read: Result<T>, lost: Error) -> Result<T> {
     match read {
         Err(Error::NotFound { .. }) => Err(lost),

@@ -3,7 +3,7 @@
 //! Of rows that have stayed at their indexer that one is asked. Where it cannot answer as this process would
 //! (another version, another configuration), the rows are moved here.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use apps::Namespace;
@@ -20,12 +20,9 @@ use crate::Error;
 use crate::discovered::Fields;
 use crate::engine::Engine;
 use crate::jobs::JobRequest;
-use crate::metadata::{count_hot, merge};
+use crate::metadata::{Counts, count_hot, merge};
 use crate::recipes::{KnownField, fingerprint, version};
 use crate::report::ScanReport;
-
-/// Hosts, sources or source types, by their names.
-pub(crate) type Counts = BTreeMap<String, ValueCount>;
 
 /// Whose configuration a search is planned with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,14 @@
 //! Hosts, sources and source types with their counts and times, as `metadata` lists them.
 
+use std::collections::BTreeMap;
+
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use model::{EventTime, ValueCount, columns};
 use plan::MetadataKind;
 
-use crate::hot_facts::Counts;
+/// Hosts, sources or source types, by their names.
+pub(crate) type Counts = BTreeMap<String, ValueCount>;
 
 /// Adds those of hot rows.
 pub(crate) fn count_hot(kind: MetadataKind, batch: &RecordBatch, merged: &mut Counts) {

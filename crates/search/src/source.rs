@@ -15,8 +15,8 @@ use model::{
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
 use crate::discovered::Fields;
-use crate::hot_facts::{Counts, HotFacts};
-use crate::metadata::merge;
+use crate::hot_facts::HotFacts;
+use crate::metadata::{Counts, merge};
 use crate::quarantine::quarantined;
 use crate::readers::rules_hold;
 use crate::scan::{EventsTable, ScanContext, sourcetypes_of};

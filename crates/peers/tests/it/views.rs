@@ -208,7 +208,8 @@ async fn a_bucket_that_waits_for_its_upload_is_read_from_its_indexer_until_it_is
     let other = Path::from("buckets/other");
     inner.put(&other, Bytes::from_static(b"x").into()).await.unwrap();
     assert_eq!(store.get(&other).await.unwrap().bytes().await.unwrap(), "x");
-    // Its indexer is lost: what was uploaded before is there, and the reason for the rest is that of the indexer.
+    // Its indexer is lost: what was uploaded before is there, and the reason for the rest is that of the
+    // indexer.
     let _ = served.stop().await;
     let read = store.get_ranges(&path, &ranges).await.unwrap();
     assert_eq!(read[0], content[0..1]);

@@ -116,8 +116,8 @@ impl Scan {
         Ok(parts)
     }
 
-    /// The rows of a bucket that has stayed at its indexer; none if it does not answer and the answer may miss
-    /// events.
+    /// The rows of a bucket that has stayed at its indexer; none if it does not answer and the answer may
+    /// miss events.
     async fn moved(&self, elsewhere: &Elsewhere, id: BucketId) -> Result<Vec<RecordBatch>> {
         let missing = match elsewhere.view.rows(id).await {
             Ok(batches) => return Ok(batches),
