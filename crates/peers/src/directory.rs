@@ -44,6 +44,8 @@ pub struct Indexer {
     pub address: String,
     /// Whether its events are those of the cluster itself, in indexes with an underscore before the name.
     pub is_internal: bool,
+    /// Whether others can recover all events that it has acknowledged, but for those of the cluster itself.
+    pub is_recoverable: bool,
 }
 
 /// See the module. Clones share it.
@@ -190,7 +192,8 @@ impl HotDirectory for Directory {
         let most = self.shared.settings.held_bytes;
         let room = Arc::new(Room { most, used: AtomicUsize::new(0) });
         let mut peers = self.peers();
-        if !indexes.iter().any(|index| index.as_str().starts_with('_')) {
+        let asks_internal = indexes.iter().any(|index| index.as_str().starts_with('_'));
+        if !asks_internal {
             peers.retain(|peer| !peer.indexer.is_internal);
         }
         let deadlines = self.deadlines();
@@ -201,6 +204,7 @@ impl HotDirectory for Directory {
             adopted: adopted.unwrap_or_default(),
             ..HotView::default()
         };
+        let mut silent = Vec::new();
         for (peer, answer) in peers.iter().zip(answers) {
             let outcome = match answer {
                 Ok(answer) => {
@@ -210,12 +214,18 @@ impl HotDirectory for Directory {
                     "ok"
                 }
                 Err(status) => {
-                    view.missing.push(peer.missing(&status));
+                    silent.push((&peer.indexer, peer.missing(&status)));
                     "error"
                 }
             };
             counter!(names::PEERS_VIEWS, "outcome" => outcome).increment(1);
         }
+        // All that a lost indexer has acknowledged is in the answer of the one that has recovered it.
+        let is_adopted = |id: &str| view.adopted.iter().any(|adopted| adopted.to_string() == id);
+        silent.retain(|(indexer, _)| {
+            asks_internal || !indexer.is_recoverable || !is_adopted(&indexer.id)
+        });
+        view.missing.extend(silent.into_iter().map(|(_, missing)| missing));
         // A bucket that has moved to another indexer meanwhile is there twice.
         let mut seen = HashSet::with_capacity(view.buckets.len());
         view.buckets.retain(|bucket| seen.insert(bucket.id));

@@ -60,10 +60,13 @@ impl Registration {
     #[must_use]
     pub fn others(snapshot: &Snapshot, own: &str) -> Vec<Indexer> {
         let others = Self::all(snapshot).into_iter().filter(|(id, _)| id != own);
-        let indexer = |(id, Self { name, address, roles, .. }): (String, Self)| {
+        let indexer = |(id, registration): (String, Self)| {
+            let Self { name, address, roles, local_acks, .. } = registration;
             // Nothing else is taken in without one of these roles.
             let takes = |role: &String| role == "indexer" || role == "search-head";
-            Indexer { id, name, address, is_internal: !roles.iter().any(takes) }
+            let is_internal = !roles.iter().any(takes);
+            let is_recoverable = roles.iter().any(|role| role == "indexer") && !local_acks;
+            Indexer { id, name, address, is_internal, is_recoverable }
         };
         others.map(indexer).collect()
     }

@@ -13,7 +13,9 @@ use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use bucket::{HotBucket, HotBuckets, OpenViews, hot_schema};
 use catalog::Catalog;
 use karst_peers::{Connect, Directory, HotParts, HotService, Indexer, Settings};
-use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, TimeRange};
+use model::{
+    BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, IndexerId, TimeRange,
+};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use parking_lot::Mutex;
@@ -63,7 +65,11 @@ pub(crate) fn numbers(batch: &RecordBatch) -> Vec<i64> {
 
 /// Hot buckets by id.
 #[derive(Debug, Default)]
-pub(crate) struct Hot(pub(crate) Mutex<BTreeMap<BucketId, HotBucket>>);
+pub(crate) struct Hot(
+    pub(crate) Mutex<BTreeMap<BucketId, HotBucket>>,
+    /// Indexers whose events have been recovered.
+    pub(crate) Mutex<Vec<IndexerId>>,
+);
 
 impl Hot {
     /// Adds rows to a bucket, as their sender is acknowledged.
@@ -100,6 +106,10 @@ impl HotBuckets for Hot {
             indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
         };
         self.0.lock().values().filter(wanted).cloned().collect()
+    }
+
+    fn adopted(&self) -> Vec<IndexerId> {
+        self.1.lock().clone()
     }
 
     fn in_memory(&self) -> HashSet<BucketId> {
@@ -211,6 +221,7 @@ pub(crate) fn indexer(name: &str, address: SocketAddr) -> Indexer {
         name: name.to_owned(),
         address: format!("http://{address}"),
         is_internal: false,
+        is_recoverable: false,
     }
 }
 

@@ -279,3 +279,23 @@ async fn rows_that_stayed_are_missing_once_their_indexer_is_gone() {
     let error = elsewhere.view.rows(id(1)).await.unwrap_err();
     assert!(error.name.contains("indexer one") && !error.reason.is_empty(), "{error:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_indexer_is_not_missing_once_another_one_has_recovered_all_its_events() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    let lost = model::IndexerId(uuid::Uuid::from_u128(7));
+    let gone = |is_recoverable| Indexer {
+        is_recoverable,
+        ..indexer(&lost.to_string(), ([127, 0, 0, 1], 9).into())
+    };
+    let (directory, indexers) = directory(vec![served.indexer.clone(), gone(true)], settings());
+    assert_eq!(all(&directory).await.missing.len(), 1);
+    served.hot.1.lock().push(lost);
+    assert_eq!(all(&directory).await.missing, []);
+    // Events of the cluster itself may have been on its disk only.
+    let audit = model::IndexName::new("_audit").unwrap();
+    assert_eq!(directory.view(&[audit], &TimeRange::ALL).await.missing.len(), 1);
+    indexers.send_replace([served.indexer.clone(), gone(false)].into());
+    assert_eq!(all(&directory).await.missing.len(), 1, "it acknowledges what is on its disk only");
+}
