@@ -91,9 +91,21 @@ def status(agent):
     return (agent.status() or {}).get("deployment") or {}
 
 
+def apps_of(agent):
+    """The checksums of its apps, once its status file has them: it is written once a second."""
+    seen = {}
+
+    def has_apps():
+        seen.update(status(agent))
+        return "apps" in seen
+
+    wait_for(has_apps, "the status file has the apps")
+    return seen["apps"]
+
+
 def deployed(agent, app):
     """The directory of an app as it is in force."""
-    checksum = status(agent)["apps"][app]
+    checksum = apps_of(agent)[app]
     return agent.data / "deployment" / "versions" / f"{app}-{checksum}" / "apps" / app
 
 
@@ -128,9 +140,10 @@ def test_an_app_arrives_starts_an_input_changes_and_goes(own_server, forwarder, 
     lines += [more := f"{TIME} one more", other := f"{TIME} two"]
     append(one, more)
     append(two, other)
-    before = status(agent)["apps"]["web"]
+    wait_for(lambda: "web" in apps_of(agent), "the status file has the app")
+    before = apps_of(agent)["web"]
     deployment.reload()
-    wait_for(lambda: status(agent)["apps"].get("web") != before, "the new version")
+    wait_for(lambda: apps_of(agent).get("web") != before, "the new version")
     check_exactly([server], lines)
 
     # The server is killed, and the app is changed before it is back.
@@ -138,7 +151,7 @@ def test_an_app_arrives_starts_an_input_changes_and_goes(own_server, forwarder, 
     append(one, while_away := f"{TIME} while the server is away")
     deployment.app("web", monitor(two))
     wait_for(lambda: status(agent).get("last_error"), "the forwarder cannot ask")
-    assert status(agent)["apps"], "it keeps its apps"
+    assert apps_of(agent), "it keeps its apps"
     server.start()
     lines.append(while_away)
     check_exactly([server], lines)
@@ -169,13 +182,14 @@ def test_an_app_that_does_not_hold_is_refused_and_the_server_shows_why(
     deployment.reload()
     agent = agent_of(forwarder, deployment).start()
     check_exactly([deployment.server], [f"{TIME} first"])
-    before = status(agent)["apps"]["web"]
+    wait_for(lambda: "web" in apps_of(agent), "the status file has the app")
+    before = apps_of(agent)["web"]
     deployment.app("web", "[monitor:///var/log\nindex main\n")
     deployment.reload()
     wait_for(lambda: deployment.result("web-1", "web") == "Fail", "the failure is shown")
     app = deployment.client("web-1")["applications"]["web"]
     assert app["failedReason"].startswith("default/inputs.conf:"), app
-    assert app["installedChecksum"] == before and status(agent)["apps"]["web"] == before
+    assert app["installedChecksum"] == before and apps_of(agent)["web"] == before
     append(log, f"{TIME} second")
     check_exactly([deployment.server], [f"{TIME} first", f"{TIME} second"])
     failing = deployment.server.rest(

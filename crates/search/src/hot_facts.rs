@@ -84,6 +84,9 @@ enum Answer {
     Counts(Vec<ValueCount>),
 }
 
+/// A view, what is asked of it, and about which of its buckets.
+type Asked = (u64, About, Vec<BucketId>);
+
 /// See the module. One for each search.
 pub(crate) struct HotFacts {
     engine: Arc<Engine>,
@@ -91,7 +94,7 @@ pub(crate) struct HotFacts {
     /// Without, rows are moved here.
     planner: Option<Planner>,
     /// What indexers have answered, by the view and the buckets.
-    answers: Mutex<HashMap<(u64, About, Vec<BucketId>), Arc<Answer>>>,
+    answers: Mutex<HashMap<Asked, Arc<Answer>>>,
 }
 
 impl std::fmt::Debug for HotFacts {

@@ -47,7 +47,7 @@ impl Forwarder {
         let board = StatusBoard::default();
         let mut forwarder =
             Self { options, clock, board, agent: None, versions, client: None, _lock: lock };
-        forwarder.begin().await?;
+        Box::pin(forwarder.begin()).await?;
         let (board, data) = (forwarder.board.clone(), forwarder.options.data.clone());
         rest.spawn(board.keep_writing(data, rest.clone()));
         Ok(forwarder)
@@ -56,7 +56,7 @@ impl Forwarder {
     /// Works by what is in force; by what was before, if that does not start.
     async fn begin(&mut self) -> Result<()> {
         loop {
-            let error = match self.try_begin().await {
+            let error = match Box::pin(self.try_begin()).await {
                 Ok(()) => break,
                 Err(error) => error,
             };
@@ -134,7 +134,7 @@ impl Forwarder {
         if let Some(agent) = self.agent.take() {
             agent.stop().await;
         }
-        self.begin().await
+        Box::pin(self.begin()).await
     }
 
     /// What is going on.

@@ -68,11 +68,11 @@ impl Wanted {
             all.iter().any(|part| part.to_lowercase().contains(text.as_str()))
         };
         // Hundreds of source types are built in: they are shown to those who ask for the file.
-        let is_shown = !(row.varies() && row.source == Source::BuiltIn) || !self.confs.is_empty();
+        let is_left_out = row.varies() && row.source == Source::BuiltIn && self.confs.is_empty();
         let is_set = !matches!(row.source, Source::Default | Source::BuiltIn);
         self.stanza.as_ref().is_none_or(of_stanza)
             && self.text.as_ref().is_none_or(has)
-            && is_shown
+            && !is_left_out
             && (is_set || !self.set)
     }
 }
