@@ -269,6 +269,8 @@ def test_a_kill_at_any_moment_leaves_whole_versions(own_server, forwarder, tmp_p
             assert len(texts) == 1, "files of two versions"
             assert len(list(folder.glob("lookups/*.csv"))) == 40
     agent.start()
+    # The status file of the process before may have the last version already.
+    wait_for(lambda: agent.status()["pid"] == agent.process.pid, "it runs", 60)
     wanted = deployment.entries("applications")["web"]["checksum"]
     wait_for(lambda: status(agent).get("apps", {}).get("web") == wanted, "the last version", 60)
     text = (deployed(agent, "web") / "lookups" / "0.csv").read_text()
