@@ -151,7 +151,7 @@ impl Directory {
         deadlines: Deadlines,
         room: &Arc<Room>,
     ) -> Result<View, Status> {
-        // Processes without the role of an indexer run no parts of searches.
+        // Those that have events of the cluster itself only run no parts of searches.
         let most = (!peer.indexer.is_internal).then_some(self.shared.settings.moved_bytes);
         let mut view = peer.view(wanted, most, deadlines, room).await?;
         if let Some(Open { number, sourcetypes, answer }) = view.open.take() {
