@@ -168,6 +168,9 @@ async fn write(
                 audit.log.append(record).await.map(drop)
             }
         }
+        Class::Polled if outcome.info != Info::Succeeded => {
+            audit.denied(client, about.record(action, seen, outcome)).await
+        }
         Class::Read | Class::Polled => Ok(()),
         Class::Search if seen.is_recorded() => Ok(()),
         Class::Login if outcome.info != Info::Succeeded => {

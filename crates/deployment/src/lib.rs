@@ -13,7 +13,7 @@
 //! or the forwarder keeps what it has.
 //!
 //! Leaves to others: HTTP and who may see the lists (`api`), when files are read again (`services/karst`),
-//! polling and installing (`services/forwarder`). The clock is an argument; the only I/O is [`repository`]
+//! polling and installing (`services/forwarder`). The clock is an argument; the only I/O is `repository`
 //! and the archives that [`DeploymentServer`] keeps in a directory of its own.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 

@@ -19,7 +19,7 @@ pub(super) enum Class {
     Search,
     /// Changes nothing that lasts, although it is no GET.
     Light,
-    /// Asked by every forwarder every minute, changes nothing that lasts: only refusals are recorded.
+    /// Asked by every forwarder every minute, changes nothing that lasts: only failures are recorded.
     Polled,
     /// Shows secrets.
     Secret,
