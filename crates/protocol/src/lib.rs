@@ -9,6 +9,7 @@ pub mod catalog;
 mod content;
 mod forward;
 pub mod hot;
+pub mod replication;
 #[cfg(test)]
 mod schema;
 pub mod search;

@@ -198,6 +198,17 @@ metrics! {
         "Bytes of hot rows received from other indexers.";
     PEERS_HELD_BYTES Gauge "karst_peers_held_bytes"
         "Memory that hot rows of other indexers take.";
+    REPLICAS_OBJECTS Counter "karst_replicas_objects_total"
+        "Groups of journal records that all copies have confirmed.";
+    REPLICAS_BYTES Counter "karst_replicas_bytes_total"
+        "Bytes of journal records that all copies have confirmed.";
+    REPLICAS_SECONDS Histogram "karst_replicas_seconds"
+        "Time until all copies have confirmed a group of journal records.";
+    REPLICAS_FAILURES Counter "karst_replicas_failures_total"
+        "Groups of journal records that a copy has not confirmed, and that are sent again.";
+    REPLICAS_COPIES Gauge "karst_replicas_copies" "Other indexers that have a copy of the journal of this one.";
+    REPLICAS_HELD_BYTES Gauge "karst_replicas_held_bytes"
+        "Disk space of copies of the journals of other indexers.";
     HOT_OPEN_VIEWS Gauge "karst_hot_open_views"
         "Views of the hot rows of this process that searches of other processes read.";
     CACHE_BYTES Counter "karst_cache_read_bytes_total" "Bytes served, by tier (dram, nvme, store).";

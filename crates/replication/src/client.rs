@@ -1,0 +1,168 @@
+//! Requests to the indexers that have copies.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::IndexerId;
+use parking_lot::Mutex;
+use prost::Message;
+use protocol::replication::{Copy, Done, GetObject, KeepObjects, Listing, Object, PutObject};
+use tokio::time::timeout;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+use tonic_prost::ProstCodec;
+
+use crate::members::Member;
+use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT};
+
+/// Makes the connection to the process at an address, once it is used; fails for an address that is none.
+pub type Connect = Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>;
+/// The indexers that may have copies, with their cluster addresses; this process is not among them.
+pub type Addresses = Arc<dyn Fn() -> Vec<(IndexerId, String)> + Send + Sync>;
+
+/// See the module.
+pub(crate) struct Client {
+    addresses: Addresses,
+    connect: Connect,
+    timeout: Duration,
+    channels: Mutex<HashMap<String, Channel>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    pub(crate) fn new(addresses: Addresses, connect: Connect, timeout: Duration) -> Self {
+        Self { addresses, connect, timeout, channels: Mutex::default() }
+    }
+
+    /// The indexers that may have copies.
+    pub(crate) fn peers(&self) -> Vec<IndexerId> {
+        (self.addresses)().into_iter().map(|(peer, _)| peer).collect()
+    }
+
+    fn channel(&self, peer: IndexerId) -> Result<Channel, Status> {
+        let address = (self.addresses)().into_iter().find(|(known, _)| *known == peer);
+        let unknown = || Status::unavailable("it is not in the list of the cluster");
+        let (_, address) = address.ok_or_else(unknown)?;
+        let mut channels = self.channels.lock();
+        if let Some(channel) = channels.get(&address) {
+            return Ok(channel.clone());
+        }
+        let channel = (self.connect)(&address).map_err(Status::unavailable)?;
+        channels.insert(address, channel.clone());
+        Ok(channel)
+    }
+
+    async fn call<Q, A>(
+        &self,
+        peer: IndexerId,
+        method: &'static str,
+        message: Q,
+    ) -> Result<A, Status>
+    where
+        Q: Message + Send + Sync + 'static,
+        A: Message + Default + Send + Sync + 'static,
+    {
+        let channel = self.channel(peer)?;
+        let asking = async {
+            let mut grpc = Grpc::new(channel)
+                .max_decoding_message_size(MAX_MESSAGE)
+                .max_encoding_message_size(MAX_MESSAGE);
+            let ready = grpc.ready().await;
+            ready.map_err(|error| Status::unavailable(chain(&error)))?;
+            let codec = ProstCodec::<Q, A>::default();
+            let path = PathAndQuery::from_static(method);
+            grpc.unary(Request::new(message), path, codec).await
+        };
+        match timeout(self.timeout, asking).await {
+            Ok(answer) => answer.map(tonic::Response::into_inner),
+            Err(_) => {
+                let most = self.timeout.as_millis();
+                Err(Status::deadline_exceeded(format!("no answer within {most} ms")))
+            }
+        }
+    }
+
+    pub(crate) async fn begin(&self, owner: IndexerId, member: Member) -> Result<(), Status> {
+        self.call(member.peer, BEGIN, copy(owner, member)).await.map(|Done {}| ())
+    }
+
+    pub(crate) async fn put(
+        &self,
+        owner: IndexerId,
+        member: Member,
+        (number, data): (u64, Bytes),
+    ) -> Result<(), Status> {
+        let copy = Some(copy(owner, member));
+        self.call(member.peer, PUT, PutObject { copy, number, data }).await.map(|Done {}| ())
+    }
+
+    /// Number and size of each object of a copy.
+    pub(crate) async fn list(
+        &self,
+        owner: IndexerId,
+        member: Member,
+    ) -> Result<Vec<(u64, u64)>, Status> {
+        let listing: Listing = self.call(member.peer, LIST, copy(owner, member)).await?;
+        Ok(listing.objects.into_iter().map(|entry| (entry.number, entry.bytes)).collect())
+    }
+
+    /// An object; `None` if the copy has none of this number.
+    pub(crate) async fn get(
+        &self,
+        owner: IndexerId,
+        member: Member,
+        number: u64,
+    ) -> Result<Option<Bytes>, Status> {
+        let copy = Some(copy(owner, member));
+        match self.call(member.peer, GET, GetObject { copy, number }).await {
+            Ok(Object { data }) => Ok(Some(data)),
+            Err(status) if status.code() == Code::OutOfRange => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+
+    pub(crate) async fn keep(
+        &self,
+        owner: IndexerId,
+        member: Member,
+        (below, numbers): (u64, Vec<u64>),
+    ) -> Result<(), Status> {
+        let copy = Some(copy(owner, member));
+        self.call(member.peer, KEEP, KeepObjects { copy, below, numbers }).await.map(|Done {}| ())
+    }
+
+    pub(crate) async fn drop(&self, owner: IndexerId, member: Member) -> Result<(), Status> {
+        self.call(member.peer, DROP, copy(owner, member)).await.map(|Done {}| ())
+    }
+}
+
+fn copy(owner: IndexerId, member: Member) -> Copy {
+    Copy {
+        indexer: Bytes::copy_from_slice(owner.0.as_bytes()),
+        id: Bytes::copy_from_slice(member.copy.as_bytes()),
+    }
+}
+
+/// An error with its causes: the outermost says little.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let inner = error.to_string();
+        if !text.contains(&inner) {
+            text = format!("{text}: {inner}");
+        }
+        cause = error.source();
+    }
+    text
+}

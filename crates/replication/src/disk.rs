@@ -1,0 +1,317 @@
+//! One copy on the disk.
+//!
+//! ```text
+//! <directory>/<number of the first object>.log:
+//!   magic u32, crc32 of what follows u32, number u64, length u64, data      little-endian; for each object
+//! ```
+//!
+//! Objects are appended to the newest file with one fsync each, and a file goes when none of its objects is
+//! needed. A crash may leave the last object torn: it was not confirmed, and is cut off at the next start.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+const MAGIC: u32 = 0x4c50_524b;
+const HEADER: usize = 24;
+/// A file takes no more objects from this size on.
+const FILE: u64 = 16 << 20;
+
+/// Why an object is not taken.
+#[derive(Debug)]
+pub(crate) enum PutError {
+    /// Somebody recovers the events of the owner.
+    Sealed,
+    /// The disk refuses.
+    Disk(io::Error),
+}
+
+impl From<io::Error> for PutError {
+    fn from(error: io::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    file: u64,
+    offset: u64,
+    length: u64,
+    checksum: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    directory: PathBuf,
+    objects: BTreeMap<u64, Place>,
+    /// Sizes of all files.
+    files: BTreeMap<u64, u64>,
+    newest: Option<(u64, File)>,
+    sealed: bool,
+}
+
+impl Copy {
+    /// Makes an empty one.
+    pub(crate) fn create(directory: &Path) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        // Until the names are synced, the copy may be gone after a crash.
+        for parent in directory.ancestors().skip(1).take(3) {
+            File::open(parent)?.sync_all()?;
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            objects: BTreeMap::new(),
+            files: BTreeMap::new(),
+            newest: None,
+            sealed: false,
+        })
+    }
+
+    /// Reads one that is there; a torn end is cut off.
+    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
+        let mut copy = Self {
+            directory: directory.to_owned(),
+            objects: BTreeMap::new(),
+            files: BTreeMap::new(),
+            newest: None,
+            sealed: false,
+        };
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+            numbers.extend(number.filter(|_| path.extension().is_some_and(|ext| ext == "log")));
+        }
+        numbers.sort_unstable();
+        for number in numbers {
+            copy.read(number)?;
+        }
+        Ok(copy)
+    }
+
+    fn path(&self, file: u64) -> PathBuf {
+        self.directory.join(format!("{file:020}.log"))
+    }
+
+    fn read(&mut self, file: u64) -> io::Result<()> {
+        let path = self.path(file);
+        let mut opened = OpenOptions::new().read(true).write(true).open(&path)?;
+        let size = opened.metadata()?.len();
+        let mut offset = 0;
+        let mut data = Vec::new();
+        while let Some((number, place)) = frame(&mut opened, (file, offset, size), &mut data)? {
+            offset = place.offset + place.length;
+            self.sealed |= place.length == 0;
+            self.objects.insert(number, place);
+        }
+        if offset < size {
+            tracing::warn!(path = %path.display(), offset, size, "a torn end of a copy is cut off");
+            opened.set_len(offset)?;
+            opened.sync_all()?;
+        }
+        self.files.insert(file, offset);
+        Ok(())
+    }
+
+    /// Adds an object, synced on return. One without data seals the copy.
+    pub(crate) fn put(&mut self, number: u64, data: &[u8]) -> Result<(), PutError> {
+        let checksum = checksum(number, data);
+        let length = data.len() as u64;
+        if let Some(known) = self.objects.get(&number)
+            && (known.length, known.checksum) == (length, checksum)
+        {
+            return Ok(());
+        }
+        if self.sealed {
+            // Another one that recovers seals it again.
+            return if data.is_empty() { Ok(()) } else { Err(PutError::Sealed) };
+        }
+        let (file, offset, mut opened) = self.newest(number)?;
+        let mut header = [0; HEADER];
+        header[..4].copy_from_slice(&MAGIC.to_le_bytes());
+        header[4..8].copy_from_slice(&checksum.to_le_bytes());
+        header[8..16].copy_from_slice(&number.to_le_bytes());
+        header[16..].copy_from_slice(&length.to_le_bytes());
+        let written = opened
+            .seek(SeekFrom::Start(offset))
+            .and_then(|_| opened.write_all(&header))
+            .and_then(|()| opened.write_all(data))
+            .and_then(|()| opened.sync_data());
+        if let Err(error) = written {
+            // What it has is not known: it takes no more, and the next start cuts it off.
+            let _ = opened.set_len(offset);
+            self.files.insert(file, FILE);
+            return Err(error.into());
+        }
+        self.newest = Some((file, opened));
+        let offset = offset + HEADER as u64;
+        self.files.insert(file, offset + length);
+        self.objects.insert(number, Place { file, offset, length, checksum });
+        self.sealed = data.is_empty();
+        Ok(())
+    }
+
+    /// The file for the next object, with the place in it.
+    fn newest(&mut self, number: u64) -> io::Result<(u64, u64, File)> {
+        if let Some((file, opened)) = self.newest.take() {
+            let size = self.files.get(&file).copied().unwrap_or(FILE);
+            if size < FILE {
+                return Ok((file, size, opened));
+            }
+        }
+        let after = self.files.last_key_value().map_or(0, |(last, _)| last + 1);
+        let file = number.max(after);
+        let opened = OpenOptions::new().write(true).create_new(true).open(self.path(file))?;
+        File::open(&self.directory)?.sync_all()?;
+        self.files.insert(file, 0);
+        Ok((file, 0, opened))
+    }
+
+    /// Number and size of each object.
+    pub(crate) fn list(&self) -> Vec<(u64, u64)> {
+        self.objects.iter().map(|(number, place)| (*number, place.length)).collect()
+    }
+
+    /// An object.
+    pub(crate) fn get(&self, number: u64) -> io::Result<Option<Bytes>> {
+        let Some(place) = self.objects.get(&number) else { return Ok(None) };
+        let length = usize::try_from(place.length).unwrap_or(usize::MAX);
+        let mut data = vec![0; length];
+        File::open(self.path(place.file))?.read_exact_at(&mut data, place.offset)?;
+        if checksum(number, &data) != place.checksum {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the object is damaged"));
+        }
+        Ok(Some(data.into()))
+    }
+
+    /// Lets go of the objects below `below` but for `numbers`.
+    pub(crate) fn keep(&mut self, below: u64, numbers: &[u64]) {
+        self.objects.retain(|number, _| *number >= below || numbers.contains(number));
+        let used: Vec<u64> = self.objects.values().map(|place| place.file).collect();
+        let newest = self.newest.as_ref().map(|(file, _)| *file);
+        let directory = self.directory.clone();
+        self.files.retain(|file, size| {
+            if used.contains(file) || (Some(*file) == newest && *size < FILE) {
+                return true;
+            }
+            let path = directory.join(format!("{file:020}.log"));
+            let removed = fs::remove_file(&path);
+            if let Err(error) = &removed {
+                tracing::warn!(path = %path.display(), %error, "a file of a copy stays");
+            }
+            removed.is_err()
+        });
+    }
+
+    /// Bytes on the disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.values().sum()
+    }
+
+    /// Removes it.
+    pub(crate) fn remove(self) -> io::Result<()> {
+        fs::remove_dir_all(&self.directory)
+    }
+}
+
+fn checksum(number: u64, data: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&number.to_le_bytes());
+    hasher.update(&(data.len() as u64).to_le_bytes());
+    hasher.update(data);
+    hasher.finalize()
+}
+
+/// The object at an offset; none if the file ends there, whole or torn.
+fn frame(
+    file: &mut File,
+    (name, offset, size): (u64, u64, u64),
+    data: &mut Vec<u8>,
+) -> io::Result<Option<(u64, Place)>> {
+    let begin = offset + HEADER as u64;
+    if begin > size {
+        return Ok(None);
+    }
+    let mut header = [0; HEADER];
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(&mut header)?;
+    let short = |at: usize| header[at..].first_chunk().map_or(0, |four| u32::from_le_bytes(*four));
+    let long = |at: usize| header[at..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight));
+    let (number, length) = (long(8), long(16));
+    if short(0) != MAGIC || begin.checked_add(length).is_none_or(|end| end > size) {
+        return Ok(None);
+    }
+    data.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
+    file.read_exact(data)?;
+    let checksum = short(4);
+    if self::checksum(number, data) != checksum {
+        return Ok(None);
+    }
+    Ok(Some((number, Place { file: name, offset: begin, length, checksum })))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_there_after_a_restart_and_a_torn_one_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("a/b");
+        let mut copy = Copy::create(&directory).unwrap();
+        copy.put(4, b"four").unwrap();
+        copy.put(5, b"five").unwrap();
+        copy.put(5, b"another five").unwrap();
+        let whole = copy.bytes();
+        copy.put(6, b"six").unwrap();
+        let path = copy.path(4);
+        drop(copy);
+        let torn = OpenOptions::new().write(true).open(&path).unwrap();
+        torn.set_len(whole + 26).unwrap();
+        let mut copy = Copy::open(&directory).unwrap();
+        assert_eq!(copy.list(), [(4, 4), (5, 12)]);
+        assert_eq!(copy.get(5).unwrap().unwrap(), "another five");
+        assert_eq!((copy.bytes(), path.metadata().unwrap().len()), (whole, whole));
+        copy.put(6, b"six").unwrap();
+        assert_eq!(copy.get(6).unwrap().unwrap(), "six");
+        assert!(copy.get(7).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sealed_copy_takes_nothing_more_also_after_a_restart() {
+        let root = tempfile::tempdir().unwrap();
+        let mut copy = Copy::create(root.path()).unwrap();
+        copy.put(1, b"one").unwrap();
+        copy.put(2, b"").unwrap();
+        assert!(matches!(copy.put(3, b"three"), Err(PutError::Sealed)));
+        copy.put(1, b"one").unwrap();
+        copy.put(9, b"").unwrap();
+        let mut copy = Copy::open(root.path()).unwrap();
+        assert!(matches!(copy.put(3, b"three"), Err(PutError::Sealed)));
+        assert_eq!(copy.list(), [(1, 3), (2, 0)]);
+    }
+
+    #[test]
+    fn a_file_goes_when_none_of_its_objects_is_needed() {
+        let root = tempfile::tempdir().unwrap();
+        let mut copy = Copy::create(root.path()).unwrap();
+        let large = vec![7; FILE as usize];
+        for number in 0..4 {
+            copy.put(number, &large).unwrap();
+        }
+        copy.keep(3, &[1]);
+        let numbers: Vec<u64> = copy.list().iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 3]);
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
+        copy.keep(4, &[]);
+        assert_eq!((copy.list().len(), copy.bytes()), (0, 0));
+        copy.put(4, b"four").unwrap();
+        assert_eq!(Copy::open(root.path()).unwrap().list(), [(4, 4)]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Copies of the journal of an indexer on the disks of other indexers: what makes acknowledgements of
+//! indexes with `ackLevel = replicated` outlive the machine, within milliseconds.
+//!
+//! ```text
+//! owner: ingest -> Replicas --.                      document replicas/<owner>: who has copies, and which
+//!                             | gRPC, karst.replication.v1 (schemas/proto/replication.proto)
+//! others: ReplicaService -> Copies: <data>/replicas/<owner>/<copy>/<number>.log
+//! ```
+//!
+//! [`ReplicaStore`] is an object store of journals: `ingest` writes the same objects there as to object storage
+//! (`ingest::remote`), under the same paths. An object is put when *all* copies have it on their disks. The
+//! catalog says who has copies. If one does not answer, another indexer gets a copy of everything, and then
+//! the document names it; what the owner acknowledges in between is nothing.
+//!
+//! Guarantees: every copy that the catalog names has each object whose put has succeeded and that was not
+//! deleted. So one copy is enough to recover from, and sealing one is enough to end the acknowledgements of an
+//! owner that is still running. The owner changes the document only while nobody has taken over its sets:
+//! both are entries of one catalog, so each side sees what the other one did before.
+//!
+//! Leaves to others: what objects mean, when they are not needed any more, who recovers (`ingest`, `cluster`),
+//! connections (whoever gives the channels and serves the service).
+
+mod client;
+mod copies;
+mod disk;
+mod members;
+mod own;
+mod service;
+mod settings;
+mod store;
+
+pub use client::{Addresses, Connect};
+pub use copies::Copies;
+pub use own::{Parts, Replicas};
+pub use service::ReplicaService;
+pub use settings::Settings;
+pub use store::ReplicaStore;
+
+/// The declarations of settings.
+pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];
+
+/// The service.
+pub(crate) const SERVICE: &str = "karst.replication.v1.Replication";
+/// Its methods.
+pub(crate) const BEGIN: &str = "/karst.replication.v1.Replication/Begin";
+pub(crate) const PUT: &str = "/karst.replication.v1.Replication/Put";
+pub(crate) const LIST: &str = "/karst.replication.v1.Replication/List";
+pub(crate) const GET: &str = "/karst.replication.v1.Replication/Get";
+pub(crate) const KEEP: &str = "/karst.replication.v1.Replication/Keep";
+pub(crate) const DROP: &str = "/karst.replication.v1.Replication/Drop";
+/// Longest message: the longest group of records fits.
+pub(crate) const MAX_MESSAGE: usize = 256 << 20;

@@ -1,0 +1,356 @@
+//! The owner's side: writes to all copies, and replaces those that do not answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use catalog::Catalog;
+use futures::future::join_all;
+use metrics::{counter, gauge};
+use model::IndexerId;
+use parking_lot::Mutex;
+use runtime::metrics as names;
+use tokio::time::Instant;
+use tonic::{Code, Status};
+
+use crate::Settings;
+use crate::client::{Addresses, Client, Connect};
+use crate::members::{Member, Members, in_order};
+
+/// Bytes of objects that are on their way to a new copy at a time.
+const COPIED: usize = 4;
+
+/// What the copies of journals are made with.
+#[derive(Clone)]
+pub struct Parts {
+    /// This indexer.
+    pub own: IndexerId,
+    /// Where the documents are.
+    pub catalog: Catalog,
+    /// The other indexers.
+    pub addresses: Addresses,
+    /// Connects to them.
+    pub connect: Connect,
+    /// How many copies there are.
+    pub settings: Settings,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+/// The journals of indexers at other indexers: an [`ObjectStore`](object_store::ObjectStore) with the
+/// objects `journal/<indexer>/<number>.journal`.
+#[derive(Debug)]
+pub struct Replicas {
+    pub(crate) own: IndexerId,
+    pub(crate) catalog: Catalog,
+    pub(crate) client: Client,
+    settings: Settings,
+    log: tokio::sync::Mutex<OwnLog>,
+    /// The objects that the copies of this indexer's journal have.
+    present: Mutex<BTreeSet<u64>>,
+    is_needed: AtomicBool,
+    failing: Mutex<Option<Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct OwnLog {
+    /// Who has copies; empty until the first object is put.
+    members: Vec<Member>,
+    is_checked: bool,
+}
+
+/// Why an object is not put.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// Another indexer recovers the events of this one.
+    Taken,
+    /// It may be put later.
+    For(String),
+}
+
+impl Replicas {
+    /// The copies of these indexers.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts { own, catalog, addresses, connect, settings } = parts;
+        let client = Client::new(addresses, connect, settings.timeout);
+        Self {
+            own,
+            catalog,
+            client,
+            settings,
+            log: tokio::sync::Mutex::default(),
+            present: Mutex::default(),
+            is_needed: AtomicBool::new(false),
+            failing: Mutex::new(None),
+        }
+    }
+
+    /// Whether the copies of this indexer's journal have records that are in no bucket. While they have none,
+    /// a copy that is lost is replaced by an empty one.
+    pub fn note_needed(&self, is_needed: bool) {
+        self.is_needed.store(is_needed, Ordering::Relaxed);
+    }
+
+    /// Whether the copies have taken nothing for too long.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        self.failing.lock().is_some_and(|since| since.elapsed() >= self.settings.timeout)
+    }
+
+    /// Whether the catalog names copies of the journal of an indexer.
+    #[must_use]
+    pub fn has_copies(&self, owner: IndexerId) -> bool {
+        !Members::of(&self.catalog.snapshot(), owner).is_empty()
+    }
+
+    /// Looks whether there are enough copies again, after the journal has stalled: nothing is put meanwhile
+    /// that would tell.
+    pub async fn probe(&self) {
+        let mut log = self.log.lock().await;
+        log.is_checked = false;
+        match self.check(&mut log).await {
+            Ok(()) => *self.failing.lock() = None,
+            Err(Failed::Taken) => {}
+            Err(Failed::For(reason)) => tracing::debug!(reason, "the journal has too few copies"),
+        }
+    }
+
+    /// Removes the copies of an indexer whose events are all in buckets.
+    ///
+    /// # Errors
+    /// The catalog does not take the change.
+    pub async fn forget(&self, owner: IndexerId) -> Result<(), catalog::Error> {
+        let members = Members::of(&self.catalog.snapshot(), owner);
+        Members::remove(&self.catalog, owner).await?;
+        self.drop(owner, &members).await;
+        Ok(())
+    }
+
+    async fn drop(&self, owner: IndexerId, members: &[Member]) {
+        let drops = members.iter().map(|member| async move {
+            if let Err(status) = self.client.drop(owner, *member).await {
+                // Its process removes it once it sees that the catalog does not name it.
+                tracing::debug!(peer = %member.peer, %status, "a copy is not removed yet");
+            }
+        });
+        join_all(drops).await;
+    }
+
+    /// Puts an object of this indexer's journal into all copies.
+    pub(crate) async fn put(&self, number: u64, data: Bytes) -> Result<(), Failed> {
+        let mut log = self.log.lock().await;
+        let put = self.try_put(&mut log, number, data).await;
+        drop(log);
+        match &put {
+            Ok(()) => {
+                *self.failing.lock() = None;
+                self.present.lock().insert(number);
+            }
+            Err(_) => {
+                self.failing.lock().get_or_insert_with(Instant::now);
+            }
+        }
+        put
+    }
+
+    async fn try_put(&self, log: &mut OwnLog, number: u64, data: Bytes) -> Result<(), Failed> {
+        self.check(log).await?;
+        let puts = log.members.iter().map(|member| {
+            let object = (number, data.clone());
+            async move { (*member, self.client.put(self.own, *member, object).await) }
+        });
+        let mut kept = Vec::new();
+        let mut lost: Option<(Member, Status)> = None;
+        for (member, put) in join_all(puts).await {
+            match put {
+                Ok(()) => kept.push(member),
+                Err(status) if status.code() == Code::FailedPrecondition => {
+                    return Err(Failed::Taken);
+                }
+                Err(status) => lost = Some((member, status)),
+            }
+        }
+        let Some((member, status)) = lost else {
+            counter!(names::REPLICAS_OBJECTS).increment(1);
+            return Ok(());
+        };
+        let reason = || format!("indexer {} does not confirm: {}", member.peer, status.message());
+        // One that has lost its copy will not have it later.
+        let is_gone = status.code() == Code::NotFound;
+        if !is_gone && !self.is_stalled() {
+            return Err(Failed::For(reason()));
+        }
+        tracing::warn!(peer = %member.peer, reason = status.message(), "a copy of the journal is lost");
+        self.replace(log, kept).await?;
+        Err(Failed::For(format!("{}; another one has the copy now", reason())))
+    }
+
+    /// Looks at the copies of an earlier life of this process, before the first object.
+    async fn check(&self, log: &mut OwnLog) -> Result<(), Failed> {
+        let known = Members::of(&self.catalog.snapshot(), self.own);
+        if log.is_checked && log.members == known && !known.is_empty() {
+            return Ok(());
+        }
+        let lists = known
+            .iter()
+            .map(|member| async move { (*member, self.client.list(self.own, *member).await) });
+        let mut kept = Vec::new();
+        let mut reachable = false;
+        for (member, list) in join_all(lists).await {
+            let Ok(list) = list else { continue };
+            reachable = true;
+            self.present.lock().extend(list.iter().map(|(number, _)| *number));
+            // A sealed one takes no more.
+            if list.iter().all(|(_, bytes)| *bytes > 0) {
+                kept.push(member);
+            }
+        }
+        if !reachable {
+            self.present.lock().clear();
+        }
+        log.members = known;
+        if kept.len() + 1 < self.settings.factor || kept.len() < log.members.len() {
+            self.replace(log, kept).await?;
+        }
+        log.is_checked = true;
+        Ok(())
+    }
+
+    /// Makes new copies for those that are lost.
+    async fn replace(&self, log: &mut OwnLog, kept: Vec<Member>) -> Result<(), Failed> {
+        let wanted = self.settings.factor.saturating_sub(1);
+        let new = self.begin(wanted.saturating_sub(kept.len()), &kept).await?;
+        if self.is_needed.load(Ordering::Relaxed) && !log.members.is_empty() {
+            self.copy(&log.members, &kept, &new).await?;
+        } else if kept.is_empty() {
+            self.present.lock().clear();
+        }
+        let members: Vec<Member> = kept.into_iter().chain(new).take(wanted).collect();
+        let written = Members::write(&self.catalog, self.own, &members).await;
+        written.map_err(|error| Failed::For(format!("the catalog does not name them: {error}")))?;
+        // The snapshot has the document, and every takeover before it.
+        let snapshot = self.catalog.snapshot();
+        let mut taken = snapshot.taken_over();
+        if taken.any(|taken| taken.indexer == self.own && taken.owner != self.own) {
+            return Err(Failed::Taken);
+        }
+        let former = std::mem::replace(&mut log.members, members);
+        let former: Vec<Member> =
+            former.into_iter().filter(|member| !log.members.contains(member)).collect();
+        self.drop(self.own, &former).await;
+        #[allow(clippy::cast_precision_loss)]
+        gauge!(names::REPLICAS_COPIES).set(log.members.len() as f64);
+        let peers: Vec<String> = log.members.iter().map(|member| member.peer.to_string()).collect();
+        tracing::info!(peers = peers.join(", "), "indexers that have copies of the journal");
+        Ok(())
+    }
+
+    /// Makes empty copies at so many other indexers.
+    async fn begin(&self, count: usize, kept: &[Member]) -> Result<Vec<Member>, Failed> {
+        let mut new = Vec::new();
+        if count == 0 {
+            return Ok(new);
+        }
+        let is_kept = |peer: &IndexerId| kept.iter().any(|member| member.peer == *peer);
+        let others: Vec<_> = self
+            .client
+            .peers()
+            .into_iter()
+            .filter(|peer| *peer != self.own && !is_kept(peer))
+            .collect();
+        let others = in_order(self.own, others);
+        let mut reasons = Vec::new();
+        for asked in others.chunks(count) {
+            let begins = asked.iter().take(count - new.len()).map(|peer| async move {
+                let member = Member { peer: *peer, copy: runtime::random::uuid() };
+                (member, self.client.begin(self.own, member).await)
+            });
+            for (member, begun) in join_all(begins).await {
+                match begun {
+                    Ok(()) => new.push(member),
+                    Err(status) => reasons.push(format!("{}: {}", member.peer, status.message())),
+                }
+            }
+            if new.len() == count {
+                return Ok(new);
+            }
+        }
+        self.drop(self.own, &new).await;
+        let (has, wanted) = (kept.len() + new.len() + 1, self.settings.factor);
+        let reasons =
+            if reasons.is_empty() { "there are no others".to_owned() } else { reasons.join("; ") };
+        Err(Failed::For(format!(
+            "{has} of {wanted} indexers (replication_factor) can have the journal; {reasons}"
+        )))
+    }
+
+    /// Writes to new copies what the others have.
+    async fn copy(&self, from: &[Member], kept: &[Member], to: &[Member]) -> Result<(), Failed> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        let mut source = None;
+        for member in kept.iter().chain(from) {
+            if let Ok(list) = self.client.list(self.own, *member).await {
+                source = Some((*member, list));
+                break;
+            }
+        }
+        let none = || Failed::For("no copy answers that has the records of the journal".to_owned());
+        let (source, list) = source.ok_or_else(none)?;
+        let failed = |member: Member, status: &Status| {
+            Failed::For(format!("indexer {}: {}", member.peer, status.message()))
+        };
+        let numbers: Vec<u64> =
+            list.iter().filter(|(_, bytes)| *bytes > 0).map(|(number, _)| *number).collect();
+        for numbers in numbers.chunks(COPIED) {
+            let copies = numbers.iter().map(|number| async move {
+                let data = self.client.get(self.own, source, *number).await;
+                let data = data.map_err(|status| failed(source, &status))?;
+                Ok::<_, Failed>((*number, data))
+            });
+            let mut read = BTreeMap::new();
+            for copied in join_all(copies).await {
+                let (number, data) = copied?;
+                // Deleted meanwhile.
+                read.extend(data.map(|data| (number, data)));
+            }
+            for (number, data) in read {
+                let puts = to.iter().map(|member| {
+                    let object = (number, data.clone());
+                    async move { (*member, self.client.put(self.own, *member, object).await) }
+                });
+                for (member, put) in join_all(puts).await {
+                    put.map_err(|status| failed(member, &status))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of objects of this indexer's journal.
+    pub(crate) async fn delete_own(&self, numbers: &[u64]) {
+        let (below, kept) = {
+            let mut present = self.present.lock();
+            present.retain(|number| !numbers.contains(number));
+            let last = numbers.iter().chain(present.last()).max().copied().unwrap_or_default();
+            (last.saturating_add(1), present.iter().copied().collect::<Vec<u64>>())
+        };
+        let members = Members::of(&self.catalog.snapshot(), self.own);
+        let keeps = members.iter().map(|member| {
+            let kept = (below, kept.clone());
+            async move {
+                if let Err(status) = self.client.keep(self.own, *member, kept).await {
+                    tracing::debug!(peer = %member.peer, %status, "a copy keeps objects for longer");
+                }
+            }
+        });
+        join_all(keeps).await;
+    }
+}

@@ -1,0 +1,179 @@
+//! What becomes of the copies when the indexers that have them stop, and who may write them.
+
+use object_store::Error;
+
+use crate::support::{Cluster, Log, OWNER, id};
+
+fn numbered(texts: &[(u64, &str)]) -> Vec<(u64, String)> {
+    texts.iter().map(|(number, text)| (*number, (*text).to_owned())).collect()
+}
+
+async fn objects(log: &Log) -> Vec<(u64, String)> {
+    log.objects().await.unwrap().into_iter().collect()
+}
+
+#[tokio::test]
+async fn one_copy_of_each_is_enough() {
+    let mut cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.put(0, "zero").await.unwrap();
+    owner.put(1, "one").await.unwrap();
+    owner.delete(&[0]).await;
+    assert_eq!(cluster.members().len(), 2);
+    for stopped in cluster.running() {
+        cluster.stop(stopped).await;
+        let other = cluster.seen_by(id(9));
+        // After a restart, a copy may have objects that were let go of.
+        assert_eq!(objects(&other).await.last(), numbered(&[(1, "one")]).last());
+        cluster.run(stopped).await;
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_does_not_confirm_is_replaced_by_one_with_everything() {
+    let mut cluster = Cluster::start(3, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    for number in 0..20 {
+        owner.put(number, &format!("text {number}")).await.unwrap();
+    }
+    let [lost, kept] = cluster.members()[..] else { panic!("{:?}", cluster.members()) };
+    cluster.stop(lost).await;
+    assert!(owner.put(20, "text 20").await.is_err(), "one of two has not confirmed");
+    owner.put_again(20, "text 20").await;
+    assert!(!owner.replicas.is_stalled());
+    let now = cluster.members();
+    assert!(now.contains(&kept) && !now.contains(&lost) && now.len() == 2, "{now:?}");
+    // The new one alone.
+    cluster.stop(kept).await;
+    let other = cluster.seen_by(id(9));
+    assert_eq!(objects(&other).await.len(), 21);
+}
+
+#[tokio::test]
+async fn an_indexer_that_has_lost_its_disk_gets_everything_again_at_once() {
+    let mut cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    owner.put(0, "zero").await.unwrap();
+    let [lost, kept] = cluster.members()[..] else { panic!() };
+    cluster.lose_disk(lost).await;
+    cluster.run(lost).await;
+    owner.put_again(1, "one").await;
+    cluster.stop(kept).await;
+    let other = cluster.seen_by(id(9));
+    assert_eq!(objects(&other).await, numbered(&[(0, "zero"), (1, "one")]));
+}
+
+#[tokio::test]
+async fn a_sealed_journal_takes_nothing_more() {
+    let mut cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.put(0, "zero").await.unwrap();
+    // It reaches one of both only.
+    let [away, _] = cluster.members()[..] else { panic!() };
+    cluster.stop(away).await;
+    let other = cluster.seen_by(id(9));
+    other.put(1, "").await.unwrap();
+    assert_eq!(objects(&other).await, numbered(&[(0, "zero"), (1, "")]));
+    cluster.run(away).await;
+    let refused = owner.put(1, "one").await;
+    assert!(matches!(refused, Err(Error::AlreadyExists { .. })), "{refused:?}");
+    assert!(other.put(2, "two").await.is_err(), "it is not the owner");
+    // The owner, started again after its events were stored.
+    let again = cluster.seen_by(OWNER);
+    again.put_again(2, "two").await;
+    assert_eq!(objects(&other).await.last().unwrap(), &(2, "two".to_owned()));
+}
+
+#[tokio::test]
+async fn an_owner_whose_sets_are_taken_over_gets_no_new_copies() {
+    let mut cluster = Cluster::start(3, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    owner.put(0, "zero").await.unwrap();
+    cluster.take_over().await;
+    let lost = cluster.members()[0];
+    cluster.stop(lost).await;
+    let mut refused = owner.put(1, "one").await;
+    for _ in 0..100 {
+        if matches!(refused, Err(Error::AlreadyExists { .. })) {
+            return;
+        }
+        refused = owner.put(1, "one").await;
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("{refused:?}");
+}
+
+#[tokio::test]
+async fn without_any_copy_it_goes_on_once_everything_is_in_buckets() {
+    let mut cluster = Cluster::start(2, 2).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.put(0, "zero").await.unwrap();
+    owner.replicas.note_needed(true);
+    let [only] = cluster.members()[..] else { panic!() };
+    cluster.lose_disk(only).await;
+    let until = tokio::time::Instant::now() + std::time::Duration::from_millis(700);
+    while tokio::time::Instant::now() < until {
+        assert!(owner.put(1, "one").await.is_err(), "the first object would be nowhere");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(owner.replicas.is_stalled());
+    owner.replicas.note_needed(false);
+    owner.put_again(1, "one").await;
+    assert_eq!(objects(&cluster.seen_by(id(9))).await, numbered(&[(1, "one")]));
+}
+
+#[tokio::test]
+async fn what_has_stalled_is_tried_again() {
+    let mut cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.put(0, "zero").await.unwrap();
+    owner.replicas.note_needed(true);
+    let away = cluster.members()[0];
+    cluster.stop(away).await;
+    while !owner.replicas.is_stalled() {
+        assert!(owner.put(1, "one").await.is_err());
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    owner.replicas.probe().await;
+    assert!(owner.replicas.is_stalled(), "nobody else can have a copy");
+    cluster.run(away).await;
+    for _ in 0..100 {
+        owner.replicas.probe().await;
+        if !owner.replicas.is_stalled() {
+            return owner.put(1, "another one").await.unwrap();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("it is still stalled");
+}
+
+#[tokio::test]
+async fn too_few_indexers_are_named_in_the_reason() {
+    let mut cluster = Cluster::start(1, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    let refused = owner.put(0, "zero").await.unwrap_err().to_string();
+    assert!(
+        refused.contains("2 of 3 indexers (replication_factor) can have the journal"),
+        "{refused}"
+    );
+    assert!(cluster.members().is_empty());
+    cluster.run(id(2)).await;
+    owner.put_again(0, "zero").await;
+}
+
+#[tokio::test]
+async fn a_journal_that_is_not_needed_is_forgotten() {
+    let mut cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.put(0, "zero").await.unwrap();
+    let other = cluster.seen_by(id(9));
+    assert!(other.replicas.has_copies(OWNER));
+    other.replicas.forget(OWNER).await.unwrap();
+    assert!(!other.replicas.has_copies(OWNER) && other.objects().await.unwrap().is_empty());
+    // It begins anew.
+    owner.put_again(1, "one").await;
+    assert_eq!(objects(&other).await, numbered(&[(1, "one")]));
+}

@@ -1,0 +1,229 @@
+//! Indexers that are only their copies, behind real ports.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use catalog::{Catalog, Commit, Takeover};
+use futures::TryStreamExt;
+use karst_replication::{Copies, Parts, ReplicaService, ReplicaStore, Replicas, Settings};
+use model::IndexerId;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use parking_lot::Mutex;
+use testkit::TestDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tonic::transport::Endpoint;
+use tonic::transport::server::TcpIncoming;
+
+/// The owner of the journal; the others have the numbers behind it.
+pub(crate) const OWNER: IndexerId = id(0);
+
+pub(crate) const fn id(number: u128) -> IndexerId {
+    IndexerId(uuid::Uuid::from_u128(number))
+}
+
+struct Serving {
+    address: String,
+    /// The service, and the connections to it, which would outlive the service.
+    tasks: [JoinHandle<()>; 2],
+}
+
+/// A cluster of an owner and others that may have copies.
+pub(crate) struct Cluster {
+    pub(crate) catalog: Catalog,
+    root: TestDir,
+    peers: Arc<Mutex<BTreeMap<IndexerId, Serving>>>,
+    /// Where those that are stopped were.
+    stopped: BTreeMap<IndexerId, String>,
+    factor: usize,
+}
+
+impl Cluster {
+    pub(crate) async fn start(peers: u128, factor: usize) -> Self {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let clock = Arc::new(runtime::SystemClock);
+        let catalog = Catalog::open(store, "catalog", catalog::Settings::default(), clock);
+        let mut cluster = Self {
+            catalog: catalog.await.unwrap(),
+            root: TestDir::new(),
+            peers: Arc::default(),
+            stopped: BTreeMap::new(),
+            factor,
+        };
+        for number in 1..=peers {
+            cluster.run(id(number)).await;
+        }
+        cluster
+    }
+
+    /// Starts an indexer with what is on its disk, where it was before.
+    pub(crate) async fn run(&mut self, peer: IndexerId) {
+        let known = self.stopped.remove(&peer).and_then(|address| address.parse().ok());
+        let serving = self.serve(peer, known).await;
+        self.peers.lock().insert(peer, serving);
+    }
+
+    async fn serve(&self, peer: IndexerId, place: Option<SocketAddr>) -> Serving {
+        let copies = Copies::open(&self.root.join(&peer.0.to_string())).unwrap();
+        let place = place.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+        let outside = TcpListener::bind(place).await.unwrap();
+        let inside = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+        let behind = inside.local_addr().unwrap();
+        let address = outside.local_addr().unwrap().to_string();
+        let service = tokio::spawn(async move {
+            let server =
+                tonic::transport::Server::builder().add_service(ReplicaService::new(copies));
+            server.serve_with_incoming(TcpIncoming::from(inside)).await.unwrap();
+        });
+        let connections = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((mut client, _)) = outside.accept().await {
+                connections.spawn(async move {
+                    let mut server = TcpStream::connect(behind).await.unwrap();
+                    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                });
+            }
+        });
+        Serving { address, tasks: [connections, service] }
+    }
+
+    /// Ends it as by a kill. It stays in the list of the cluster.
+    pub(crate) async fn stop(&mut self, peer: IndexerId) {
+        let serving = self.peers.lock().remove(&peer);
+        if let Some(Serving { address, tasks }) = serving {
+            for task in tasks {
+                task.abort();
+                let _ = task.await;
+            }
+            self.stopped.insert(peer, address);
+        }
+    }
+
+    /// Its machine gets another disk.
+    pub(crate) async fn lose_disk(&mut self, peer: IndexerId) {
+        self.stop(peer).await;
+        let _ = std::fs::remove_dir_all(self.root.join(&peer.0.to_string()));
+    }
+
+    pub(crate) fn running(&self) -> Vec<IndexerId> {
+        self.peers.lock().keys().copied().collect()
+    }
+
+    /// What a recovery finds that reaches only this indexer; nobody else notices.
+    pub(crate) async fn found_at(&self, peer: IndexerId) -> BTreeMap<u64, String> {
+        let serving = self.serve(peer, None).await;
+        let address = serving.address.clone();
+        let log = self.log(id(9), move || vec![(peer, address.clone())]);
+        let found = log.objects().await.unwrap();
+        serving.tasks.iter().for_each(JoinHandle::abort);
+        found
+    }
+
+    /// The journals as a process sees them, in a new life of it.
+    pub(crate) fn seen_by(&self, own: IndexerId) -> Log {
+        let peers = Arc::clone(&self.peers);
+        let stopped = self.stopped.clone();
+        let addresses = move || {
+            let peers = peers.lock();
+            let running = peers.iter().map(|(peer, serving)| (*peer, serving.address.clone()));
+            let mut all: BTreeMap<IndexerId, String> = stopped.clone();
+            all.extend(running);
+            all.into_iter().filter(|(peer, _)| *peer != own).collect()
+        };
+        self.log(own, addresses)
+    }
+
+    fn log(
+        &self,
+        own: IndexerId,
+        addresses: impl Fn() -> Vec<(IndexerId, String)> + Send + Sync + 'static,
+    ) -> Log {
+        let connect = |address: &str| {
+            let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+            Ok(endpoint.connect_timeout(Duration::from_millis(200)).connect_lazy())
+        };
+        let settings = Settings { factor: self.factor, timeout: Duration::from_millis(300) };
+        let replicas = Arc::new(Replicas::new(Parts {
+            own,
+            catalog: self.catalog.clone(),
+            addresses: Arc::new(addresses),
+            connect: Arc::new(connect),
+            settings,
+        }));
+        Log { store: ReplicaStore(Arc::clone(&replicas)), replicas }
+    }
+
+    /// Who has copies of the journal of the owner.
+    pub(crate) fn members(&self) -> Vec<IndexerId> {
+        let document = self.catalog.snapshot().document("replicas", &OWNER.0.to_string());
+        let members = document.map(|document| document["members"].clone()).unwrap_or_default();
+        let peers = members.as_array().into_iter().flatten();
+        let peers = peers.map(|member| member["peer"].as_str().unwrap().parse().unwrap());
+        peers.map(IndexerId).collect()
+    }
+
+    /// Another indexer owns the sets of the owner.
+    pub(crate) async fn take_over(&self) {
+        let epoch = catalog::OWN_EPOCH + 1;
+        let taken = Takeover { indexer: OWNER, set: 0, epoch, owner: id(1) };
+        let commit = Commit { take_over: vec![taken], ..Commit::default() };
+        self.catalog.commit(commit).await.unwrap();
+    }
+}
+
+/// The journals, as a process sees them.
+pub(crate) struct Log {
+    pub(crate) store: ReplicaStore,
+    pub(crate) replicas: Arc<Replicas>,
+}
+
+fn path(number: u64) -> Path {
+    Path::from(format!("journal/{}/{number:020}.journal", OWNER.0))
+}
+
+impl Log {
+    pub(crate) async fn put(&self, number: u64, text: &str) -> Result<(), Error> {
+        let payload = PutPayload::from(Bytes::copy_from_slice(text.as_bytes()));
+        let options = PutOptions::from(PutMode::Create);
+        self.store.put_opts(&path(number), payload, options).await.map(drop)
+    }
+
+    /// Puts until it is done.
+    pub(crate) async fn put_again(&self, number: u64, text: &str) {
+        for _ in 0..200 {
+            match self.put(number, text).await {
+                Ok(()) => return,
+                Err(Error::Generic { .. }) => tokio::time::sleep(Duration::from_millis(20)).await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("object {number} is not put: {:?}", self.put(number, text).await);
+    }
+
+    /// All objects, by number; those that seal are empty.
+    pub(crate) async fn objects(&self) -> Result<BTreeMap<u64, String>, Error> {
+        let folder = Path::from(format!("journal/{}", OWNER.0));
+        let listed: Vec<_> = self.store.list(Some(&folder)).try_collect().await?;
+        let mut objects = BTreeMap::new();
+        for meta in listed {
+            let number = meta.location.filename().unwrap().strip_suffix(".journal").unwrap();
+            let text = match meta.size {
+                0 => Bytes::new(),
+                _ => self.store.get(&meta.location).await?.bytes().await?,
+            };
+            objects.insert(number.parse().unwrap(), String::from_utf8(text.to_vec()).unwrap());
+        }
+        Ok(objects)
+    }
+
+    pub(crate) async fn delete(&self, numbers: &[u64]) {
+        let paths: Vec<_> = numbers.iter().map(|number| Ok(path(*number))).collect();
+        let paths = futures::StreamExt::boxed(futures::stream::iter(paths));
+        self.store.delete_stream(paths).try_collect::<Vec<_>>().await.unwrap();
+    }
+}
