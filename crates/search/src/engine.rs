@@ -13,6 +13,7 @@ use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
 use crate::queries::Queries;
 use crate::readers::Readers;
+use crate::summary_rows::SummaryRows;
 use crate::workers::LostWorkers;
 use crate::{Dependencies, Settings};
 
@@ -21,6 +22,7 @@ pub(crate) struct Engine {
     pub(crate) settings: Settings,
     pub(crate) readers: Arc<Readers>,
     pub(crate) discovered: Arc<Discovered>,
+    pub(crate) summary_rows: SummaryRows,
     pub(crate) lookup_files: LookupFiles,
     pub(crate) session: Session,
     pub(crate) memory: Memory,

@@ -11,7 +11,7 @@ use bucket::{HotBucket, MissingIndexer, RemoteView};
 use distributed::{Failure, describe};
 use futures::future::join_all;
 use knowledge::Knowledge;
-use model::{BucketId, ValueCount};
+use model::{BucketId, ValueCount, columns};
 use parking_lot::Mutex;
 use plan::{FieldInfo, MetadataKind};
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,7 @@ pub(crate) struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum About {
     Fields,
+    SummaryRows,
     Hosts,
     Sources,
     Sourcetypes,
@@ -70,7 +71,7 @@ impl About {
 
     fn kind(self) -> Option<MetadataKind> {
         Some(match self {
-            Self::Fields => return None,
+            Self::Fields | Self::SummaryRows => return None,
             Self::Hosts => MetadataKind::Hosts,
             Self::Sources => MetadataKind::Sources,
             Self::Sourcetypes => MetadataKind::Sourcetypes,
@@ -81,6 +82,7 @@ impl About {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Answer {
     Fields(Vec<KnownField>),
+    SummaryRows(bool),
     Counts(Vec<ValueCount>),
 }
 
@@ -135,6 +137,22 @@ impl HotFacts {
             }
         }
         found
+    }
+
+    /// Whether rows in memory are summary rows.
+    pub(crate) async fn has_summary_rows(
+        &self,
+        hot: &[HotBucket],
+        knowledge: &Arc<Knowledge>,
+    ) -> bool {
+        let (moved, answers) = self.ask(hot, About::SummaryRows, knowledge).await;
+        let has = |answer: &Arc<Answer>| matches!(**answer, Answer::SummaryRows(true));
+        if answers.iter().any(has) {
+            return true;
+        }
+        let here = hot.iter().filter(|bucket| bucket.elsewhere.is_none()).cloned();
+        let here: Vec<HotBucket> = here.chain(moved).collect();
+        self.engine.has_summary_rows(&here, knowledge).await
     }
 
     /// Adds the hosts, sources or source types of rows in memory.
@@ -245,6 +263,14 @@ impl HotFacts {
     }
 }
 
+impl Engine {
+    /// Whether rows in memory here are summary rows.
+    async fn has_summary_rows(&self, hot: &[HotBucket], knowledge: &Arc<Knowledge>) -> bool {
+        self.summary_rows.may_be_in(hot)
+            && self.discovered.fields(hot, knowledge).await.contains_key(columns::SUMMARY_VERSION)
+    }
+}
+
 impl Question {
     /// Answers it at the indexer.
     ///
@@ -263,6 +289,9 @@ impl Question {
         let hot: Vec<HotBucket> =
             view.iter().filter(|bucket| self.buckets.contains(&bucket.id)).cloned().collect();
         let answer = match self.about.kind() {
+            None if self.about == About::SummaryRows => {
+                Answer::SummaryRows(engine.has_summary_rows(&hot, &knowledge).await)
+            }
             None => {
                 let found = engine.discovered.fields(&hot, &knowledge).await;
                 let known = found.into_values();

@@ -49,6 +49,7 @@ mod source;
 mod sql;
 mod sql_depth;
 mod stream;
+mod summary_rows;
 mod surroundings;
 mod threads;
 mod timeline;

@@ -30,6 +30,7 @@ use crate::report::ScanReport;
 use crate::run::{run, stops_early};
 use crate::scan::{CountBySummary, ScanContext, TypedColumns};
 use crate::source::StoredEvents;
+use crate::summary_rows::SummaryRows;
 use crate::surroundings::Around;
 use crate::threads::Assigned;
 use crate::times::Phase;
@@ -78,6 +79,7 @@ impl SearchService {
             deps,
             readers: Arc::new(readers),
             discovered: Arc::default(),
+            summary_rows: SummaryRows::default(),
             lookup_files: LookupFiles::default(),
             session,
             memory: Memory::new(&settings),

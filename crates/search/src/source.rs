@@ -160,8 +160,8 @@ impl EventSource for StoredEvents {
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
         let is_there =
             |entry: &Arc<BucketEntry>| entry.summary.field(columns::SUMMARY_VERSION).is_some();
-        let found = self.facts.fields(&hot, &self.context.knowledge).await;
-        Ok(aside.into_iter().any(is_there) || found.contains_key(columns::SUMMARY_VERSION))
+        Ok(aside.into_iter().any(is_there)
+            || self.facts.has_summary_rows(&hot, &self.context.knowledge).await)
     }
 
     async fn sourcetypes(
