@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make bench-remote: what ackLevel = remote costs over MinIO, and how long the recovery of a lost indexer takes. Arguments
+# make bench-remote: what ackLevel = remote costs over MinIO, and replicated over three indexers, and how long the recovery of a lost indexer takes. Arguments
 # go to loadtest/bench/remote.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,10 +1,11 @@
-"""make bench-remote: what `ackLevel = remote` costs, and how long it takes to recover an indexer that is lost.
+"""make bench-remote: what `ackLevel = remote` and `replicated` cost, and how long it takes to recover an indexer that is lost.
 
 All processes, MinIO too, share the cores of one machine.
 
 - Acknowledgements: generated events at a fixed rate and as fast as they are taken, into an index with `ackLevel = remote` and into one with
   `local`, over MinIO: time until a request is answered, objects a second, text per CPU-second of the server.
-- Recovery: an indexer of a cluster with so much text in hot buckets is killed and its disk deleted. Measured are the time from `heartbeat_timeout`
+- Copies: the same with `replicated` and `local` in a cluster of three indexers, of which one takes everything in; CPU-seconds are those of all three.
+- Recovery, of an index of either level: an indexer of a cluster with so much text in hot buckets is killed and its disk deleted. Measured are the time from `heartbeat_timeout`
   until a search has every acknowledged event again, and the rate at which its journal is read.
 """
 
@@ -26,8 +27,11 @@ import minio  # noqa: E402
 
 # Bars: seconds; objects a second; bytes of text per CPU-second; seconds; times the rate of the intake.
 ACK, OBJECTS, INGEST, SEARCHABLE, REPLAY = 0.450, 4.0, 85, 3.0, 3.0
+# The same with copies at two other indexers.
+COPIES_ACK, COPIES_INGEST = 0.060, 75
 TIMEOUT = 3
-INDEXES = "[remote]\nackLevel = remote\nmaxDataSize = auto_high_volume\n[local]\nmaxDataSize = auto_high_volume\n"
+LEVELS = ("local", "remote", "replicated")
+INDEXES = "".join(f"[{level}]\nackLevel = {level}\nmaxDataSize = auto_high_volume\n" for level in LEVELS)
 
 
 def sent(server, index, *arguments):
@@ -87,20 +91,57 @@ def acknowledgements(folder, variables, options):
     return medians["remote"][2]
 
 
-def recovery(folder, variables, options, rate):
+def copies(folder, variables, options):
+    rows = []
+    conf = {"indexes": INDEXES}
+    for round_ in range(options.rounds):
+        for index in ("local", "replicated"):
+            place = folder / f"copies-{round_}-{index}"
+            where = (f"s3://karst/copies-{round_}-{index}", variables)
+            place.mkdir()
+            cluster = Cluster(place, indexers=3, heads=1, store=where, conf=conf).start()
+            try:
+                server = cluster.indexers[0]
+                paced = sent(server, index, "--events", "100m", "--rate", options.rate, "--for", f"{options.seconds}s")
+
+                def cpu():
+                    return sum(harness.process_cpu(one.process.pid) for one in cluster.indexers)
+
+                before, began = cpu(), time.monotonic()
+                full = sent(server, index, "--events", options.events)
+                seconds = time.monotonic() - began
+                server.roll(index)
+                rows.append((index, paced["answers"]["taken"], full["bytes"] / MB / seconds, full["bytes"] / MB / (cpu() - before)))
+            finally:
+                cluster.kill()
+                shutil.rmtree(place)
+    print(f"\nThe same in a cluster of three indexers, all events sent to one; CPU-seconds of all three\n")
+    print("| level | answer p50 | answer p99 | MB/s at full rate | MB per CPU-second |\n| --- | --- | --- | --- | --- |")
+    for index in ("local", "replicated"):
+        mine = [row for row in rows if row[0] == index]
+        middle = [harness.quantile([pick(row) for row in mine], 50) for pick in (
+            lambda row: row[1]["p50"], lambda row: row[1]["p99"], lambda row: row[2], lambda row: row[3],
+        )]
+        print(f"| {index} | {middle[0] * 1000:.0f} ms | {middle[1] * 1000:.0f} ms | {middle[2]:.0f} | {middle[3]:.0f} |")
+    print(f"\nBars of `replicated`: p99 {COPIES_ACK * 1000:.0f} ms, {COPIES_INGEST} MB per CPU-second.")
+
+
+def recovery(folder, variables, options, rate, level):
     conf = {
         **ALWAYS_SHARED,
         "server": f"[clustering]\nheartbeat_timeout = {TIMEOUT}\n[ingest]\nmaxHotMemory = 4GB\n",
-        "indexes": "[default]\nackLevel = remote\nmaxDataSize = auto_high_volume\n[remote]\n",
+        "indexes": f"[default]\nackLevel = {level}\nmaxDataSize = auto_high_volume\n[{level}]\n",
         # The search head keeps all hot rows.
         "limits": "[search]\nmax_peer_rows_mb = 6000\n",
     }
-    cluster = Cluster(folder / "recovery", indexers=2, heads=1, store=("s3://karst/recovery", variables), conf=conf).start()
+    place = folder / f"recovery-{level}"
+    place.mkdir()
+    cluster = Cluster(place, indexers=3, heads=1, store=(f"s3://karst/recovery-{level}", variables), conf=conf).start()
     try:
         victim, (head,) = cluster.indexers[0], cluster.heads
         events = options.hot_events
-        report = sent(victim, "remote", "--events", events)
-        count = "index=remote | stats count"
+        report = sent(victim, level, "--events", events)
+        count = f"index={level} | stats count"
 
         def found():
             rows, messages = head.answer(f"search {count}")
@@ -113,12 +154,12 @@ def recovery(folder, variables, options, rate):
         while found() != events:
             assert time.monotonic() - gone < 300, what_is_said(head)
         seconds = time.monotonic() - gone
-        log = cluster.indexers[1].log_text()
+        log = "".join(one.log_text() for one in cluster.indexers[1:])
         read = re.search(r'recovered and searchable".*?"events":(\d+).*?"seconds":([\d.]+)', log)
         recovered, took = (int(read.group(1)), float(read.group(2))) if read else (0, float("nan"))
         # What was in buckets already is not read.
         replay = report["bytes"] / MB * recovered / events / took
-        print(f"\n{events:,} events ({report['bytes'] / MB:.0f} MB of text) in hot buckets of an indexer that is killed with its disk: complete results "
+        print(f"\n`{level}`: {events:,} events ({report['bytes'] / MB:.0f} MB of text) in hot buckets of an indexer that is killed with its disk: complete results "
               f"after {seconds:.1f} s, of which `heartbeat_timeout` is {TIMEOUT} s (bar: {SEARCHABLE:.0f} s more); {recovered:,} events that were in no bucket were "
               f"read from its journal and searchable in {took:.2f} s, {replay:.0f} MB/s of text, {replay / rate:.1f} times the full rate of the intake (bar {REPLAY:.0f}).")
     finally:
@@ -132,7 +173,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=15, help="length of the paced load")
     parser.add_argument("--events", type=int, default=2_000_000, help="events of the load at full rate")
     parser.add_argument("--hot-events", type=int, default=3_000_000, help="events of the indexer that is lost")
-    parser.add_argument("--only", choices=["acknowledgements", "recovery"], help="one of them")
+    parser.add_argument("--only", choices=["acknowledgements", "copies", "recovery"], help="one of them")
     options = parser.parse_args()
     today = datetime.datetime.now(datetime.UTC).date()
     print(f"{today}, commit {harness.commit()}, {harness.machine()}")
@@ -141,9 +182,14 @@ def main():
     store = minio.start(folder / "s3")
     try:
         variables = store.variables()
-        rate = acknowledgements(folder, variables, options) if options.only != "recovery" else float("nan")
-        if options.only != "acknowledgements":
-            recovery(folder, variables, options, rate)
+        rate = float("nan")
+        if options.only in (None, "acknowledgements"):
+            rate = acknowledgements(folder, variables, options)
+        if options.only in (None, "copies"):
+            copies(folder, variables, options)
+        if options.only in (None, "recovery"):
+            for level in ("remote", "replicated"):
+                recovery(folder, variables, options, rate, level)
     finally:
         store.stop()
         shutil.rmtree(folder)

@@ -1,4 +1,5 @@
-"""Indexers that are lost: what they had acknowledged with ackLevel = remote is recovered by others, once."""
+"""Indexers that are lost: what they had acknowledged with ackLevel = remote or replicated is recovered by
+others, once."""
 
 import os
 import random
@@ -17,11 +18,14 @@ LOSSES = int(os.environ.get("CLUSTER_LOSSES", "3"))
 # Seconds without an answer after which an indexer counts as gone.
 TIMEOUT = 3
 
-REMOTE = {
-    **ALWAYS_SHARED,
-    "server": f"[clustering]\nheartbeat_timeout = {TIMEOUT}\n",
-    "indexes": "[default]\nackLevel = remote\n",
-}
+
+
+def acknowledged_at(level, factor=3):
+    server = f"[clustering]\nheartbeat_timeout = {TIMEOUT}\nreplication_factor = {factor}\nrep_send_timeout = 1\n"
+    return {**ALWAYS_SHARED, "server": server, "indexes": f"[default]\nackLevel = {level}\n"}
+
+
+REMOTE = acknowledged_at("remote")
 
 
 @pytest.fixture
@@ -66,9 +70,10 @@ def watch(head, seconds, acknowledged):
         assert not lost or messages, f"{len(lost)} events are missing, and nobody says so"
 
 
-def test_events_of_indexers_that_are_lost_with_their_disks_are_found_again(cluster, store):
-    where = ("s3://karst/failover", store.variables())
-    cluster = cluster(indexers=3, heads=1, store=where, conf=REMOTE).start()
+@pytest.mark.parametrize("level", ["remote", "replicated"])
+def test_events_of_indexers_that_are_lost_with_their_disks_are_found_again(cluster, store, level):
+    where = (f"s3://karst/failover-{level}", store.variables())
+    cluster = cluster(indexers=3, heads=1, store=where, conf=acknowledged_at(level)).start()
     (head,), chance = cluster.heads, random.Random(SEED)
     senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
     for sender in senders:
@@ -105,9 +110,10 @@ def test_events_of_indexers_that_are_lost_with_their_disks_are_found_again(clust
     cluster.stop()
 
 
-def test_an_indexer_that_was_only_stopped_goes_on_and_shows_nothing_twice(cluster, store):
-    where = ("s3://karst/failover-stopped", store.variables())
-    cluster = cluster(indexers=2, heads=1, store=where, conf=REMOTE).start()
+@pytest.mark.parametrize("level", ["remote", "replicated"])
+def test_an_indexer_that_was_only_stopped_goes_on_and_shows_nothing_twice(cluster, store, level):
+    where = (f"s3://karst/failover-stopped-{level}", store.variables())
+    cluster = cluster(indexers=2, heads=1, store=where, conf=acknowledged_at(level, factor=2)).start()
     (head,), victim = cluster.heads, cluster.indexers[0]
     senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
     for sender in senders:
@@ -215,3 +221,43 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     assert refused.returncode and "does not answer" in refused.stderr, refused
     refused = head.cli("cluster", "rolling-restart", "--cancel")
     assert refused.returncode and "no rolling restart" in refused.stderr, refused
+
+
+def test_with_too_few_indexers_acknowledgements_wait_for_buckets(cluster, store):
+    where = ("s3://karst/too-few", store.variables())
+    cluster = cluster(indexers=2, heads=1, store=where, conf=acknowledged_at("replicated", factor=3)).start()
+    (head,), (first, second) = cluster.heads, cluster.indexers
+    began = time.monotonic()
+    first.send({"n": 1}, index="main")
+    waited = time.monotonic() - began
+    # The machine is lost at once: the event is in object storage.
+    before = len(numbers(head.rows(ALL)))
+    lose(first)
+    time.sleep(TIMEOUT + 2)
+    assert before == 1 and numbers(head.rows(ALL)) == [1], f"it was acknowledged after {waited:.1f} s"
+    second.send({"n": 2}, index="main")
+    assert sorted(numbers(head.rows(ALL))) == [1, 2]
+
+
+def test_copies_are_made_again_where_an_indexer_is_lost(cluster, store):
+    """Four indexers: another one takes the place of one that is lost, and has everything."""
+    where = ("s3://karst/copies-again", store.variables())
+    conf = acknowledged_at("replicated")
+    cluster = cluster(indexers=4, heads=1, store=where, conf=conf).start()
+    (head,), owner = cluster.heads, cluster.indexers[0]
+    for n in range(20):
+        owner.send({"n": n}, index="main")
+
+    def holders():
+        folder = (owner.data / "instance.id").read_text().strip()
+        return [one for one in cluster.indexers[1:] if any((one.data / "replicas").glob(f"{folder}*/*"))]
+
+    assert len(holders()) == 2
+    for n, victim in enumerate(holders()):
+        lose(victim)
+        # The one that is left confirms alone what is sent again.
+        owner.send({"n": 20 + n}, index="main")
+        wait_for(lambda: len(holders()) == 2 or n == 1, "another copy", 30)
+    lose(owner)
+    found = complete(head)
+    assert sorted(found) == list(range(22)), found

@@ -53,6 +53,7 @@ async fn run(sources: &[(String, Bytes)], codec: Codec) -> Result<(), Failure> {
         data: data.path().to_owned(),
         indexer: IndexerId(uuid::Uuid::now_v7()),
         store,
+        replicas: None,
         catalog: Arc::new(catalog),
         knowledge: Arc::new(Knowledge::builtin()),
         clock,

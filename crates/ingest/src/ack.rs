@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use inputs::{Acknowledgement, BatchId, Error, Findings, Receipt};
+use inputs::{Acknowledgement, BatchId, Durability, Error, Findings, Receipt};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -133,6 +133,12 @@ impl Share {
             ticket.events.fetch_add(events, Ordering::Relaxed);
             ticket.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
+    }
+
+    /// The part is so safe.
+    pub(crate) fn settle_as(self, durability: Durability, events: u64, bytes: u64) {
+        self.note(&Findings { durability: Some(durability), ..Findings::default() });
+        self.settle(events, bytes);
     }
 
     /// Notes how much of the stream waits for the rest of its event.

@@ -1,13 +1,13 @@
-//! Recovering what another indexer has acknowledged with `ackLevel = remote` and not stored, once that
-//! indexer is gone.
+//! Recovering what another indexer has acknowledged with `ackLevel = remote` or `replicated` and not stored,
+//! once that indexer is gone.
 //!
 //! ```text
 //! the catalog: owner of the sets = this indexer, in a new epoch   the former owner's commits are refused
-//! its log in object storage is sealed                             it acknowledges nothing more
-//! <data>/adopted/<indexer>-<epoch>/<set>/   journals of the log   survive a restart of this process
+//! its logs in other places are sealed                             it acknowledges nothing more
+//! <data>/adopted/<indexer>-<epoch>/<set>/   journals of the logs  survive a restart of this process
 //! hot buckets under the former owner's streams                    searchable here from now on
 //! rolled, uploaded, committed with its journal positions          it replays nothing of them afterwards
-//! the catalog: owner of the sets = itself again; log and folder go
+//! the catalog: owner of the sets = itself again; logs and folder go
 //! ```
 //!
 //! Until the last step the former owner does not start. Every step can be repeated.
@@ -22,6 +22,7 @@ use catalog::{Catalog, Commit, Takeover};
 use foldhash::HashMap;
 use model::IndexerId;
 use object_store::ObjectStore;
+use replication::{ReplicaStore, Replicas};
 use runtime::{Clock, Shutdown, metrics as names};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -33,8 +34,8 @@ use crate::hot::store::RollReason;
 use crate::hot::stored::StoredRecords;
 use crate::hot::upload::Sets;
 use crate::journal::Ledger;
-use crate::orphans::delete_orphans;
-use crate::remote::{self, Existing, FOLDER};
+use crate::orphans::Orphans;
+use crate::remote::{self, Existing, FOLDER, Logs, Source};
 use crate::set::{SetId, SetState};
 use crate::{Error, Settings};
 
@@ -45,6 +46,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Adopter {
     pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) replicas: Option<Arc<Replicas>>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) data: PathBuf,
     pub(crate) indexer: IndexerId,
@@ -103,11 +105,19 @@ impl Adopter {
         let began = Instant::now();
         let existing = remote::seal(self.store.as_ref(), from).await?;
         let epochs = self.own(from, &existing).await?;
+        let mut sources =
+            vec![Source { store: Arc::clone(&self.store), existing: existing.clone() }];
+        if let Some(replicas) = self.replicas.as_ref().filter(|known| known.has_copies(from)) {
+            let store: Arc<dyn ObjectStore> = Arc::new(ReplicaStore(Arc::clone(replicas)));
+            let existing = remote::seal(store.as_ref(), from).await?;
+            sources.push(Source { store, existing });
+        }
         let newest = epochs.values().copied().max().unwrap_or_default();
         let directory = self.data.join("adopted").join(format!("{}-{newest}", from.0));
         let is_fetched = self.prepare(&directory, from).await?;
-        if !is_fetched && !existing.with_records.is_empty() {
-            remote::fetch(&self.store, from, &existing, &directory).await?;
+        let has_records = |source: &Source| !source.existing.with_records.is_empty();
+        if !is_fetched && sources.iter().any(has_records) {
+            remote::fetch(&sources, from, &directory).await?;
         }
         let mut adopted = Adopted::default();
         let mut states = Vec::new();
@@ -234,7 +244,7 @@ impl Adopter {
             let with = (&channels, clock.now());
             let found = recover_set(&journal, segment, id, before, &to, with)?;
             let Recovered { journal, last_position, events, orphans, .. } = found;
-            let next = (last_position + 1, None);
+            let next = (last_position + 1, Logs::default());
             let state = SetState::new(id, clock, channels, journal, committed, next);
             Ok((Arc::new(state), events, orphans))
         })
@@ -246,13 +256,14 @@ impl Adopter {
                 state.release(&stream, position);
             }
         }
-        let deleting = delete_orphans(
-            Arc::clone(&self.store),
-            orphans,
-            self.settings.upload_retry,
-            self.shutdown.clone(),
-        );
-        self.shutdown.spawn(deleting);
+        let deleting = Orphans {
+            store: Arc::clone(&self.store),
+            catalog: Arc::clone(&self.catalog),
+            clock: Arc::clone(&self.clock),
+            retry: self.settings.upload_retry,
+            shutdown: self.shutdown.clone(),
+        };
+        self.shutdown.spawn(deleting.delete(orphans));
         Ok((state, events))
     }
 
@@ -274,7 +285,7 @@ impl Adopter {
         Ok(())
     }
 
-    /// Deletes the log, and gives the sets back to the indexer that had them, for when it returns.
+    /// Deletes the logs, and gives the sets back to the indexer that had them, for when it returns.
     async fn hand_back(
         &self,
         from: IndexerId,
@@ -286,6 +297,10 @@ impl Adopter {
         let seals = existing.seals.iter().filter(|number| **number != newest);
         let gone: Vec<u64> = existing.with_records.iter().chain(seals).copied().collect();
         remote::delete(&self.store, from, gone).await;
+        if let Some(replicas) = &self.replicas {
+            let forgotten = replicas.forget(from).await;
+            forgotten.map_err(|error| Error::Catalog(Arc::new(error)))?;
+        }
         let returned = |(set, epoch): (&u16, &u64)| Takeover {
             indexer: from,
             set: *set,

@@ -35,14 +35,14 @@ use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
 use crate::lifecycle::{Lifecycle, Thaw, Thawed};
-use crate::orphans::delete_orphans;
+use crate::orphans::Orphans;
 use crate::parts::Parts;
 use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::preview::{Preview, Previewer, Sample};
 use crate::pipeline::queue::{QueueStatus, Refused};
 use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
-use crate::remote::RemoteLog;
+use crate::remote::Logs;
 use crate::set::{Arrivals, SetId, SetState};
 use crate::startup::{recover, resume_later};
 use crate::tally::{Tallied, Tally};
@@ -103,7 +103,7 @@ pub struct Ingest {
     limits: Arc<HotLimits>,
     recovered_events: u64,
     aside: Arc<Aside>,
-    remote: Arc<RemoteLog>,
+    logs: Logs,
     adopter: Arc<Adopter>,
     lost: Vec<Lost>,
     tally: Arc<Tally>,
@@ -170,20 +170,18 @@ impl Ingest {
             max_rolled: settings.max_rolled_buckets,
         };
         let stop_unless_started = shutdown.token().drop_guard();
-        let remote =
-            RemoteLog::new(Arc::clone(&parts.store), parts.indexer, Arc::clone(&fence), &settings);
-        let remote = Arc::new(remote);
-        let (recovered, leftovers, is_late) =
-            recover(&parts, &root, &to, (&channels, &remote)).await?;
-        if is_late {
-            let at = (Arc::clone(&parts.store), Arc::clone(&parts.catalog), parts.indexer, root);
+        let logs = Logs::new(&parts, &fence, &settings);
+        let (recovered, leftovers, late) = recover(&parts, &root, &to, (&channels, &logs)).await?;
+        for log in late {
+            let at = (Arc::clone(&parts.catalog), parts.indexer, root.clone());
             let states = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
             let until = (Arc::clone(&fence), shutdown.clone());
-            let remote = Arc::clone(&remote);
-            shutdown.spawn(resume_later(at, remote, states, settings.upload_retry, until));
+            shutdown.spawn(resume_later(at, log, states, settings.upload_retry, until));
         }
-        shutdown.spawn(Arc::clone(&remote).run(shutdown.clone()));
-        shutdown.spawn(Arc::clone(&remote).clean(shutdown.clone()));
+        for log in logs.iter() {
+            shutdown.spawn(Arc::clone(log).run(shutdown.clone()));
+            shutdown.spawn(Arc::clone(log).clean(shutdown.clone()));
+        }
         let seen = recovered.iter().map(|(_, set)| set.last_index_time).max();
         let range = TimeRange::ALL;
         let snapshot = parts.catalog.snapshot();
@@ -192,6 +190,7 @@ impl Ingest {
 
         let adopter = Adopter {
             store: Arc::clone(&parts.store),
+            replicas: parts.replicas.clone(),
             catalog: Arc::clone(&parts.catalog),
             data: parts.data.clone(),
             indexer: parts.indexer,
@@ -219,7 +218,7 @@ impl Ingest {
             limits: Arc::clone(&limits),
             recovered_events: 0,
             aside,
-            remote,
+            logs,
             adopter: Arc::new(adopter),
             lost: Vec::new(),
             tally: Arc::new(Tally::new(settings.squash_threshold)),
@@ -254,12 +253,14 @@ impl Ingest {
         let lifecycle = Lifecycle::new(&parts, &fields, &limits, &hot, shutdown.clone());
         shutdown.spawn(Arc::clone(&lifecycle).run());
         ingest.lifecycle = Some(lifecycle);
-        shutdown.spawn(delete_orphans(
-            parts.store,
-            orphans,
-            settings.upload_retry,
-            shutdown.clone(),
-        ));
+        let deleting = Orphans {
+            store: parts.store,
+            catalog: parts.catalog,
+            clock: parts.clock,
+            retry: settings.upload_retry,
+            shutdown: shutdown.clone(),
+        };
+        shutdown.spawn(deleting.delete(orphans));
         ingest.roll_leftovers(&leftovers);
         ingest.start_pipelines(&arrivals)?;
         if ingest.recovered_events > 0 {
@@ -508,13 +509,17 @@ impl Ingest {
         self.close();
         let stored = async {
             self.uploads.idle().await;
-            self.remote.idle().await;
+            for log in self.logs.iter() {
+                log.idle().await;
+            }
         };
         let complete =
             !fenced && matches!(rolled, Ok(Ok(()))) && timeout_at(until, stored).await.is_ok();
         if complete {
             // Nothing is left to recover.
-            let _ = timeout_at(until, self.remote.end()).await;
+            for log in self.logs.iter() {
+                let _ = timeout_at(until, log.end()).await;
+            }
         }
         // A commit under way is never given up half-way; a store that does not answer is.
         if let Err(error) = self.shutdown.finish(LAST_COMMITS).await {

@@ -7,6 +7,7 @@ use catalog::Catalog;
 use knowledge::Knowledge;
 use model::IndexerId;
 use object_store::ObjectStore;
+use replication::Replicas;
 use runtime::Clock;
 
 use crate::Settings;
@@ -23,6 +24,8 @@ pub struct Parts {
     pub indexer: IndexerId,
     /// Where buckets go.
     pub store: Arc<dyn ObjectStore>,
+    /// Copies of the journal at other indexers, in a cluster.
+    pub replicas: Option<Arc<Replicas>>,
     /// Which buckets exist.
     pub catalog: Arc<Catalog>,
     /// The rules for cutting and dating events.

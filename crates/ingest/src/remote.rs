@@ -1,19 +1,20 @@
-//! The journal in object storage: what makes acknowledgements of indexes with `ackLevel = remote` outlive the
-//! machine.
+//! The journal in other places: what makes acknowledgements of indexes with `ackLevel = remote` (object
+//! storage) or `replicated` (the disks of other indexers, [`replication`]) outlive the machine. Both are object
+//! stores with the same objects.
 //!
 //! ```text
 //! <root>/journal/<indexer>/00000000000000000041.journal   records of about 250 ms, of all sets
 //! <root>/journal/<indexer>/00000000000000000042.journal   empty: sealed
 //! ```
 //!
-//! An indexer puts the records of [remote lanes](model::Lane::is_remote) there, after its own journal has
+//! An indexer puts the records of [lanes of the place](model::Lane::place) there, after its own journal has
 //! them, in objects with consecutive numbers, each on the condition that there is none of that number yet,
 //! and one at a time. An acknowledgement waits for the object that has its records. Whoever recovers the
 //! events of an indexer that is gone first *seals* its log: puts an empty object with the next number. The
 //! put of a former owner that is still running then fails, so that it acknowledges nothing that nobody would
 //! read.
 //!
-//! A remote lane is in the log as a whole, from the first record that is in no bucket on: the start of an
+//! A lane of a place is in its log as a whole, from the first record that is in no bucket on: the start of an
 //! indexer sees to it ([`agree`]). So the committed position of a lane means the same to the indexer and to
 //! whoever recovers its events.
 //!
@@ -23,11 +24,13 @@
 mod agree;
 mod fetch;
 mod log;
+mod logs;
 mod object;
 
 pub(crate) use agree::{Agreed, Committed, agree, has_journals, restore};
-pub(crate) use fetch::{blocking, fetch, seal, sets};
+pub(crate) use fetch::{Source, blocking, fetch, seal, sets};
 pub(crate) use log::{Existing, RemoteLog, Shipment, delete, fail};
+pub(crate) use logs::{Logs, Shipments};
 pub(crate) use object::{decode, encode};
 
 use model::IndexerId;

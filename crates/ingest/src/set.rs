@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use foldhash::HashMap;
-use model::{IndexName, IndexerId, JournalPosition, Lane, StreamId};
+use model::{IndexName, IndexerId, JournalPlace, JournalPosition, Lane, StreamId};
 use parking_lot::{Mutex, MutexGuard};
 use runtime::Clock;
 
 use crate::channels::Channels;
 use crate::journal::{Journal, StreamRef};
-use crate::remote::{RemoteLog, Shipment};
+use crate::remote::{Logs, Shipments};
 
 /// A set of an indexer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,8 +67,8 @@ pub(crate) struct SetState {
     journal: Mutex<Journal>,
     committed: Mutex<HashMap<StreamRef, JournalPosition>>,
     next_position: AtomicU64,
-    /// The journal in object storage; none for a set of another indexer, which is only read.
-    remote: Option<Arc<RemoteLog>>,
+    /// The journals in other places; none for a set of another indexer, which is only read.
+    logs: Logs,
 }
 
 impl SetState {
@@ -78,7 +78,7 @@ impl SetState {
         channels: Arc<Channels>,
         journal: Journal,
         committed: HashMap<StreamRef, JournalPosition>,
-        (next_position, remote): (u64, Option<Arc<RemoteLog>>),
+        (next_position, logs): (u64, Logs),
     ) -> Self {
         Self {
             id,
@@ -87,7 +87,7 @@ impl SetState {
             journal: Mutex::new(journal),
             committed: Mutex::new(committed),
             next_position: AtomicU64::new(next_position),
-            remote,
+            logs,
         }
     }
 
@@ -101,21 +101,23 @@ impl SetState {
         JournalPosition(self.next_position.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Whether records of remote indexes can go to the remote journal.
-    pub(crate) fn ships(&self) -> bool {
-        self.remote.as_ref().is_some_and(|remote| remote.has_room())
+    /// Whether records can go to the journal at a place.
+    pub(crate) fn ships(&self, place: JournalPlace) -> bool {
+        self.logs.at(place).is_some_and(|log| log.has_room())
     }
 
-    /// Sends records that are in the journal to the remote one.
-    pub(crate) fn ship(&self, shipment: Shipment) {
-        if let Some(remote) = self.remote.as_ref().filter(|_| !shipment.records.is_empty()) {
-            remote.ship(self.id.set, shipment);
+    /// Sends records that are in the journal to those in other places.
+    pub(crate) fn ship(&self, shipments: Shipments) {
+        for (place, shipment) in shipments.by_place() {
+            if let Some(log) = self.logs.at(place).filter(|_| !shipment.records.is_empty()) {
+                log.ship(self.id.set, shipment);
+            }
         }
     }
 
-    /// Objects of the remote journal.
-    pub(crate) fn remote_objects(&self) -> usize {
-        self.remote.as_ref().map_or(0, |remote| remote.objects())
+    /// Whether the journal at a place, with objects above `most`, needs buckets of its lanes to roll.
+    pub(crate) fn needs_roll(&self, place: JournalPlace, most: usize) -> bool {
+        self.logs.at(place).is_some_and(|log| log.objects() > most || log.is_stalled())
     }
 
     /// Notes that the catalog has the stream up to `position`, and lets go of what it covers.
@@ -124,8 +126,8 @@ impl SetState {
         let key = (stream.index.clone(), stream.lane);
         let known = committed.entry(key.clone()).or_default();
         *known = (*known).max(position);
-        if let Some(remote) = &self.remote {
-            remote.release(self.id.set, &key, position);
+        for log in self.logs.iter() {
+            log.release(self.id.set, &key, position);
         }
         // The notes in the segments that go have to be somewhere else first.
         if let Err(error) = self.channels.save(self.clock.now()) {

@@ -97,6 +97,10 @@ conf::settings! {
             /// storage wait in a hot bucket before it rolls. Shorter answers senders sooner and makes more,
             /// smaller buckets for merging to join.
             "remoteAckIntervalSecs" => pub remote_ack_interval: Duration = "5", Type::seconds(0);
+            /// Time between two groups of journal records that copies at other indexers get, which
+            /// acknowledgements of indexes with `ackLevel = replicated` wait for. A group is also synced
+            /// there: longer takes less of the disks.
+            "replicatedJournalIntervalMs" => pub replicated_journal_interval: Duration = "5", Type::milliseconds(0);
             /// Finished buckets that may wait on the disk for object storage; over it nothing more is let
             /// in. 0: as much as `minFreeSpace` allows.
             "maxSpoolSize" => pub max_spool_size: u64 = "0", Type::megabytes(0);
@@ -131,6 +135,8 @@ conf::settings! {
             pub max_rolled_buckets: usize = 2;
             /// First and longest pause between attempts to upload; the pause doubles, with jitter.
             pub upload_retry: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+            /// First and longest pause between attempts to give journal records to copies.
+            pub replica_retry: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
             /// How long a stream may be silent before its unfinished event is taken as complete.
             pub stream_idle: Duration = Duration::from_secs(3);
             /// Forwarders' channels whose batches are remembered, so that a batch sent again is recognised;

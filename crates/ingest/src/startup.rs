@@ -8,7 +8,6 @@ use std::time::Duration;
 use catalog::{Catalog, Commit, OWN_EPOCH, Takeover};
 use foldhash::HashMap;
 use model::{IndexerId, JournalPosition, TimeRange};
-use object_store::ObjectStore;
 use runtime::Shutdown;
 
 use crate::channels::Channels;
@@ -17,7 +16,7 @@ use crate::hot::recovery::{Before, Destination, Lost, Recovered, recover_set};
 use crate::hot::stored::{StoredRecords, uncommitted};
 use crate::journal::{Ledger, StreamRef};
 use crate::parts::{Parts, STATES};
-use crate::remote::{self, Agreed, Committed, RemoteLog, agree, has_journals};
+use crate::remote::{self, Agreed, Committed, Logs, RemoteLog, Shipments, agree, has_journals};
 use crate::set::{SetId, SetState};
 use crate::{Error, restore};
 
@@ -32,14 +31,14 @@ pub(crate) struct Outcome {
     pub(crate) lost: Vec<Lost>,
 }
 
-/// Recovers every set that is configured or has a directory; also tells which are only left over, and whether
-/// it is not known yet what the log in object storage has.
+/// Recovers every set that is configured or has a directory; also tells which are only left over, and of which
+/// logs in other places it is not known yet what they have.
 pub(crate) async fn recover(
     parts: &Parts,
     root: &Path,
     to: &Destination,
-    (channels, remote): (&Arc<Channels>, &Arc<RemoteLog>),
-) -> Result<(Vec<RecoveredSet>, Vec<u16>, bool), Error> {
+    (channels, logs): (&Arc<Channels>, &Logs),
+) -> Result<(Vec<RecoveredSet>, Vec<u16>, Vec<Arc<RemoteLog>>), Error> {
     let configured = parts.settings.parallel_ingestion_pipelines;
     let mut numbers: Vec<u16> = (0..configured).collect();
     let leftovers = leftover_sets(root, configured)?;
@@ -58,7 +57,15 @@ pub(crate) async fn recover(
         let set = committed.entry(stream.set).or_default();
         set.insert((stream.index, stream.lane), position);
     }
-    let agreed = agreed(parts, (root, &numbers), &committed).await?;
+    let is_needed = !committed.is_empty() && !has_journals(root, &numbers);
+    let mut known = Vec::new();
+    let mut late = Vec::new();
+    for log in logs.iter() {
+        match agreed(parts, (root, &numbers, log), &committed, is_needed).await? {
+            Some(agreed) => known.push((log, agreed)),
+            None => late.push(Arc::clone(log)),
+        }
+    }
     // Over a catalog that it follows, each start takes an epoch.
     let is_known = epochs.values().any(|epoch| *epoch > OWN_EPOCH + 1);
     let verify = restore::to_verify(parts, &committed, is_known);
@@ -74,7 +81,7 @@ pub(crate) async fn recover(
         let to = to.clone();
         let segment = parts.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
-        let remote = Arc::clone(remote);
+        let logs = logs.clone();
         let work = tokio::task::spawn_blocking(move || {
             let with = (&channels, clock.now());
             let (ledger, known) = Ledger::open(&states, number, id.indexer)?;
@@ -85,8 +92,7 @@ pub(crate) async fn recover(
             let Recovered { journal, last_position, last_index_time, .. } = found;
             let Recovered { events, orphans, lost, stored, .. } = found;
             let next = last_position + 1;
-            let state =
-                SetState::new(id, clock, channels, journal, committed, (next, Some(remote)));
+            let state = SetState::new(id, clock, channels, journal, committed, (next, logs));
             let outcome = Outcome { last_index_time, events, orphans, lost };
             Ok((Arc::new(state), outcome, stored, last_position))
         });
@@ -97,36 +103,36 @@ pub(crate) async fn recover(
         recovered.push((state, outcome));
     }
     verify.note(parts, &highest).await?;
-    let is_late = agreed.is_none();
-    if let Some(agreed) = agreed {
-        let states: Vec<_> = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
-        resume(remote, &states, agreed);
+    let states: Vec<_> = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
+    for (log, agreed) in known {
+        resume(log, &states, agreed);
     }
-    Ok((recovered, leftovers, is_late))
+    Ok((recovered, leftovers, late))
 }
 
-/// What journals and log lack of each other; journals get it. None if object storage does not answer, unless
-/// only the log can tell which records there are.
+/// What journals and log lack of each other; journals get it. None if the place of the log does not answer,
+/// unless only the log can tell which records there are.
 async fn agreed(
     parts: &Parts,
-    (root, sets): (&Path, &[u16]),
+    (root, sets, log): (&Path, &[u16], &RemoteLog),
     committed: &Committed,
+    is_needed: bool,
 ) -> Result<Option<Agreed>, Error> {
-    let is_needed = !committed.is_empty() && !has_journals(root, sets);
     let (mut pause, longest) = parts.settings.upload_retry;
     loop {
         let tried = async {
-            let agreed = agree(&parts.store, parts.indexer, (root, sets), committed).await?;
-            remote::restore(&parts.store, parts.indexer, root, &agreed).await?;
+            let at = (root, sets, log.place());
+            let agreed = agree(log.store(), parts.indexer, at, committed).await?;
+            remote::restore(log.store(), parts.indexer, root, &agreed).await?;
             Ok(agreed)
         };
         match tried.await {
             Ok(agreed) => return Ok(Some(agreed)),
             Err(error @ Error::Storage { .. }) if is_needed => {
-                tracing::warn!(%error, "the journal is not on the disk, and object storage may have it");
+                tracing::warn!(%error, "the journal is not on the disk, and another place may have it");
             }
             Err(error @ Error::Storage { .. }) => {
-                tracing::warn!(%error, "acknowledgements of remote indexes wait for their buckets");
+                tracing::warn!(%error, place = ?log.place(), "acknowledgements wait for their buckets");
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -142,18 +148,22 @@ fn resume(remote: &RemoteLog, states: &[Arc<SetState>], agreed: Agreed) {
     let mut last = HashMap::default();
     for state in states {
         let positions = state.journal().last_positions().into_iter();
-        let positions = positions.filter(|((_, lane), _)| lane.is_remote());
+        let positions = positions.filter(|((_, lane), _)| lane.place() == remote.place());
         last.extend(positions.map(|(stream, last)| ((state.id.set, stream), last)));
     }
     remote.resume(existing, &last);
     for state in states {
-        state.ship(unshipped.remove(&state.id.set).unwrap_or_default());
+        let mut shipments = Shipments::default();
+        if let Some(shipment) = shipments.to(remote.place()) {
+            *shipment = unshipped.remove(&state.id.set).unwrap_or_default();
+        }
+        state.ship(shipments);
     }
 }
 
-/// Does the same once object storage answers, after a start without it.
+/// Does the same once the place of the log answers, after a start without it.
 pub(crate) async fn resume_later(
-    (store, catalog, indexer, root): (Arc<dyn ObjectStore>, Arc<Catalog>, IndexerId, PathBuf),
+    (catalog, indexer, root): (Arc<Catalog>, IndexerId, PathBuf),
     remote: Arc<RemoteLog>,
     states: Vec<Arc<SetState>>,
     (mut pause, longest): (Duration, Duration),
@@ -167,7 +177,8 @@ pub(crate) async fn resume_later(
             let set = committed.entry(stream.set).or_default();
             set.insert((stream.index, stream.lane), position);
         }
-        match agree(&store, indexer, (&root, &sets), &committed).await {
+        let at = (&*root, &*sets, remote.place());
+        match agree(remote.store(), indexer, at, &committed).await {
             Ok(agreed) if agreed.behind.is_empty() => {
                 return resume(&remote, &states, agreed);
             }
@@ -177,7 +188,9 @@ pub(crate) async fn resume_later(
                 tracing::error!(reason = &*reason, "intake stops");
                 return;
             }
-            Err(error) => tracing::debug!(%error, "the journal in object storage is not known yet"),
+            Err(error) => {
+                tracing::debug!(%error, place = ?remote.place(), "the journal in another place is not known yet")
+            }
         }
     }
 }

@@ -43,4 +43,4 @@ pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, Pa
 pub use limits::{EventLimits, OverLimit};
 pub use names::HostNames;
 pub use remote::RemoteHost;
-pub use sink::{Acknowledgement, Findings, Note, Receipt, Sink, SinkExt, SinkLimits};
+pub use sink::{Acknowledgement, Durability, Findings, Note, Receipt, Sink, SinkExt, SinkLimits};

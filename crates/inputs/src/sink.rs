@@ -25,6 +25,29 @@ pub struct Receipt {
     pub findings: Findings,
 }
 
+/// How durable events were when they were acknowledged, the least first. The names are those of `ackLevel`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// In the journal of the indexer, synced.
+    Local,
+    /// In the journals of several indexers, synced.
+    Replicated,
+    /// In object storage.
+    Remote,
+}
+
+impl Durability {
+    /// The value of `ackLevel` that asks for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Replicated => "replicated",
+            Self::Remote => "remote",
+        }
+    }
+}
+
 /// What the events of an input look like: whether its format was understood.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Findings {
@@ -40,6 +63,8 @@ pub struct Findings {
     pub split: u64,
     /// Lines that were taken as the header of a table and are not events.
     pub headers: u64,
+    /// How durable all of them are at least; `None` without events.
+    pub durability: Option<Durability>,
 }
 
 impl Findings {
@@ -60,6 +85,8 @@ impl Findings {
         self.truncated += other.truncated;
         self.split += other.split;
         self.headers += other.headers;
+        let levels = self.durability.into_iter().chain(other.durability);
+        self.durability = levels.min();
     }
 
     fn dated(&mut self, earliest: EventTime, latest: EventTime) {

@@ -133,6 +133,18 @@ impl BucketId {
     }
 }
 
+/// Where the journal of a lane is, besides the disk of its indexer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum JournalPlace {
+    /// Nowhere else.
+    #[default]
+    Disk,
+    /// In object storage.
+    Remote,
+    /// On the disks of other indexers.
+    Replicated,
+}
+
 /// One of the hot buckets that a set has open side by side for an index, so that events of distant
 /// times do not stretch the time range of one. Events far from now go to a lane of their own.
 #[derive(
@@ -146,10 +158,12 @@ impl Lane {
     pub const FIRST: Self = Self(0);
     /// The lane of events far from now.
     pub const QUARANTINE: Self = Self(1);
-    /// There are never more lanes than this, the quarantine and the remote ones apart.
-    pub const MAX: u8 = 64;
+    /// There are never more lanes than this, the quarantine and those of other journals apart.
+    pub const MAX: u8 = 32;
     /// Marks the lanes of events whose journal is also in object storage.
     const REMOTE: u8 = 0x80;
+    /// Marks the lanes of events whose journal is also at other indexers.
+    const REPLICATED: u8 = 0x40;
 
     /// The lane of a number, from 0; the last one for numbers beyond.
     #[must_use]
@@ -157,17 +171,34 @@ impl Lane {
         Self(if number < Self::MAX { number } else { Self::MAX - 1 } << 1)
     }
 
-    /// The same lane among those whose journal is also in object storage, or among the others. A lane is
-    /// one or the other as a whole, so that whoever has its remote journal has all of its events.
+    /// The same lane among those whose journal is at this place. A lane has one place as a whole, so that
+    /// whoever has the journal there has all of its events.
     #[must_use]
-    pub const fn with_remote(self, remote: bool) -> Self {
-        Self(if remote { self.0 | Self::REMOTE } else { self.0 & !Self::REMOTE })
+    pub const fn at(self, place: JournalPlace) -> Self {
+        let mark = match place {
+            JournalPlace::Disk => 0,
+            JournalPlace::Remote => Self::REMOTE,
+            JournalPlace::Replicated => Self::REPLICATED,
+        };
+        Self(self.0 & !(Self::REMOTE | Self::REPLICATED) | mark)
     }
 
-    /// Whether the journal of the lane is also in object storage.
+    /// Where the journal of the lane is.
     #[must_use]
-    pub const fn is_remote(self) -> bool {
-        self.0 & Self::REMOTE != 0
+    pub const fn place(self) -> JournalPlace {
+        if self.0 & Self::REMOTE != 0 {
+            JournalPlace::Remote
+        } else if self.0 & Self::REPLICATED != 0 {
+            JournalPlace::Replicated
+        } else {
+            JournalPlace::Disk
+        }
+    }
+
+    /// Whether other indexers can recover the events of the lane.
+    #[must_use]
+    pub const fn is_recoverable(self) -> bool {
+        !matches!(self.place(), JournalPlace::Disk)
     }
 
     /// Whether events far from now are in it.

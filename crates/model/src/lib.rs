@@ -21,7 +21,8 @@ pub use batch::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, 
 pub use error::ErrorKind;
 pub use header::{BucketHeader, BucketShape};
 pub use ids::{
-    BucketId, IndexName, IndexerId, InvalidName, JournalPosition, Lane, ReservedIndex, StreamId,
+    BucketId, IndexName, IndexerId, InvalidName, JournalPlace, JournalPosition, Lane,
+    ReservedIndex, StreamId,
 };
 pub use summary::{BucketEntry, BucketState, BucketSummary, ColumnKind, FieldSummary, ValueCount};
 pub use time::{EventTime, TimeRange};

@@ -45,6 +45,7 @@ pub(crate) fn registry() -> Registry {
         ingest::DECLARED,
         introspection::DECLARED,
         peers::DECLARED,
+        replication::DECLARED,
         cluster::DECLARED,
         deployment::DECLARED,
         &[transport::Settings::SETTINGS],

@@ -88,6 +88,7 @@ async fn simple(
         answer["truncated"] = found.truncated.into();
         answer["split"] = found.split.into();
         answer["headers"] = found.headers.into();
+        answer["ackLevel"] = found.durability.map(inputs::Durability::name).into();
     }
     if OutputMode::of(&params)?.is_json() {
         return Ok(OutputMode::Json.respond(StatusCode::OK, answer.to_string()));

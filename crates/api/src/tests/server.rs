@@ -124,6 +124,7 @@ impl Server {
             data: data.path().to_owned(),
             indexer: IndexerId(uuid::Uuid::nil()),
             store: Arc::clone(&store),
+            replicas: None,
             catalog: Arc::new(catalog.clone()),
             knowledge: Arc::clone(&knowledge),
             clock: Arc::clone(&clock),

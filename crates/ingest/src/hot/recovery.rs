@@ -282,8 +282,8 @@ impl Replay<'_> {
                 let kept = self.to.sifter.sift(&stream, position, batch.batch, first);
                 let rows = Rows::new(kept, first);
                 self.to.hot.append(&stream, rows, position, self.now);
-                let remote = self.to.limits.ack_level(&stream.index) == AckLevel::Remote;
-                if let Some(share) = self.under_way.as_ref().filter(|_| remote) {
+                let waits = self.to.limits.ack_level(&stream.index) != AckLevel::Local;
+                if let Some(share) = self.under_way.as_ref().filter(|_| waits) {
                     let waiting = Waiting { share: share.another(), events: 0, bytes: 0 };
                     self.to.hot.wait(&stream, waiting, self.now);
                 }

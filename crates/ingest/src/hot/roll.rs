@@ -10,7 +10,7 @@ use super::store::{HotStore, RollReason, RolledBucket};
 use super::upload::Uploads;
 use crate::Error;
 use crate::journal::{Journal, Pending, RollStarted, encode_roll};
-use crate::remote::Shipment;
+use crate::remote::Shipments;
 use crate::set::SetState;
 
 /// Rolls a stream's open bucket and sends it on its way.
@@ -33,8 +33,8 @@ fn announce(set: &SetState, uploads: &Uploads, rolled: Arc<RolledBucket>, reason
     uploads.submit(rolled);
 }
 
-/// Notes the planned object of a rolled bucket in the journal, and in the remote journal of `set` if the
-/// bucket's records are there.
+/// Notes the planned object of a rolled bucket in the journal, and in the one of `set` that has the bucket's
+/// records too.
 pub(crate) fn note_roll(
     journal: &mut Journal,
     set: Option<&SetState>,
@@ -62,13 +62,13 @@ pub(crate) fn note_roll(
         bytes: &note,
     };
     let appended = journal.append(&[pending]);
-    if stream.lane.is_remote()
-        && let Some(set) = set
+    let mut shipments = Shipments::default();
+    if let Some(set) = set
+        && let Some(shipment) = shipments.to(stream.lane.place())
     {
-        let mut shipment = Shipment::default();
         let stream = (stream.index.clone(), stream.lane);
         shipment.push(&stream, rolled.content.upto, note.into());
-        set.ship(shipment);
+        set.ship(shipments);
     }
     if let Err(error) = appended {
         // The upload goes ahead: it is what frees the disk. The price is that a crash right now

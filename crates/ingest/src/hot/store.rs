@@ -18,8 +18,8 @@ use bucket::{HotBucket, HotOwner};
 use catalog::{JournalRange, OWN_EPOCH};
 use foldhash::HashMap;
 use model::{
-    BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, Lane, StreamId,
-    TimeRange,
+    BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPlace, JournalPosition, Lane,
+    StreamId, TimeRange,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -289,17 +289,16 @@ impl HotStore {
         }
     }
 
-    /// The open buckets of a set for an index, the quarantine apart, in the remote lanes below `count` or in
-    /// the others.
+    /// The open buckets of a set for an index, the quarantine apart, in the lanes below `count` of a place.
     pub(crate) fn open_lanes(
         &self,
         SetId { indexer, set }: SetId,
         index: &IndexName,
-        (count, remote): (u8, bool),
+        (count, place): (u8, JournalPlace),
     ) -> Vec<OpenLane> {
         let streams = self.streams.read();
         let open = |number: u8| {
-            let lane = Lane::number(number).with_remote(remote);
+            let lane = Lane::number(number).at(place);
             let open = streams.get(&StreamId { indexer, set, index: index.clone(), lane })?;
             let open = open.open.as_ref()?;
             Some(OpenLane {
@@ -353,12 +352,12 @@ impl HotStore {
         due
     }
 
-    /// The stream in a remote lane of the set whose open bucket keeps the most of the remote journal.
-    pub(crate) fn oldest_remote(&self, set: SetId) -> Option<StreamId> {
+    /// The stream of the set whose open bucket keeps the most of the journal at a place.
+    pub(crate) fn oldest_at(&self, set: SetId, place: JournalPlace) -> Option<StreamId> {
         let streams = self.streams.read();
         let mine = streams
             .iter()
-            .filter(|(stream, _)| SetId::of(stream) == set && stream.lane.is_remote());
+            .filter(|(stream, _)| SetId::of(stream) == set && stream.lane.place() == place);
         let open = mine.filter_map(|(stream, state)| Some((state.open.as_ref()?.from, stream)));
         open.min_by_key(|(from, _)| *from).map(|(_, stream)| stream.clone())
     }
@@ -487,7 +486,7 @@ impl bucket::HotBuckets for HotStore {
                     };
                     let epoch =
                         || rolled.map_or_else(|| self.epoch(SetId::of(stream)), |r| r.epoch);
-                    let recoverable = stream.lane.is_remote().then(|| HotOwner {
+                    let recoverable = stream.lane.is_recoverable().then(|| HotOwner {
                         indexer: stream.indexer,
                         set: stream.set,
                         epoch: epoch(),

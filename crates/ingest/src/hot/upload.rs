@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use catalog::{Catalog, Commit};
 use foldhash::HashMap;
+use inputs::Durability;
 use model::{BucketEntry, BucketState, IndexerId, StreamId};
 use object_store::ObjectStore;
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -381,7 +382,7 @@ impl Job {
     /// journal.
     async fn let_go(&self) {
         for waiting in self.bucket.take_waiting() {
-            waiting.share.settle(waiting.events, waiting.bytes);
+            waiting.share.settle_as(Durability::Remote, waiting.events, waiting.bytes);
         }
         self.uploader.hot.remove(&self.bucket);
         let (bucket, uploader) = (Arc::clone(&self.bucket), Arc::clone(&self.uploader));

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use inputs::Durability;
 use knowledge::AckLevel;
-use model::{EventTime, StreamId};
+use model::{EventTime, JournalPlace, StreamId};
 use runtime::metrics as names;
 
 use super::backlog::Backlog;
@@ -28,7 +29,7 @@ use crate::hot::spool::Spool;
 use crate::hot::store::{HotStore, RollReason};
 use crate::hot::upload::Uploads;
 use crate::journal::Pending;
-use crate::remote::Shipment;
+use crate::remote::Shipments;
 use crate::set::SetState;
 use crate::tally::Tally;
 
@@ -157,15 +158,15 @@ impl Commit {
         match written {
             Ok(()) => {
                 notes.iter().for_each(|note| self.set.channels.note(note.id, now));
-                let mut shipment = Shipment::default();
+                let mut shipments = Shipments::default();
                 let mut next_note = notes.iter().peekable();
                 for (at, record) in group.into_iter().enumerate() {
-                    self.publish(*record, now, &mut shipment);
+                    self.publish(*record, now, &mut shipments);
                     while let Some(note) = next_note.next_if(|note| note.after == at) {
-                        note.ship(&mut shipment);
+                        note.ship(&mut shipments);
                     }
                 }
-                self.set.ship(shipment);
+                self.set.ship(shipments);
             }
             Err(error) => {
                 tracing::warn!(%error, records = group.len(), "events are refused");
@@ -178,7 +179,7 @@ impl Commit {
         }
     }
 
-    fn publish(&self, record: IndexedRecord, now: EventTime, shipment: &mut Shipment) {
+    fn publish(&self, record: IndexedRecord, now: EventTime, shipments: &mut Shipments) {
         let IndexedRecord { stream, position, bytes: journaled, rows, share } = record;
         let (events, bytes) = (rows.rows() as u64, rows.raw_bytes() as u64);
         let index = stream.index.as_str().to_owned();
@@ -187,14 +188,16 @@ impl Commit {
         self.tally.count(&stream.index, &rows, now.0, share.age());
         self.hot.append(&stream, rows, position, now);
         // What an acknowledgement waits for is decided in this one place. Parts of one input may be of
-        // different levels; in a remote lane all of them wait for the remote journal.
-        if stream.lane.is_remote() {
+        // different levels; in a lane of another place all of them wait for the journal there.
+        if let Some(shipment) = shipments.to(stream.lane.place()) {
             shipment.push(&(stream.index, stream.lane), position, journaled.into());
             return shipment.waiting.push(Waiting { share, events, bytes });
         }
         match self.limits.ack_level(&stream.index) {
-            AckLevel::Local => share.settle(events, bytes),
-            AckLevel::Remote => self.hot.wait(&stream, Waiting { share, events, bytes }, now),
+            AckLevel::Local => share.settle_as(Durability::Local, events, bytes),
+            AckLevel::Remote | AckLevel::Replicated => {
+                self.hot.wait(&stream, Waiting { share, events, bytes }, now);
+            }
         }
     }
 
@@ -210,9 +213,12 @@ impl Commit {
     fn roll_due(&self) {
         let journal = self.set.journal().bytes();
         let mut due = self.hot.due(self.set.id, self.set.clock.now(), &self.limits, journal);
-        if due.is_empty() && self.set.remote_objects() > self.settings.max_remote_journal_objects {
-            let oldest = self.hot.oldest_remote(self.set.id);
-            due.extend(oldest.map(|stream| (stream, RollReason::Journal)));
+        for place in [JournalPlace::Remote, JournalPlace::Replicated] {
+            let most = self.settings.max_remote_journal_objects;
+            if due.is_empty() && self.set.needs_roll(place, most) {
+                let oldest = self.hot.oldest_at(self.set.id, place);
+                due.extend(oldest.map(|stream| (stream, RollReason::Journal)));
+            }
         }
         for (stream, reason) in due {
             self.roll(&stream, reason);

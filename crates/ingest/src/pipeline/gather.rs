@@ -10,7 +10,7 @@ use model::JournalPosition;
 
 use super::messages::IndexedRecord;
 use crate::journal::{Delivered, Pending, StreamRef, encode_delivered, mark_part};
-use crate::remote::Shipment;
+use crate::remote::Shipments;
 
 /// The note that goes behind the last part of an input.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ impl Note {
         Pending { stream, position, events: 0, bytes: &self.bytes }
     }
 
-    /// Adds the note to the remote journal, if the parts of its input are there.
-    pub(crate) fn ship(&self, shipment: &mut Shipment) {
-        if self.stream.1.is_remote() {
+    /// Adds the note to the journal in another place that has the parts of its input.
+    pub(crate) fn ship(&self, shipments: &mut Shipments) {
+        if let Some(shipment) = shipments.to(self.stream.1.place()) {
             shipment.push(&self.stream, self.position, self.bytes.clone().into());
         }
     }

@@ -1,10 +1,10 @@
 //! Which of their index's open hot buckets the records of a group go to, decided before the journal
 //! is told, because recovery puts them where the journal says.
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use inputs::BatchId;
 use knowledge::AckLevel;
-use model::{Lane, StreamId};
+use model::{JournalPlace, Lane, StreamId};
 
 use super::commit::Commit;
 use super::messages::IndexedRecord;
@@ -14,9 +14,11 @@ use crate::journal::set_lane;
 
 type Planned = HashMap<StreamId, OpenLane>;
 
-struct RemoteInputs {
-    has_room: bool,
-    batches: HashSet<BatchId>,
+/// Which journals take more, and where numbered inputs go as a whole: whoever recovers one from another
+/// journal takes it for safe.
+struct Places {
+    open: [JournalPlace; 2],
+    batches: HashMap<BatchId, JournalPlace>,
 }
 
 fn move_to(record: &mut IndexedRecord, lane: Lane) {
@@ -31,19 +33,19 @@ impl Commit {
     #[allow(clippy::vec_box)]
     pub(super) fn place(&self, group: &mut [Box<IndexedRecord>]) {
         let mut planned = Planned::default();
-        let remote = self.remote_inputs(group);
+        let places = self.places(group);
         for record in group {
             let Some(span) = record.rows.span() else { continue };
-            let is_remote = match record.share.batch() {
-                Some(batch) => remote.batches.contains(&batch),
-                None => remote.has_room && self.is_remote(record),
+            let place = match record.share.batch() {
+                Some(batch) => places.batches.get(&batch).copied().unwrap_or_default(),
+                None => self.place_of(record, &places.open),
             };
             if record.stream.lane.is_quarantine() {
-                move_to(record, Lane::QUARANTINE.with_remote(is_remote));
+                move_to(record, Lane::QUARANTINE.at(place));
                 continue;
             }
-            let number = self.lane_for(record, (span, is_remote), &mut planned);
-            move_to(record, Lane::number(number).with_remote(is_remote));
+            let number = self.lane_for(record, (span, place), &mut planned);
+            move_to(record, Lane::number(number).at(place));
             let raw_bytes = record.rows.raw_bytes() as u64;
             let used = record.position;
             let mine = OpenLane { number, first: span.0, last: span.1, raw_bytes, used };
@@ -54,33 +56,43 @@ impl Commit {
         }
     }
 
-    fn is_remote(&self, record: &IndexedRecord) -> bool {
-        self.limits.ack_level(&record.stream.index) == AckLevel::Remote
+    /// Where the journal of a record goes besides the disk, as far as that takes more.
+    fn place_of(&self, record: &IndexedRecord, open: &[JournalPlace]) -> JournalPlace {
+        let wanted = match self.limits.ack_level(&record.stream.index) {
+            AckLevel::Local => JournalPlace::Disk,
+            AckLevel::Remote => JournalPlace::Remote,
+            AckLevel::Replicated => JournalPlace::Replicated,
+        };
+        if open.contains(&wanted) { wanted } else { JournalPlace::Disk }
     }
 
-    /// Which numbered inputs go to the remote journal: as a whole, because whoever recovers one from there
-    /// takes it for safe.
     #[allow(clippy::vec_box)]
-    fn remote_inputs(&self, group: &[Box<IndexedRecord>]) -> RemoteInputs {
-        let has_room = self.set.ships();
-        let remote = group.iter().filter(|record| has_room && self.is_remote(record));
-        RemoteInputs {
-            has_room,
-            batches: remote.filter_map(|record| record.share.batch()).collect(),
+    fn places(&self, group: &[Box<IndexedRecord>]) -> Places {
+        let open = [JournalPlace::Remote, JournalPlace::Replicated];
+        let open = open.map(|place| if self.set.ships(place) { place } else { JournalPlace::Disk });
+        let mut batches: HashMap<BatchId, JournalPlace> = HashMap::default();
+        for record in group {
+            let Some(batch) = record.share.batch() else { continue };
+            let place = self.place_of(record, &open);
+            // Parts of different levels: object storage before other indexers before this disk.
+            let known = batches.entry(batch).or_default();
+            if *known != JournalPlace::Remote && place != JournalPlace::Disk {
+                *known = place;
+            }
         }
+        Places { open, batches }
     }
 
     fn lane_for(
         &self,
         record: &IndexedRecord,
-        (span, is_remote): ((i64, i64), bool),
+        (span, place): ((i64, i64), JournalPlace),
         planned: &mut Planned,
     ) -> u8 {
         let index = &record.stream.index;
         let limits = self.limits.lanes(index);
-        let mut open = self.hot.open_lanes(self.set.id, index, (limits.max_open, is_remote));
-        let same =
-            |stream: &StreamId| stream.index == *index && stream.lane.is_remote() == is_remote;
+        let mut open = self.hot.open_lanes(self.set.id, index, (limits.max_open, place));
+        let same = |stream: &StreamId| stream.index == *index && stream.lane.place() == place;
         for plan in planned.iter().filter(|(stream, _)| same(stream)).map(|(_, plan)| plan) {
             match open.iter_mut().find(|lane| lane.number == plan.number) {
                 Some(lane) => lane.join(plan),
@@ -90,7 +102,7 @@ impl Commit {
         match choose(&open, span, limits) {
             Choice::Append(number) => number,
             Choice::RollFirst(number) => {
-                let lane = Lane::number(number).with_remote(is_remote);
+                let lane = Lane::number(number).at(place);
                 let stream = self.set.id.stream(index, lane);
                 self.roll(&stream, RollReason::Span);
                 planned.remove(&stream);

@@ -1,5 +1,5 @@
-//! The start of an indexer whose journal is on the disk and in object storage: each gets what it lacks of the
-//! other, so that a remote lane is in the log as a whole.
+//! The start of an indexer whose journal is on the disk and in another place: each gets what it lacks of the
+//! other, so that a lane of that place is in the log as a whole.
 //!
 //! The log lacks what was journaled right before the last stop. The disk lacks what the log has if it was
 //! lost, or if it lost what it had said to be synced.
@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::HashMap;
-use model::{IndexerId, JournalPosition};
+use model::{IndexerId, JournalPlace, JournalPosition};
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use super::fetch::{blocking, fetch};
+use super::fetch::{Source, blocking, fetch};
 use super::log::{Existing, Shipment, fail};
 use super::{object, path_of};
 use crate::Error;
@@ -57,7 +57,7 @@ pub(crate) fn has_journals(root: &Path, sets: &[u16]) -> bool {
 pub(crate) async fn agree(
     store: &Arc<dyn ObjectStore>,
     indexer: IndexerId,
-    (root, sets): (&Path, &[u16]),
+    (root, sets, place): (&Path, &[u16], JournalPlace),
     committed: &Committed,
 ) -> Result<Agreed, Error> {
     let existing = Existing::list(store.as_ref(), indexer).await?;
@@ -67,7 +67,8 @@ pub(crate) async fn agree(
         let shipped = shipped.get(set).copied().unwrap_or_default();
         let directory = root.join(set.to_string());
         let committed = committed.get(set).cloned().unwrap_or_default();
-        let local = blocking(move || Local::read(&directory, shipped.upto, &committed)).await?;
+        let local =
+            blocking(move || Local::read(&directory, (place, shipped.upto), &committed)).await?;
         if shipped.is_needed && shipped.upto > local.last {
             agreed.behind.push((*set, local.last));
         }
@@ -95,7 +96,8 @@ pub(crate) async fn restore(
     if fetched.exists() {
         fs::remove_dir_all(&fetched).map_err(|error| Error::journal_write(&fetched, error))?;
     }
-    fetch(store, indexer, &agreed.existing, &fetched).await?;
+    let source = Source { store: Arc::clone(store), existing: agreed.existing.clone() };
+    fetch(&[source], indexer, &fetched).await?;
     let (root, behind) = (root.to_owned(), agreed.behind.clone());
     blocking(move || {
         for (set, last) in behind {
@@ -140,7 +142,7 @@ async fn last_shipped(
     Ok(found)
 }
 
-/// What the disk has of the remote lanes of a set.
+/// What the disk has of the lanes of a set whose journal is at a place.
 #[derive(Debug, Default)]
 struct Local {
     last: Option<JournalPosition>,
@@ -150,7 +152,7 @@ struct Local {
 impl Local {
     fn read(
         directory: &Path,
-        shipped: Option<JournalPosition>,
+        (place, shipped): (JournalPlace, Option<JournalPosition>),
         committed: &HashMap<StreamRef, JournalPosition>,
     ) -> Result<Self, Error> {
         let mut local = Self::default();
@@ -166,7 +168,7 @@ impl Local {
             };
             let records = bytes.get(SEGMENT_HEADER.len()..).unwrap_or_default();
             scan_raw(records, |RawRecord { stream, position, bytes }| {
-                if !stream.1.is_remote() {
+                if stream.1.place() != place {
                     return;
                 }
                 local.last = local.last.max(Some(position));
@@ -211,7 +213,7 @@ fn append(
     tracing::warn!(
         set,
         records,
-        "the journal lacked records; they are restored from object storage"
+        "the journal lacked records; they are restored from the one in another place"
     );
     Ok(())
 }

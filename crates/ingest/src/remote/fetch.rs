@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use model::IndexerId;
+use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
 use super::log::{Existing, fail};
@@ -63,15 +64,21 @@ pub(crate) async fn sets(
     Ok(sets)
 }
 
-/// Writes the records of a log as journals of its sets: `<directory>/<set>`. There are all or none when
-/// it returns. The sets.
+/// A log to read.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) existing: Existing,
+}
+
+/// Writes the records of the logs of an indexer as journals of its sets: `<directory>/<set>`. There are all or
+/// none when it returns. The sets.
 ///
 /// # Errors
 /// [`Error::Storage`]; the directory cannot be written; an object is damaged.
 pub(crate) async fn fetch(
-    store: &Arc<dyn ObjectStore>,
+    sources: &[Source],
     indexer: IndexerId,
-    existing: &Existing,
     directory: &Path,
 ) -> Result<Vec<u16>, Error> {
     let draft = directory.with_extension("new");
@@ -83,21 +90,13 @@ pub(crate) async fn fetch(
         fs::create_dir_all(&began).map_err(|error| Error::journal_write(&began, error))
     })
     .await?;
-    let numbers = existing.with_records.clone();
-    let reads = stream::iter(numbers).map(|number| {
-        let store = Arc::clone(store);
-        async move {
-            let path = path_of(indexer, number);
-            match store.get(&path).await {
-                Ok(found) => found.bytes().await.map(Some).map_err(fail("read", &path)),
-                // Its owner has let go of it since: its records are in buckets.
-                Err(object_store::Error::NotFound { .. }) => Ok(None),
-                Err(error) => Err(fail("read", &path)(error)),
-            }
-            .map(|object| (path, object))
+    let mut reads = Vec::new();
+    for Source { store, existing } in sources {
+        for number in &existing.with_records {
+            reads.push(read(Arc::clone(store), path_of(indexer, *number)));
         }
-    });
-    let mut reads = reads.buffered(READS);
+    }
+    let mut reads = stream::iter(reads).buffered(READS);
     let mut journals = Journals { directory: draft.clone(), open: BTreeMap::new() };
     while let Some((path, object)) = reads.try_next().await? {
         let Some(object) = object else { continue };
@@ -124,6 +123,19 @@ pub(crate) async fn fetch(
         Ok(sets)
     })
     .await
+}
+
+async fn read(
+    store: Arc<dyn ObjectStore>,
+    path: ObjectPath,
+) -> Result<(ObjectPath, Option<Bytes>), Error> {
+    let object = match store.get(&path).await {
+        Ok(found) => found.bytes().await.map(Some).map_err(fail("read", &path)),
+        // Its owner has let go of it since: its records are in buckets.
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(fail("read", &path)(error)),
+    };
+    Ok((path, object?))
 }
 
 /// Journals that are being written.

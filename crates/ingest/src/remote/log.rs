@@ -7,10 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use foldhash::HashMap;
 use futures::{StreamExt, TryStreamExt, stream};
-use model::{IndexerId, JournalPosition};
+use inputs::Durability;
+use model::{IndexerId, JournalPlace, JournalPosition};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use parking_lot::Mutex;
+use replication::Replicas;
 use runtime::{Shutdown, metrics as names};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -23,6 +25,8 @@ use crate::{Error, Settings};
 
 /// How often objects that are not needed any more are deleted.
 const CLEAN: Duration = Duration::from_secs(1);
+/// How often a place that takes nothing is asked whether it does again.
+const PROBE: Duration = Duration::from_secs(1);
 /// How often the log repeats that records are not stored.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
@@ -111,6 +115,15 @@ struct State {
 }
 
 impl State {
+    fn is_committed(&self, last: &HashMap<(u16, StreamRef), JournalPosition>) -> bool {
+        last.iter().all(|(stream, last)| self.committed.get(stream) >= Some(last))
+    }
+
+    /// Whether there are records that are in no bucket.
+    fn is_needed(&self) -> bool {
+        self.stored.iter().any(|object| !self.is_committed(&object.last))
+    }
+
     /// Moves objects whose records are all in buckets to those that are deleted; not the newest one.
     fn release(&mut self) {
         let newest = self.next.unwrap_or_default().saturating_sub(1);
@@ -126,10 +139,23 @@ impl State {
     }
 }
 
+/// What became of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// It is there.
+    Put,
+    /// Its records are in buckets meanwhile.
+    InBuckets,
+    /// The process stops first, or the log is not this process's any more.
+    Stopped,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct RemoteLog {
     store: Arc<dyn ObjectStore>,
+    /// The store, if it is the disks of other indexers.
+    replicas: Option<Arc<Replicas>>,
     indexer: IndexerId,
     fence: Arc<Fence>,
     interval: Duration,
@@ -143,22 +169,50 @@ pub(crate) struct RemoteLog {
 
 impl RemoteLog {
     pub(crate) fn new(
-        store: Arc<dyn ObjectStore>,
+        (store, replicas): (Arc<dyn ObjectStore>, Option<Arc<Replicas>>),
         indexer: IndexerId,
         fence: Arc<Fence>,
         settings: &Settings,
     ) -> Self {
+        let (interval, retry) = match &replicas {
+            Some(_) => (settings.replicated_journal_interval, settings.replica_retry),
+            None => (settings.remote_journal_interval, settings.upload_retry),
+        };
         Self {
             store,
+            replicas,
             indexer,
             fence,
-            interval: settings.remote_journal_interval,
+            interval,
             most: settings.max_remote_journal_queue,
-            retry: settings.upload_retry,
+            retry,
             state: Mutex::default(),
             wake: Notify::new(),
             waiting: watch::Sender::new(0),
         }
+    }
+
+    /// Where it is.
+    pub(crate) fn place(&self) -> JournalPlace {
+        match self.replicas {
+            Some(_) => JournalPlace::Replicated,
+            None => JournalPlace::Remote,
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    fn note_needed(&self, state: &State) {
+        if let Some(replicas) = &self.replicas {
+            replicas.note_needed(state.is_needed());
+        }
+    }
+
+    /// Whether its place has taken nothing for too long: what it has is better in buckets.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.replicas.as_ref().is_some_and(|replicas| replicas.is_stalled())
     }
 
     /// Goes on behind what an earlier life of this indexer has put; `last` is what its journal has of each
@@ -176,12 +230,13 @@ impl RemoteLog {
         let stored = existing.with_records.into_iter();
         state.stored.extend(stored.map(|number| Stored { number, last: last.clone() }));
         state.release();
+        self.note_needed(&state);
     }
 
-    /// Whether it takes more. Otherwise the store does not keep up, and the records of remote indexes go to
+    /// Whether it takes more. Otherwise the store does not keep up, and the records of its indexes go to
     /// other lanes, whose acknowledgements wait for their buckets.
     pub(crate) fn has_room(&self) -> bool {
-        *self.waiting.borrow() < self.most && self.state.lock().next.is_some()
+        *self.waiting.borrow() < self.most && self.state.lock().next.is_some() && !self.is_stalled()
     }
 
     /// Takes records of a set that are in its journal.
@@ -209,13 +264,14 @@ impl RemoteLog {
 
     /// Notes that the catalog has the stream up to `position`.
     pub(crate) fn release(&self, set: u16, stream: &StreamRef, position: JournalPosition) {
-        if !stream.1.is_remote() {
+        if stream.1.place() != self.place() {
             return;
         }
         let mut state = self.state.lock();
         let known = state.committed.entry((set, stream.clone())).or_default();
         *known = (*known).max(position);
         state.release();
+        self.note_needed(&state);
     }
 
     /// How many objects have records that are not all in buckets.
@@ -236,6 +292,12 @@ impl RemoteLog {
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = self.wake.notified() => {}
+                () = tokio::time::sleep(PROBE), if self.is_stalled() => {
+                    if let Some(replicas) = &self.replicas {
+                        replicas.probe().await;
+                    }
+                    continue;
+                }
             }
             tokio::select! {
                 () = shutdown.stopped() => return,
@@ -253,18 +315,47 @@ impl RemoteLog {
             };
             let Gathered { sets, last: positions, waiting, bytes } = gathered;
             let payload = PutPayload::from_iter(object::encode(sets));
-            if !self.put_again(number, &payload, &shutdown).await {
+            let durability = match self.put_again(number, &payload, &positions, &shutdown).await {
                 // Dropped shares fail their inputs; the journal has the events.
-                return;
-            }
-            metrics::histogram!(names::JOURNAL_REMOTE).record(last.elapsed().as_secs_f64());
-            metrics::counter!(names::JOURNAL_REMOTE_OBJECTS).increment(1);
-            metrics::counter!(names::JOURNAL_REMOTE_BYTES).increment(bytes as u64);
-            self.is_put(number, positions);
+                Outcome::Stopped => return,
+                Outcome::InBuckets => {
+                    self.is_not_needed();
+                    Durability::Remote
+                }
+                Outcome::Put => {
+                    self.count(last.elapsed(), bytes);
+                    self.is_put(number, positions);
+                    if self.replicas.is_some() {
+                        Durability::Replicated
+                    } else {
+                        Durability::Remote
+                    }
+                }
+            };
             for Waiting { share, events, bytes } in waiting {
-                share.settle(events, bytes);
+                share.settle_as(durability, events, bytes);
             }
         }
+    }
+
+    fn count(&self, took: Duration, bytes: usize) {
+        if self.replicas.is_some() {
+            metrics::histogram!(names::REPLICAS_SECONDS).record(took.as_secs_f64());
+            metrics::counter!(names::REPLICAS_BYTES).increment(bytes as u64);
+        } else {
+            metrics::histogram!(names::JOURNAL_REMOTE).record(took.as_secs_f64());
+            metrics::counter!(names::JOURNAL_REMOTE_OBJECTS).increment(1);
+            metrics::counter!(names::JOURNAL_REMOTE_BYTES).increment(bytes as u64);
+        }
+    }
+
+    /// Gives up an object: the next one gets its number.
+    fn is_not_needed(&self) {
+        let mut state = self.state.lock();
+        state.under_way = 0;
+        let waiting = state.gathered.bytes;
+        drop(state);
+        self.waiting.send_replace(waiting);
     }
 
     fn is_put(&self, number: u64, last: HashMap<(u16, StreamRef), JournalPosition>) {
@@ -273,32 +364,42 @@ impl RemoteLog {
         state.under_way = 0;
         state.stored.push(Stored { number, last });
         state.release();
+        self.note_needed(&state);
         let waiting = state.gathered.bytes;
         drop(state);
         self.waiting.send_replace(waiting);
     }
 
-    /// Puts an object until it is there; `false` when the process stops first, or the log is not this
-    /// process's any more.
-    async fn put_again(&self, number: u64, payload: &PutPayload, shutdown: &Shutdown) -> bool {
+    /// Puts an object until it is there.
+    async fn put_again(
+        &self,
+        number: u64,
+        payload: &PutPayload,
+        last: &HashMap<(u16, StreamRef), JournalPosition>,
+        shutdown: &Shutdown,
+    ) -> Outcome {
         let (mut pause, longest) = self.retry;
         let mut logged: Option<Instant> = None;
         loop {
             let put = tokio::select! {
-                () = shutdown.stopped() => return false,
+                () = shutdown.stopped() => return Outcome::Stopped,
                 put = self.put(number, payload) => put,
             };
             match put {
-                Ok(true) => return true,
+                Ok(true) => return Outcome::Put,
                 Ok(false) => {
                     let reason: Arc<str> = Error::LogTaken { number }.to_string().into();
                     if self.fence.close(&reason) {
                         tracing::error!(reason = &*reason, "intake stops for good");
                     }
-                    return false;
+                    return Outcome::Stopped;
                 }
                 Err(error) => {
-                    metrics::counter!(names::JOURNAL_REMOTE_FAILURES).increment(1);
+                    let failures = match self.replicas {
+                        Some(_) => names::REPLICAS_FAILURES,
+                        None => names::JOURNAL_REMOTE_FAILURES,
+                    };
+                    metrics::counter!(failures).increment(1);
                     if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
                         logged = Some(Instant::now());
                         tracing::warn!(%error, again_in = ?pause, "journal records are not stored yet");
@@ -306,7 +407,12 @@ impl RemoteLog {
                 }
             }
             if !shutdown.sleep(pause).await {
-                return false;
+                return Outcome::Stopped;
+            }
+            // In object storage, an earlier attempt may arrive late: its number is taken then. A copy takes
+            // another object in place of one that was not confirmed.
+            if self.replicas.is_some() && self.state.lock().is_committed(last) {
+                return Outcome::InBuckets;
             }
             pause = (pause * 2).min(longest);
         }
@@ -338,6 +444,12 @@ impl RemoteLog {
 
     /// Nothing of this indexer is to be recovered from its log: everything is in buckets. Seals it.
     pub(crate) async fn end(&self) {
+        if let Some(replicas) = &self.replicas {
+            if let Err(error) = replicas.forget(self.indexer).await {
+                tracing::debug!(%error, "copies of the journal stay at other indexers");
+            }
+            return;
+        }
         let (next, done) = {
             let mut state = self.state.lock();
             let stored = std::mem::take(&mut state.stored);

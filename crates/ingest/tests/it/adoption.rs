@@ -123,6 +123,7 @@ async fn lost_ingest(
         data: root.join("other"),
         indexer: IndexerId(uuid::Uuid::from_u128(77)),
         store: Arc::clone(store),
+        replicas: None,
         catalog: Arc::clone(catalog),
         knowledge: knowledge(),
         clock: Arc::new(runtime::SystemClock),

@@ -38,6 +38,7 @@ async fn configured(props: &str, transforms: &str) -> (TestDir, Setup) {
         data: data.path().to_owned(),
         indexer: IndexerId(uuid::Uuid::nil()),
         store: Arc::clone(&store),
+        replicas: None,
         catalog: Arc::clone(&catalog),
         knowledge: Arc::new(knowledge),
         clock,

@@ -92,6 +92,7 @@ fn parts_of(
         data: data.to_owned(),
         indexer: IndexerId(uuid::Uuid::nil()),
         store,
+        replicas: None,
         catalog,
         knowledge: Arc::new(Knowledge::builtin()),
         clock: Arc::new(SystemClock),

@@ -12,6 +12,8 @@ pub enum AckLevel {
     Local,
     /// In the journal, synced, and its records in object storage.
     Remote,
+    /// In the journals of several indexers, synced.
+    Replicated,
 }
 
 impl FromValue for AckLevel {
@@ -19,6 +21,7 @@ impl FromValue for AckLevel {
         match value {
             Value::Text("local") => Some(Self::Local),
             Value::Text("remote") => Some(Self::Remote),
+            Value::Text("replicated") => Some(Self::Replicated),
             _ => None,
         }
     }
@@ -52,9 +55,9 @@ conf::keys! {
         QUARANTINE_FUTURE: Duration = "quarantineFutureSecs", "2592000", Type::seconds(0);
         /// Size of the index above which its oldest buckets freeze.
         MAX_TOTAL_SIZE: u64 = "maxTotalDataSizeMB", "500000", Type::megabytes(0);
-        /// When senders get their acknowledgement: local (synced in the journal) or remote (in object
-        /// storage).
-        ACK_LEVEL: AckLevel = "ackLevel", "local", Type::Choice(&["local", "remote"]);
+        /// When senders get their acknowledgement: local (synced in the journal), remote (in object
+        /// storage) or replicated (in the journals of replication_factor indexers).
+        ACK_LEVEL: AckLevel = "ackLevel", "local", Type::Choice(&["local", "remote", "replicated"]);
         /// Where frozen buckets are kept: a prefix in object storage, a directory (absolute) or
         /// s3://bucket/prefix. Without it they are deleted.
         COLD_TO_FROZEN: Option<String> = "coldToFrozenDir", "", Type::Text;

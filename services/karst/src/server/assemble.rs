@@ -20,6 +20,7 @@ use futures::TryStreamExt;
 use ingest::{IndexCatalog, Ingest};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
+use replication::Copies;
 use runtime::health::{self, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use search::{Dependencies, SearchService, SearchThreads};
@@ -74,6 +75,7 @@ pub(crate) struct Karst {
     cache: Arc<CachedStore>,
     trail: Trail,
     pub(crate) failover: Failover,
+    pub(crate) copies: Option<Copies>,
     own_events: OwnEvents,
 }
 
@@ -147,11 +149,14 @@ pub(crate) async fn assemble(
     whole::begin(&catalog, indexer).await?;
     failover::wait_until_returned(&catalog, indexer, progress).await;
     progress.set("recovering the journal");
+    let replicas = cluster.replicas(&catalog, indexer, (&layers, data), shutdown)?;
+    let (replicas, copies) = replicas.unzip();
     let ingest = Arc::new(
         Ingest::start(ingest::Parts {
             data: data.clone(),
             indexer,
             store: Arc::clone(&store),
+            replicas: replicas.clone(),
             catalog: Arc::new(catalog.clone()),
             knowledge: Arc::clone(&knowledge),
             clock: Arc::clone(&clock),
@@ -172,6 +177,7 @@ pub(crate) async fn assemble(
     let failover = Failover {
         catalog: catalog.clone(),
         store: Arc::clone(&store),
+        replicas,
         ingest: Arc::clone(&ingest),
         own: indexer,
     };
@@ -338,7 +344,7 @@ pub(crate) async fn assemble(
         host: host_name(),
     };
     let own_events = OwnEvents::start(&own_settings, collector, to);
-    Ok((Karst { state, ingest, catalog, cache, trail, failover, own_events }, cluster))
+    Ok((Karst { state, ingest, catalog, cache, trail, failover, copies, own_events }, cluster))
 }
 
 /// What has documents in memory that other processes may change.

@@ -1,6 +1,7 @@
 //! This process among those of its cluster: its connections, the catalog that it follows, who else there is.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +12,17 @@ use catalog::Catalog;
 use conf::Layers;
 use distributed::PartService;
 use ingest::Ingest;
+use model::IndexerId;
 use object_store::memory::InMemory;
 use peers::{Connect, Directory, HotParts, HotService, Indexer, Registration};
+use replication::{Copies, ReplicaService, Replicas};
 use runtime::{Clock, Shutdown};
 use search::Workers;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::service::Routes;
 use transport::{Credentials, Transport};
+use uuid::Uuid;
 
 use super::assemble::{Karst, host_name};
 use super::failover::Failover;
@@ -173,6 +177,45 @@ impl Cluster {
         Ok(Some(Directory::new(Some(ingest.hot()), receiver, connect, settings)))
     }
 
+    /// The journals of indexers at other indexers, and the copies that this process has, if it is part of a
+    /// cluster.
+    pub(crate) fn replicas(
+        &self,
+        catalog: &Catalog,
+        own: IndexerId,
+        (layers, data): (&Layers, &Path),
+        shutdown: &Shutdown,
+    ) -> Result<Option<(Arc<Replicas>, Copies)>> {
+        if self.address.is_none() {
+            return Ok(None);
+        }
+        let copies = Copies::open(data).with_context(|| {
+            format!("cannot read the copies of journals in {}", data.join("replicas").display())
+        })?;
+        shutdown.spawn(copies.clone().clean(catalog.clone(), own, shutdown.clone()));
+        let (transport, known) = (self.transport.clone(), catalog.clone());
+        let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
+        let addresses = move || {
+            let all = Registration::all(&known.snapshot()).into_iter();
+            let others = all.filter(|(_, registration)| is_indexer(registration));
+            let others = others.filter_map(|(id, registration)| {
+                let id = Uuid::parse_str(&id).ok().map(IndexerId).filter(|id| *id != own)?;
+                Some((id, registration.address))
+            });
+            others.collect()
+        };
+        let connect =
+            move |address: &str| transport.channel(address).map_err(|error| error.to_string());
+        let replicas = Replicas::new(replication::Parts {
+            own,
+            catalog: catalog.clone(),
+            addresses: Arc::new(addresses),
+            connect: Arc::new(connect),
+            settings: replication::Settings::read(layers)?,
+        });
+        Ok(Some((Arc::new(replicas), copies)))
+    }
+
     /// Recovers events of indexers that are gone, and decides who does if this process leads.
     pub(crate) fn fail_over(
         &self,
@@ -245,6 +288,9 @@ impl Cluster {
         if self.roles.indexer {
             let parts = Arc::new(karst.state.search.clone());
             routes = routes.add_service(PartService::new(parts));
+            if let Some(copies) = &karst.copies {
+                routes = routes.add_service(ReplicaService::new(copies.clone()));
+            }
         }
         let acks = if self.roles.indexer { receivers.acks() } else { Router::new() };
         let served = match self.roles.search_head {

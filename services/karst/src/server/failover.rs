@@ -1,7 +1,7 @@
 //! Events of indexers that are gone: the control plane that leads decides who recovers them (`cluster`), and
 //! indexers recover them (`ingest`). Between both is the catalog: whose the sets of an indexer are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use ingest::Ingest;
 use model::IndexerId;
 use object_store::ObjectStore;
 use peers::{Directory, Registration};
+use replication::{ReplicaStore, Replicas};
 use runtime::Shutdown;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -31,6 +32,7 @@ const SAY: Duration = Duration::from_secs(60);
 pub(crate) struct Failover {
     pub(crate) catalog: Catalog,
     pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) replicas: Option<Arc<Replicas>>,
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) own: IndexerId,
 }
@@ -148,8 +150,17 @@ impl Failover {
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
-        let unrecovered = logs.of_others(&self.store, &answered, often).await?;
+        let unrecovered = logs.of_others(&self.stores(), &answered, often).await?;
         Ok((Seen { registered, answered, unrecovered, sets }, present))
+    }
+
+    /// Where journals of indexers are besides their own disks.
+    fn stores(&self) -> Vec<Arc<dyn ObjectStore>> {
+        let replicas = self
+            .replicas
+            .iter()
+            .map(|replicas| Arc::new(ReplicaStore(Arc::clone(replicas))) as Arc<dyn ObjectStore>);
+        std::iter::once(Arc::clone(&self.store)).chain(replicas).collect()
     }
 
     /// Makes an indexer the owner of the sets of another one.
@@ -264,7 +275,7 @@ impl Failover {
     }
 }
 
-/// The journals in object storage, as they were listed lately.
+/// The journals in other places, as they were listed lately.
 #[derive(Debug, Default)]
 struct Logs {
     listed: Option<Instant>,
@@ -281,23 +292,29 @@ impl Logs {
 
     async fn of_others(
         &mut self,
-        store: &Arc<dyn ObjectStore>,
+        stores: &[Arc<dyn ObjectStore>],
         answered: &BTreeSet<IndexerId>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
         self.empty.retain(|indexer| !answered.contains(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
-            let all = ingest::unrecovered(store).await.context("cannot list journals")?;
-            let others = all.into_iter().filter(|indexer| !answered.contains(indexer));
-            self.with_records.clear();
-            for indexer in others {
-                if self.empty.contains(&indexer) {
-                    continue;
+            let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
+            for store in stores {
+                for indexer in ingest::unrecovered(store).await.context("cannot list journals")? {
+                    if !answered.contains(&indexer) && !self.empty.contains(&indexer) {
+                        logs.entry(indexer).or_default().push(Arc::clone(store));
+                    }
                 }
-                if ingest::has_log(store, indexer).await.context("cannot list a journal")? {
-                    self.with_records.insert(indexer);
-                } else {
-                    self.empty.insert(indexer);
+            }
+            self.with_records.clear();
+            for (indexer, stores) in logs {
+                match has_log(indexer, stores).await {
+                    Ok(true) => drop(self.with_records.insert(indexer)),
+                    Ok(false) => drop(self.empty.insert(indexer)),
+                    // The others are looked at all the same.
+                    Err(error) => {
+                        tracing::warn!(%indexer, %error, "the journal of an indexer cannot be listed");
+                    }
                 }
             }
             self.listed = Some(Instant::now());
@@ -305,6 +322,19 @@ impl Logs {
         self.with_records.retain(|indexer| !answered.contains(indexer));
         Ok(self.with_records.clone())
     }
+}
+
+/// Whether an indexer has records in one of these places.
+async fn has_log(
+    indexer: IndexerId,
+    stores: Vec<Arc<dyn ObjectStore>>,
+) -> Result<bool, ingest::Error> {
+    for store in stores {
+        if ingest::has_log(&store, indexer).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn indexer(id: &str) -> Option<IndexerId> {

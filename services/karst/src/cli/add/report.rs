@@ -7,6 +7,25 @@ use serde_json::Value;
 /// Characters of a header that are shown.
 const SHOWN: usize = 100;
 
+/// How durable events are (`ackLevel`), the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Local,
+    Replicated,
+    Remote,
+}
+
+impl Level {
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "local" => Some(Self::Local),
+            "replicated" => Some(Self::Replicated),
+            "remote" => Some(Self::Remote),
+            _ => None,
+        }
+    }
+}
+
 /// What the server has acknowledged of a file or object.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -20,6 +39,8 @@ pub(super) struct Report {
     truncated: u64,
     split: u64,
     headers: u64,
+    /// How durable all of the events are at least.
+    level: Option<Level>,
     first_line: String,
 }
 
@@ -55,6 +76,8 @@ impl Report {
         self.truncated += count("truncated");
         self.split += count("split");
         self.headers += count("headers");
+        let level = answer["ackLevel"].as_str().and_then(Level::of);
+        self.level = self.level.into_iter().chain(level).min();
         let (earliest, latest) = (answer["earliest"].as_i64(), answer["latest"].as_i64());
         self.earliest = self.earliest.into_iter().chain(earliest).min();
         self.latest = self.latest.into_iter().chain(latest).max();
@@ -70,6 +93,11 @@ impl fmt::Display for Report {
         write!(f, "{}: {sourcetype}, {}", self.name, counted(self.events, "event"))?;
         if let (Some(earliest), Some(latest)) = (self.earliest, self.latest) {
             write!(f, ", {} to {} UTC", shown(earliest), shown(latest))?;
+        }
+        match self.level {
+            None | Some(Level::Local) => {}
+            Some(Level::Replicated) => write!(f, ", acknowledged as replicated")?,
+            Some(Level::Remote) => write!(f, ", acknowledged as remote")?,
         }
         let mut note = |count: u64, text: &str| match count {
             0 => Ok(()),
@@ -112,13 +140,13 @@ mod tests {
         report.begin(b"z\n");
         report.take(&json!({
             "sourcetype": "csv", "events": 2, "earliest": 1_714_644_672_500_000_i64,
-            "latest": 1_714_644_673_000_000_i64, "undated": 1, "headers": 1,
+            "latest": 1_714_644_673_000_000_i64, "undated": 1, "headers": 1, "ackLevel": "remote",
         }));
         report.take(&json!({"sourcetype": "a", "events": 1, "earliest": 1_714_644_600_000_000_i64,
-            "latest": 1_714_644_600_000_000_i64, "truncated": 2}));
+            "latest": 1_714_644_600_000_000_i64, "truncated": 2, "ackLevel": "replicated"}));
         assert_eq!(
             report.to_string(),
-            "/data/a.csv: csv, 3 events, 2024-05-02 10:10:00 to 2024-05-02 10:11:13 UTC\n  \
+            "/data/a.csv: csv, 3 events, 2024-05-02 10:10:00 to 2024-05-02 10:11:13 UTC, acknowledged as replicated\n  \
              1 event without a time in the text; the time of the event before, or of the file, was used\n  \
              2 events longer than TRUNCATE; the rest was dropped\n  \
              the first line was taken as the header: Name,Date"
