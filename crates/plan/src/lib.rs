@@ -75,5 +75,5 @@ pub use place::{Origin, Place, TwoStep};
 pub use plan_context::PlanContext;
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
-pub use spl::{CommandKind, Suggestion, complete};
+pub use spl::{CommandKind, Suggestion, begins_with_command, complete};
 pub use sql::{NoSql, SqlText};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use quick_xml::escape::escape;
-use search::{Job, ResultRows};
+use search::{Job, ResultRows, begins_with_command};
 use serde_json::{Value, json};
 
 use super::jobs::{Own, find, of_caller};
@@ -99,7 +99,12 @@ async fn continued(
     params: &Params,
 ) -> Result<Response, RestError> {
     let rest = rest.trim();
-    let rest = rest.strip_prefix('|').map_or_else(|| format!("search {rest}"), str::to_owned);
+    // Clients leave out the pipe in front. Terms without `search` are taken, too.
+    let rest = match rest.strip_prefix('|') {
+        Some(rest) => rest.to_owned(),
+        None if begins_with_command(rest) => rest.to_owned(),
+        None => format!("search {rest}"),
+    };
     let asked = job.request();
     let search = format!("| loadjob {} | {rest}", job.sid());
     let app = PathNamespace { owner: None, app: Some(asked.app.clone()) };

@@ -28,6 +28,20 @@ async fn dispatch_and_further_searches_need_search() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_further_search_may_leave_out_the_pipe() {
+    let server = Server::start().await;
+    let sid = server.job("admin", "| makeresults count=3 | eval a=1").await;
+    let written =
+        ["stats count", "%7C stats count", "search a=1 %7C stats count", "a=1 %7C stats count"];
+    for commands in written {
+        let further = commands.replace(' ', "%20");
+        let path = format!("/services/search/jobs/{sid}/results?output_mode=json&search={further}");
+        let told = server.get("admin", &path).await;
+        assert!(told.text.contains(r#""count":"3""#), "{commands}: {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn jobs_of_others_are_closed_to_power_users() {
     let server = Server::start().await;
     server.role("watcher", &[("srchIndexesAllowed", "open"), ("imported_roles", "")]).await;
