@@ -131,6 +131,8 @@ mod tests {
             "* | streamstats current=f window=5 global=false sum(x) AS total by host",
             "* | streamstats time_window=1h reset_on_change=t avg(x)",
             r#"* | streamstats reset_before=(a > 1 AND b="x)") reset_after=(count>5) count"#,
+            r#"* | streamstats reset_after="("match(test,\"yes\")")" count"#,
+            r#"* | streamstats count reset_before="("hour==0")" by host"#,
         ]);
     }
 
@@ -140,6 +142,7 @@ mod tests {
         refuses("* | streamstats windw=5 count", "unknown option 'windw'", "windw");
         refuses("* | streamstats reset_after=(a>) count", "expected an expression", ")");
         refuses("* | streamstats reset_after=(a>1 count", "is not closed", "(");
+        refuses(r#"* | streamstats reset_after="("a>1 count"#, "is not closed", r#""(""#);
         refuses("* | streamstats", "expected an aggregation", "");
     }
 }

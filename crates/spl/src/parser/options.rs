@@ -129,6 +129,9 @@ impl Parser<'_> {
 
     /// The value of an option read as an expression: `reset_after=(count > 5)`.
     pub(crate) fn option_expr(&mut self, option: &OptionValue) -> Parsed<Expr> {
+        if option.value == "(" && self.text[option.at..].starts_with('"') {
+            return self.between_quoted_brackets(option);
+        }
         let behind = self.pos;
         let quoted = self.text[option.at..].starts_with(['"', '\'']);
         if quoted && self.text[option.at..behind].contains('\\') {
@@ -147,6 +150,28 @@ impl Parser<'_> {
             return Err(self.unexpected(&format!("the end of the value of '{}'", option.name)));
         }
         self.pos = behind;
+        Ok(expr)
+    }
+
+    /// The rest of `reset_after="("state==\"up\"")"`: the brackets are quoted, and quotes between them escaped.
+    fn between_quoted_brackets(&mut self, option: &OptionValue) -> Parsed<Expr> {
+        let start = self.pos;
+        let rest = &self.text[start..];
+        let closing = rest.char_indices().map(|(at, _)| at).find(|at| {
+            let (before, behind) = rest.split_at(*at);
+            behind.starts_with("\")\"") && !before.ends_with('\\')
+        });
+        let Some(length) = closing else {
+            return Err(self.error("unbalanced brackets: '(' is not closed", option.value_span));
+        };
+        let text = rest[..length].replace("\\\"", "\"");
+        self.pos = start + length;
+        let map = SourceMap::at(self.span_from(start));
+        let mut inside = Parser::new(&text, &map, self.max_depth);
+        inside.command = self.command;
+        let expr = inside.expr()?;
+        inside.expect_end(&format!("the end of the value of '{}'", option.name))?;
+        self.pos += "\")\"".len();
         Ok(expr)
     }
 }
