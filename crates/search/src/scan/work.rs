@@ -513,8 +513,7 @@ impl Work {
         })?;
         if let Some(limit) = cut {
             self.report.warn(format!(
-                "some events have more fields or text than extraction takes; raise {} in limits.conf \
-                 [kv]",
+                "some events have more fields or text than extraction takes; raise {}",
                 limit.setting()
             ));
         }
