@@ -12,6 +12,7 @@ use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::unnest::UnnestExec;
 use exprs::pass_through::PassThrough;
@@ -69,7 +70,9 @@ impl PassThrough for Pieces {
             };
             stream::iter(cut)
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        // A billion rows may be made of one that is at hand: without turns of others between the pieces, a
+        // cancelled search would run to its end.
+        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(schema, batches))))
     }
 }
 
