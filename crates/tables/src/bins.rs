@@ -116,6 +116,7 @@ impl TimeBins {
         let origin = match self.align {
             Some(align) => align.checked_neg()?,
             None if span < SECOND => 0,
+            None if span > HOUR && span % HOUR == 0 => return self.hours(micros, span / HOUR),
             None => {
                 let time = Timestamp::from_microsecond(micros).ok()?;
                 i64::from(self.zone.to_offset(time).seconds()) * SECOND
@@ -123,6 +124,22 @@ impl TimeBins {
         };
         let start = micros.checked_add(origin)?.div_euclid(span).checked_mul(span)? - origin;
         Some((start, start.checked_add(span)?))
+    }
+
+    /// Several hours: from when local clocks show a multiple of them. Where the clocks change, a bin is longer
+    /// or shorter than others; multiples of the time that has passed would overlap there.
+    fn hours(&self, micros: i64, span: i64) -> Option<(i64, i64)> {
+        let shown = self.local(micros)?;
+        let day = i64::from(shown.date().since(Date::constant(1970, 1, 1)).ok()?.get_days());
+        let first = (day * 24 + i64::from(shown.hour())).div_euclid(span) * span;
+        Some((self.hour(first)?, self.hour(first.checked_add(span)?)?))
+    }
+
+    /// When local clocks show an hour for the first time; hours are counted from 1970.
+    fn hour(&self, hour: i64) -> Option<i64> {
+        let date = Date::constant(1970, 1, 1).checked_add(hour.div_euclid(24).days()).ok()?;
+        let shown = date.at(i8::try_from(hour.rem_euclid(24)).ok()?, 0, 0, 0);
+        Some(shown.to_zoned(self.zone.clone()).ok()?.timestamp().as_microsecond())
     }
 
     fn days(&self, micros: i64) -> Option<(i64, i64)> {
@@ -298,6 +315,21 @@ mod tests {
         assert_eq!(start((1, TimeUnit::Month, None), "UTC", time), "2026-03-01T00:00:00Z");
         assert_eq!(start((1, TimeUnit::Week, None), "UTC", time), "2026-03-29T00:00:00Z");
         assert_eq!(start((1, TimeUnit::Week, Some("w1")), "UTC", time), "2026-03-23T00:00:00Z");
+    }
+
+    #[test]
+    fn bins_of_several_hours_do_not_overlap_where_clocks_change() {
+        let (four, zone) = ((4, TimeUnit::Hour, None), "America/New_York");
+        // Clocks are set back at 06:00Z: midnight to 04:00 are five hours.
+        for time in ["2023-11-05T05:30:00Z", "2023-11-05T06:30:00Z", "2023-11-05T08:30:00Z"] {
+            assert_eq!(start(four, zone, time), "2023-11-05T04:00:00Z");
+        }
+        assert_eq!(start(four, zone, "2023-11-05T09:30:00Z"), "2023-11-05T09:00:00Z");
+        // They are set forward at 07:00Z: three hours.
+        assert_eq!(start(four, zone, "2024-03-10T07:30:00Z"), "2024-03-10T05:00:00Z");
+        assert_eq!(start(four, zone, "2024-03-10T08:30:00Z"), "2024-03-10T08:00:00Z");
+        let two = (2, TimeUnit::Hour, None);
+        assert_eq!(start(two, "Europe/Berlin", "2023-10-29T01:30:00Z"), "2023-10-29T00:00:00Z");
     }
 
     #[test]

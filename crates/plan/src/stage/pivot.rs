@@ -356,7 +356,11 @@ fn time_rows(
         let first = from.map(|from| bins.floor(from)).or(starts.first().copied());
         let last = to.map(|to| bins.floor(to.saturating_sub(1))).or(starts.last().copied());
         if let (Some(first), Some(last)) = (first, last) {
-            starts = series_of_bins(bins, first, last, env)?;
+            // Of what is there nothing is left out, wherever a bin of odd length began when clocks changed.
+            starts.retain(|start| (first..=last).contains(start));
+            starts.extend(series_of_bins(bins, first, last, env)?);
+            starts.sort_unstable();
+            starts.dedup();
         }
     }
     if !partial {
