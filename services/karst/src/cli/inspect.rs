@@ -14,7 +14,11 @@ use crate::config::{Description, InspectOptions, InspectWhat, aws_variables};
 
 pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
     let InspectWhat::Bucket(options) = options.what;
-    let (base, name) = options.url.rsplit_once('/').unwrap_or((".", &options.url));
+    let (base, name) = match options.url.rsplit_once('/') {
+        None => (".", options.url.as_str()),
+        Some(("", name)) => ("/", name),
+        Some(parts) => parts,
+    };
     let settings = runtime::store::Options {
         variables: aws_variables(),
         ..runtime::store::Options::default()
