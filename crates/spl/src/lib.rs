@@ -230,7 +230,7 @@ pub fn parse_commands(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline
 pub fn begins_with_command(text: &str) -> bool {
     let text = text.trim_start();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let (word, behind) = text.split_at(text.find(|c| !is_word(c)).unwrap_or(text.len()));
+    let (word, behind) = text.split_at(text.find(|c: char| !is_word(c)).unwrap_or(text.len()));
     let ends = |c: char| c.is_whitespace() || "|[\"(,+-".contains(c);
     let is_term = ["=", "!=", "<", ">"].iter().any(|sign| behind.trim_start().starts_with(sign));
     let is_name = behind.chars().next().is_none_or(ends) && !is_term;

@@ -8,7 +8,8 @@ use std::iter::once;
 
 use crate::ast::{Command, SearchExpr};
 use crate::testing::{accepts, refuses, same};
-use crate::{MacroResolver, ParseOptions, complete, parse, parse_expression, parse_with};
+use crate::{MacroResolver, ParseOptions};
+use crate::{begins_with_command, complete, parse, parse_expression, parse_with};
 
 #[test]
 fn searches_as_people_write_them_are_accepted() {
@@ -435,5 +436,15 @@ fn summary_of(command: &crate::CommandDefinition) -> String {
             let aliases: Vec<_> = aliases.iter().map(|alias| format!("`{alias}`")).collect();
             format!("{} (alias {})", command.summary, aliases.join(", "))
         }
+    }
+}
+
+#[test]
+fn what_follows_a_pipe_begins_with_a_command() {
+    for text in ["stats count", " Head 5", "search a=1", "head", "`counted`", "table[x]"] {
+        assert!(begins_with_command(text), "{text}");
+    }
+    for text in ["error", "stats=1", "head != 3", "table:x", "\"stats\" count", ""] {
+        assert!(!begins_with_command(text), "{text}");
     }
 }
