@@ -259,5 +259,5 @@ def test_copies_are_made_again_where_an_indexer_is_lost(cluster, store):
         owner.send({"n": 20 + n}, index="main")
         wait_for(lambda: len(holders()) == 2 or n == 1, "another copy", 30)
     lose(owner)
-    found = complete(head)
-    assert sorted(found) == list(range(22)), found
+    # Of the others nothing was acknowledged; searches say that something may be missing of them.
+    wait_for(lambda: sorted(what_is_said(head)[0]) == list(range(22)), "all events", 60)

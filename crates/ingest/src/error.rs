@@ -130,7 +130,7 @@ pub enum Error {
     #[error("the input was lost inside ingest before it was safe; send it again")]
     Abandoned,
     /// Object storage refused.
-    #[error("object storage refused {operation} of {path}: {source}")]
+    #[error("cannot {operation} {path}: {source}")]
     Storage {
         /// What was tried.
         operation: &'static str,

@@ -17,7 +17,9 @@ use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
+use crate::copies::Copies;
 use crate::members::Member;
+use crate::service::ReplicaService;
 use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT};
 
 /// Makes the connection to the process at an address, once it is used; fails for an address that is none.
@@ -31,6 +33,8 @@ pub(crate) struct Client {
     connect: Connect,
     timeout: Duration,
     channels: Mutex<HashMap<String, Channel>>,
+    /// The copies of this process, which needs no connection to them.
+    local: Option<(IndexerId, ReplicaService)>,
 }
 
 impl fmt::Debug for Client {
@@ -40,8 +44,17 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    pub(crate) fn new(addresses: Addresses, connect: Connect, timeout: Duration) -> Self {
-        Self { addresses, connect, timeout, channels: Mutex::default() }
+    pub(crate) fn new(
+        (addresses, connect): (Addresses, Connect),
+        timeout: Duration,
+        local: Option<(IndexerId, Copies)>,
+    ) -> Self {
+        let local = local.map(|(own, copies)| (own, ReplicaService::new(copies)));
+        Self { addresses, connect, timeout, channels: Mutex::default(), local }
+    }
+
+    fn local(&self, peer: IndexerId) -> Option<ReplicaService> {
+        self.local.as_ref().filter(|(own, _)| *own == peer).map(|(_, service)| service.clone())
     }
 
     /// The indexers that may have copies.
@@ -93,7 +106,12 @@ impl Client {
     }
 
     pub(crate) async fn begin(&self, owner: IndexerId, member: Member) -> Result<(), Status> {
-        self.call(member.peer, BEGIN, copy(owner, member)).await.map(|Done {}| ())
+        let copy = copy(owner, member);
+        let Done {} = match self.local(member.peer) {
+            Some(local) => local.begin(copy).await?,
+            None => self.call(member.peer, BEGIN, copy).await?,
+        };
+        Ok(())
     }
 
     pub(crate) async fn put(
@@ -102,8 +120,12 @@ impl Client {
         member: Member,
         (number, data): (u64, Bytes),
     ) -> Result<(), Status> {
-        let copy = Some(copy(owner, member));
-        self.call(member.peer, PUT, PutObject { copy, number, data }).await.map(|Done {}| ())
+        let put = PutObject { copy: Some(copy(owner, member)), number, data };
+        let Done {} = match self.local(member.peer) {
+            Some(local) => local.put(put).await?,
+            None => self.call(member.peer, PUT, put).await?,
+        };
+        Ok(())
     }
 
     /// Number and size of each object of a copy.
@@ -112,7 +134,11 @@ impl Client {
         owner: IndexerId,
         member: Member,
     ) -> Result<Vec<(u64, u64)>, Status> {
-        let listing: Listing = self.call(member.peer, LIST, copy(owner, member)).await?;
+        let copy = copy(owner, member);
+        let listing: Listing = match self.local(member.peer) {
+            Some(local) => local.list(copy).await?,
+            None => self.call(member.peer, LIST, copy).await?,
+        };
         Ok(listing.objects.into_iter().map(|entry| (entry.number, entry.bytes)).collect())
     }
 
@@ -123,8 +149,12 @@ impl Client {
         member: Member,
         number: u64,
     ) -> Result<Option<Bytes>, Status> {
-        let copy = Some(copy(owner, member));
-        match self.call(member.peer, GET, GetObject { copy, number }).await {
+        let get = GetObject { copy: Some(copy(owner, member)), number };
+        let got = match self.local(member.peer) {
+            Some(local) => local.get(get).await,
+            None => self.call(member.peer, GET, get).await,
+        };
+        match got {
             Ok(Object { data }) => Ok(Some(data)),
             Err(status) if status.code() == Code::OutOfRange => Ok(None),
             Err(status) => Err(status),
@@ -137,12 +167,21 @@ impl Client {
         member: Member,
         (below, numbers): (u64, Vec<u64>),
     ) -> Result<(), Status> {
-        let copy = Some(copy(owner, member));
-        self.call(member.peer, KEEP, KeepObjects { copy, below, numbers }).await.map(|Done {}| ())
+        let keep = KeepObjects { copy: Some(copy(owner, member)), below, numbers };
+        let Done {} = match self.local(member.peer) {
+            Some(local) => local.keep(keep).await?,
+            None => self.call(member.peer, KEEP, keep).await?,
+        };
+        Ok(())
     }
 
     pub(crate) async fn drop(&self, owner: IndexerId, member: Member) -> Result<(), Status> {
-        self.call(member.peer, DROP, copy(owner, member)).await.map(|Done {}| ())
+        let copy = copy(owner, member);
+        let Done {} = match self.local(member.peer) {
+            Some(local) => local.remove(copy).await?,
+            None => self.call(member.peer, DROP, copy).await?,
+        };
+        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ use tonic::{Code, Status};
 
 use crate::Settings;
 use crate::client::{Addresses, Client, Connect};
+use crate::copies::Copies;
 use crate::members::{Member, Members, in_order};
 
 /// Bytes of objects that are on their way to a new copy at a time.
@@ -32,6 +33,8 @@ pub struct Parts {
     pub addresses: Addresses,
     /// Connects to them.
     pub connect: Connect,
+    /// The copies of this process, if others can reach them.
+    pub copies: Option<Copies>,
     /// How many copies there are.
     pub settings: Settings,
 }
@@ -77,8 +80,9 @@ impl Replicas {
     /// The copies of these indexers.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { own, catalog, addresses, connect, settings } = parts;
-        let client = Client::new(addresses, connect, settings.timeout);
+        let Parts { own, catalog, addresses, connect, copies, settings } = parts;
+        let local = copies.map(|copies| (own, copies));
+        let client = Client::new((addresses, connect), settings.timeout, local);
         Self {
             own,
             catalog,

@@ -53,13 +53,13 @@ impl ReplicaService {
         .await
     }
 
-    async fn begin(self, copy: Copy) -> Reply<Done> {
+    pub(crate) async fn begin(self, copy: Copy) -> Reply<Done> {
         let key = key(Some(&copy))?;
         blocking(move || self.copies.begin(key).map_err(disk)).await?;
         Ok(Done {})
     }
 
-    async fn put(self, request: PutObject) -> Reply<Done> {
+    pub(crate) async fn put(self, request: PutObject) -> Reply<Done> {
         let PutObject { copy, number, data } = request;
         let put = move |held: &mut Held| {
             held.changed = Instant::now();
@@ -72,13 +72,13 @@ impl ReplicaService {
         Ok(Done {})
     }
 
-    async fn list(self, copy: Copy) -> Reply<Listing> {
+    pub(crate) async fn list(self, copy: Copy) -> Reply<Listing> {
         let objects = self.with(Some(&copy), |held| Ok(held.copy.list())).await?;
         let entry = |(number, bytes)| Entry { number, bytes };
         Ok(Listing { objects: objects.into_iter().map(entry).collect() })
     }
 
-    async fn get(self, request: GetObject) -> Reply<Object> {
+    pub(crate) async fn get(self, request: GetObject) -> Reply<Object> {
         let number = request.number;
         let data = move |held: &mut Held| held.copy.get(number).map_err(disk);
         let data: Option<Bytes> = self.with(request.copy.as_ref(), data).await?;
@@ -86,7 +86,7 @@ impl ReplicaService {
         Ok(Object { data })
     }
 
-    async fn keep(self, request: KeepObjects) -> Reply<Done> {
+    pub(crate) async fn keep(self, request: KeepObjects) -> Reply<Done> {
         let KeepObjects { copy, below, numbers } = request;
         let keep = move |held: &mut Held| {
             held.copy.keep(below, &numbers);
@@ -96,7 +96,7 @@ impl ReplicaService {
         Ok(Done {})
     }
 
-    async fn remove(self, copy: Copy) -> Reply<Done> {
+    pub(crate) async fn remove(self, copy: Copy) -> Reply<Done> {
         let key = key(Some(&copy))?;
         blocking(move || self.copies.drop(key).map_err(disk)).await?;
         Ok(Done {})

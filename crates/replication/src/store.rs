@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::members::Members;
 use crate::own::{Failed, Replicas};
 
-const STORE: &str = "replicas";
+const STORE: &str = "journal copies";
 /// The folder of all journals.
 const FOLDER: &str = "journal";
 

@@ -400,7 +400,9 @@ impl RemoteLog {
                         None => names::JOURNAL_REMOTE_FAILURES,
                     };
                     metrics::counter!(failures).increment(1);
-                    if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
+                    // A process that starts is in the list of the others a moment later.
+                    let lasts = self.replicas.is_none() || self.is_stalled();
+                    if lasts && logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
                         logged = Some(Instant::now());
                         tracing::warn!(%error, again_in = ?pause, "journal records are not stored yet");
                     }

@@ -119,7 +119,7 @@ async fn found(
     let receipt = ingest.submit(input).await.unwrap();
     let events = events(ingest, name);
     assert_eq!(events.len() as u64, receipt.events, "{name}");
-    let Findings { earliest, latest, undated, headers, truncated, split } = receipt.findings;
+    let Findings { earliest, latest, undated, headers, truncated, split, .. } = receipt.findings;
     assert_eq!((truncated, split), (0, 0), "{name}");
     let mut found = Map::new();
     for key in ["title", "source"] {

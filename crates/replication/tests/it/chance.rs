@@ -8,8 +8,8 @@ use rand::{Rng, SeedableRng};
 
 use crate::support::{Cluster, OWNER};
 
-const SEEDS: std::ops::Range<u64> = 0..8;
-const STEPS: usize = 40;
+const SEEDS: std::ops::Range<u64> = 0..12;
+const STEPS: usize = 30;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_confirmed_is_in_every_copy_that_the_catalog_names() {

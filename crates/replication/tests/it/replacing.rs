@@ -114,7 +114,7 @@ async fn without_any_copy_it_goes_on_once_everything_is_in_buckets() {
     owner.replicas.note_needed(true);
     let [only] = cluster.members()[..] else { panic!() };
     cluster.lose_disk(only).await;
-    let until = tokio::time::Instant::now() + std::time::Duration::from_millis(700);
+    let until = tokio::time::Instant::now() + std::time::Duration::from_millis(1200);
     while tokio::time::Instant::now() < until {
         assert!(owner.put(1, "one").await.is_err(), "the first object would be nowhere");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -123,6 +123,19 @@ async fn without_any_copy_it_goes_on_once_everything_is_in_buckets() {
     owner.replicas.note_needed(false);
     owner.put_again(1, "one").await;
     assert_eq!(objects(&cluster.seen_by(id(9))).await, numbered(&[(1, "one")]));
+}
+
+#[tokio::test]
+async fn an_indexer_recovers_from_the_copy_that_it_has_itself() {
+    let mut cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.put(0, "zero").await.unwrap();
+    let [holder, other] = cluster.members()[..] else { panic!() };
+    cluster.stop(other).await;
+    cluster.stop(holder).await;
+    let found = cluster.seen_by_holder(holder);
+    found.put(1, "").await.unwrap();
+    assert_eq!(objects(&found).await, numbered(&[(0, "zero"), (1, "")]));
 }
 
 #[tokio::test]
@@ -166,7 +179,7 @@ async fn too_few_indexers_are_named_in_the_reason() {
 
 #[tokio::test]
 async fn a_journal_that_is_not_needed_is_forgotten() {
-    let mut cluster = Cluster::start(2, 3).await;
+    let cluster = Cluster::start(2, 3).await;
     let owner = cluster.seen_by(OWNER);
     owner.put(0, "zero").await.unwrap();
     let other = cluster.seen_by(id(9));

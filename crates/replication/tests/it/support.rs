@@ -78,13 +78,16 @@ impl Cluster {
         let service = tokio::spawn(async move {
             let server =
                 tonic::transport::Server::builder().add_service(ReplicaService::new(copies));
-            server.serve_with_incoming(TcpIncoming::from(inside)).await.unwrap();
+            server.serve_with_incoming(TcpIncoming::from(inside).with_nodelay(Some(true))).await.unwrap();
         });
         let connections = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((mut client, _)) = outside.accept().await {
                 connections.spawn(async move {
                     let mut server = TcpStream::connect(behind).await.unwrap();
+                    // Without, each answer may wait 40 ms for an acknowledgement.
+                    client.set_nodelay(true).unwrap();
+                    server.set_nodelay(true).unwrap();
                     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
                 });
             }
@@ -118,7 +121,7 @@ impl Cluster {
     pub(crate) async fn found_at(&self, peer: IndexerId) -> BTreeMap<u64, String> {
         let serving = self.serve(peer, None).await;
         let address = serving.address.clone();
-        let log = self.log(id(9), move || vec![(peer, address.clone())]);
+        let log = self.log((id(9), None), move || vec![(peer, address.clone())]);
         let found = log.objects().await.unwrap();
         serving.tasks.iter().for_each(JoinHandle::abort);
         found
@@ -135,24 +138,34 @@ impl Cluster {
             all.extend(running);
             all.into_iter().filter(|(peer, _)| *peer != own).collect()
         };
-        self.log(own, addresses)
+        self.log((own, None), addresses)
+    }
+
+    /// The same for an indexer that has copies itself.
+    pub(crate) fn seen_by_holder(&self, own: IndexerId) -> Log {
+        let copies = Copies::open(&self.root.join(&own.0.to_string())).unwrap();
+        self.log((own, Some(copies)), Vec::new)
     }
 
     fn log(
         &self,
-        own: IndexerId,
+        (own, copies): (IndexerId, Option<Copies>),
         addresses: impl Fn() -> Vec<(IndexerId, String)> + Send + Sync + 'static,
     ) -> Log {
         let connect = |address: &str| {
             let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
             Ok(endpoint.connect_timeout(Duration::from_millis(200)).connect_lazy())
         };
-        let settings = Settings { factor: self.factor, timeout: Duration::from_millis(300) };
+        // Owners give up soon, and are tried again; who recovers has to wait for a busy machine.
+        let timeout =
+            if own == OWNER { Duration::from_millis(500) } else { Duration::from_secs(30) };
+        let settings = Settings { factor: self.factor, timeout };
         let replicas = Arc::new(Replicas::new(Parts {
             own,
             catalog: self.catalog.clone(),
             addresses: Arc::new(addresses),
             connect: Arc::new(connect),
+            copies,
             settings,
         }));
         Log { store: ReplicaStore(Arc::clone(&replicas)), replicas }

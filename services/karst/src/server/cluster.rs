@@ -211,6 +211,7 @@ impl Cluster {
             catalog: catalog.clone(),
             addresses: Arc::new(addresses),
             connect: Arc::new(connect),
+            copies: self.roles.indexer.then(|| copies.clone()),
             settings: replication::Settings::read(layers)?,
         });
         Ok(Some((Arc::new(replicas), copies)))
