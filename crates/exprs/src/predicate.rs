@@ -16,7 +16,9 @@ mod term;
 mod tests;
 
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use spl::ast::{ComparisonOperator, DirectiveKind, SearchComparison, SearchExpr, SearchIn, Span};
+use spl::ast::{
+    ComparisonOperator, DirectiveKind, SearchComparison, SearchExpr, SearchIn, Span, TimeModifier,
+};
 
 use crate::Error;
 use crate::predicate::function::{Predicate, Test};
@@ -53,6 +55,9 @@ pub fn compile_search(expr: &SearchExpr, scope: &dyn Scope) -> Result<Expr, Erro
         SearchExpr::In(list) => Ok(field_in(list, scope)),
         SearchExpr::Subsearch(subsearch) => Err(unresolved(subsearch.span)),
         SearchExpr::Computed(computed) => Err(unresolved(computed.subsearch.span)),
+        SearchExpr::Time(TimeModifier { span, .. }) => {
+            Err(Error::invalid("a time modifier cannot stand here", span.start..span.end))
+        }
     }
 }
 

@@ -146,6 +146,9 @@ fn check(expr: &SearchExpr) -> Result<(), Error> {
         SearchExpr::Subsearch(_) | SearchExpr::Computed(_) => {
             Err(Error::invalid_anywhere("srchFilter: a subsearch cannot be part of it"))
         }
+        SearchExpr::Time(_) => {
+            Err(Error::invalid_anywhere("srchFilter: a time modifier cannot be part of it"))
+        }
     }
 }
 

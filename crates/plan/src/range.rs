@@ -1,8 +1,12 @@
 //! The time range of a search: what the request says, overridden by the search text.
 
 use knowledge::time::TimeModifier;
-use model::{EventTime, TimeRange};
-use spl::ast::{SearchCommand, TimeModifierKind};
+use model::{EventTime, TimeRange, columns};
+use spl::Spanned;
+use spl::ast::{
+    ComparisonOperator, PatternPart, SearchCommand, SearchComparison, SearchExpr, SearchPattern,
+    SearchValue, Span, TimeModifierKind,
+};
 
 use crate::{Error, PlanContext};
 
@@ -13,6 +17,191 @@ pub(crate) struct Bounds {
     pub(crate) time: TimeRange,
     /// Bounds of `_indextime`.
     pub(crate) index_time: TimeRange,
+}
+
+/// The search with conditions on `_time` in place of the time ranges of single branches of OR; its own range is
+/// all that they cover. `(a earliest=-2d latest=-1d) OR (b earliest=-1h)` reads two days.
+pub(crate) fn with_windows(
+    search: SearchCommand,
+    context: &PlanContext,
+) -> Result<SearchCommand, Error> {
+    let has_times = search.expr.as_ref().is_some_and(SearchExpr::has_times);
+    let (Some(expr), true) = (&search.expr, has_times) else { return Ok(search) };
+    let base = bounds(&SearchCommand { expr: None, time: search.time.clone() }, context)?;
+    let span = expr.span();
+    let (expr, covered) = windowed(expr, base, context)?;
+    let covered = covered.unwrap_or(base);
+    let mut time = search.time.clone();
+    time.extend(modifiers(covered, span));
+    Ok(SearchCommand { expr: Some(expr), time })
+}
+
+/// An expression with its time ranges as conditions, and what they cover if it has some.
+fn windowed(
+    expr: &SearchExpr,
+    base: Bounds,
+    context: &PlanContext,
+) -> Result<(SearchExpr, Option<Bounds>), Error> {
+    match expr {
+        SearchExpr::Or(branches) if expr.has_times() => {
+            let mut covered: Option<Bounds> = None;
+            let mut members = Vec::with_capacity(branches.len());
+            for branch in branches {
+                let (branch, own) = windowed(branch, base, context)?;
+                members.push(match own {
+                    Some(_) => branch,
+                    // The others have the range of the search.
+                    None => within(branch, base),
+                });
+                let own = own.unwrap_or(base);
+                covered = Some(covered.map_or(own, |covered| covered.with(&own)));
+            }
+            Ok((SearchExpr::Or(members), covered))
+        }
+        SearchExpr::And(members) if expr.has_times() => {
+            let (mut time, mut others) = (Vec::new(), Vec::new());
+            for member in members {
+                match member {
+                    SearchExpr::Time(modifier) => time.push(modifier.clone()),
+                    other => others.push(other),
+                }
+            }
+            let has_own = !time.is_empty();
+            let own = narrowed(time, base, context)?;
+            let mut covered = has_own.then_some(own);
+            let mut filters = Vec::with_capacity(others.len());
+            for other in others {
+                let (other, inner) = windowed(other, own, context)?;
+                filters.push(other);
+                if let Some(inner) = inner.filter(|_| !has_own) {
+                    covered = Some(covered.map_or(inner, |covered| covered.both(&inner)));
+                }
+            }
+            let filter = filters.into_iter().map(Some).reduce(SearchExpr::all).flatten();
+            Ok(match filter {
+                Some(filter) if has_own => (within(filter, own), covered),
+                Some(filter) => (filter, covered),
+                None => (every(own, expr.span()), covered),
+            })
+        }
+        SearchExpr::Time(modifier) => {
+            let own = narrowed(vec![modifier.clone()], base, context)?;
+            Ok((every(own, modifier.span), Some(own)))
+        }
+        other => Ok((other.clone(), None)),
+    }
+}
+
+/// The bounds with those that modifiers give in their place.
+fn narrowed(
+    time: Vec<spl::ast::TimeModifier>,
+    base: Bounds,
+    context: &PlanContext,
+) -> Result<Bounds, Error> {
+    let mut all: Vec<_> = modifiers(base, Span::default()).collect();
+    all.extend(time);
+    bounds(&SearchCommand { expr: None, time: all }, context)
+}
+
+/// Bounds as modifiers.
+fn modifiers(bounds: Bounds, span: Span) -> impl Iterator<Item = spl::ast::TimeModifier> {
+    let earliest = |range: TimeRange| match range.earliest {
+        EventTime::MIN => "0".to_owned(),
+        time => seconds(time),
+    };
+    let latest = |range: TimeRange| (range.latest != EventTime::MAX).then(|| seconds(range.latest));
+    let values = [
+        (TimeModifierKind::Earliest, Some(earliest(bounds.time))),
+        (TimeModifierKind::Latest, latest(bounds.time)),
+        (
+            TimeModifierKind::IndexEarliest,
+            (bounds.index_time.earliest != EventTime::MIN)
+                .then(|| seconds(bounds.index_time.earliest)),
+        ),
+        (TimeModifierKind::IndexLatest, latest(bounds.index_time)),
+    ];
+    values
+        .into_iter()
+        .filter_map(move |(kind, value)| Some(spl::ast::TimeModifier { kind, value: value?, span }))
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn seconds(time: EventTime) -> String {
+    format!("{:.6}", time.0 as f64 / 1e6)
+}
+
+/// What satisfies an expression within bounds.
+fn within(expr: SearchExpr, bounds: Bounds) -> SearchExpr {
+    let span = expr.span();
+    let mut all = Some(expr);
+    for condition in conditions(bounds, span) {
+        all = SearchExpr::all(all, Some(condition));
+    }
+    all.unwrap_or_else(|| every(bounds, span))
+}
+
+/// Every event within bounds.
+fn every(bounds: Bounds, span: Span) -> SearchExpr {
+    let mut conditions = conditions(bounds, span);
+    let any = || comparison(columns::TIME, ComparisonOperator::Equal, PatternPart::Any, span);
+    match conditions.len() {
+        0 => any(),
+        1 => conditions.pop().unwrap_or_else(any),
+        _ => SearchExpr::And(conditions),
+    }
+}
+
+fn conditions(bounds: Bounds, span: Span) -> Vec<SearchExpr> {
+    let mut conditions = Vec::new();
+    for (name, range) in [(columns::TIME, bounds.time), (columns::INDEX_TIME, bounds.index_time)] {
+        let ends = [
+            (ComparisonOperator::GreaterOrEqual, range.earliest, EventTime::MIN),
+            (ComparisonOperator::Less, range.latest, EventTime::MAX),
+        ];
+        for (operator, time, unbounded) in ends {
+            if time != unbounded {
+                let value = PatternPart::Literal(seconds(time));
+                conditions.push(comparison(name, operator, value, span));
+            }
+        }
+    }
+    conditions
+}
+
+fn comparison(
+    name: &str,
+    operator: ComparisonOperator,
+    value: PatternPart,
+    span: Span,
+) -> SearchExpr {
+    SearchExpr::Comparison(SearchComparison {
+        field: Spanned::new(name.to_owned(), span),
+        operator,
+        value: SearchValue { pattern: SearchPattern { parts: vec![value] }, quoted: false, span },
+        span,
+    })
+}
+
+impl Bounds {
+    /// What either covers, and what is between them.
+    fn with(&self, other: &Self) -> Self {
+        let both = |one: TimeRange, other: TimeRange| TimeRange {
+            earliest: one.earliest.min(other.earliest),
+            latest: one.latest.max(other.latest),
+        };
+        Self {
+            time: both(self.time, other.time),
+            index_time: both(self.index_time, other.index_time),
+        }
+    }
+
+    /// What both cover.
+    fn both(&self, other: &Self) -> Self {
+        Self {
+            time: self.time.intersect(&other.time),
+            index_time: self.index_time.intersect(&other.index_time),
+        }
+    }
 }
 
 /// The bounds of a `search`: its modifiers, and the request's where it has none.

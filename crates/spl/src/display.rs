@@ -222,6 +222,7 @@ impl fmt::Display for SearchExpr {
             }
             Self::Directive(directive) => directive.fmt(f),
             Self::Subsearch(subsearch) => subsearch.fmt(f),
+            Self::Time(modifier) => modifier.fmt(f),
             Self::Computed(SearchComputed { field, operator, subsearch }) => {
                 write!(f, "{}{}{subsearch}", search_field(&field.node), operator.symbol())
             }

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::arguments::Arguments;
 use crate::context::{PlanningContext, SourceRows};
-use crate::range::{Bounds, bounds};
+use crate::range::{Bounds, bounds, with_windows};
 use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
@@ -99,14 +99,14 @@ pub(super) async fn start(
     Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }
 
-/// The filter with what event types and tags stand for in place of them.
+/// The filter with what event types, tags and time ranges of branches stand for in place of them.
 pub(super) fn expanded(
     search: &SearchCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SearchCommand, Error> {
     let expand = |expr| event_types::expand(expr, env);
     let expr = search.expr.as_ref().map(expand).transpose()?;
-    Ok(SearchCommand { expr, time: search.time.clone() })
+    with_windows(SearchCommand { expr, time: search.time.clone() }, env.context)
 }
 
 /// The events of indexes that satisfy a filter, with the fields mentioned. Event types and tags of the
@@ -186,6 +186,7 @@ pub(super) fn filter(
     mut frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
+    let search = &with_windows(search.clone(), env.context)?;
     if let Some(expr) = &search.expr {
         let condition = predicate::compile_search(expr, &env.scope(&frame))?;
         frame = frame.filter(condition)?;

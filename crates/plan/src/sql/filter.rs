@@ -29,6 +29,7 @@ pub(crate) fn condition(expr: &SearchExpr, layer: &Layer) -> Result<String, Reas
         SearchExpr::Comparison(comparison) => compare(comparison, layer),
         SearchExpr::In(list) => within(list, layer),
         SearchExpr::Subsearch(_) | SearchExpr::Computed(_) => Err("a subsearch".to_owned()),
+        SearchExpr::Time(_) => Err("time ranges of single branches".to_owned()),
     }
 }
 

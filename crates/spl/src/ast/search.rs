@@ -66,6 +66,8 @@ pub enum SearchExpr {
     Subsearch(Subsearch),
     /// `field=[search ...]`.
     Computed(SearchComputed),
+    /// A time modifier of a branch of OR, which holds for that branch only.
+    Time(TimeModifier),
 }
 
 impl SearchExpr {
@@ -150,7 +152,13 @@ impl SearchExpr {
             Self::Directive(directive) => directive.span,
             Self::Subsearch(subsearch) => subsearch.span,
             Self::Computed(computed) => computed.field.span.to(computed.subsearch.span),
+            Self::Time(modifier) => modifier.span,
         }
+    }
+
+    /// Whether branches of it have time ranges of their own.
+    pub fn has_times(&self) -> bool {
+        matches!(self, Self::Time(_)) || self.children().iter().any(Self::has_times)
     }
 }
 

@@ -11,7 +11,7 @@ pub struct SearchCommand {
     /// which means every event.
     pub expr: Option<SearchExpr>,
     /// `earliest=` and its relatives, in the order written. They are not part of the boolean tree
-    /// wherever they stand.
+    /// wherever they stand, but for those of single branches of OR ([`SearchExpr::Time`]).
     pub time: Vec<TimeModifier>,
 }
 

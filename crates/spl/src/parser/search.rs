@@ -1,6 +1,6 @@
 //! The grammar of `search`: NOT binds tightest, then OR, then AND, written or implied.
 //!
-//! Guarantees: time modifiers are taken out of the boolean tree.
+//! Guarantees: time modifiers are taken out of the boolean tree, but for those of single branches of OR.
 
 use super::{Parsed, Parser};
 use crate::ast::{
@@ -72,9 +72,11 @@ impl Parser<'_> {
         time: &mut Vec<TimeModifier>,
         stop: fn(&mut Self) -> bool,
     ) -> Parsed<Option<SearchExpr>> {
-        let mut members = Vec::new();
+        let mut branches = Vec::new();
         loop {
-            members.extend(self.search_not(time)?);
+            let mut own = Vec::new();
+            let member = self.search_not(&mut own)?;
+            branches.push((member, own));
             if self.search_is_over(stop) || !self.eat_operator("OR") {
                 break;
             }
@@ -82,7 +84,18 @@ impl Parser<'_> {
                 return Err(self.unexpected("a term after OR"));
             }
         }
-        Ok(join(members, SearchExpr::Or))
+        if branches.len() == 1 {
+            let only = branches.pop();
+            return Ok(only.and_then(|(member, own)| {
+                time.extend(own);
+                member
+            }));
+        }
+        let in_window = |(member, own): (Option<SearchExpr>, Vec<TimeModifier>)| {
+            let times = join(own.into_iter().map(SearchExpr::Time).collect(), SearchExpr::And);
+            SearchExpr::all(member, times)
+        };
+        Ok(join(branches.into_iter().filter_map(in_window).collect(), SearchExpr::Or))
     }
 
     fn search_not(&mut self, time: &mut Vec<TimeModifier>) -> Parsed<Option<SearchExpr>> {
@@ -94,7 +107,7 @@ impl Parser<'_> {
         let before = time.len();
         let inner = self.enter(|p| p.search_not(time))?;
         let span = self.span_from(start);
-        if time.len() > before {
+        if time.len() > before || inner.as_ref().is_some_and(SearchExpr::has_times) {
             return Err(self.error("a time modifier cannot be negated", span));
         }
         // `NOT ()` is what a subsearch without rows stands for: no event at all.
