@@ -5,6 +5,7 @@
 //! that no event of the search has are left out: most stanzas of an installation with many add-ons are.
 
 mod calculated;
+mod default_fields;
 mod lookups;
 mod narrow;
 mod parsed;
@@ -19,7 +20,7 @@ use spl::ast::SearchExpr;
 
 use self::calculated::Calculated;
 use self::lookups::Automatic;
-use self::parsed::{Meant, Parsed};
+use self::parsed::{Meant, Parsed, ParsedField};
 use crate::context::PlanningContext;
 use crate::lookup::Lookups;
 use crate::stanzas::Sourcetypes;
@@ -63,13 +64,15 @@ impl Enrichment {
     ) -> Result<Self, Error> {
         let classes = event_types::Wanted::of(required, env)?;
         let parsed = env.context.knowledge.compiled(Parsed::of);
-        if !parsed.has_any(&Meant::of(required)) {
+        let defaults = default_fields::named(required, &parsed, env);
+        if defaults.is_empty() && !parsed.has_any(&Meant::of(required)) {
             let (objects, asked) = (Objects::default(), Lookups::default());
             return Ok(Self { objects, asked, classes, sourcetypes: None });
         }
         let there = env.context.source.sourcetypes(events.indexes, events.range).await?;
         let there = there.map(Sourcetypes::new);
-        let (mut objects, chosen) = chosen(required, &parsed, there, events.filter, env).await?;
+        let all = All { parsed: &parsed, defaults: &defaults };
+        let (mut objects, chosen) = chosen(required, all, there, events.filter, env).await?;
         let asked = calculated::read_lookups(&mut objects.calculated, env).await?;
         let sourcetypes = chosen.map(|types| Arc::new(types.names().clone()));
         Ok(Self { objects, asked, classes, sourcetypes })
@@ -104,28 +107,36 @@ impl Enrichment {
     }
 }
 
+/// What a search may require.
+#[derive(Clone, Copy)]
+struct All<'a> {
+    parsed: &'a Parsed,
+    /// The default fields that it names. What stanzas set goes before them.
+    defaults: &'a [Arc<ParsedField>],
+}
+
 /// The objects that a search of events of these source types requires, and the source types if objects of
 /// others were left out.
 async fn chosen(
     required: &mut RequiredFields,
-    parsed: &Parsed,
+    all: All<'_>,
     there: Option<Sourcetypes>,
     filter: Option<&SearchExpr>,
     env: &PlanningContext<'_>,
 ) -> Result<(Objects, Option<Sourcetypes>), Error> {
     let before = required.clone();
-    let objects = Objects::of(required, parsed, there.as_ref(), env).await?;
+    let objects = Objects::of(required, all, there.as_ref(), env).await?;
     let Some(there) = there else { return Ok((objects, None)) };
     if objects.set.contains(columns::SOURCETYPE) {
         // Then events may be of any source type behind it.
         *required = before;
-        return Ok((Objects::of(required, parsed, None, env).await?, None));
+        return Ok((Objects::of(required, all, None, env).await?, None));
     }
     let chosen = objects.is_part.then(|| there.clone());
     match there.within(filter) {
         Some(fewer) if objects.has_others(&fewer) => {
             *required = before;
-            Ok((Objects::of(required, parsed, Some(&fewer), env).await?, chosen))
+            Ok((Objects::of(required, all, Some(&fewer), env).await?, chosen))
         }
         _ => Ok((objects, chosen)),
     }
@@ -135,14 +146,14 @@ impl Objects {
     /// The objects that a search requires. Adds the fields that they read and set to what it requires.
     async fn of(
         required: &mut RequiredFields,
-        parsed: &Parsed,
+        all: All<'_>,
         there: Option<&Sourcetypes>,
         env: &PlanningContext<'_>,
     ) -> Result<Self, Error> {
         let mut meant = Meant::of(required);
         let mut found = Self::default();
-        lookups::choose(parsed, &mut meant, there, &mut found, env).await?;
-        calculated::choose(parsed, &mut meant, there, &mut found, env)?;
+        lookups::choose(all.parsed, &mut meant, there, &mut found, env).await?;
+        calculated::choose(all, &mut meant, there, &mut found, env)?;
         *required = meant.into();
         Ok(found)
     }

@@ -10,8 +10,8 @@ use frames::Frame;
 use knowledge::StanzaMatcher;
 
 use super::super::eval::convert;
-use super::Objects;
-use super::parsed::{Meant, Parsed, ParsedField};
+use super::parsed::{Meant, ParsedField};
+use super::{All, Objects};
 use crate::context::PlanningContext;
 use crate::lookup::Lookups;
 use crate::stanzas::{Sourcetypes, Stanzas, first};
@@ -22,13 +22,13 @@ pub(super) struct Calculated(pub(super) Arc<ParsedField>);
 
 /// Takes the calculated fields among those that are meant; what they read is meant, too.
 pub(super) fn choose(
-    parsed: &Parsed,
+    all: All<'_>,
     meant: &mut Meant,
     there: Option<&Sourcetypes>,
     found: &mut Objects,
     env: &PlanningContext<'_>,
 ) -> Result<(), Error> {
-    for one in &parsed.calculated {
+    for one in all.parsed.calculated.iter().chain(all.defaults) {
         env.context.planning.check()?;
         if !meant.has(&one.field.field) {
             continue;

@@ -1,0 +1,60 @@
+//! The fields that events have by default in Splunk and that are not stored: parts of the time, the number of
+//! lines, the server. They are computed where a search names them; patterns do not reach them.
+
+use std::sync::Arc;
+
+use conf::Place;
+use exprs::required_fields::RequiredFields;
+use knowledge::{CalculatedField, StanzaMatcher};
+
+use super::parsed::{Parsed, ParsedField};
+use crate::context::PlanningContext;
+
+/// What a field is where an event does not have it itself.
+const FIELDS: [(&str, &str); 9] = [
+    ("date_hour", r#"tonumber(strftime(_time, "%H"))"#),
+    ("date_mday", r#"tonumber(strftime(_time, "%d"))"#),
+    ("date_minute", r#"tonumber(strftime(_time, "%M"))"#),
+    ("date_month", r#"lower(strftime(_time, "%B"))"#),
+    ("date_second", r#"tonumber(strftime(_time, "%S"))"#),
+    ("date_wday", r#"lower(strftime(_time, "%A"))"#),
+    ("date_year", r#"tonumber(strftime(_time, "%Y"))"#),
+    ("linecount", r#"mvcount(split(_raw, urldecode("%0A")))"#),
+    (SERVER, ""),
+];
+
+/// The server that has read an event.
+const SERVER: &str = "splunk_server";
+
+/// Those that a search names.
+pub(super) fn named(
+    required: &RequiredFields,
+    parsed: &Parsed,
+    env: &PlanningContext<'_>,
+) -> Vec<Arc<ParsedField>> {
+    let is_named = |name: &str| required.names.iter().any(|named| named == name);
+    let wanted = FIELDS.iter().filter(|(name, _)| is_named(name));
+    // What the configuration sets for all events needs no default.
+    let is_set = |name: &str| {
+        parsed.calculated.iter().any(|one| {
+            one.field.field == name && matches!(one.field.matcher, StanzaMatcher::Everything)
+        })
+    };
+    let wanted = wanted.filter(|(name, _)| !is_set(name));
+    let field = |(name, expression): &(&str, &str)| {
+        let value = match *name {
+            SERVER => format!("{:?}", env.context.host.server_name()),
+            _ => (*expression).to_owned(),
+        };
+        let expression = format!("coalesce({name}, {value})");
+        let expr = spl::parse_expression(&expression).map_err(|error| error.to_string());
+        let field = CalculatedField {
+            matcher: StanzaMatcher::Everything,
+            field: (*name).to_owned(),
+            expression,
+            place: Place { file: "default fields".into(), line: 0 },
+        };
+        Arc::new(ParsedField { field, expr })
+    };
+    wanted.map(field).collect()
+}
