@@ -35,9 +35,8 @@ impl spl::MacroResolver for Macros<'_> {
             return Err(missing(conf, name, count));
         };
         let value = |key: &str| stanza.get(key).map(|entry| entry.value.as_str());
-        let Some(definition) = value("definition") else {
-            return Err(format!("the macro \"{wanted}\" has no definition"));
-        };
+        // Apps have macros that stand for nothing until somebody fills them in.
+        let definition = value("definition").unwrap_or_default();
         let names: Vec<&str> =
             value("args").unwrap_or_default().split(',').map(str::trim).collect();
         let bound = Bound { names, values: in_order(&value("args"), arguments) };
