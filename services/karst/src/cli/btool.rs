@@ -18,7 +18,11 @@ const CHECK: &str = "check";
 
 pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     let layers = match &options.conf_dir {
-        Some(directory) => Layers::read(directory)?,
+        Some(directory) => {
+            let place = directory.display();
+            anyhow::ensure!(directory.is_dir(), "--conf-dir {place}: there is no such directory");
+            Layers::read(directory)?
+        }
         None => Layers::read(Path::new("conf"))?,
     };
     if options.conf == CHECK {

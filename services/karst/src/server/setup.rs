@@ -30,7 +30,16 @@ impl Setup {
     /// If something in `system/local` or a flag is invalid.
     pub(crate) fn read(options: &ServerOptions) -> Result<(Self, Configured)> {
         let mut layers = match &options.conf_dir {
-            Some(directory) => Layers::read(directory)?,
+            Some(directory) => {
+                if !directory.exists() {
+                    // Apps may be installed there later.
+                    eprintln!(
+                        "karst: --conf-dir {}: there is no such directory; the built-in configuration is in force",
+                        directory.display()
+                    );
+                }
+                Layers::read(directory)?
+            }
             None => Layers::builtin(),
         };
         let ignored = crate::settings::registry().tolerate_apps(&mut layers);
