@@ -6,4 +6,9 @@ cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
 python=$(ci/tools/python.sh)
 export PYTHONDONTWRITEBYTECODE=1
-exec "$python" -m pytest -c tests/clients/pytest.ini --rootdir tests/clients "${@:-tests/clients}"
+pytest=("$python" -m pytest -c tests/clients/pytest.ini --rootdir tests/clients)
+if (($#)); then
+  exec "${pytest[@]}" "$@"
+fi
+# Most tests wait for processes: two files at a time, each with servers of its own.
+exec "${pytest[@]}" -n 2 --dist loadfile tests/clients

@@ -32,11 +32,25 @@ TLS.verify_mode = ssl.CERT_NONE
 GIVEN = set()
 
 
+def ports():
+    """Those of this process: tests that run side by side have none in common."""
+    low, high, most = 10_240, 32_000, 8
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
+        return low, high
+    each = (high - low) // most
+    number = int(worker.removeprefix("gw")) % most
+    return low + number * each, low + (number + 1) * each
+
+
+PORTS = ports()
+
+
 def free_port(kind=socket.SOCK_STREAM):
     """A port below those that the system gives to clients: while a server is down, a client that tries to
     reach it could otherwise be given its very port. None is given twice."""
     while True:
-        port = random.SystemRandom().randrange(10_240, 32_000)
+        port = random.SystemRandom().randrange(*PORTS)
         if port in GIVEN:
             continue
         with socket.socket(socket.AF_INET, kind) as probe:
