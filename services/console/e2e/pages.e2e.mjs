@@ -198,6 +198,26 @@ const PAGES = {
   async 'add-paste'(page) {
     await page.goto(`${url}/data/add/paste`);
     await page.fill('textarea', '2026-11-26 10:00:00 user=a\n2026-11-26 10:00:01 user=b');
+    await page
+      .locator(`${id('preview-event')} button`)
+      .first()
+      .click();
+    await page.waitForSelector(id('preview-fields'));
+  },
+  async 'add-upload'(page) {
+    await page.goto(`${url}/data/add/upload`);
+    await page.waitForSelector(id('drop'));
+  },
+  async 'preview-mistake'(page) {
+    await PAGES['add-paste'](page);
+    await page.fill('[name="props.LINE_BREAKER"]', '(');
+    await page.locator(`${id('props-form')} :text("bad regular expression")`).waitFor();
+  },
+  async 'save-source-type'(page) {
+    await PAGES['add-paste'](page);
+    await page.selectOption('[name="props.SHOULD_LINEMERGE"]', 'false');
+    await page.click(id('save-as'));
+    await page.waitForSelector(id('save-source-type'));
   },
   async 'add-hec'(page) {
     await page.goto(`${url}/data/add/hec`);
