@@ -223,6 +223,14 @@ const PAGES = {
     await page.goto(`${url}/data/add/hec`);
     await page.waitForSelector(id('recipes'));
   },
+  async 'add-elasticsearch'(page) {
+    await page.goto(`${url}/data/add/elasticsearch`);
+    await page.waitForSelector(id('recipes'));
+  },
+  async 'add-syslog'(page) {
+    await page.goto(`${url}/data/add/syslog`);
+    await page.waitForSelector(id('recipes'));
+  },
   async 'hec-tokens'(page) {
     await page.goto(`${url}/data/tokens`);
     await page.waitForSelector(id('object-row'));
