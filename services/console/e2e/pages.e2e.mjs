@@ -107,6 +107,14 @@ const PAGES = {
     await page.click(id('completeness'));
     await page.waitForSelector('[role="dialog"]');
   },
+  async estimate(page) {
+    await page.goto(url + EMPTY);
+    await page.waitForSelector(id('search-input'));
+    await page.click(id('search-input'));
+    await page.keyboard.insertText(query);
+    await page.click(id('estimate'));
+    await page.waitForSelector(id('estimate-panel'));
+  },
   async 'save-report'(page) {
     await PAGES.statistics(page);
     await page.click(id('save'));
