@@ -271,8 +271,10 @@ const steps = {
   async 'a setting says what it does and how it is changed'(page) {
     await page.goto(`${url}/settings/conf`);
     await page.click('a:has-text("limits.conf")');
+    await page.waitForURL('**/settings/conf/limits');
     await page.waitForSelector(id('settings'));
     await page.fill('[aria-label="Filter settings"]', 'max_plan_time');
+    check(page.url().includes('filter=max_plan_time'), 'the address has the filter');
     await page.click('button:has-text("max_plan_time")');
     const dialog = page.locator(id('setting'));
     await dialog.locator('input').fill('90');
@@ -283,7 +285,10 @@ const steps = {
     await dialog.locator('input').fill('2h');
     await dialog.locator('button:has-text("Save")').click();
     await dialog.waitFor({ state: 'detached' });
-    await page.waitForFunction(() => document.body.textContent.includes('this server'));
+    await page.waitForFunction(() => document.body.textContent.includes('changed here'));
+    await page.getByLabel('Only changed').check();
+    await page.locator(id('setting-row'), { hasText: 'sessionTimeout' }).waitFor();
+    check((await page.locator(id('setting-row'), { hasText: 'serverName' }).count()) === 0, 'only');
     await screenshot(page, 'settings-conf');
   },
 

@@ -276,6 +276,18 @@ const PAGES = {
     await page.goto(`${url}/settings/conf/limits`);
     await page.waitForSelector(id('settings'));
   },
+  async 'conf-all'(page) {
+    await page.goto(`${url}/settings/conf`);
+    await page.waitForSelector(id('settings'));
+  },
+  async 'conf-none'(page) {
+    await page.goto(`${url}/settings/conf?filter=a_word_that_is_nowhere`);
+    await page.waitForSelector(id('nothing'));
+  },
+  async 'conf-unknown'(page) {
+    await page.goto(`${url}/settings/conf/nothing`);
+    await page.waitForSelector(id('failed'));
+  },
   async 'conf-setting'(page) {
     await PAGES.conf(page);
     await page.click('button:has-text("max_plan_time")');

@@ -29,7 +29,7 @@ export const SETTINGS_TITLES: Record<SettingsKind, string> = {
   eventtypes: 'Event types',
   extractions: 'Extractions',
   'calculated-fields': 'Calculated fields',
-  conf: 'Configuration files',
+  conf: 'Configuration',
 };
 
 export const MONITOR_TITLES: Record<MonitorPageName, string> = {
