@@ -16,6 +16,7 @@ export const DATA_TITLES: Record<DataKind, string> = {
   inputs: 'Inputs',
   tokens: 'HEC tokens',
   sourcetypes: 'Source types',
+  deployment: 'Deployment server',
 };
 
 export const SETTINGS_TITLES: Record<SettingsKind, string> = {
