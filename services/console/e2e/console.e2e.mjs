@@ -295,7 +295,7 @@ const steps = {
     await page.goto(`${url}/app/search/search`);
     await page.waitForSelector(id('search-input'));
     await type(page, `${query} | stats count`);
-    await page.waitForSelector(`${id('estimate')}[data-compared="false"]`);
+    await page.waitForSelector(`${id('estimate')}[data-compared="false"]:not([data-stale])`);
     check(/^At most [\d.]+ \w+/.test(await chip.textContent()), await chip.textContent());
     await chip.click();
     check((await page.textContent(id('estimate-panel'))).includes('Buckets to read'), 'buckets');

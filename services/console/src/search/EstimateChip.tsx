@@ -90,6 +90,7 @@ export default function EstimateChip({ client, jobOf, draft, state }: EstimateCh
           aria-label={`${truth ? 'Read of the estimate' : 'Estimate'}: ${text}`}
           data-testid="estimate"
           data-compared={truth !== null}
+          data-stale={(!isOver && (asked !== wanted || found.isPlaceholderData)) || undefined}
         >
           <IconScale size={14} aria-hidden="true" />
           {text}
