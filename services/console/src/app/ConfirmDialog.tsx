@@ -14,6 +14,8 @@ interface ConfirmDialogProps {
   /** The button: a verb. */
   action: string;
   isDangerous?: boolean;
+  /** Whether a refusal is shown with what usually helps. */
+  isAdvised?: boolean;
   /** What has to be typed; nothing if it is left out. */
   typed?: string;
   testId: string;
@@ -24,7 +26,7 @@ interface ConfirmDialogProps {
 }
 
 export function ConfirmDialog({ title, action, typed, testId, ...props }: ConfirmDialogProps) {
-  const { isDangerous = false, onConfirm, onClose, children } = props;
+  const { isDangerous = false, isAdvised = true, onConfirm, onClose, children } = props;
   const { busy, error, submit } = useSubmit();
   const [text, setText] = useState('');
   const isConfirmed = typed === undefined || text.trim() === typed;
@@ -35,7 +37,7 @@ export function ConfirmDialog({ title, action, typed, testId, ...props }: Confir
   return (
     <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
       <form className={objects.form} onSubmit={confirm} data-testid={testId}>
-        <FormError error={error} />
+        <FormError error={error} isAdvised={isAdvised} />
         {children}
         {typed !== undefined && (
           <TextInput

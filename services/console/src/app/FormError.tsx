@@ -4,7 +4,14 @@ import type { ApiError } from '../api/client';
 import { explainError } from '../api/explain';
 import { Notice } from './Notice';
 
-export function FormError({ error }: { error: ApiError | null }) {
+interface FormErrorProps {
+  error: ApiError | null;
+  /** Whether what helps is said, too: not where the server's answer is about something else than usual. */
+  isAdvised?: boolean;
+}
+
+export function FormError({ error, isAdvised = true }: FormErrorProps) {
   if (!error) return null;
-  return <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>;
+  const advice = isAdvised ? explainError(error).advice : '';
+  return <Notice kind="error">{`${error.message}\n${advice}`.trim()}</Notice>;
 }
