@@ -306,6 +306,8 @@ const steps = {
     await page.waitForSelector(`${id('estimate')}[data-compared="true"]`);
     await page.click(id('cost'));
     await page.locator('section[aria-label="Estimate before the run"] tbody tr').first().waitFor();
+    await page.goBack();
+    await finished(page);
   },
 
   async 'a mistake is shown where it is'(page) {

@@ -20,6 +20,7 @@ import {
   estimateOf,
   estimateRows,
   estimateText,
+  notesOf,
   rememberEstimate,
   truthOfCost,
 } from './estimate';
@@ -116,7 +117,7 @@ export default function EstimateChip({ client, jobOf, draft, state }: EstimateCh
             </tbody>
           </table>
         )}
-        {estimate.notes.map((note) => (
+        {notesOf(estimate, truth).map((note) => (
           <p key={note} className={styles.note}>
             {note}
           </p>

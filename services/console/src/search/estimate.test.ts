@@ -8,6 +8,7 @@ import {
   estimateOf,
   estimateRows,
   estimateText,
+  notesOf,
   rememberEstimate,
   truthOf,
 } from './estimate';
@@ -25,9 +26,9 @@ const decoded = (more: Record<string, unknown> = {}) =>
   decodeEstimate({ ...ANSWER, ...more }) as Estimate;
 
 it('hot buckets are counted with those in object storage', () => {
-  const { buckets, bytes, tiers } = decoded();
-  expect([buckets.considered, buckets.toRead, bytes]).toEqual([6, 4, 7 * MB]);
-  expect(tiers).toEqual({ memory: 6 * MB, disk: 0, store: MB, requests: 2 });
+  const { buckets, bytes, hotBytes, tiers } = decoded();
+  expect([buckets.considered, buckets.toRead, bytes, hotBytes]).toEqual([6, 4, 6 * MB, MB]);
+  expect(tiers).toEqual({ memory: 5 * MB, disk: 0, store: MB, requests: 2 });
 });
 
 it('a search that reads no events has no estimate', () => {
@@ -50,13 +51,13 @@ it('where indexers have the caches, tiers and price are unknown', () => {
 it('the truth stands beside the estimate', () => {
   const inspection = {
     scan: { buckets_searched: 2, events_scanned: 250 },
-    tiers: [{ name: 'dram', bytes: 3.5 * MB, blocks: 1, seconds: 0 }],
+    tiers: [{ name: 'dram', bytes: 3 * MB, blocks: 1, seconds: 0 }],
     storeRequests: 1,
     dollars: 0.0004,
     pricePer1000: 0.4,
   } as unknown as Inspection;
   const truth = truthOf(inspection);
-  expect(comparedText(decoded(), truth)).toBe('50.0% of the estimated 7.0 MB');
+  expect(comparedText(decoded(), truth)).toBe('50.0% of the estimated 6.0 MB');
   const rows = compare(decoded(), truth, 0.4);
   const shares = Object.fromEntries(rows.map(({ what, share }) => [what, share]));
   expect(shares).toMatchObject({ Buckets: '50.0%', Events: '25.0%', Bytes: '50.0%' });
@@ -66,6 +67,17 @@ it('the truth stands beside the estimate', () => {
     read: '$0.00040',
     share: '50.0%',
   });
+});
+
+it('hot buckets are not part of what is compared', () => {
+  const truth = { buckets: 1, events: 1, requests: 0, dollars: 0 };
+  const none = { bytes: { dram: 0, nvme: 0, store: 0 }, ...truth };
+  expect(notesOf(decoded(), none)).toEqual(['at most']);
+  expect(notesOf(decoded(), { ...none, bytes: { dram: 7 * MB, nvme: 0, store: 0 } })).toHaveLength(
+    2,
+  );
+  expect(comparedText(decoded({ bytes: 0 }), none)).toBe('Only hot buckets were read');
+  expect(comparedText(decoded({ bytes: 0, hot: null }), none)).toBe('Nothing was to read');
 });
 
 it('estimates are kept by their jobs, the last fifty', () => {

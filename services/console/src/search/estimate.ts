@@ -14,8 +14,10 @@ export interface Estimate {
     toRead: number;
   };
   rows: number;
-  /** Of buckets in object storage and of hot buckets. */
+  /** Of buckets in object storage. */
   bytes: number;
+  /** Of hot buckets, which are in no tier of the cache: what a search has read does not count them. */
+  hotBytes: number;
   /** Null where the caches are those of other processes. */
   tiers: { memory: number; disk: number; store: number; requests: number } | null;
   notes: string[];
@@ -29,7 +31,6 @@ export function decodeEstimate(body: unknown): Estimate | null {
   const root = asObject(body);
   const buckets = asObject(root.buckets);
   const hot = asObject(root.hot);
-  const hotBytes = count(hot.memory) + count(hot.disk);
   const tiers = root.tiers === null ? null : asObject(root.tiers);
   return {
     buckets: {
@@ -40,10 +41,11 @@ export function decodeEstimate(body: unknown): Estimate | null {
       toRead: count(buckets.to_read) + count(hot.buckets),
     },
     rows: count(root.rows),
-    bytes: count(root.bytes) + hotBytes,
+    bytes: count(root.bytes),
+    hotBytes: count(hot.memory) + count(hot.disk),
     tiers: tiers && {
-      memory: count(tiers.memory) + count(hot.memory),
-      disk: count(tiers.disk) + count(hot.disk),
+      memory: count(tiers.memory),
+      disk: count(tiers.disk),
       store: count(tiers.store),
       requests: count(tiers.requests),
     },
@@ -57,9 +59,10 @@ export const DEFAULT_PRICE = 0.0004;
 export const priceOf = (requests: number, per1000: number): number => (requests * per1000) / 1_000;
 
 /** `At most 6.7 MB · $0.0000012`. */
-export function estimateText({ bytes, tiers, buckets }: Estimate, per1000: number): string {
+export function estimateText(estimate: Estimate, per1000: number): string {
+  const { bytes, hotBytes, tiers, buckets } = estimate;
   if (buckets.toRead === 0) return 'Nothing to read';
-  const most = `At most ${size(bytes)}`;
+  const most = `At most ${size(bytes + hotBytes)}`;
   if (!tiers) return `${most} in ${grouped(buckets.toRead)} buckets`;
   return `${most} · ${dollars(priceOf(tiers.requests, per1000))}`;
 }
@@ -67,7 +70,7 @@ export function estimateText({ bytes, tiers, buckets }: Estimate, per1000: numbe
 export type Row = [name: string, value: string];
 
 export function estimateRows(estimate: Estimate, per1000: number): Row[] {
-  const { buckets, rows, bytes, tiers } = estimate;
+  const { buckets, rows, bytes, hotBytes, tiers } = estimate;
   const list: Row[] = [
     ['Buckets of the indexes', grouped(buckets.considered)],
     ['Outside of the time range', grouped(buckets.byTime)],
@@ -77,17 +80,29 @@ export function estimateRows(estimate: Estimate, per1000: number): Row[] {
   list.push(
     ['Buckets to read', grouped(buckets.toRead)],
     ['Events', grouped(rows)],
-    ['Bytes', size(bytes)],
+    ['Bytes in buckets', size(bytes)],
   );
-  if (!tiers) return list;
-  return [
-    ...list,
-    ['of them in memory', size(tiers.memory)],
-    ['on the local disk', size(tiers.disk)],
-    ['only in object storage', size(tiers.store)],
-    ['Requests to object storage', grouped(tiers.requests)],
-    ['Price', dollars(priceOf(tiers.requests, per1000))],
-  ];
+  if (tiers) {
+    list.push(
+      ['of them in memory', size(tiers.memory)],
+      ['on the local disk', size(tiers.disk)],
+      ['only in object storage', size(tiers.store)],
+    );
+  }
+  if (hotBytes > 0) list.push(['Bytes in hot buckets', size(hotBytes)]);
+  if (tiers) {
+    list.push(
+      ['Requests to object storage', grouped(tiers.requests)],
+      ['Price', dollars(priceOf(tiers.requests, per1000))],
+    );
+  }
+  return list;
+}
+
+/** Notes of the server, and why more can be read than there is. */
+export function notesOf({ notes, bytes }: Estimate, truth: Truth | null): string[] {
+  const isAbove = truth !== null && total(truth.bytes) > bytes;
+  return isAbove ? [...notes, 'blocks that are read again count again'] : notes;
 }
 
 export interface Compared {
@@ -148,7 +163,8 @@ export function compare(estimate: Estimate, truth: Truth, per1000: number): Comp
 /** `18% of the estimated 6.7 MB`. */
 export function comparedText(estimate: Estimate, truth: Truth): string {
   const share = percent(total(truth.bytes), estimate.bytes);
-  return share === '' ? 'Nothing was to read' : `${share} of the estimated ${size(estimate.bytes)}`;
+  if (share !== '') return `${share} of the estimated ${size(estimate.bytes)}`;
+  return estimate.hotBytes > 0 ? 'Only hot buckets were read' : 'Nothing was to read';
 }
 
 const KEY = 'karst.estimates';
