@@ -48,7 +48,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const [tried, setTried] = useState<Tried>(NONE);
   const [count, setCount] = useState(SOME);
   const [isSaving, setSaving] = useState(false);
-  const [saved, setSaved] = useState<FieldPair[]>([]);
+  const [saved, setSaved] = useState<{ name: string; settings: FieldPair[] } | null>(null);
   const [done, setDone] = useState<Loaded | null>(null);
   const { busy, error, submit } = useSubmit();
   const isTooLarge = (file?.size ?? 0) > MOST;
@@ -57,7 +57,8 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const asked = { sample, source: name, host, index, sourcetype, tried, count };
   const { preview, error: refusal, isStale, retry } = usePreview(asked);
   const mistake = refusal ? mistakeIn(refusal.message, tried.keys()) : null;
-  const other = preview && !isStale && tried.size === 0 ? overruled(preview, saved) : [];
+  const isSaved = !isStale && tried.size === 0 && saved?.name === preview?.sourcetype;
+  const other = preview && saved && isSaved ? overruled(preview, saved.settings) : [];
 
   const show = (bytes: Uint8Array<ArrayBuffer> | null) => {
     setSample((before) => bytes && { bytes, version: (before?.version ?? 0) + 1 });
@@ -220,7 +221,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
           preview={preview}
           onSaved={(called, settings) => {
             setSourcetype(called);
-            setSaved(settings);
+            setSaved({ name: called, settings });
             setTried(NONE);
             setSample((now) => now && { ...now, version: now.version + 1 });
           }}
