@@ -21,8 +21,6 @@ export default defineConfig({
   },
   server: {
     port: 5173,
-    // The settings page reads docs/conf.
-    fs: { allow: ['../..'] },
     proxy,
   },
   // dist/ as it is built, before a server of another build.

@@ -86,17 +86,63 @@ const steps = {
 
   async 'a pasted text is loaded, and the first events are shown as text'(page) {
     await page.goto(`${url}/data/add/paste`);
-    await page.locator('select').selectOption('e2e_shop');
+    await page.getByLabel('Index', { exact: true }).selectOption('e2e_shop');
     await page.fill(
       'textarea',
       `2026-11-26 10:00:00 user=a ${HOSTILE}\n2026-11-26 10:00:01 user=b`,
     );
+    const preview = await page.textContent(id('preview'));
+    check(preview.includes(HOSTILE), 'the preview shows the text as text');
+    check((await page.locator(`${id('preview-event')} mark`).count()) === 2, 'two timestamps');
     await page.click(`${id('load-form')} button[type="submit"]`);
     await page.waitForSelector(`${id('load-report')} tbody tr`);
     const text = await page.textContent(id('load-report'));
     check(text.includes('2 events') && text.includes(HOSTILE), text);
     check((await page.evaluate(() => window.hostile)) === undefined, 'nothing of it runs');
     await screenshot(page, 'data-paste');
+  },
+
+  async 'settings are tried on a text, and saved as a source type that counts at once'(page) {
+    const events = page.locator(id('preview-event'));
+    const setting = (name) => page.locator(`${id('props-form')} [name="props.${name}"]`);
+    const load = page.locator(`${id('load-form')} button[type="submit"]`);
+    const number = (count) =>
+      page.waitForFunction(
+        ([name, wanted]) =>
+          document.querySelectorAll(`${name}`).length === wanted &&
+          !document.querySelector('[data-testid="preview"][data-stale]'),
+        [id('preview-event'), count],
+      );
+    await page.goto(`${url}/data/add/upload`);
+    await page.setInputFiles('input[type="file"]', {
+      name: 'e2e_records.log',
+      mimeType: 'text/plain',
+      buffer: Buffer.from('at=26.11.2026 10:00:00 n=1;at=26.11.2026 10:00:01 n=2;rest'),
+    });
+    await page.getByLabel('Index', { exact: true }).selectOption('e2e_shop');
+    await number(1);
+    await setting('LINE_BREAKER').fill('(');
+    await page.locator(`${id('props-form')} :text("bad regular expression")`).waitFor();
+    check((await events.count()) === 1, 'the last preview stays');
+    await setting('LINE_BREAKER').fill('(;)');
+    await setting('SHOULD_LINEMERGE').selectOption('false');
+    await number(3);
+    await setting('TIME_PREFIX').fill('at=');
+    await setting('TIME_FORMAT').fill('%d.%m.%Y %H:%M:%S');
+    await page.locator(`${id('preview-notes')}:has-text("1 event without a timestamp")`).waitFor();
+    check((await events.locator('mark').first().textContent()) === '26.11.2026 10:00:00', 'marked');
+    check(await load.isDisabled(), 'what is only tried is not loaded');
+    await screenshot(page, 'data-preview');
+    await page.click(id('save-as'));
+    await page.fill(`${id('save-source-type')} input`, 'e2e:records');
+    await page.click(`${id('save-source-type')} button[type="submit"]`);
+    await page.waitForSelector(id('save-source-type'), { state: 'detached' });
+    await number(3);
+    await load.click();
+    await page
+      .locator(`${id('load-report')}:has-text("3 events of the source type e2e:records")`)
+      .waitFor();
+    await remove(page, '/settings/apps', 'sourcetype_e2e_records', true);
   },
 
   async 'a token is made, and its commands deliver the first event'(page) {
@@ -107,9 +153,9 @@ const steps = {
     await page.goto(`${url}/data/add/hec`);
     await page.getByLabel('Token', { exact: true }).selectOption('e2e_token');
     await page.getByLabel('Index', { exact: true }).selectOption('e2e_shop');
-    const address = new URL(hec);
-    await page.getByLabel('Server').fill(address.hostname);
-    await page.getByLabel('Port', { exact: true }).fill(address.port);
+    const { host } = new URL(hec);
+    // The server listens at it: nothing is guessed, and nothing has to be typed.
+    await page.getByLabel('Address').fill(host);
     await page.getByText('Waiting for the first event in e2e_shop').waitFor();
     const command = await page
       .locator(`${id('recipes')} pre`)
@@ -225,8 +271,10 @@ const steps = {
   async 'a setting says what it does and how it is changed'(page) {
     await page.goto(`${url}/settings/conf`);
     await page.click('a:has-text("limits.conf")');
+    await page.waitForURL('**/settings/conf/limits');
     await page.waitForSelector(id('settings'));
     await page.fill('[aria-label="Filter settings"]', 'max_plan_time');
+    check(page.url().includes('filter=max_plan_time'), 'the address has the filter');
     await page.click('button:has-text("max_plan_time")');
     const dialog = page.locator(id('setting'));
     await dialog.locator('input').fill('90');
@@ -237,7 +285,10 @@ const steps = {
     await dialog.locator('input').fill('2h');
     await dialog.locator('button:has-text("Save")').click();
     await dialog.waitFor({ state: 'detached' });
-    await page.waitForFunction(() => document.body.textContent.includes('this server'));
+    await page.waitForFunction(() => document.body.textContent.includes('changed here'));
+    await page.getByLabel('Only changed').check();
+    await page.locator(id('setting-row'), { hasText: 'sessionTimeout' }).waitFor();
+    check((await page.locator(id('setting-row'), { hasText: 'serverName' }).count()) === 0, 'only');
     await screenshot(page, 'settings-conf');
   },
 
@@ -263,7 +314,7 @@ const steps = {
     await remove(page, '/settings/roles', 'e2e_reader');
     await remove(page, '/data/tokens', 'e2e_token');
     const loss = await remove(page, '/data/indexes', 'e2e_shop', true);
-    check(loss.includes('3 events from 2026-11-26 10:00'), loss);
+    check(loss.includes('6 events from 2026-11-26 10:00'), loss);
   },
 };
 

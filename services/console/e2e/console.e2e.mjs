@@ -288,6 +288,28 @@ const steps = {
     await page.waitForSelector(id('event-panel'), { state: 'detached' });
   },
 
+  async 'the estimate of a search is there before it runs, and is compared with what was read'(
+    page,
+  ) {
+    const chip = page.locator(id('estimate'));
+    await page.goto(`${url}/app/search/search`);
+    await page.waitForSelector(id('search-input'));
+    await type(page, `${query} | stats count`);
+    await page.waitForSelector(`${id('estimate')}[data-compared="false"]:not([data-stale])`);
+    check(/^At most [\d.]+ \w+/.test(await chip.textContent()), await chip.textContent());
+    await chip.click();
+    check((await page.textContent(id('estimate-panel'))).includes('Buckets to read'), 'buckets');
+    await page.keyboard.press('Escape');
+    await type(page, '| makeresults');
+    await chip.waitFor({ state: 'detached' });
+    await run(page, `${query} | stats count BY host`);
+    await page.waitForSelector(`${id('estimate')}[data-compared="true"]`);
+    await page.click(id('cost'));
+    await page.locator('section[aria-label="Estimate before the run"] tbody tr').first().waitFor();
+    await page.goBack();
+    await finished(page);
+  },
+
   async 'a mistake is shown where it is'(page) {
     await type(page, `${query} | stat count`);
     await page.keyboard.press('Enter');

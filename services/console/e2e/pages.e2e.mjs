@@ -24,6 +24,66 @@ const done = (page) => page.waitForSelector(`${id('job')}[data-phase="done"]`);
 const EMPTY = '/app/search/search';
 const REPORT = `${query} | stats count by host, source, sourcetype`;
 
+/** Answers of a deployment server: that of the tests has no server classes. */
+const DEPLOYMENT = {
+  config: {
+    config: {
+      disabled: false,
+      error: 'system/local/serverclass.conf:15: "([" is not a pattern',
+      messages: ['the app legacy of the server class web is not handed out'],
+      loadTime: 1_795_000_000,
+      currentDownloads: 0,
+      maxConcurrentDownloads: 100,
+      repositoryLocation: ['/etc/karst/deployment-apps'],
+    },
+  },
+  serverclasses: {
+    web: {
+      clients: 2,
+      'whitelist.0': 'web-*',
+      'blacklist.0': 'web-test*',
+      machineTypesFilter: 'linux-*',
+      applications: { nginx: { restartSplunkd: true, stateOnClient: 'enabled' } },
+    },
+  },
+  applications: {
+    nginx: { checksum: '9b2e'.repeat(16), files: 2, size: 812, clients: 1, failedClients: 1 },
+    legacy: { checksum: null, failedReason: 'default/x is a link', serverclasses: ['web'] },
+  },
+  clients: {
+    a1: {
+      clientName: 'web-7',
+      hostname: 'web7',
+      ip: '10.1.0.7',
+      utsname: 'linux-x86_64',
+      build: '0.1.0',
+      lastPhoneHomeTime: 1_795_000_000,
+      serverClasses: { web: {} },
+      applications: {
+        nginx: {
+          action: 'Install',
+          result: 'Fail',
+          checksum: '9b2e'.repeat(16),
+          failedReason: 'default/inputs.conf:2: there is no such index',
+          serverclasses: ['web'],
+        },
+      },
+    },
+  },
+};
+
+async function withDeployment(page, look, config = DEPLOYMENT.config) {
+  const pattern = '**/services/deployment/server/**';
+  await page.route(pattern, (route) => {
+    const kind = new URL(route.request().url()).pathname.split('/').at(-1);
+    const objects = kind === 'config' ? config : (DEPLOYMENT[kind] ?? {});
+    const entry = Object.entries(objects).map(([name, content]) => ({ name, id: name, content }));
+    return route.fulfill({ json: { entry } });
+  });
+  await look();
+  await page.unroute(pattern);
+}
+
 /** Address and way of every page and state that is looked at. */
 const PAGES = {
   async home(page) {
@@ -106,6 +166,14 @@ const PAGES = {
     await PAGES.statistics(page);
     await page.click(id('completeness'));
     await page.waitForSelector('[role="dialog"]');
+  },
+  async estimate(page) {
+    await page.goto(url + EMPTY);
+    await page.waitForSelector(id('search-input'));
+    await page.click(id('search-input'));
+    await page.keyboard.insertText(query);
+    await page.click(id('estimate'));
+    await page.waitForSelector(id('estimate-panel'));
   },
   async 'save-report'(page) {
     await PAGES.statistics(page);
@@ -198,14 +266,76 @@ const PAGES = {
   async 'add-paste'(page) {
     await page.goto(`${url}/data/add/paste`);
     await page.fill('textarea', '2026-11-26 10:00:00 user=a\n2026-11-26 10:00:01 user=b');
+    await page
+      .locator(`${id('preview-event')} button`)
+      .first()
+      .click();
+    await page.waitForSelector(id('preview-fields'));
+  },
+  async 'add-upload'(page) {
+    await page.goto(`${url}/data/add/upload`);
+    await page.waitForSelector(id('drop'));
+  },
+  async 'preview-mistake'(page) {
+    await PAGES['add-paste'](page);
+    await page.fill('[name="props.LINE_BREAKER"]', '(');
+    await page.locator(`${id('props-form')} :text("bad regular expression")`).waitFor();
+  },
+  async 'save-source-type'(page) {
+    await PAGES['add-paste'](page);
+    await page.selectOption('[name="props.SHOULD_LINEMERGE"]', 'false');
+    await page.click(id('save-as'));
+    await page.waitForSelector(id('save-source-type'));
   },
   async 'add-hec'(page) {
     await page.goto(`${url}/data/add/hec`);
     await page.waitForSelector(id('recipes'));
   },
+  async 'add-elasticsearch'(page) {
+    await page.goto(`${url}/data/add/elasticsearch`);
+    await page.waitForSelector(id('recipes'));
+  },
+  async 'add-syslog'(page) {
+    await page.goto(`${url}/data/add/syslog`);
+    await page.waitForSelector(id('recipes'));
+  },
   async 'hec-tokens'(page) {
     await page.goto(`${url}/data/tokens`);
     await page.waitForSelector(id('object-row'));
+  },
+  async deployment(page) {
+    await withDeployment(page, async () => {
+      await page.goto(`${url}/data/deployment`);
+      await page.click('button:has-text("web-7")');
+      await page.waitForSelector(id('forwarder-apps'));
+    });
+  },
+  async 'deployment-classes'(page) {
+    await withDeployment(page, async () => {
+      await page.goto(`${url}/data/deployment/serverclasses`);
+      await page.waitForSelector(id('classes'));
+    });
+  },
+  async 'deployment-apps'(page) {
+    await withDeployment(page, async () => {
+      await page.goto(`${url}/data/deployment/applications`);
+      await page.waitForSelector(id('deployed-apps'));
+    });
+  },
+  async 'deployment-reload'(page) {
+    await withDeployment(page, async () => {
+      await page.goto(`${url}/data/deployment`);
+      await page.click(id('reload'));
+      await page.waitForSelector(id('reload-form'));
+    });
+  },
+  async 'deployment-none'(page) {
+    const none = { config: { disabled: true, error: null } };
+    const look = async () => {
+      await page.goto(`${url}/data/deployment`);
+      await page.waitForSelector(id('no-deployment'));
+    };
+    await withDeployment(page, look, none);
   },
   async 'source-types'(page) {
     await page.goto(`${url}/data/sourcetypes`);
@@ -239,6 +369,18 @@ const PAGES = {
   async conf(page) {
     await page.goto(`${url}/settings/conf/limits`);
     await page.waitForSelector(id('settings'));
+  },
+  async 'conf-all'(page) {
+    await page.goto(`${url}/settings/conf`);
+    await page.waitForSelector(id('settings'));
+  },
+  async 'conf-none'(page) {
+    await page.goto(`${url}/settings/conf?filter=a_word_that_is_nowhere`);
+    await page.waitForSelector(id('nothing'));
+  },
+  async 'conf-unknown'(page) {
+    await page.goto(`${url}/settings/conf/nothing`);
+    await page.waitForSelector(id('failed'));
   },
   async 'conf-setting'(page) {
     await PAGES.conf(page);

@@ -381,6 +381,15 @@ export class KarstClient {
     return decodeEntries(await this.#json(path, call));
   }
 
+  /** The answer of a path as JSON. */
+  async get(
+    path: string,
+    query: Record<string, string | number> = {},
+    signal?: AbortSignal,
+  ): Promise<Record<string, unknown>> {
+    return asObject(await this.#json(path, { query: { ...JSON_MODE, ...query }, signal }));
+  }
+
   async removeObject(path: string): Promise<void> {
     await this.#json(path, { method: 'DELETE', query: JSON_MODE });
   }
@@ -390,8 +399,9 @@ export class KarstClient {
     path: string,
     body: Blob | string,
     query: Record<string, string>,
+    signal?: AbortSignal,
   ): Promise<Record<string, unknown>> {
-    const call: Call = { method: 'POST', query: { ...JSON_MODE, ...query }, body };
+    const call: Call = { method: 'POST', query: { ...JSON_MODE, ...query }, body, signal };
     return asObject(await this.#json(path, call));
   }
 

@@ -172,6 +172,7 @@ export function decodeExplanation(body: unknown): Explanation {
       };
     }),
     messages: decodeMessages(root.messages),
+    estimate: root.estimate,
   };
 }
 

@@ -75,6 +75,8 @@ export interface Explanation {
   normalized: string;
   commands: { name: string; text: string; kind: string; runs: string }[];
   messages: ServerMessage[];
+  /** What it reads at most; `search/estimate.ts` decodes it. */
+  estimate: unknown;
 }
 
 export interface Me {

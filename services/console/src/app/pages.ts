@@ -16,6 +16,7 @@ export const DATA_TITLES: Record<DataKind, string> = {
   inputs: 'Inputs',
   tokens: 'HEC tokens',
   sourcetypes: 'Source types',
+  deployment: 'Deployment server',
 };
 
 export const SETTINGS_TITLES: Record<SettingsKind, string> = {
@@ -29,7 +30,7 @@ export const SETTINGS_TITLES: Record<SettingsKind, string> = {
   eventtypes: 'Event types',
   extractions: 'Extractions',
   'calculated-fields': 'Calculated fields',
-  conf: 'Configuration files',
+  conf: 'Configuration',
 };
 
 export const MONITOR_TITLES: Record<MonitorPageName, string> = {

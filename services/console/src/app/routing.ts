@@ -24,7 +24,14 @@ export type Route =
 export const DEFAULT_APP = 'search';
 
 /** Pages below `/data`, `/settings` and `/monitor`, in the order of their tabs. */
-export const DATA_KINDS = ['add', 'indexes', 'inputs', 'tokens', 'sourcetypes'] as const;
+export const DATA_KINDS = [
+  'add',
+  'indexes',
+  'inputs',
+  'tokens',
+  'sourcetypes',
+  'deployment',
+] as const;
 export const SETTINGS_KINDS = [
   'users',
   'roles',

@@ -46,7 +46,12 @@ export const theme = createTheme({
   fontSizes: { xs: '11.5px', sm: '12.5px', md: '13.5px', lg: '16px', xl: '20px' },
   components: {
     Button: { defaultProps: { fw: 500 } },
-    InputWrapper: { styles: { description: { color: 'var(--muted)', fontSize: '12px' } } },
+    InputWrapper: {
+      styles: {
+        description: { color: 'var(--muted)', fontSize: '12px' },
+        error: { fontSize: '12px' },
+      },
+    },
     ActionIcon: { defaultProps: { variant: 'subtle', color: 'gray' } },
     Tooltip: { defaultProps: { openDelay: 400, withArrow: true, fz: 'xs' } },
     Popover: { defaultProps: { shadow: 'md', transitionProps: { duration: 60 } } },

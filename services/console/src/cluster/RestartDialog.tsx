@@ -7,8 +7,10 @@ import { ApiError } from '../api/client';
 import { explainError } from '../api/explain';
 import type { Peer } from '../api/types';
 import { useClient } from '../app/clientContext';
+import { FormError } from '../app/FormError';
 import { plural } from '../app/format';
 import { Notice } from '../app/Notice';
+import { useSubmit } from '../app/useSubmit';
 import objects from '../objects/Objects.module.css';
 import { Skeleton } from '../states/Skeleton';
 import styles from './ClusterPage.module.css';
@@ -49,8 +51,7 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
   const [role, setRole] = useState<RestartedRole>('indexer');
   const [typed, setTyped] = useState('');
   const [isForced, setForced] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
+  const { busy, error, submit } = useSubmit();
   const percent = percentOf(typed);
   const request: RestartRequest | null = percent === undefined ? null : { role, percent, isForced };
 
@@ -65,15 +66,9 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
   const start = async (event: FormEvent) => {
     event.preventDefault();
     if (!request || !plan.data) return;
-    setBusy(true);
-    setError(null);
-    try {
-      await requestRestart(client, request, false);
+    if (await submit(() => requestRestart(client, request, false))) {
       onStarted();
       onClose();
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-      setBusy(false);
     }
   };
 
@@ -109,9 +104,7 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
           checked={isForced}
           onChange={(event) => setForced(event.currentTarget.checked)}
         />
-        {error && (
-          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-        )}
+        <FormError error={error} />
         <section className={styles.plan} aria-label="Dry run" aria-live="polite">
           <h3>Dry run</h3>
           {plan.isFetching && <Skeleton lines={2} />}

@@ -1,11 +1,10 @@
 /** How far a rolling restart is, and what ends it before its end. */
 
 import { Button } from '@mantine/core';
-import { useState } from 'react';
-import { ApiError } from '../api/client';
 import type { Peer } from '../api/types';
 import { useClient } from '../app/clientContext';
 import { Notice } from '../app/Notice';
+import { useSubmit } from '../app/useSubmit';
 import styles from './ClusterPage.module.css';
 import {
   awayOf,
@@ -25,8 +24,7 @@ interface RestartProgressProps {
 
 export function RestartProgress({ state, peers, mayCancel, onCancelled }: RestartProgressProps) {
   const client = useClient();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
+  const { busy, error, submit } = useSubmit();
   const text = progressText(state);
   if (text === null) return null;
   if (!state.isRunning) {
@@ -41,15 +39,7 @@ export function RestartProgress({ state, peers, mayCancel, onCancelled }: Restar
     );
   }
   const cancel = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      await cancelRestart(client);
-      onCancelled();
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-    }
-    setBusy(false);
+    if (await submit(() => cancelRestart(client))) onCancelled();
   };
   const all = state.waiting.length + state.restarting.length + state.back.length;
   const away = awayOf(peers, state.restarting);

@@ -1,7 +1,8 @@
-/** `/data/KIND/NAME`: adding data, indexes, inputs, tokens of senders, source types. */
+/** `/data/KIND/NAME`: adding data, indexes, inputs, tokens of senders, source types, the deployment server. */
 
 import { DATA_TITLES } from '../app/pages';
 import { DATA_KINDS, type DataKind, paths } from '../app/routing';
+import { DeploymentPage } from '../deployment/DeploymentPage';
 import type { Kind } from '../objects/kind';
 import { ObjectsPage } from '../objects/ObjectsPage';
 import { SectionTabs } from '../objects/SectionTabs';
@@ -10,7 +11,7 @@ import { AddDataPage } from './AddDataPage';
 import { indexes } from './indexKind';
 import { hecTokens, inputs } from './inputKinds';
 
-const KINDS: Record<Exclude<DataKind, 'add'>, Kind> = {
+const KINDS: Record<Exclude<DataKind, 'add' | 'deployment'>, Kind> = {
   indexes,
   inputs,
   tokens: hecTokens,
@@ -34,6 +35,8 @@ export default function DataPage({ kind, name, app }: DataPageProps) {
       <SectionTabs label="Data" tabs={tabs} />
       {kind === 'add' ? (
         <AddDataPage way={name} app={app} />
+      ) : kind === 'deployment' ? (
+        <DeploymentPage name={name} />
       ) : (
         <ObjectsPage
           key={kind}

@@ -1,71 +1,88 @@
 /**
- * A file or a pasted text: loaded into an index by the rules of its source type, with the report of the server and
- * the first events as they are read. The server has no preview of a text that is not loaded: a test index is one.
+ * A file or a pasted text: a preview of its events by settings that can be tried, then the load into an index.
+ * Guarantees that a text is loaded only by settings that are saved, which are those of its preview.
  */
 
 import { Button, FileButton, NativeSelect, Textarea, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
-import { ApiError } from '../api/client';
-import { explainError } from '../api/explain';
-import type { ResultRows } from '../api/types';
+import { useQuery } from '@tanstack/react-query';
+import { type DragEvent, type FormEvent, useId, useState } from 'react';
 import { useClient } from '../app/clientContext';
+import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
-import { PageLink } from '../app/PageLink';
-import { addressOf, paths } from '../app/routing';
-import jobs from '../jobs/JobsPage.module.css';
+import { useSubmit } from '../app/useSubmit';
 import { useOptions } from '../objects/FormFields';
 import objects from '../objects/Objects.module.css';
 import { quoted } from '../query/syntax';
-import { cellText } from '../statistics/table';
-import styles from './AddData.module.css';
-import { type LoadReport, readLoadReport, sampleOf } from './loadReport';
+import { sourceTypes } from '../settings/knowledgeKinds';
+import { Empty } from '../states/Empty';
+import { Failed } from '../states/Failed';
+import { Skeleton } from '../states/Skeleton';
+import { type Loaded, LoadReportView } from './LoadReport';
+import { readLoadReport, sizeOf } from './loadReport';
+import styles from './Preview.module.css';
+import { PreviewView } from './PreviewView';
+import { PropsForm, type Tried } from './PropsForm';
+import { type FieldPair, mistakeIn, overruled, shortPlace } from './preview';
+import { SaveSourceType } from './SaveSourceType';
+import { MOST_BYTES, type Sample, usePreview } from './usePreview';
 
 /** Bytes of a request; the limit of the server is 64 MiB unless it was told otherwise. */
 const MOST = 64 * 1024 * 1024;
-const LINES = 30;
+/** Events that are shown at first, and added on demand. */
+const SOME = 200;
+/** The server shows no more, unless max_results_perchunk is changed. */
+const ALL = 2_500;
 
-interface Done {
-  report: LoadReport;
-  where: string;
-  rows: ResultRows | null;
-}
+const NONE: Tried = new Map();
 
 export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) {
   const client = useClient();
   const indexes = useOptions({ name: 'index', label: 'Index', kind: 'choice', source: 'indexes' });
   const [text, setText] = useState('');
   const [file, setFile] = useState<File | null>(null);
-  const [sample, setSample] = useState('');
+  const [sample, setSample] = useState<Sample | null>(null);
   const [index, setIndex] = useState('main');
   const [sourcetype, setSourcetype] = useState('');
   const [host, setHost] = useState('');
   const [source, setSource] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
-  const [done, setDone] = useState<Done | null>(null);
+  const [tried, setTried] = useState<Tried>(NONE);
+  const [count, setCount] = useState(SOME);
+  const [isSaving, setSaving] = useState(false);
+  const [saved, setSaved] = useState<{ name: string; settings: FieldPair[] } | null>(null);
+  const [done, setDone] = useState<Loaded | null>(null);
+  const { busy, error, submit } = useSubmit();
   const isTooLarge = (file?.size ?? 0) > MOST;
-  const isReady = isPasted ? text.trim() !== '' : file !== null && !isTooLarge;
+  const hasText = isPasted ? text.trim() !== '' : file !== null && !isTooLarge;
+  const name = source.trim() || (isPasted ? 'pasted' : 'upload');
+  const asked = { sample, source: name, host, index, sourcetype, tried, count };
+  const { preview, error: refusal, isStale, retry } = usePreview(asked);
+  const mistake = refusal ? mistakeIn(refusal.message, tried.keys()) : null;
+  const isSaved = !isStale && tried.size === 0 && saved?.name === preview?.sourcetype;
+  const other = preview && saved && isSaved ? overruled(preview, saved.settings) : [];
 
-  const choose = (next: File | null) => {
-    setFile(next);
+  const show = (bytes: Uint8Array<ArrayBuffer> | null) => {
+    setSample((before) => bytes && { bytes, version: (before?.version ?? 0) + 1 });
+    setCount(SOME);
     setDone(null);
+  };
+  const paste = (next: string) => {
+    setText(next);
+    show(next.trim() === '' ? null : new TextEncoder().encode(next.slice(0, MOST_BYTES)));
+  };
+  const choose = async (next: File | null) => {
+    setFile(next);
     setSource(next?.name ?? '');
-    next
-      ?.slice(0, 64 * 1024)
-      .text()
-      .then(setSample, () => setSample(''));
+    show(next ? new Uint8Array(await next.slice(0, MOST_BYTES).arrayBuffer()) : null);
   };
 
   const load = async (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
+    if (!hasText || tried.size > 0) return;
     setDone(null);
-    const name = source.trim() || (isPasted ? 'pasted' : 'upload');
-    const query: Record<string, string> = { index, source: name, report: '1' };
-    if (sourcetype.trim()) query.sourcetype = sourcetype.trim();
-    if (host.trim()) query.host = host.trim();
-    try {
+    await submit(async () => {
+      const query: Record<string, string> = { index, source: name, report: '1' };
+      if (sourcetype.trim()) query.sourcetype = sourcetype.trim();
+      if (host.trim()) query.host = host.trim();
       const body = isPasted ? text : (file as File);
       const report = readLoadReport(
         await client.sendBody('/services/receivers/simple', body, query),
@@ -76,142 +93,229 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
       const rows = await client.rowsOf({ search, earliest: '0', latest: '', timezone: 'UTC' });
       setDone({ report, where, rows });
       client.removeJob(rows.sid).catch(() => {});
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-    }
-    setBusy(false);
+    });
   };
-  const shown = sampleOf(isPasted ? text : sample, LINES);
 
   return (
-    <form className={styles.columns} onSubmit={load} data-testid="load-form">
-      <div>
-        {!isPasted && (
-          <>
-            <FileButton onChange={choose}>
-              {(props) => (
-                <Button variant="default" {...props}>
-                  Choose a file …
-                </Button>
-              )}
-            </FileButton>
-            <span role="status">{file ? file.name : 'No file is chosen'}</span>
-            {isTooLarge && (
-              <Notice kind="warning">
-                Files above 64 MiB are loaded on the machine of the server: karst add oneshot PATH.
-              </Notice>
-            )}
-          </>
-        )}
-        <NativeSelect
-          label="Index"
-          description="For a try, make an index of its own under Indexes and remove it afterwards."
-          data={indexes.length > 0 ? indexes : ['main']}
-          value={index}
-          onChange={(event) => setIndex(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Source type"
-          description="Empty: recognised by the content."
-          value={sourcetype}
-          spellCheck={false}
-          onChange={(event) => setSourcetype(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Source"
-          value={source}
-          spellCheck={false}
-          onChange={(event) => setSource(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Host"
-          description="Empty: that of the server."
-          value={host}
-          spellCheck={false}
-          onChange={(event) => setHost(event.currentTarget.value)}
-        />
-        <Button type="submit" loading={busy} disabled={!isReady}>
-          Load
-        </Button>
-      </div>
-      <div>
+    <>
+      <form className={objects.form} onSubmit={load} data-testid="load-form">
         {isPasted ? (
           <Textarea
             className={objects.mono}
             label="Text"
+            description={text === '' ? undefined : sizeOf(text)}
             autosize
-            minRows={10}
-            maxRows={20}
+            minRows={5}
+            maxRows={12}
             spellCheck={false}
             value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
+            onChange={(event) => paste(event.currentTarget.value)}
           />
         ) : (
-          file && (
+          <FileSource file={file} isTooLarge={isTooLarge} onFile={(next) => void choose(next)} />
+        )}
+        <div className={styles.target}>
+          <NativeSelect
+            label="Index"
+            description="Where the events are kept."
+            data={indexes.length > 0 ? indexes : ['main']}
+            value={index}
+            onChange={(event) => setIndex(event.currentTarget.value)}
+          />
+          <SourceType
+            value={sourcetype}
+            recognised={preview?.sourcetype}
+            onChange={setSourcetype}
+          />
+          <TextInput
+            label="Source"
+            description="A path or a name."
+            placeholder={name}
+            value={source}
+            spellCheck={false}
+            onChange={(event) => setSource(event.currentTarget.value)}
+          />
+          <TextInput
+            label="Host"
+            description="Empty: that of the server."
+            value={host}
+            spellCheck={false}
+            onChange={(event) => setHost(event.currentTarget.value)}
+          />
+        </div>
+        <div className={styles.act}>
+          <Button type="submit" loading={busy} disabled={!hasText || tried.size > 0}>
+            Load
+          </Button>
+          {tried.size > 0 && (
             <>
-              <span>The beginning of the file, as it is: {shown.about.split(',')[0]}</span>
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keys */}
-              <pre className={styles.raw} tabIndex={0}>
-                {shown.head}
-              </pre>
+              <Button
+                variant="default"
+                disabled={!preview || isStale || refusal !== null}
+                onClick={() => setSaving(true)}
+                data-testid="save-as"
+              >
+                Save as source type …
+              </Button>
+              <Button variant="default" onClick={() => setTried(NONE)}>
+                Undo all changes
+              </Button>
+              <span role="status">
+                Changed settings are only tried: save them before the text is loaded.
+              </span>
             </>
-          )
-        )}
-        {isPasted && text !== '' && <span>{shown.about}</span>}
-        {error && (
-          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-        )}
-        {done && <Report app={app} {...done} />}
-      </div>
-    </form>
+          )}
+        </div>
+        <FormError error={error} />
+      </form>
+      {other.map((setting) => (
+        <Notice key={setting.name} kind="warning">
+          {`${setting.name} is not as it was saved: ${setting.place ? shortPlace(setting.place) : 'another stanza'} has precedence.`}
+        </Notice>
+      ))}
+      {done && <LoadReportView app={app} {...done} />}
+      {sample === null ? (
+        <Empty title={isPasted ? 'Paste some lines of a log' : 'Choose a file'}>
+          <p>
+            The events, their times and fields are shown here as the server would keep them. Nothing
+            is stored before Load.
+          </p>
+        </Empty>
+      ) : (
+        <div className={styles.columns}>
+          <section aria-label="Settings of the source type">
+            <h2>Settings</h2>
+            <PropsForm
+              settings={preview?.settings ?? []}
+              tried={tried}
+              mistake={mistake}
+              onTried={setTried}
+            />
+          </section>
+          <section aria-label="Preview of the events">
+            <h2>Preview</h2>
+            {mistake && (
+              <Notice kind="error">
+                {`${mistake.name}: ${mistake.problem}. ${preview ? 'The events below are those before the change.' : ''}`}
+              </Notice>
+            )}
+            {refusal && !mistake && <Failed error={refusal} onRetry={retry} />}
+            {!preview && !refusal && <Skeleton lines={6} label="Waiting for the preview" />}
+            {preview && (
+              <PreviewView
+                preview={preview}
+                isStale={isStale}
+                onMore={
+                  preview.totals.shown < Math.min(preview.totals.events, ALL) &&
+                  preview.totals.shown >= count
+                    ? () => setCount(Math.min(ALL, count + SOME))
+                    : null
+                }
+              />
+            )}
+          </section>
+        </div>
+      )}
+      {isSaving && preview && (
+        <SaveSourceType
+          preview={preview}
+          onSaved={(called, settings) => {
+            setSourcetype(called);
+            setSaved({ name: called, settings });
+            setTried(NONE);
+            setSample((now) => now && { ...now, version: now.version + 1 });
+          }}
+          onClose={() => setSaving(false)}
+        />
+      )}
+    </>
   );
 }
 
-function Report({ app, report, where, rows }: Done & { app: string }) {
+interface FileSourceProps {
+  file: File | null;
+  isTooLarge: boolean;
+  onFile: (file: File | null) => void;
+}
+
+/** A file that is chosen or dropped. */
+function FileSource({ file, isTooLarge, onFile }: FileSourceProps) {
+  const [isOver, setOver] = useState(false);
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    const [dropped] = event.dataTransfer.files;
+    if (dropped) onFile(dropped);
+  };
   return (
-    <section className={styles.report} aria-live="polite" data-testid="load-report">
-      <h2>
-        Loaded: {report.events} {report.events === 1 ? 'event' : 'events'}
-        {report.sourcetype && ` of the source type ${report.sourcetype}`}
-      </h2>
-      {report.span && <p>{report.span}</p>}
-      {report.notes.map((note) => (
-        <Notice key={note} kind="info">
-          {note}
+    <section
+      className={styles.source}
+      aria-label="File"
+      data-over={isOver}
+      data-testid="drop"
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={drop}
+    >
+      <div className={styles.chooser}>
+        <FileButton onChange={onFile}>
+          {(props) => (
+            <Button variant="default" {...props}>
+              Choose a file …
+            </Button>
+          )}
+        </FileButton>
+        <span role="status">{file ? file.name : 'or drop one here'}</span>
+      </div>
+      {isTooLarge && (
+        <Notice kind="warning">
+          Files above 64 MiB are loaded on the machine of the server: karst add oneshot PATH. The
+          preview shows the beginning.
         </Notice>
-      ))}
-      {rows && rows.rows.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-        <section className={jobs.scroll} tabIndex={0} aria-label="First events">
-          <table className={jobs.table}>
-            <thead>
-              <tr>
-                {rows.fields.map((field) => (
-                  <th key={field} scope="col">
-                    {field}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.rows.map((row, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
-                <tr key={at}>
-                  {row.map((cell, place) => (
-                    <td key={rows.fields[place]}>{cellText(cell)}</td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
       )}
-      <PageLink
-        className={objects.link}
-        href={addressOf(paths.search(app), { q: where, earliest: '0', latest: '' })}
-      >
-        Search these events
-      </PageLink>
     </section>
+  );
+}
+
+interface SourceTypeProps {
+  value: string;
+  recognised: string | undefined;
+  onChange: (value: string) => void;
+}
+
+function SourceType({ value, recognised, onChange }: SourceTypeProps) {
+  const client = useClient();
+  const names = useId();
+  const { data } = useQuery({
+    queryKey: ['source-type-names'],
+    staleTime: 60_000,
+    queryFn: async ({ signal }) => {
+      const path = `/servicesNS/-/-${sourceTypes.path.slice('/services'.length)}`;
+      const found = await client.entries(path, signal, { f: 'category' });
+      const isShown = sourceTypes.isShown ?? (() => true);
+      return [...new Set(found.filter(isShown).map((entry) => entry.name))];
+    },
+  });
+  return (
+    <>
+      <TextInput
+        label="Source type"
+        description={recognised && value === '' ? 'Recognised.' : 'Empty: recognised.'}
+        placeholder={value === '' ? recognised : undefined}
+        list={names}
+        value={value}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      />
+      <datalist id={names}>
+        {(data ?? []).map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </>
   );
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { decodeEntries } from '../api/decode';
 import { keptFor, lossOfIndex } from './indexKind';
 import { kindOf } from './inputKinds';
-import { readLoadReport, sampleOf } from './loadReport';
+import { readLoadReport, sizeOf } from './loadReport';
 
 const entry = (content: Record<string, unknown>, id = '/services/data/indexes/web') =>
   decodeEntries({ entry: [{ name: 'web', id, content }] })[0] as ReturnType<
@@ -51,9 +51,7 @@ it('the report of a load is in words', () => {
   expect(report.notes[0]).toContain('1 event without a time');
 });
 
-it('a sample says how much more there is', () => {
-  expect(sampleOf('a\nb\nc\n', 2)).toEqual({
-    head: 'a\nb',
-    about: '3 lines, 6 characters, the first 2 here',
-  });
+it('a text says how long it is', () => {
+  expect(sizeOf('a\nb\nc\n')).toBe('3 lines, 6 characters');
+  expect(sizeOf('a')).toBe('1 line, 1 character');
 });

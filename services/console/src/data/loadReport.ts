@@ -1,7 +1,7 @@
 /** What the server says of a text that it has loaded: how it was understood, in words. */
 
 import { asObject } from '../api/decode';
-import { grouped, plural } from '../app/format';
+import { plural } from '../app/format';
 
 export interface LoadReport {
   sourcetype: string;
@@ -41,13 +41,8 @@ export function readLoadReport(body: unknown): LoadReport {
   };
 }
 
-/** The beginning of a text: as many lines as are shown, and how long all of it is. */
-export function sampleOf(text: string, lines: number): { head: string; about: string } {
-  const all = text.split('\n');
-  if (all.at(-1) === '') all.pop();
-  const more = all.length > lines ? `, the first ${lines} here` : '';
-  return {
-    head: all.slice(0, lines).join('\n'),
-    about: `${plural(all.length, 'line')}, ${grouped(text.length)} characters${more}`,
-  };
+/** How long a text is: `3 lines, 6 characters`. */
+export function sizeOf(text: string): string {
+  const breaks = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+  return `${plural(breaks, 'line')}, ${plural(text.length, 'character')}`;
 }

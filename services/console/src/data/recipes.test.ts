@@ -1,20 +1,22 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import {
-  collectorAddress,
+  elasticsearchRecipes,
   forwarderRecipes,
   hecRecipes,
+  otlpGrpcRecipes,
   otlpRecipes,
   shell,
   syslogRecipes,
   type Target,
-  tlsOf,
+  urlOf,
 } from './recipes';
 
 const TARGET: Target = {
   host: 'logs.example.com',
-  hecPort: '8088',
+  port: '8088',
   isTls: true,
+  isSelfSigned: true,
   token: '1111-2222',
   index: 'web',
   sourcetype: '',
@@ -30,22 +32,42 @@ it('a word of the shell stays one word, whatever is in it', () => {
   }
 });
 
-it('the collector has TLS everywhere but on loopback', () => {
-  expect(tlsOf('localhost')).toBe(false);
-  expect(tlsOf('127.0.0.1')).toBe(false);
-  expect(tlsOf('logs.example.com')).toBe(true);
-  expect(collectorAddress({ ...TARGET, host: '::1', isTls: false })).toBe('http://[::1]:8088');
+it('an IPv6 address has brackets once', () => {
+  expect(urlOf({ ...TARGET, host: '::1', isTls: false })).toBe('http://[::1]:8088');
+  expect(urlOf({ ...TARGET, host: '[::1]' })).toBe('https://[::1]:8088');
+});
+
+it('only a certificate that nobody has signed is accepted unseen', () => {
+  const makers = [hecRecipes, otlpRecipes, otlpGrpcRecipes, elasticsearchRecipes];
+  const texts = (target: Target) => makers.flatMap((make) => make(target)).map((one) => one.text);
+  const accepts = /curl -k|insecure_?skip_?verify[=:] ?true|verify_certificate: false|mode.*none/;
+  expect(texts(TARGET).filter((text) => accepts.test(text)).length).toBeGreaterThan(5);
+  for (const text of texts({ ...TARGET, isSelfSigned: false })) expect(text).not.toMatch(accepts);
+  for (const text of texts({ ...TARGET, isTls: false })) expect(text).not.toMatch(accepts);
 });
 
 it('commands have the address, the token and the index', () => {
-  const texts = [...hecRecipes(TARGET), ...otlpRecipes(TARGET)].map((one) => one.text);
-  for (const text of texts) {
+  const makers = [hecRecipes, otlpRecipes, elasticsearchRecipes];
+  for (const { text } of makers.flatMap((make) => make(TARGET))) {
     expect(text).toContain('https://logs.example.com:8088');
     expect(text).toContain('1111-2222');
   }
   expect(hecRecipes(TARGET)[0]?.text).toContain('"index":"web"');
-  expect(syslogRecipes(TARGET, '5514')[0]?.text).toContain('port="5514"');
-  expect(forwarderRecipes(TARGET, '9997')[1]?.text).toContain('server = logs.example.com:9997');
+  expect(otlpGrpcRecipes(TARGET)[0]?.text).toContain('endpoint: "logs.example.com:8088"');
+  expect(syslogRecipes({ ...TARGET, port: '5514' }, false)[0]?.text).toContain('port="5514"');
+  expect(syslogRecipes(TARGET, true)[2]?.text).toContain('--udp');
+});
+
+it('a forwarder is told of TLS and of the token that the server requires', () => {
+  const outputs = (target: Target, needsToken: boolean) =>
+    forwarderRecipes(target, needsToken)[1]?.text ?? '';
+  const plain = outputs({ ...TARGET, port: '9997', isTls: false }, false);
+  expect(plain).toContain('server = logs.example.com:9997\n');
+  expect(plain).not.toMatch(/useSSL|token/);
+  expect(outputs(TARGET, true)).toMatch(/useSSL = true\ntoken = /);
+  expect(outputs({ ...TARGET, isSelfSigned: false }, false)).toContain(
+    'sslVerifyServerCert = true',
+  );
 });
 
 it('a hostile source type ends no quotes', () => {
@@ -57,4 +79,13 @@ it('a hostile source type ends no quotes', () => {
     index: 'web',
     sourcetype: HOSTILE,
   });
+});
+
+it('the bulk request of a hostile index is two lines of JSON', () => {
+  const [first] = elasticsearchRecipes({ ...TARGET, index: HOSTILE });
+  const command = (first?.text ?? '').replace(/ \| curl[\s\S]*$/, '');
+  const said = execFileSync('sh', ['-c', command], { encoding: 'utf8' });
+  const [action = '', document = ''] = said.trim().split('\n');
+  expect(JSON.parse(action)).toEqual({ create: { _index: HOSTILE } });
+  expect(JSON.parse(document)).toEqual({ message: 'hello from curl' });
 });

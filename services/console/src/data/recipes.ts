@@ -3,11 +3,15 @@
  * A text from outside, such as a token, is quoted for the shell or for YAML and never ends the quotes.
  */
 
+import type { InputAddress } from './addresses';
+
 export interface Target {
+  /** As senders reach the server. An IPv6 address may be without its brackets. */
   host: string;
-  /** Of the HTTP Event Collector. */
-  hecPort: string;
+  port: string;
   isTls: boolean;
+  /** Whether senders have to be told to accept the certificate. */
+  isSelfSigned: boolean;
   token: string;
   index: string;
   sourcetype: string;
@@ -25,23 +29,22 @@ export const shell = (text: string): string =>
 /** A string of JSON, which is one of YAML, too. */
 const quoted = (text: string): string => JSON.stringify(text);
 
-const isLoopback = (host: string) => /^(?:localhost|127\.|\[?::1)/.test(host);
-
-/** The collector is plain on loopback and has TLS everywhere else, unless the server was told otherwise. */
-export const tlsOf = (host: string): boolean => !isLoopback(host);
-
 const hostPart = (host: string) =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 
-export function collectorAddress({ host, hecPort, isTls }: Target): string {
-  return `${isTls ? 'https' : 'http'}://${hostPart(host)}:${hecPort}`;
-}
+/** `host:port`, with brackets around an IPv6 address. */
+const place = ({ host, port }: Target) => `${hostPart(host)}:${port}`;
 
-/** An unknown certificate is accepted only where the address has TLS. */
-const curl = (target: Target) => (target.isTls ? 'curl -k' : 'curl');
+export const urlOf = (target: Target): string =>
+  `${target.isTls ? 'https' : 'http'}://${place(target)}`;
+
+/** Whether the certificate is accepted unseen. */
+const isUnverified = ({ isTls, isSelfSigned }: Target) => isTls && isSelfSigned;
+
+const curl = (target: Target) => (isUnverified(target) ? 'curl -k' : 'curl');
 
 export function hecRecipes(target: Target): Recipe[] {
-  const address = collectorAddress(target);
+  const address = urlOf(target);
   const event = { event: 'hello from curl', index: target.index, ...kind(target) };
   const parameters = new URLSearchParams({ index: target.index, ...kind(target) });
   const auth = shell(`Authorization: Splunk ${target.token}`);
@@ -56,11 +59,11 @@ export function hecRecipes(target: Target): Recipe[] {
     },
     {
       label: 'Docker',
-      text: `docker run --log-driver=splunk \\\n  --log-opt ${shell(`splunk-url=${address}`)} \\\n  --log-opt ${shell(`splunk-token=${target.token}`)} \\\n  --log-opt ${shell(`splunk-index=${target.index}`)} \\\n  --log-opt splunk-insecureskipverify=${target.isTls} IMAGE`,
+      text: `docker run --log-driver=splunk \\\n  --log-opt ${shell(`splunk-url=${address}`)} \\\n  --log-opt ${shell(`splunk-token=${target.token}`)} \\\n  --log-opt ${shell(`splunk-index=${target.index}`)} \\\n  --log-opt splunk-insecureskipverify=${isUnverified(target)} IMAGE`,
     },
     {
       label: 'Vector, vector.yaml',
-      text: `sinks:\n  karst:\n    type: splunk_hec_logs\n    inputs: [SOURCE]\n    endpoint: ${quoted(address)}\n    default_token: ${quoted(target.token)}\n    index: ${quoted(target.index)}\n    encoding:\n      codec: text`,
+      text: `sinks:\n  karst:\n    type: splunk_hec_logs\n    inputs: [SOURCE]\n    endpoint: ${quoted(address)}\n    default_token: ${quoted(target.token)}\n    index: ${quoted(target.index)}\n    encoding:\n      codec: text${isUnverified(target) ? '\n    tls:\n      verify_certificate: false' : ''}`,
     },
   ];
 }
@@ -69,11 +72,11 @@ const kind = ({ sourcetype }: Target): Record<string, string> =>
   sourcetype === '' ? {} : { sourcetype };
 
 export function otlpRecipes(target: Target): Recipe[] {
-  const address = collectorAddress(target);
+  const address = urlOf(target);
   return [
     {
       label: 'OpenTelemetry Collector, config.yaml',
-      text: `exporters:\n  otlphttp/karst:\n    logs_endpoint: ${quoted(`${address}/v1/logs`)}\n    headers:\n      Authorization: ${quoted(`Splunk ${target.token}`)}${target.isTls ? '\n    tls:\n      insecure_skip_verify: true' : ''}\nservice:\n  pipelines:\n    logs:\n      receivers: [filelog]\n      exporters: [otlphttp/karst]`,
+      text: `exporters:\n  otlphttp/karst:\n    logs_endpoint: ${quoted(`${address}/v1/logs`)}\n    headers:\n      Authorization: ${quoted(`Splunk ${target.token}`)}${isUnverified(target) ? '\n    tls:\n      insecure_skip_verify: true' : ''}\n${pipeline('otlphttp/karst')}`,
     },
     {
       label: 'Environment of an SDK',
@@ -82,25 +85,81 @@ export function otlpRecipes(target: Target): Recipe[] {
   ];
 }
 
-export function syslogRecipes({ host, index }: Target, port: string): Recipe[] {
+export function otlpGrpcRecipes(target: Target): Recipe[] {
+  const tls = !target.isTls
+    ? '\n    tls:\n      insecure: true'
+    : isUnverified(target)
+      ? '\n    tls:\n      insecure_skip_verify: true'
+      : '';
   return [
     {
-      label: 'rsyslog, /etc/rsyslog.d/karst.conf',
-      text: `*.* action(type="omfwd" target=${quoted(host)} port=${quoted(port)} protocol="tcp" TCP_Framing="octet-counted"\n           queue.type="LinkedList" queue.filename="karst" action.resumeRetryCount="-1")`,
+      label: 'OpenTelemetry Collector, config.yaml',
+      text: `exporters:\n  otlp/karst:\n    endpoint: ${quoted(place(target))}\n    headers:\n      Authorization: ${quoted(`Splunk ${target.token}`)}${tls}\n${pipeline('otlp/karst')}`,
     },
     {
-      label: 'A message for a try',
-      text: `logger --server ${shell(host)} --port ${shell(port)} --tcp --octet-count 'hello from logger'`,
-    },
-    {
-      label: 'The server, if the port is not open yet',
-      text: `karst server --syslog-tcp 0.0.0.0:${port} --syslog-udp 0.0.0.0:${port} --syslog-index ${shell(index)}`,
+      label: 'Environment of an SDK',
+      text: `export OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=${shell(urlOf(target))}\nexport OTEL_EXPORTER_OTLP_LOGS_PROTOCOL=grpc\nexport OTEL_EXPORTER_OTLP_LOGS_HEADERS=${shell(`authorization=Splunk%20${target.token}`)}`,
     },
   ];
 }
 
-export function forwarderRecipes({ host, index, sourcetype }: Target, port: string): Recipe[] {
+const pipeline = (exporter: string) =>
+  `service:\n  pipelines:\n    logs:\n      receivers: [filelog]\n      exporters: [${exporter}]`;
+
+export function elasticsearchRecipes(target: Target): Recipe[] {
+  const address = urlOf(target);
+  const document = JSON.stringify({ message: 'hello from curl' });
+  const action = JSON.stringify({ create: { _index: target.index } });
+  const off = isUnverified(target);
+  return [
+    {
+      label: 'One event',
+      text: `printf '%s\\n' ${shell(action)} ${shell(document)} | ${curl(target)} ${shell(`${address}/_bulk`)} \\\n  -H ${shell(`Authorization: ApiKey ${target.token}`)} -H 'Content-Type: application/x-ndjson' --data-binary @-`,
+    },
+    {
+      label: 'Filebeat, filebeat.yml',
+      text: `output.elasticsearch:\n  hosts: [${quoted(address)}]\n  username: any\n  password: ${quoted(target.token)}\n  index: ${quoted(target.index)}${off ? '\n  ssl.verification_mode: none' : ''}\nsetup.ilm.enabled: false\nsetup.template.enabled: false`,
+    },
+    {
+      label: 'Logstash, output',
+      text: `output {\n  elasticsearch {\n    hosts => [${quoted(address)}]\n    user => "any"\n    password => ${quoted(target.token)}\n    index => ${quoted(target.index)}\n    manage_template => false\n    ilm_enabled => false${off ? '\n    ssl_verification_mode => "none"' : ''}\n  }\n}`,
+    },
+    {
+      label: 'Vector, vector.yaml',
+      text: `sinks:\n  karst:\n    type: elasticsearch\n    inputs: [SOURCE]\n    endpoints: [${quoted(address)}]\n    bulk:\n      index: ${quoted(target.index)}\n    auth:\n      strategy: basic\n      user: any\n      password: ${quoted(target.token)}${off ? '\n    tls:\n      verify_certificate: false' : ''}`,
+    },
+  ];
+}
+
+export function syslogRecipes({ host, port }: Target, isUdp: boolean): Recipe[] {
+  const [protocol, framing, flags] = isUdp
+    ? ['udp', '', '--udp']
+    : ['tcp', ' TCP_Framing="octet-counted"', '--tcp --octet-count'];
+  return [
+    {
+      label: 'rsyslog, /etc/rsyslog.d/karst.conf',
+      text: `*.* action(type="omfwd" target=${quoted(host)} port=${quoted(port)} protocol="${protocol}"${framing}\n           queue.type="LinkedList" queue.filename="karst" action.resumeRetryCount="-1")`,
+    },
+    {
+      label: 'syslog-ng, syslog-ng.conf',
+      text: `destination d_karst { network(${quoted(host)} port(${port}) transport("${protocol}")); };\nlog { source(s_src); destination(d_karst); };`,
+    },
+    {
+      label: 'A message for a try',
+      text: `logger --server ${shell(host)} --port ${shell(port)} ${flags} 'hello from logger'`,
+    },
+  ];
+}
+
+export function forwarderRecipes(target: Target, needsToken: boolean): Recipe[] {
+  const { index, sourcetype } = target;
   const type = sourcetype === '' ? '' : `sourcetype = ${sourcetype}\n`;
+  const token = needsToken ? 'token = the token of --forwarding-token\n' : '';
+  const tls = !target.isTls
+    ? ''
+    : target.isSelfSigned
+      ? 'useSSL = true\n'
+      : 'useSSL = true\nsslVerifyServerCert = true\nsslRootCAPath = /etc/ssl/certs/ca-certificates.crt\n';
   return [
     {
       label: 'The machine with the logs, /etc/karst-forwarder/system/local/inputs.conf',
@@ -108,15 +167,27 @@ export function forwarderRecipes({ host, index, sourcetype }: Target, port: stri
     },
     {
       label: 'There, /etc/karst-forwarder/system/local/outputs.conf',
-      text: `[tcpout]\ndefaultGroup = karst\n\n[tcpout:karst]\nserver = ${host}:${port}\n`,
+      text: `[tcpout]\ndefaultGroup = karst\n\n[tcpout:karst]\nserver = ${place(target)}\n${tls}${token}`,
     },
     {
       label: 'There',
       text: 'karst-forwarder btool outputs --check --conf-dir /etc/karst-forwarder\nkarst-forwarder run --conf-dir /etc/karst-forwarder --data-dir /var/lib/karst-forwarder',
     },
-    {
-      label: 'The server, if the port is not open yet',
-      text: `karst server --forwarding-address 0.0.0.0:${port}`,
-    },
   ];
+}
+
+/** What senders are given for a way in. */
+export function recipesOf(way: string, target: Target, input: InputAddress): Recipe[] {
+  switch (way) {
+    case 'hec':
+      return hecRecipes(target);
+    case 'otlp':
+      return input.kind === 'otlp_grpc' ? otlpGrpcRecipes(target) : otlpRecipes(target);
+    case 'elasticsearch':
+      return elasticsearchRecipes(target);
+    case 'syslog':
+      return syslogRecipes(target, input.kind === 'syslog_udp');
+    default:
+      return forwarderRecipes(target, input.credential === 'forwarder_token');
+  }
 }

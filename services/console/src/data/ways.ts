@@ -17,6 +17,11 @@ export const WAYS: readonly Way[] = [
     about: 'curl, Docker, Vector, Fluent Bit: acknowledged',
   },
   { id: 'otlp', title: 'OpenTelemetry', about: 'Logs of the OpenTelemetry Collector and SDKs' },
+  {
+    id: 'elasticsearch',
+    title: 'Elasticsearch bulk API',
+    about: 'Filebeat, Logstash, Fluent Bit, Vector',
+  },
   { id: 'syslog', title: 'Syslog', about: 'rsyslog, syslog-ng, network devices' },
   {
     id: 'forwarder',

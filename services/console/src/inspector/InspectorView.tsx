@@ -6,6 +6,7 @@ import { explainJobError } from '../api/explain';
 import type { InspectedPhase, Inspection, JobStatus } from '../api/types';
 import { grouped, percent } from '../app/format';
 import { Notice } from '../app/Notice';
+import { compare, type Estimate, estimateOf, truthOf } from '../search/estimate';
 import { useLoaded } from '../search/useLoaded';
 import { conclusions } from './conclusion';
 import styles from './InspectorView.module.css';
@@ -23,12 +24,18 @@ export function InspectorView({ client, sid, job }: InspectorViewProps) {
   return (
     <div className={styles.view} data-testid="inspector">
       {error && <Notice kind="error">{explainJobError(error)}</Notice>}
-      {value && <Tables inspection={value} />}
+      {value && <Tables inspection={value} estimate={estimateOf(localStorage, sid)} />}
     </div>
   );
 }
 
-function Tables({ inspection }: { inspection: Inspection }) {
+interface TablesProps {
+  inspection: Inspection;
+  /** Of a search that was run in this browser. */
+  estimate: Estimate | null;
+}
+
+function Tables({ inspection, estimate }: TablesProps) {
   return (
     <>
       <section className={styles.conclusion} aria-label="Conclusion" data-testid="conclusion">
@@ -73,6 +80,18 @@ function Tables({ inspection }: { inspection: Inspection }) {
           </tr>
         ))}
       </Part>
+      {estimate && (
+        <Part title="Estimate before the run" columns={['What', 'At most', 'Read', 'Share']}>
+          {compare(estimate, truthOf(inspection), inspection.pricePer1000).map((row) => (
+            <tr key={row.what}>
+              <td>{row.what}</td>
+              <td data-numeric>{row.estimated}</td>
+              <td data-numeric>{row.read}</td>
+              <td data-numeric>{row.share}</td>
+            </tr>
+          ))}
+        </Part>
+      )}
       <Part title="Left out and read" columns={['What', 'How many']}>
         {counterRows(inspection).map((row) => (
           <tr key={row.what}>

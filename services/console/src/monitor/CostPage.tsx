@@ -4,9 +4,10 @@ import { Button, Modal, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
 import { ApiError } from '../api/client';
-import { explainError } from '../api/explain';
 import { useClient } from '../app/clientContext';
+import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
+import { useSubmit } from '../app/useSubmit';
 import objects from '../objects/Objects.module.css';
 import { Skeleton } from '../states/Skeleton';
 import { COST } from './cost';
@@ -56,28 +57,22 @@ function PricesDialog({ prices, onClose }: { prices: Prices; onClose: () => void
   const client = useClient();
   const queries = useQueryClient();
   const [texts, setTexts] = useState(() => prices.list.map((price) => String(price.usd)));
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
+  const { busy, error, submit } = useSubmit();
   const isValid = (text: string) => text.trim() !== '' && Number(text) >= 0;
 
   const save = async (event: FormEvent) => {
     event.preventDefault();
     if (!texts.every(isValid)) return;
-    setBusy(true);
-    setError(null);
     const list = prices.list.map((price, at) => ({ ...price, usd: Number(texts[at]) }));
     const contents = writePrices(list);
-    try {
+    const isSaved = await submit(async () => {
       await client.change(`${FILES}/${PRICES_FILE}`, { contents }).catch((failure: unknown) => {
         if (!(failure instanceof ApiError) || failure.kind !== 'notFound') throw failure;
         return client.change(FILES, { name: PRICES_FILE, contents });
       });
       await queries.invalidateQueries({ queryKey: ['prices'] });
-      onClose();
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-      setBusy(false);
-    }
+    });
+    if (isSaved) onClose();
   };
   return (
     <Modal opened onClose={onClose} title="Prices" closeButtonProps={{ 'aria-label': 'Close' }}>
@@ -86,9 +81,7 @@ function PricesDialog({ prices, onClose }: { prices: Prices; onClose: () => void
           In dollars. They are kept in the lookup file {PRICES_FILE} of the app search, for
           everybody.
         </p>
-        {error && (
-          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-        )}
+        <FormError error={error} />
         {prices.list.map((price, at) => (
           <TextInput
             key={price.key}

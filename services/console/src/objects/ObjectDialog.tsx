@@ -3,11 +3,12 @@
 import { Button, Modal, Switch } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ApiError, namespaced } from '../api/client';
-import { explainError } from '../api/explain';
+import { namespaced } from '../api/client';
 import type { Entry } from '../api/types';
 import { useConnection } from '../app/clientContext';
+import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
+import { useSubmit } from '../app/useSubmit';
 import { Secret } from './Copyable';
 import { FormFields } from './FormFields';
 import { fieldsFor, formOf, initialValues, problemsOf } from './form';
@@ -33,13 +34,12 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
   const [values, setValues] = useState(() => initialValues(fields, entry));
   const [isShared, setShared] = useState(false);
   const [isTried, setTried] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
+  const { busy, error, submit } = useSubmit();
   const [secret, setSecret] = useState<ReturnType<NonNullable<Kind['secret']>>>(null);
   const problems = isTried ? problemsOf(fields, values) : new Map<string, string>();
   const isReadOnly = entry !== null && !isChangeable(kind, entry);
 
-  const submit = async (event: FormEvent) => {
+  const save = async (event: FormEvent) => {
     event.preventDefault();
     setTried(true);
     if (problemsOf(fields, values).size > 0) return;
@@ -48,9 +48,7 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
       onClose();
       return;
     }
-    setBusy(true);
-    setError(null);
-    try {
+    await submit(async () => {
       const collection = kind.isOfApps
         ? namespaced({ owner: isShared ? 'nobody' : username, app }, kind.path)
         : kind.path;
@@ -61,10 +59,7 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
       const shown = entry === null && made ? (kind.secret?.(made) ?? null) : null;
       if (shown) setSecret(shown);
       else onClose();
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-    }
-    setBusy(false);
+    });
   };
 
   const known = entry ? (kind.secret?.(entry) ?? null) : null;
@@ -86,15 +81,13 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
           </div>
         </div>
       ) : (
-        <form className={styles.form} onSubmit={submit} data-testid="object-form" noValidate>
+        <form className={styles.form} onSubmit={save} data-testid="object-form" noValidate>
           {isReadOnly && (
             <Notice kind="info">
               This {kind.noun} is built in, or you may not change it. It is shown as it is.
             </Notice>
           )}
-          {error && (
-            <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-          )}
+          <FormError error={error} />
           {known && <Secret label={known.label} value={known.value} />}
           <FormFields
             fields={fields}

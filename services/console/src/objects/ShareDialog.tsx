@@ -3,11 +3,10 @@
 import { Button, Checkbox, Modal, Radio } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ApiError } from '../api/client';
-import { explainError } from '../api/explain';
 import type { Entry } from '../api/types';
 import { useClient } from '../app/clientContext';
-import { Notice } from '../app/Notice';
+import { FormError } from '../app/FormError';
+import { useSubmit } from '../app/useSubmit';
 import { useOptions } from './FormFields';
 import type { Kind } from './kind';
 import styles from './Objects.module.css';
@@ -27,26 +26,20 @@ export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
   const [writers, setWriters] = useState(
     entry.writers.length > 0 ? entry.writers : ['admin', 'power'],
   );
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
+  const { busy, error, submit } = useSubmit();
 
   const save = async (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      const form: Record<string, string> = { sharing, owner: entry.owner };
-      if (sharing !== 'user') {
-        form['perms.read'] = readers.join(',');
-        form['perms.write'] = writers.join(',');
-      }
+    const form: Record<string, string> = { sharing, owner: entry.owner };
+    if (sharing !== 'user') {
+      form['perms.read'] = readers.join(',');
+      form['perms.write'] = writers.join(',');
+    }
+    const isSaved = await submit(async () => {
       await client.change(`${entry.path}/acl`, form);
       await queries.invalidateQueries({ queryKey: ['objects', kind.path] });
-      onClose();
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-      setBusy(false);
-    }
+    });
+    if (isSaved) onClose();
   };
   const names = new Set([...roles.map((role) => role.value), ...readers, ...writers]);
   const all = ['*', ...[...names].filter((role) => role !== '*')];
@@ -60,9 +53,7 @@ export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <form className={styles.form} onSubmit={save} data-testid="share-form">
-        {error && (
-          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-        )}
+        <FormError error={error} />
         <Radio.Group label="Seen by" value={sharing} onChange={setSharing}>
           <div className={styles.buttons}>
             <Radio value="user" label={`${entry.owner} alone`} />

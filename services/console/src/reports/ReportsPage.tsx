@@ -1,15 +1,14 @@
 /** The saved searches of an app: what they are of, whose, when they run. */
 
-import { ActionIcon, Button, Menu, Modal, TextInput } from '@mantine/core';
+import { ActionIcon, Menu, TextInput } from '@mantine/core';
 import { IconDots, IconSearch } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
-import { explainError } from '../api/explain';
 import type { Report } from '../api/types';
+import { ConfirmDialog } from '../app/ConfirmDialog';
 import { useClient } from '../app/clientContext';
 import { plural } from '../app/format';
-import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { navigate, paths } from '../app/routing';
 import { useTitle } from '../app/useTitle';
@@ -139,36 +138,23 @@ function scheduleOf(report: Report): string {
 function Deletion({ report, onClose }: { report: Report; onClose: () => void }) {
   const client = useClient();
   const queries = useQueryClient();
-  const [error, setError] = useState<ApiError | null>(null);
-  const [busy, setBusy] = useState(false);
   const remove = async () => {
-    setBusy(true);
-    try {
-      await client.deleteReport(report);
-      await queries.invalidateQueries({ queryKey: ['reports'] });
-      onClose();
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-      setBusy(false);
-    }
+    await client.deleteReport(report);
+    await queries.invalidateQueries({ queryKey: ['reports'] });
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <ConfirmDialog
       title="Delete the report?"
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      action="Delete"
+      isDangerous
+      testId="delete-report"
+      onConfirm={remove}
+      onClose={onClose}
     >
-      {error && (
-        <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-      )}
       <p>
         <b>{report.name}</b> of {report.owner} in {report.app}. Dashboards and links that use it
         will fail.
       </p>
-      <Button color="red" loading={busy} onClick={() => void remove()}>
-        Delete
-      </Button>
-    </Modal>
+    </ConfirmDialog>
   );
 }

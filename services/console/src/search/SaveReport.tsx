@@ -3,11 +3,10 @@
 import { Button, Modal, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ApiError } from '../api/client';
-import { explainError } from '../api/explain';
 import { useConnection } from '../app/clientContext';
-import { Notice } from '../app/Notice';
+import { FormError } from '../app/FormError';
 import { useZone } from '../app/preferences';
+import { useSubmit } from '../app/useSubmit';
 import { rangeLabel } from '../time/timeRange';
 import styles from './SaveReport.module.css';
 import type { SearchRequest } from './urlState';
@@ -26,16 +25,13 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
   const [name, setName] = useState('');
   const [description, setDescription] = useState('');
   const [shared, setShared] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
+  const { busy, error, submit } = useSubmit();
   const problem = name.trim() === '' ? 'Give it a name' : null;
 
-  const submit = async (event: FormEvent) => {
+  const save = async (event: FormEvent) => {
     event.preventDefault();
     if (problem) return;
-    setBusy(true);
-    setError(null);
-    try {
+    const isSaved = await submit(async () => {
       const report = {
         name: name.trim(),
         description,
@@ -46,11 +42,8 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
       await client.createReport({ owner: username, app }, report);
       await queries.invalidateQueries({ queryKey: ['reports'] });
       onSaved(report.name);
-      onClose();
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-      setBusy(false);
-    }
+    });
+    if (isSaved) onClose();
   };
 
   return (
@@ -60,10 +53,8 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
       title="Save as report"
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <form className={styles.form} onSubmit={submit} data-testid="report-form">
-        {error && (
-          <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-        )}
+      <form className={styles.form} onSubmit={save} data-testid="report-form">
+        <FormError error={error} />
         <TextInput
           label="Name"
           name="name"

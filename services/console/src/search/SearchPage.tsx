@@ -36,6 +36,7 @@ import {
 } from './urlState';
 import { useSearchJob } from './useSearchJob';
 
+const EstimateChip = lazy(() => import('./EstimateChip'));
 const LiveTail = lazy(() => import('../live/LiveTail'));
 
 interface SearchPageProps {
@@ -180,7 +181,12 @@ export function SearchPage({ client, app }: SearchPageProps) {
           onStop={() => control('finalize')}
           onLive={() => follow(true)}
         />
-        <JobBar client={client} app={app} state={state} onControl={control} onKeep={keep} />
+        <div className={styles.status}>
+          <JobBar client={client} app={app} state={state} onControl={control} onKeep={keep} />
+          <Suspense>
+            <EstimateChip client={client} jobOf={jobOf} draft={draft} state={state} />
+          </Suspense>
+        </div>
         <Messages state={state} onRetry={() => state.request && run(state.request)} />
       </section>
       {reportError && <Failed error={reportError} />}

@@ -9,7 +9,7 @@ const job = (query: string) => ({
 });
 const command = (name: string, text = name) => ({ name, text, kind: '', runs: '' });
 const server = (...commands: ReturnType<typeof command>[]) => ({
-  explain: vi.fn(async () => ({ normalized: '', commands, messages: [] })),
+  explain: vi.fn(async () => ({ normalized: '', commands, messages: [], estimate: null })),
 });
 
 it('a search whose text shows everything is not sent to the server', async () => {

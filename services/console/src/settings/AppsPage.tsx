@@ -3,12 +3,11 @@
 import { Button, Checkbox, FileButton, Modal } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ApiError } from '../api/client';
-import { explainError } from '../api/explain';
 import { useClient, useMe } from '../app/clientContext';
+import { FormError } from '../app/FormError';
 import { plural } from '../app/format';
-import { Notice } from '../app/Notice';
 import { paths } from '../app/routing';
+import { useSubmit } from '../app/useSubmit';
 import jobs from '../jobs/JobsPage.module.css';
 import { column, type Kind } from '../objects/kind';
 import styles from '../objects/Objects.module.css';
@@ -83,24 +82,18 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const [file, setFile] = useState<File | null>(null);
   const [isUpdate, setUpdate] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
+  const { busy, error, submit } = useSubmit();
   const [report, setReport] = useState<AppReport | null>(null);
 
   const upload = async (event: FormEvent) => {
     event.preventDefault();
     if (!file) return;
-    setBusy(true);
-    setError(null);
-    try {
+    await submit(async () => {
       const query = { name: file.name, update: isUpdate ? '1' : '0' };
       setReport(decodeAppReport(await client.sendBody('/services/apps/upload', file, query)));
       await queries.invalidateQueries({ queryKey: ['objects'] });
       await queries.invalidateQueries({ queryKey: ['apps'] });
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError('server', 0, []));
-    }
-    setBusy(false);
+    });
   };
   return (
     <Modal
@@ -114,9 +107,7 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
         <ReportView report={report} onClose={onClose} />
       ) : (
         <form className={styles.form} onSubmit={upload}>
-          {error && (
-            <Notice kind="error">{`${error.message}\n${explainError(error).advice}`.trim()}</Notice>
-          )}
+          <FormError error={error} />
           <p>A file .tgz, .tar.gz, .spl or .tar. Programs of the app are not run by this page.</p>
           <div className={styles.secret}>
             <FileButton onChange={setFile} accept=".tgz,.gz,.spl,.tar">

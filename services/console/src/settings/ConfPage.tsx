@@ -1,294 +1,336 @@
 /**
- * The settings of the server by file, from their declarations: meaning, values, default, the value that is set
- * and where, and how to change it. Files are never written over REST: the page gives the lines.
+ * The settings of the server in force, by file: value, default, where the value comes from, and when a change takes
+ * effect. Files are never written over REST: the page gives the lines. What REST changes is changed here.
  */
 
-import { Button, Modal, TextInput } from '@mantine/core';
+import { Button, Checkbox, Modal, NativeSelect, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
-import { ApiError } from '../api/client';
-import type { Entry } from '../api/types';
-import { useClient } from '../app/clientContext';
-import { plural } from '../app/format';
-import { Notice } from '../app/Notice';
+import { type FormEvent, Fragment, useState } from 'react';
+import { useClient, useMe } from '../app/clientContext';
+import { FormError } from '../app/FormError';
+import { grouped, plural } from '../app/format';
 import { PageLink } from '../app/PageLink';
-import { paths } from '../app/routing';
+import { addressOf, navigate, paths, useQuery as useQueryString } from '../app/routing';
+import { asApiError, useSubmit } from '../app/useSubmit';
 import { useTitle } from '../app/useTitle';
 import jobs from '../jobs/JobsPage.module.css';
 import { Snippet } from '../objects/Copyable';
 import styles from '../objects/Objects.module.css';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
+import { NotAllowed } from '../states/NotAllowed';
 import { Skeleton } from '../states/Skeleton';
+import own from './ConfPage.module.css';
 import {
-  CONF_FILES,
+  byFile,
   confLines,
-  isPattern,
-  loadConfFile,
-  type Setting,
-  type Stanza,
-} from './declarations';
+  decodeSettings,
+  effectText,
+  isChanged,
+  livePath,
+  matching,
+  type ServerSetting,
+  sourceText,
+  stanzaLabel,
+} from './serverSettings';
 
-/** What a user of this page can change at once. */
-const LIVE_PATHS: Record<string, string> = {
-  'server/general/sessionTimeout': '/services/server/settings/settings',
-};
+/** Rows at first: more are shown on demand. */
+const MOST = 250;
 
 export function ConfPage({ file }: { file: string | null }) {
-  return file === null ? <Files /> : <FilePage key={file} file={file} />;
-}
-
-function Files() {
-  useTitle('Configuration files');
-  return (
-    <div className={jobs.page}>
-      <header className={jobs.head}>
-        <h1>Configuration files</h1>
-        <span role="status">{plural(CONF_FILES.length, 'file')}</span>
-      </header>
-      <p className={styles.about}>
-        Each file with its settings, their values and defaults. A server reads files from its
-        configuration directory: system/local first, then the local and the default directories of
-        apps.
-      </p>
-      <div className={jobs.scroll}>
-        <table className={jobs.table} data-testid="conf-files">
-          <thead>
-            <tr>
-              <th scope="col">File</th>
-            </tr>
-          </thead>
-          <tbody>
-            {CONF_FILES.map((name) => (
-              <tr key={name}>
-                <td className={jobs.name}>
-                  <PageLink href={paths.settings('conf', name)}>{name}.conf</PageLink>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </div>
-  );
-}
-
-interface Chosen {
-  stanza: Stanza;
-  setting: Setting;
-}
-
-function FilePage({ file }: { file: string }) {
-  useTitle(`${file}.conf`);
+  useTitle(file === null ? 'Configuration' : `${file}.conf`);
   const client = useClient();
-  const [text, setText] = useState('');
-  const [chosen, setChosen] = useState<Chosen | null>(null);
-  const declared = useQuery({
-    queryKey: ['declared', file],
-    queryFn: () => loadConfFile(file),
-    staleTime: Number.POSITIVE_INFINITY,
+  const me = useMe();
+  const parameters = new URLSearchParams(useQueryString());
+  const text = parameters.get('filter') ?? '';
+  const isOnlyChanged = parameters.get('changed') === '1';
+  const [isWhole, setWhole] = useState(false);
+  const [chosen, setChosen] = useState<ServerSetting | null>(null);
+  const isAllowed = me?.capabilities.has('list_settings') ?? false;
+  const ask = (conf: string | null) => ({
+    queryKey: ['settings', conf],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const query = { count: 0, ...(conf !== null && { conf }) };
+      return decodeSettings(await client.get('/api/v1/settings', query, signal));
+    },
   });
-  const values = useQuery({
-    queryKey: ['conf', file],
-    queryFn: ({ signal }) => client.entries(`/servicesNS/nobody/-/configs/conf-${file}`, signal),
-  });
-  const timeout = useQuery({
-    queryKey: ['conf', 'server-settings'],
-    enabled: file === 'server',
-    queryFn: ({ signal }) => client.entries('/services/server/settings', signal),
-  });
-  const wanted = text.trim().toLowerCase();
-  const conf = declared.data;
-  if (declared.isPending) return <Skeleton lines={8} />;
-  if (!conf) {
-    return (
-      <Empty title={`There are no declared settings of ${file}.conf`}>
-        <PageLink className={styles.link} href={paths.settings('conf')}>
-          All files
-        </PageLink>
-      </Empty>
-    );
-  }
-  const stanzas = conf.stanzas
-    .map((stanza) => ({
-      ...stanza,
-      settings: stanza.settings.filter((setting) =>
-        `${stanza.name} ${setting.key} ${setting.about}`.toLowerCase().includes(wanted),
-      ),
-    }))
-    .filter((stanza) => stanza.settings.length > 0);
-  const count = stanzas.reduce((sum, stanza) => sum + stanza.settings.length, 0);
-  const live = timeout.data?.[0]?.content.sessionTimeout;
-  const set = (stanza: Stanza, setting: Setting) =>
-    setting.key === 'sessionTimeout' && typeof live === 'string'
-      ? { value: live, from: 'this server' }
-      : settingIn(values.data ?? [], stanza, setting);
+  // Of a file alone, the server also lists the stanzas that are built in.
+  const all = useQuery({ ...ask(null), enabled: isAllowed });
+  const { data, error, isPending, refetch } = useQuery({ ...ask(file), enabled: isAllowed });
+  if (me && !isAllowed) return <NotAllowed capability="list_settings" />;
 
+  const go = (conf: string | null, more: { filter?: string; changed?: boolean }) => {
+    const filter = more.filter ?? text;
+    const changed = more.changed ?? isOnlyChanged;
+    const query = { filter: filter || undefined, changed: changed ? '1' : undefined };
+    navigate(addressOf(paths.settings('conf', conf), query), { replace: conf === file });
+  };
+  const found = matching(data ?? [], { text, isOnlyChanged });
+  const shown = isWhole ? found : found.slice(0, MOST);
   return (
     <div className={jobs.page}>
       <header className={jobs.head}>
-        <h1>{file}.conf</h1>
-        <span role="status">{plural(count, 'setting')}</span>
+        <h1>{file === null ? 'Configuration' : `${file}.conf`}</h1>
+        {data && <span role="status">{plural(found.length, 'setting')}</span>}
         <div className={jobs.filters}>
-          <PageLink className={styles.link} href={paths.settings('conf')}>
-            All files
-          </PageLink>
+          <Checkbox
+            size="xs"
+            label="Only changed"
+            checked={isOnlyChanged}
+            onChange={(event) => go(file, { changed: event.currentTarget.checked })}
+          />
+          <NativeSelect
+            size="xs"
+            aria-label="File"
+            data={[{ value: '', label: 'All files' }, ...filesOf(all.data ?? [], file)]}
+            value={file ?? ''}
+            onChange={(event) => go(event.currentTarget.value || null, {})}
+          />
           <TextInput
             size="xs"
             aria-label="Filter settings"
             placeholder="Filter"
             leftSection={<IconSearch size={13} />}
             value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
+            onChange={(event) => go(file, { filter: event.currentTarget.value })}
           />
         </div>
       </header>
-      {values.error instanceof ApiError && <Failed error={values.error} />}
-      {stanzas.length === 0 && <Empty title="No setting fits the filter" />}
-      {stanzas.map((stanza) => (
-        <div key={stanza.name} className={jobs.scroll}>
-          <table className={jobs.table} data-testid="settings">
-            <caption className={styles.caption}>
-              [{stanza.name}]
-              {isPattern(stanza) && (
-                <span className={styles.tag}>{namesOf(values.data ?? [], stanza)}</span>
-              )}
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">Setting</th>
-                <th scope="col">Value</th>
-                <th scope="col">From</th>
-                <th scope="col">Takes effect</th>
-                <th scope="col">What it does</th>
-              </tr>
-            </thead>
-            <tbody>
-              {stanza.settings.map((setting) => {
-                const now = isPattern(stanza) ? null : set(stanza, setting);
-                return (
-                  <tr key={setting.key}>
-                    <td className={jobs.name}>
-                      <Button
-                        size="compact-xs"
-                        variant="subtle"
-                        onClick={() => setChosen({ stanza, setting })}
-                      >
-                        {setting.key}
-                      </Button>
-                    </td>
-                    <td className={styles.cell} data-code="true">
-                      {now?.value ?? setting.initial}
-                    </td>
-                    <td className={jobs.nowrap}>{now?.from ?? 'default'}</td>
-                    <td className={jobs.nowrap}>{setting.isLive ? 'at once' : 'at the start'}</td>
-                    <td>{setting.about}</td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </div>
-      ))}
-      {wanted === '' && conf.withoutEffect.length > 0 && (
-        <details>
-          <summary>Settings of Splunk without effect here ({conf.withoutEffect.length})</summary>
-          <p className={styles.about}>{conf.withoutEffect.join(', ')}</p>
-        </details>
+      <p className={styles.about}>
+        The settings of this process, as they are in force. A server reads files from its
+        configuration directory: system/local first, then the local and default directories of apps.
+      </p>
+      {isPending && <Skeleton lines={8} />}
+      {error && <Failed error={asApiError(error)} onRetry={() => void refetch()} />}
+      {data && found.length === 0 && (
+        <Empty title={isOnlyChanged && text === '' ? 'No setting is changed' : 'Nothing fits'}>
+          <div>
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() => go(file, { filter: '', changed: false })}
+            >
+              Show all settings
+            </Button>
+          </div>
+        </Empty>
       )}
-      {chosen && (
-        <SettingDialog
-          file={file}
-          {...chosen}
-          now={
-            isPattern(chosen.stanza) ? null : (set(chosen.stanza, chosen.setting)?.value ?? null)
-          }
-          onClose={() => setChosen(null)}
+      {byFile(shown).map(([conf, settings]) => (
+        <File
+          key={conf}
+          conf={conf}
+          settings={settings}
+          isAlone={file !== null}
+          onOpen={setChosen}
         />
+      ))}
+      {shown.length < found.length && (
+        <p className={styles.about}>
+          {grouped(shown.length)} of {grouped(found.length)} are shown.{' '}
+          <Button size="compact-sm" variant="default" onClick={() => setWhole(true)}>
+            Show all
+          </Button>
+        </p>
       )}
+      {chosen && <SettingDialog setting={chosen} onClose={() => setChosen(null)} />}
     </div>
   );
 }
 
-/** The value that is set in a stanza, and the app whose file or object has it. */
-function settingIn(entries: Entry[], stanza: Stanza, setting: Setting) {
-  for (const entry of entries) {
-    if (entry.name !== stanza.name || entry.sharing === 'user') continue;
-    const value = entry.content[setting.key];
-    if (value === undefined || value === null) continue;
-    const from = entry.app === 'system' ? 'system' : `app ${entry.app}`;
-    return { value: String(value), from };
-  }
-  return null;
+/** The files with their numbers of changed settings. */
+function filesOf(settings: readonly ServerSetting[], file: string | null) {
+  const files = byFile(settings).map(([conf, list]) => {
+    const changed = list.filter(isChanged).length;
+    return { value: conf, label: `${conf}.conf${changed > 0 ? ` (${changed} changed)` : ''}` };
+  });
+  const isKnown = file === null || files.some(({ value }) => value === file);
+  return isKnown ? files : [...files, { value: file, label: `${file}.conf` }];
 }
 
-/** The stanzas that a pattern such as `<index>` stands for. */
-function namesOf(entries: Entry[], stanza: Stanza): string {
-  const [begin = ''] = stanza.name.split('<');
-  const names = entries.map((entry) => entry.name).filter((name) => name.startsWith(begin));
-  const most = 5;
-  const more = names.length > most ? ` and ${names.length - most} more` : '';
-  return names.length === 0 ? 'no stanza is set' : `set: ${names.slice(0, most).join(', ')}${more}`;
+interface FileProps {
+  conf: string;
+  settings: ServerSetting[];
+  isAlone: boolean;
+  onOpen: (setting: ServerSetting) => void;
 }
 
-interface SettingDialogProps extends Chosen {
-  file: string;
-  now: string | null;
+function File({ conf, settings, isAlone, onOpen }: FileProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
+    <section className={jobs.scroll} tabIndex={0} aria-label={`${conf}.conf`}>
+      <table className={`${jobs.table} ${own.table}`} data-testid="settings">
+        {!isAlone && (
+          <caption className={styles.caption}>
+            <PageLink className={styles.link} href={paths.settings('conf', conf)}>
+              {conf}.conf
+            </PageLink>
+          </caption>
+        )}
+        <thead>
+          <tr>
+            <th scope="col">Setting</th>
+            <th scope="col">Value</th>
+            <th scope="col">Default</th>
+            <th scope="col">From</th>
+            <th scope="col">Takes effect</th>
+          </tr>
+        </thead>
+        <tbody>
+          {settings.map((setting) => (
+            <tr
+              key={`${setting.stanza}/${setting.stanzas}/${setting.name}`}
+              data-testid="setting-row"
+            >
+              <td className={own.setting}>
+                <Button size="compact-sm" variant="subtle" onClick={() => onOpen(setting)}>
+                  {setting.name}
+                </Button>
+                <span>{stanzaLabel(setting)}</span>
+                <p>{setting.about}</p>
+              </td>
+              <td className={own.value} data-changed={isChanged(setting) || undefined}>
+                <ValueText value={setting.value} unit={setting.unit} />
+              </td>
+              <td className={own.value}>
+                {isChanged(setting) && <ValueText value={setting.initial} unit={setting.unit} />}
+              </td>
+              <td className={own.place}>
+                <Path text={sourceText(setting)} />
+              </td>
+              <td>{effectText(setting)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** A path that breaks at its slashes. */
+function Path({ text }: { text: string }) {
+  return text.split(/(?<=\/)/).map((part, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts of a path keep their places
+    <Fragment key={at}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
+}
+
+function ValueText({ value, unit }: { value: string | null; unit: string }) {
+  if (value === null || value === '') return <span className={own.none}>not set</span>;
+  return (
+    <>
+      <code>{value}</code>
+      {unit && <span className={own.unit}> {unit}</span>}
+    </>
+  );
+}
+
+interface SettingDialogProps {
+  setting: ServerSetting;
   onClose: () => void;
 }
 
-function SettingDialog({ file, stanza, setting, now, onClose }: SettingDialogProps) {
+function SettingDialog({ setting, onClose }: SettingDialogProps) {
   const client = useClient();
   const queries = useQueryClient();
-  const [value, setValue] = useState(now ?? setting.initial);
-  const [failure, setFailure] = useState<ApiError | null>(null);
-  const path = LIVE_PATHS[`${file}/${stanza.name}/${setting.key}`];
-  const save = async (at: string) => {
-    setFailure(null);
-    try {
-      await client.change(at, { [setting.key]: value });
-      await queries.invalidateQueries({ queryKey: ['conf'] });
-      onClose();
-    } catch (reason) {
-      setFailure(reason instanceof ApiError ? reason : new ApiError('server', 0, []));
-    }
+  const me = useMe();
+  const { busy, error, submit } = useSubmit();
+  const [value, setValue] = useState(setting.isSecret ? '' : (setting.value ?? ''));
+  const path = me?.capabilities.has('edit_server') ? livePath(setting) : null;
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    if (path === null) return;
+    const isSaved = await submit(async () => {
+      await client.change(path, { [setting.name]: value });
+      await queries.invalidateQueries({ queryKey: ['settings'] });
+    });
+    if (isSaved) onClose();
   };
+  const facts: [string, string][] = [
+    ['Value', setting.value ?? 'not set'],
+    ['Default', setting.initial ?? 'none'],
+    ['Type', setting.type],
+    ['Unit', setting.unit],
+    ['From', sourceText(setting)],
+    ['A change takes effect', effectText(setting)],
+  ];
+  const isIndex = setting.conf === 'indexes' && setting.stanza !== null;
   return (
     <Modal
       opened
       onClose={onClose}
       size="lg"
-      title={`${setting.key} in [${stanza.name}]`}
+      title={`${setting.name} of ${stanzaLabel(setting)} in ${setting.conf}.conf`}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <div className={styles.form} data-testid="setting">
-        {failure && <Notice kind="error">{failure.message}</Notice>}
+      <form className={styles.form} onSubmit={save} data-testid="setting" noValidate>
+        <FormError error={error} />
         <p>{setting.about}</p>
-        <TextInput
-          label="Value"
-          description={`${setting.type}. Default: ${setting.initial || 'none'}.`}
-          data-autofocus
-          spellCheck={false}
-          value={value}
-          onChange={(event) => setValue(event.currentTarget.value)}
-        />
-        {path ? (
+        <dl className={own.facts}>
+          {facts
+            .filter(([, fact]) => fact !== '')
+            .map(([name, fact]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{fact}</dd>
+              </div>
+            ))}
+        </dl>
+        {setting.choices.length > 0 ? (
+          <NativeSelect
+            label="New value"
+            data-autofocus
+            data={[...new Set([value, ...setting.choices])]}
+            value={value}
+            onChange={(event) => setValue(event.currentTarget.value)}
+          />
+        ) : (
+          <TextInput
+            label="New value"
+            description={setting.type}
+            data-autofocus
+            autoComplete="off"
+            spellCheck={false}
+            value={value}
+            onChange={(event) => setValue(event.currentTarget.value)}
+          />
+        )}
+        {path !== null ? (
           <div className={styles.buttons}>
-            <Button onClick={() => void save(path)}>Save</Button>
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={busy}>
+              Save
+            </Button>
           </div>
         ) : (
           <>
-            <Snippet label={`system/local/${file}.conf`} text={confLines(stanza, setting, value)} />
+            <Snippet label={`system/local/${setting.conf}.conf`} text={confLines(setting, value)} />
             <p className={styles.help}>
-              {setting.isLive
-                ? 'Counts at once for objects that are made over REST, and from the next start in a file.'
-                : 'Counts from the next start of the server.'}{' '}
-              karst btool {file} --check finds mistakes before.
+              Files are not written over REST.{' '}
+              {setting.source === 'flag' && `The flag has precedence: ${setting.place}. `}
+              karst btool {setting.conf} --check finds mistakes before the restart.
+              {isIndex && (
+                <>
+                  {' '}
+                  Some settings of an index are changed{' '}
+                  <PageLink
+                    className={styles.link}
+                    href={paths.data('indexes', setting.stanza ?? '')}
+                  >
+                    on its page
+                  </PageLink>
+                  .
+                </>
+              )}
             </p>
           </>
         )}
-      </div>
+      </form>
     </Modal>
   );
 }

@@ -199,7 +199,7 @@ export const sourceTypes: Kind = {
   title: 'Source types',
   noun: 'source type',
   about:
-    'How bytes become events: line breaks, times, character set. Settings of times and lines count for events that arrive after the next start; fields at once.',
+    'How bytes become events: line breaks, timestamps, character set, fields. What is made here counts for searches alone. Add data tries settings of lines and timestamps on a text, and saves a source type that counts for events that arrive.',
   path: '/services/configs/conf-props',
   isOfApps: true,
   capability: 'edit_own_objects',

@@ -1,50 +1,82 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { decodeAppReport } from './appReport';
 import { csvRows } from './csv';
-import { CONF_FILES, confLines, loadConfFile, readConfPage } from './declarations';
+import {
+  byFile,
+  confLines,
+  decodeSettings,
+  effectText,
+  isChanged,
+  livePath,
+  matching,
+  type ServerSetting,
+  sourceText,
+  stanzaLabel,
+} from './serverSettings';
 
-const DOCS = '../../docs/conf';
-
-it('every page of settings is read, with every row of its tables', async () => {
-  const pages = readdirSync(DOCS).filter((name) => name !== 'README.md');
-  expect(CONF_FILES.map((name) => `${name}.md`)).toEqual(pages.sort());
-  for (const page of pages) {
-    const rows = readFileSync(`${DOCS}/${page}`, 'utf8')
-      .split('\n')
-      .filter((line) => line.startsWith('| `'));
-    const file = await loadConfFile(page.replace('.md', ''));
-    const settings = (file?.stanzas ?? []).flatMap((stanza) => stanza.settings);
-    expect(settings, page).toHaveLength(rows.length);
-    for (const setting of settings) expect(setting.about, setting.key).not.toBe('');
-  }
-});
-
-it('a setting has its type, default and whether it counts at once', () => {
-  const file = readConfPage(
-    'x',
-    '## `[<index>]`\n\n| setting | value | default | what it does |\n| --- | --- | --- | --- |\n| `a` (live) | `b`, or &lt;c> | `1\\|2` | Does it. |\n\n## Without effect\n\nMore:\n\n`d`, `e.f`\n',
-  );
-  expect(file).toEqual({
-    name: 'x',
-    stanzas: [
+const setting = (more: Record<string, unknown>) =>
+  decodeSettings({
+    settings: [
       {
-        name: '<index>',
-        settings: [
-          { key: 'a', type: 'b, or <c>', initial: '1|2', about: 'Does it.', isLive: true },
-        ],
+        conf: 'limits',
+        stanza: 'search',
+        stanzas: 'search',
+        name: 'max_mem_usage_mb',
+        value: '300',
+        default: '512',
+        source: 'file',
+        place: 'system/local/limits.conf:2',
+        type: { kind: 'number', unit: 'megabytes', expected: 'a whole number of MB' },
+        description: 'Memory of `stats`.',
+        effect: 'restart',
+        secret: false,
+        ...more,
       },
     ],
-    withoutEffect: ['d', 'e.f'],
-  });
-  const [stanza] = file.stanzas;
-  if (stanza?.settings[0])
-    expect(confLines(stanza, stanza.settings[0], '3')).toBe('[<index>]\na = 3\n');
+  })[0] as ServerSetting;
+
+it('a setting says where its value comes from, and when a change takes effect', () => {
+  const changed = setting({});
+  expect(changed).toMatchObject({ unit: 'megabytes', about: 'Memory of stats.', initial: '512' });
+  expect([sourceText(changed), effectText(changed), isChanged(changed)]).toEqual([
+    'system/local/limits.conf:2',
+    'after a restart',
+    true,
+  ]);
+  expect(sourceText(setting({ source: 'default', place: null }))).toBe('default');
+  expect(sourceText(setting({ source: 'rest', place: '/services/x' }))).toBe('changed here');
+  expect(isChanged(setting({ source: 'built_in' }))).toBe(false);
 });
 
-it('there are no settings of a file that is not declared', async () => {
-  expect(await loadConfFile('README')).toBeNull();
-  expect(await loadConfFile('../secret')).toBeNull();
+it('a default of stanzas that repeat says of which', () => {
+  const repeated = { stanza: null, stanzas: '<index>, default' };
+  expect(stanzaLabel(setting(repeated))).toBe('each of <index>, default');
+  expect(stanzaLabel(setting({ stanza: null, stanzas: '' }))).toBe('any stanza');
+  expect(confLines(setting(repeated), '9')).toBe('[<index>]\nmax_mem_usage_mb = 9');
+  expect(confLines(setting({}), '9')).toBe('[search]\nmax_mem_usage_mb = 9');
+});
+
+it('the filter takes words of any part, and only changed settings on demand', () => {
+  const all = [
+    setting({}),
+    setting({ name: 'maxout', stanza: 'subsearch', source: 'default', description: 'Rows.' }),
+    setting({ conf: 'server', name: 'x', source: 'flag', place: '--x' }),
+  ];
+  const names = (text: string, isOnlyChanged = false) =>
+    matching(all, { text, isOnlyChanged }).map(({ name }) => name);
+  expect(names('')).toHaveLength(3);
+  expect(names('LIMITS rows')).toEqual(['maxout']);
+  expect(names('', true)).toEqual(['max_mem_usage_mb', 'x']);
+  expect(byFile(all).map(([file, list]) => [file, list.length])).toEqual([
+    ['limits', 2],
+    ['server', 1],
+  ]);
+});
+
+it('what REST changes has a path', () => {
+  const timeout = { conf: 'server', stanza: 'general', name: 'sessionTimeout' };
+  expect(livePath(setting(timeout))).toBe('/services/server/settings/settings');
+  expect(livePath(setting({}))).toBeNull();
 });
 
 it('quoted cells of a CSV hold commas, quotes and line breaks', () => {

@@ -8,9 +8,10 @@ import {
   LegendScrollComponent,
   TooltipComponent,
 } from 'echarts/components';
-import { type EChartsCoreOption, type EChartsType, init, use } from 'echarts/core';
+import { type EChartsCoreOption, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
-import { useEffect, useRef } from 'react';
+import { useEffect } from 'react';
+import { useChart } from './useChart';
 
 use([
   AriaComponent,
@@ -31,23 +32,9 @@ interface ChartProps {
 }
 
 export default function Chart({ options, height }: ChartProps) {
-  const element = useRef<HTMLDivElement>(null);
-  const chart = useRef<EChartsType | null>(null);
+  const { element, chart } = useChart(() => {});
 
-  useEffect(() => {
-    if (!element.current) return;
-    const created = init(element.current);
-    chart.current = created;
-    const observer = new ResizeObserver(() => created.resize());
-    observer.observe(element.current);
-    return () => {
-      observer.disconnect();
-      created.dispose();
-      chart.current = null;
-    };
-  }, []);
-
-  useEffect(() => chart.current?.setOption(options, { notMerge: true }), [options]);
+  useEffect(() => chart.current?.setOption(options, { notMerge: true }), [options, chart]);
 
   return <div ref={element} style={{ height }} data-testid="chart" />;
 }

@@ -9,13 +9,14 @@ import {
   ToolboxComponent,
   TooltipComponent,
 } from 'echarts/components';
-import { type EChartsType, init, use } from 'echarts/core';
+import { use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { lookOf } from './look';
 import type { PlotProps } from './Plot';
 import type { PlotData } from './plot';
 import { plotOptions, shifted } from './plotOptions';
+import { asksForTab, useChart } from './useChart';
 
 use([
   BarChart,
@@ -46,43 +47,23 @@ export default function PlotCanvas({
   zone,
   scheme,
 }: PlotCanvasProps) {
-  const element = useRef<HTMLDivElement>(null);
-  const chart = useRef<EChartsType | null>(null);
   const click = useRef(onClick);
   click.current = onClick;
   const select = useRef<(range: [number, number]) => void>(() => {});
   select.current = (range) => onSelect?.(...rowsOf(data, range, zone));
   const isSelectable = onSelect !== undefined;
-  const [width, setWidth] = useState(0);
-
-  useEffect(() => {
-    if (!element.current) return;
-    const created = init(element.current);
-    chart.current = created;
+  const { element, chart, width } = useChart((created) => {
     created.on('click', (event) => {
       const data = event.data as { row?: number } | undefined;
       const row = data?.row ?? event.dataIndex;
-      const mouse = event.event?.event as MouseEvent | undefined;
-      const newTab = mouse?.ctrlKey === true || mouse?.metaKey === true;
-      if (row >= 0) click.current?.({ row, series: event.seriesIndex ?? -1 }, newTab);
+      if (row >= 0) click.current?.({ row, series: event.seriesIndex ?? -1 }, asksForTab(event));
     });
     created.on('brushEnd', (event) => {
       const { areas } = event as { areas?: { coordRange?: [number, number] }[] };
       const range = areas?.[0]?.coordRange;
       if (range) select.current(range);
     });
-    setWidth(element.current.clientWidth);
-    const observer = new ResizeObserver(() => {
-      created.resize();
-      setWidth(element.current?.clientWidth ?? 0);
-    });
-    observer.observe(element.current);
-    return () => {
-      observer.disconnect();
-      created.dispose();
-      chart.current = null;
-    };
-  }, []);
+  });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the scheme changes the colours that are read
   useEffect(() => {

@@ -2,10 +2,11 @@
 
 import { MapChart, PieChart, ScatterChart } from 'echarts/charts';
 import { GeoComponent, TooltipComponent } from 'echarts/components';
-import { type EChartsType, getMap, init, registerMap, use } from 'echarts/core';
+import { type EChartsType, getMap, registerMap, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
-import { type Ref, useEffect, useImperativeHandle, useRef, useState } from 'react';
+import { type Ref, useEffect, useImperativeHandle, useRef } from 'react';
 import { lookOf } from '../look';
+import { asksForTab, useChart } from '../useChart';
 import type { Bin, RegionRow } from './choropleth';
 import {
   geoOptions,
@@ -44,39 +45,18 @@ interface MapCanvasProps {
 
 export default function MapCanvas(props: MapCanvasProps) {
   const { name, outline, isWorld, look, height, scheme, markers, regions, onClick, handle } = props;
-  const element = useRef<HTMLDivElement>(null);
-  const chart = useRef<EChartsType | null>(null);
   const click = useRef(onClick);
   click.current = onClick;
   const leftOut = useRef(props.onLeftOut);
   leftOut.current = props.onLeftOut;
   const moved = useRef<() => void>(() => {});
-  const [width, setWidth] = useState(0);
-
-  useEffect(() => {
-    if (!element.current) return;
-    const created = init(element.current);
-    chart.current = created;
+  const { element, chart, width } = useChart((created) => {
     created.on('click', (event) => {
       const row = (event.data as { row?: number } | undefined)?.row;
-      const mouse = event.event?.event as MouseEvent | undefined;
-      if (row !== undefined) {
-        click.current?.(row, mouse?.ctrlKey === true || mouse?.metaKey === true);
-      }
+      if (row !== undefined) click.current?.(row, asksForTab(event));
     });
     created.on('georoam', () => moved.current());
-    setWidth(element.current.clientWidth);
-    const observer = new ResizeObserver(() => {
-      created.resize();
-      setWidth(element.current?.clientWidth ?? 0);
-    });
-    observer.observe(element.current);
-    return () => {
-      observer.disconnect();
-      created.dispose();
-      chart.current = null;
-    };
-  }, []);
+  });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the scheme changes the colours that are read
   useEffect(() => {
@@ -129,7 +109,7 @@ export default function MapCanvas(props: MapCanvasProps) {
         moved.current();
       },
     }),
-    [],
+    [chart],
   );
 
   return <div ref={element} style={{ height }} />;

@@ -1,0 +1,17 @@
+/** Why a form was refused, and what helps. */
+
+import type { ApiError } from '../api/client';
+import { explainError } from '../api/explain';
+import { Notice } from './Notice';
+
+interface FormErrorProps {
+  error: ApiError | null;
+  /** Whether what helps is said, too: not where the server's answer is about something else than usual. */
+  isAdvised?: boolean;
+}
+
+export function FormError({ error, isAdvised = true }: FormErrorProps) {
+  if (!error) return null;
+  const advice = isAdvised ? explainError(error).advice : '';
+  return <Notice kind="error">{`${error.message}\n${advice}`.trim()}</Notice>;
+}

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { addressesOf, addressLabel, adviceText, decodeAddresses, hostAndPort } from './addresses';
+
+const input = (kind: string, more: Record<string, unknown>) => ({
+  kind,
+  name: kind,
+  on: true,
+  url: 'http://web1:8088',
+  tls: false,
+  advice: null,
+  ...more,
+});
+
+it('an address is taken apart', () => {
+  expect(hostAndPort('https://web1:8088')).toEqual({ host: 'web1', port: '8088' });
+  expect(hostAndPort('tls://[::1]:9997')).toEqual({ host: '[::1]', port: '9997' });
+  expect(hostAndPort('logs.example.com:514')).toEqual({ host: 'logs.example.com', port: '514' });
+  expect(hostAndPort('logs.example.com')).toEqual({ host: 'logs.example.com', port: '' });
+  expect(hostAndPort('')).toEqual({ host: '', port: '' });
+});
+
+it('what is on comes first, in the order that the way prefers', () => {
+  const all = decodeAddresses({
+    inputs: [
+      input('otlp_grpc', {}),
+      input('hec', {}),
+      input('otlp_http', { on: false, url: null }),
+      input('rest', {}),
+    ],
+  });
+  expect(addressesOf(all, 'otlp').map(({ kind }) => kind)).toEqual([
+    'hec',
+    'otlp_grpc',
+    'otlp_http',
+  ]);
+  expect(addressesOf(all, 'syslog')).toEqual([]);
+});
+
+it('what the server says of an address is kept', () => {
+  const all = decodeAddresses({
+    takes_events: false,
+    certificate: 'own',
+    inputs: [
+      input('hec', { on: false, url: null, advice: 'off; start karst server with --hec-address' }),
+      input('syslog_tcp', {
+        url: 'tcp://10.0.0.7:514',
+        reach: 'this_machine',
+        stanza: 'tcp://514',
+      }),
+    ],
+  });
+  expect([all.takesEvents, all.isSelfSigned]).toEqual([false, false]);
+  const [hec, syslog] = all.inputs;
+  expect(hec).toMatchObject({ isOn: false, host: '', advice: expect.stringContaining('--hec') });
+  expect(hec && adviceText(hec)).toBe('Start karst server with --hec-address');
+  expect(hec && addressLabel(hec, 'hec')).toBe('hec (off)');
+  expect(syslog && addressLabel(syslog, 'syslog')).toBe('syslog_tcp, 10.0.0.7:514, [tcp://514]');
+  expect(syslog?.isLocal).toBe(true);
+});

@@ -1,0 +1,133 @@
+/** Server classes with their patterns, and apps with their versions. */
+
+import { grouped } from '../app/format';
+import { Notice } from '../app/Notice';
+import { size } from '../inspector/inspection';
+import jobs from '../jobs/JobsPage.module.css';
+import { Empty } from '../states/Empty';
+import styles from './Deployment.module.css';
+import { type RepositoryApp, type ServerClass, shortChecksum } from './deployment';
+
+export function Classes({ classes }: { classes: ServerClass[] }) {
+  if (classes.length === 0) return <Empty title="serverclass.conf has no server class" />;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
+    <section className={jobs.scroll} tabIndex={0} aria-label="Server classes">
+      <table className={`${jobs.table} ${styles.table}`} data-testid="classes">
+        <thead>
+          <tr>
+            <th scope="col">Server class</th>
+            <th scope="col" data-numeric>
+              Forwarders
+            </th>
+            <th scope="col">Whitelist</th>
+            <th scope="col">Blacklist</th>
+            <th scope="col">Machine types</th>
+            <th scope="col">Apps</th>
+          </tr>
+        </thead>
+        <tbody>
+          {classes.map((one) => (
+            <tr key={one.name}>
+              <td className={jobs.name}>
+                {one.name}
+                {!one.continues && (
+                  <span className={jobs.about}> (last: continueMatching = false)</span>
+                )}
+              </td>
+              <td data-numeric>{grouped(one.forwarders)}</td>
+              <td>
+                <Patterns patterns={one.whitelist} isDefault={one.filterType === 'blacklist'} />
+              </td>
+              <td>
+                <Patterns patterns={one.blacklist} isDefault={false} />
+              </td>
+              <td>{one.machines || 'all'}</td>
+              <td>
+                {one.apps
+                  .map(({ name, restarts, state }) => {
+                    const notes = [restarts && 'restarts', state === 'disabled' && 'disabled'];
+                    const said = notes.filter(Boolean).join(', ');
+                    return said === '' ? name : `${name} (${said})`;
+                  })
+                  .join(', ') || 'none'}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Patterns({ patterns, isDefault }: { patterns: string[]; isDefault: boolean }) {
+  if (patterns.length === 0) return isDefault ? 'all others' : '';
+  return (
+    <span className={styles.patterns}>
+      {patterns.map((pattern) => (
+        <code key={pattern}>{pattern}</code>
+      ))}
+    </span>
+  );
+}
+
+export function Apps({ apps }: { apps: RepositoryApp[] }) {
+  const refused = apps.filter(({ reason }) => reason !== '');
+  if (apps.length === 0) {
+    return (
+      <Empty title="There is no app">
+        <p>Each directory of deployment-apps that a server class names is an app.</p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {refused.map(({ name, reason }) => (
+        <Notice key={name} kind="error">{`${name} is not handed out: ${reason}`}</Notice>
+      ))}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
+      <section className={jobs.scroll} tabIndex={0} aria-label="Apps">
+        <table className={`${jobs.table} ${styles.table}`} data-testid="deployed-apps">
+          <thead>
+            <tr>
+              <th scope="col">App</th>
+              <th scope="col" data-numeric>
+                Installed
+              </th>
+              <th scope="col" data-numeric>
+                Failed
+              </th>
+              <th scope="col">Server classes</th>
+              <th scope="col">Version</th>
+              <th scope="col" data-numeric>
+                Files
+              </th>
+              <th scope="col" data-numeric>
+                Size
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {apps.map((app) => (
+              <tr key={app.name}>
+                <td className={jobs.name}>{app.name}</td>
+                <td data-numeric>{grouped(app.installed)}</td>
+                <td data-numeric>
+                  <span className={styles.mark} data-is={app.failed > 0 ? 'error' : 'good'}>
+                    {grouped(app.failed)}
+                  </span>
+                </td>
+                <td>{app.classes.join(', ') || 'none'}</td>
+                <td title={app.checksum}>
+                  <code>{app.reason ? 'not handed out' : shortChecksum(app.checksum)}</code>
+                </td>
+                <td data-numeric>{app.reason ? '' : grouped(app.files)}</td>
+                <td data-numeric>{app.reason ? '' : size(app.size)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}

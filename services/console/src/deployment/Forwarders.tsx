@@ -1,0 +1,260 @@
+/** Forwarders that have phoned home: when, which server classes they are in, and what became of their apps. */
+
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
+import { IconChevronDown, IconChevronRight, IconSearch } from '@tabler/icons-react';
+import { Fragment, useState } from 'react';
+import { ConfirmDialog } from '../app/ConfirmDialog';
+import { useClient } from '../app/clientContext';
+import { grouped, plural } from '../app/format';
+import { useZone } from '../app/preferences';
+import jobs from '../jobs/JobsPage.module.css';
+import objects from '../objects/Objects.module.css';
+import { Empty } from '../states/Empty';
+import { formatEpoch } from '../time/zone';
+import styles from './Deployment.module.css';
+import {
+  ago,
+  appsText,
+  type DeployedApp,
+  type Forwarder,
+  hasError,
+  isSilent,
+  matchingForwarders,
+  shortChecksum,
+} from './deployment';
+
+/** Rows at first: more are shown on demand. */
+const MOST = 200;
+
+interface ForwardersProps {
+  forwarders: Forwarder[];
+  /** Names of server classes. */
+  classes: string[];
+  mayRemove: boolean;
+  /** Seconds since the epoch, when the list was asked for. */
+  now: number;
+  onRemoved: () => Promise<void>;
+}
+
+export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: ForwardersProps) {
+  const client = useClient();
+  const [text, setText] = useState('');
+  const [serverClass, setServerClass] = useState('');
+  const [isOnlyWrong, setOnlyWrong] = useState(false);
+  const [isWhole, setWhole] = useState(false);
+  const [removed, setRemoved] = useState<Forwarder | null>(null);
+  const found = matchingForwarders(forwarders, { text, serverClass, isOnlyWrong }, now);
+  const wrong = forwarders.filter((one) => hasError(one) || isSilent(one, now)).length;
+  const shown = isWhole ? found : found.slice(0, MOST);
+  if (forwarders.length === 0) {
+    return (
+      <Empty title="No forwarder has phoned home since the start of this process">
+        <p>
+          On a forwarder, targetUri of [target-broker:deploymentServer] in deploymentclient.conf
+          names this server, and pass4SymmKey of [deployment] in server.conf is the same key.
+          karst-forwarder list deployment shows why one does not get through.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <div className={styles.filters}>
+        <TextInput
+          size="xs"
+          aria-label="Filter forwarders"
+          placeholder="Filter"
+          leftSection={<IconSearch size={13} />}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <NativeSelect
+          size="xs"
+          aria-label="Server class"
+          data={[
+            { value: '', label: 'All server classes' },
+            ...classes.map((name) => ({ value: name, label: name })),
+          ]}
+          value={serverClass}
+          onChange={(event) => setServerClass(event.currentTarget.value)}
+        />
+        <Checkbox
+          size="xs"
+          label={`Only with errors, or silent (${grouped(wrong)})`}
+          checked={isOnlyWrong}
+          onChange={(event) => setOnlyWrong(event.currentTarget.checked)}
+        />
+      </div>
+      {found.length === 0 ? (
+        <Empty title="Nothing fits the filter" />
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
+        <section className={jobs.scroll} tabIndex={0} aria-label="Forwarders">
+          <table className={`${jobs.table} ${styles.table}`} data-testid="forwarders">
+            <thead>
+              <tr>
+                <th scope="col">Forwarder</th>
+                <th scope="col">Last phone home</th>
+                <th scope="col">Apps</th>
+                <th scope="col">Server classes</th>
+                <th scope="col">Address</th>
+                <th scope="col">Machine</th>
+                <th scope="col">Version</th>
+                {mayRemove && (
+                  <th scope="col">
+                    <span className={jobs.hidden}>Actions</span>
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((forwarder) => (
+                <Row
+                  key={forwarder.guid}
+                  forwarder={forwarder}
+                  now={now}
+                  onRemove={mayRemove ? () => setRemoved(forwarder) : null}
+                />
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {shown.length < found.length && (
+        <p className={objects.about}>
+          {grouped(shown.length)} of {grouped(found.length)} are shown.{' '}
+          <Button size="compact-sm" variant="default" onClick={() => setWhole(true)}>
+            Show all
+          </Button>
+        </p>
+      )}
+      {removed && (
+        <ConfirmDialog
+          title={`Remove ${removed.name} from the list?`}
+          action="Remove"
+          isDangerous
+          testId="remove-forwarder"
+          onConfirm={async () => {
+            await client.removeObject(removed.path);
+            await onRemoved();
+          }}
+          onClose={() => setRemoved(null)}
+        >
+          <p>
+            The forwarder keeps its {plural(removed.apps.length, 'app')}, and is in the list again
+            when it phones home. To keep it out, take it out of the server classes.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+interface RowProps {
+  forwarder: Forwarder;
+  now: number;
+  onRemove: (() => void) | null;
+}
+
+function Row({ forwarder, now, onRemove }: RowProps) {
+  const [zone] = useZone();
+  const [isOpen, setOpen] = useState(false);
+  const Icon = isOpen ? IconChevronDown : IconChevronRight;
+  const silent = isSilent(forwarder, now);
+  return (
+    <Fragment>
+      <tr data-testid="forwarder" data-error={hasError(forwarder) || undefined}>
+        <td className={jobs.name}>
+          <Button
+            size="compact-sm"
+            variant="subtle"
+            leftSection={<Icon size={13} />}
+            aria-expanded={isOpen}
+            onClick={() => setOpen(!isOpen)}
+          >
+            {forwarder.name}
+          </Button>
+          {forwarder.host !== forwarder.name && (
+            <span className={jobs.about}>{forwarder.host}</span>
+          )}
+        </td>
+        <td className={jobs.nowrap} title={`${formatEpoch(forwarder.lastCall, zone)} ${zone}`}>
+          <span className={styles.mark} data-is={silent ? 'warning' : 'good'}>
+            {ago(now - forwarder.lastCall)}
+            {silent && ', silent'}
+          </span>
+        </td>
+        <td>
+          <span className={styles.mark} data-is={hasError(forwarder) ? 'error' : 'good'}>
+            {appsText(forwarder)}
+          </span>
+        </td>
+        <td>{forwarder.classes.join(', ')}</td>
+        <td className={jobs.nowrap}>{forwarder.ip}</td>
+        <td className={jobs.nowrap}>{forwarder.machine}</td>
+        <td className={jobs.nowrap}>{forwarder.version}</td>
+        {onRemove && (
+          <td>
+            <Button
+              size="compact-sm"
+              variant="subtle"
+              color="gray"
+              aria-label={`Remove ${forwarder.name} from the list`}
+              onClick={onRemove}
+            >
+              Remove …
+            </Button>
+          </td>
+        )}
+      </tr>
+      {isOpen && (
+        <tr data-testid="forwarder-apps">
+          <td colSpan={onRemove ? 8 : 7}>
+            <AppsOf apps={forwarder.apps} guid={forwarder.guid} />
+          </td>
+        </tr>
+      )}
+    </Fragment>
+  );
+}
+
+const STATES: Record<DeployedApp['state'], string> = {
+  installed: 'installed',
+  pending: 'pending',
+  failed: 'failed',
+  missing: 'not handed out',
+};
+
+function AppsOf({ apps, guid }: { apps: DeployedApp[]; guid: string }) {
+  return (
+    <div className={styles.apps}>
+      <p>
+        GUID <code>{guid}</code>
+      </p>
+      {apps.length === 0 && <p>It is to have no app.</p>}
+      <ul>
+        {apps.map((app) => (
+          <li key={app.name}>
+            <b>{app.name}</b>{' '}
+            <span
+              className={styles.mark}
+              data-is={
+                app.state === 'failed' ? 'error' : app.state === 'installed' ? 'good' : 'warning'
+              }
+            >
+              {app.action === 'Uninstall' ? 'to be removed' : STATES[app.state]}
+            </span>{' '}
+            <span>
+              {app.classes.length > 0 && `by ${app.classes.join(', ')}`}
+              {app.checksum !== '' && `, version ${shortChecksum(app.checksum)}`}
+              {app.installedChecksum !== '' &&
+                app.installedChecksum !== app.checksum &&
+                `, has ${shortChecksum(app.installedChecksum)}`}
+            </span>
+            {app.reason && <pre>{app.reason}</pre>}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
