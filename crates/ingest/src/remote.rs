@@ -1,6 +1,6 @@
 //! The journal in other places: what makes acknowledgements of indexes with `ackLevel = remote` (object
-//! storage) or `replicated` (the disks of other indexers, [`replication`]) outlive the machine. Both are object
-//! stores with the same objects.
+//! storage) or `replicated` (the disks of other indexers, [`replication`]) outlive the machine. Both are
+//! object stores with the same objects.
 //!
 //! ```text
 //! <root>/journal/<indexer>/00000000000000000041.journal   records of about 250 ms, of all sets

@@ -31,8 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) lost: Vec<Lost>,
 }
 
-/// Recovers every set that is configured or has a directory; also tells which are only left over, and of which
-/// logs in other places it is not known yet what they have.
+/// Recovers every set that is configured or has a directory; also tells which are only left over, and of
+/// which logs in other places it is not known yet what they have.
 pub(crate) async fn recover(
     parts: &Parts,
     root: &Path,

@@ -19,8 +19,8 @@ pub(crate) struct Bounds {
     pub(crate) index_time: TimeRange,
 }
 
-/// The search with conditions on `_time` in place of the time ranges of single branches of OR; its own range is
-/// all that they cover. `(a earliest=-2d latest=-1d) OR (b earliest=-1h)` reads two days.
+/// The search with conditions on `_time` in place of the time ranges of single branches of OR; its own
+/// range is all that they cover. `(a earliest=-2d latest=-1d) OR (b earliest=-1h)` reads two days.
 pub(crate) fn with_windows(
     search: SearchCommand,
     context: &PlanContext,

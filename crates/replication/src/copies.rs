@@ -32,11 +32,14 @@ pub(crate) struct Held {
     pub(crate) changed: Instant,
 }
 
+/// A copy; none once it is removed.
+pub(crate) type Shared = Arc<Mutex<Option<Held>>>;
+
 /// See the module. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Copies {
     root: PathBuf,
-    held: Arc<Mutex<HashMap<Key, Arc<Mutex<Option<Held>>>>>>,
+    held: Arc<Mutex<HashMap<Key, Shared>>>,
 }
 
 impl Copies {
@@ -72,7 +75,7 @@ impl Copies {
         Ok(())
     }
 
-    pub(crate) fn get(&self, key: Key) -> Option<Arc<Mutex<Option<Held>>>> {
+    pub(crate) fn get(&self, key: Key) -> Option<Shared> {
         self.held.lock().get(&key).map(Arc::clone)
     }
 

@@ -7,18 +7,18 @@
 //! others: ReplicaService -> Copies: <data>/replicas/<owner>/<copy>/<number>.log
 //! ```
 //!
-//! [`ReplicaStore`] is an object store of journals: `ingest` writes the same objects there as to object storage
-//! (`ingest::remote`), under the same paths. An object is put when *all* copies have it on their disks. The
-//! catalog says who has copies. If one does not answer, another indexer gets a copy of everything, and then
-//! the document names it; what the owner acknowledges in between is nothing.
+//! [`ReplicaStore`] is an object store of journals: `ingest` writes the same objects there as to object
+//! storage (`ingest::remote`), under the same paths. An object is put when *all* copies have it on their
+//! disks. The catalog says who has copies. If one does not answer, another indexer gets a copy of
+//! everything, and then the document names it; in between, the owner acknowledges nothing.
 //!
 //! Guarantees: every copy that the catalog names has each object whose put has succeeded and that was not
-//! deleted. So one copy is enough to recover from, and sealing one is enough to end the acknowledgements of an
-//! owner that is still running. The owner changes the document only while nobody has taken over its sets:
-//! both are entries of one catalog, so each side sees what the other one did before.
+//! deleted. So one copy is enough to recover from, and sealing one is enough to end the acknowledgements of
+//! an owner that is still running. The owner changes the document only while nobody has taken over its
+//! sets: both are entries of one catalog, so each side sees what the other one did before.
 //!
-//! Leaves to others: what objects mean, when they are not needed any more, who recovers (`ingest`, `cluster`),
-//! connections (whoever gives the channels and serves the service).
+//! Leaves to others: what objects mean, when they are not needed any more, who recovers (`ingest`,
+//! `cluster`), connections (whoever gives the channels and serves the service).
 
 mod client;
 mod copies;

@@ -19,7 +19,7 @@ use crate::client::{Addresses, Client, Connect};
 use crate::copies::Copies;
 use crate::members::{Member, Members, in_order};
 
-/// Bytes of objects that are on their way to a new copy at a time.
+/// Objects that are on their way to a new copy at a time.
 const COPIED: usize = 4;
 
 /// What the copies of journals are made with.
@@ -123,6 +123,13 @@ impl Replicas {
             Err(Failed::Taken) => {}
             Err(Failed::For(reason)) => tracing::debug!(reason, "the journal has too few copies"),
         }
+    }
+
+    /// Whether an indexer had copies and has none any more, as everything of its journal was in buckets.
+    #[must_use]
+    pub fn has_let_go(&self, owner: IndexerId) -> bool {
+        let snapshot = self.catalog.snapshot();
+        Members::owners(&snapshot).contains(&owner) && Members::of(&snapshot, owner).is_empty()
     }
 
     /// Removes the copies of an indexer whose events are all in buckets.
@@ -229,8 +236,19 @@ impl Replicas {
     /// Makes new copies for those that are lost.
     async fn replace(&self, log: &mut OwnLog, kept: Vec<Member>) -> Result<(), Failed> {
         let wanted = self.settings.factor.saturating_sub(1);
-        let new = self.begin(wanted.saturating_sub(kept.len()), &kept).await?;
-        if self.is_needed.load(Ordering::Relaxed) && !log.members.is_empty() {
+        let is_needed = self.is_needed.load(Ordering::Relaxed);
+        let new = match self.begin(wanted.saturating_sub(kept.len()), &kept).await {
+            Err(failed) if kept.is_empty() && !is_needed && !log.members.is_empty() => {
+                // Whoever recovers the events of this indexer need not wait for copies of nothing.
+                if Members::write(&self.catalog, self.own, &[]).await.is_ok() {
+                    log.members.clear();
+                    self.present.lock().clear();
+                }
+                return Err(failed);
+            }
+            begun => begun?,
+        };
+        if is_needed && !log.members.is_empty() {
             self.copy(&log.members, &kept, &new).await?;
         } else if kept.is_empty() {
             self.present.lock().clear();

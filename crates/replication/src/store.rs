@@ -97,7 +97,7 @@ impl Replicas {
         let lists = members.iter().map(|member| self.client.list(owner, *member));
         let mut objects = BTreeMap::new();
         for (number, bytes) in one_of(join_all(lists).await)?.into_iter().flatten() {
-            // The last one may be sealed in one copy, and have records in another: they were not acknowledged.
+            // The last one may seal one copy, and have records in another: not acknowledged ones.
             let known = objects.entry(number).or_insert(bytes);
             *known = bytes.max(*known);
         }

@@ -126,8 +126,8 @@ impl TimeBins {
         Some((start, start.checked_add(span)?))
     }
 
-    /// Several hours: from when local clocks show a multiple of them. Where the clocks change, a bin is longer
-    /// or shorter than others; multiples of the time that has passed would overlap there.
+    /// Several hours: from when local clocks show a multiple of them. Where the clocks change, a bin is
+    /// longer or shorter than others; multiples of the time that has passed would overlap there.
     fn hours(&self, micros: i64, span: i64) -> Option<(i64, i64)> {
         let shown = self.local(micros)?;
         let day = i64::from(shown.date().since(Date::constant(1970, 1, 1)).ok()?.get_days());

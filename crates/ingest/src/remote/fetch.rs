@@ -71,8 +71,8 @@ pub(crate) struct Source {
     pub(crate) existing: Existing,
 }
 
-/// Writes the records of the logs of an indexer as journals of its sets: `<directory>/<set>`. There are all or
-/// none when it returns. The sets.
+/// Writes the records of the logs of an indexer as journals of its sets: `<directory>/<set>`. There are all
+/// or none when it returns. The sets.
 ///
 /// # Errors
 /// [`Error::Storage`]; the directory cannot be written; an object is damaged.

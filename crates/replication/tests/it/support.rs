@@ -78,7 +78,10 @@ impl Cluster {
         let service = tokio::spawn(async move {
             let server =
                 tonic::transport::Server::builder().add_service(ReplicaService::new(copies));
-            server.serve_with_incoming(TcpIncoming::from(inside).with_nodelay(Some(true))).await.unwrap();
+            server
+                .serve_with_incoming(TcpIncoming::from(inside).with_nodelay(Some(true)))
+                .await
+                .unwrap();
         });
         let connections = tokio::spawn(async move {
             let mut connections = JoinSet::new();

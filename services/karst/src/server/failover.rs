@@ -150,7 +150,9 @@ impl Failover {
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
-        let unrecovered = logs.of_others(&self.stores(), &answered, often).await?;
+        let stores = self.stores();
+        let places = (&*stores, self.replicas.as_deref());
+        let unrecovered = logs.of_others(places, &answered, often).await?;
         Ok((Seen { registered, answered, unrecovered, sets }, present))
     }
 
@@ -280,6 +282,8 @@ impl Failover {
 struct Logs {
     listed: Option<Instant>,
     with_records: BTreeSet<IndexerId>,
+    /// Those that could not be listed, which is said once.
+    unlisted: BTreeSet<IndexerId>,
     /// Those without records: they get none as long as their indexer does not answer.
     empty: BTreeSet<IndexerId>,
 }
@@ -292,7 +296,7 @@ impl Logs {
 
     async fn of_others(
         &mut self,
-        stores: &[Arc<dyn ObjectStore>],
+        (stores, replicas): (&[Arc<dyn ObjectStore>], Option<&Replicas>),
         answered: &BTreeSet<IndexerId>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
@@ -308,13 +312,22 @@ impl Logs {
             }
             self.with_records.clear();
             for (indexer, stores) in logs {
+                // One without records is taken out of the list by its recovery.
+                let has_let_go = replicas.is_some_and(|replicas| replicas.has_let_go(indexer));
                 match has_log(indexer, stores).await {
-                    Ok(true) => drop(self.with_records.insert(indexer)),
-                    Ok(false) => drop(self.empty.insert(indexer)),
+                    Ok(has_log) if has_log || has_let_go => {
+                        self.with_records.insert(indexer);
+                        self.unlisted.remove(&indexer);
+                    }
+                    Ok(_) => {
+                        self.empty.insert(indexer);
+                        self.unlisted.remove(&indexer);
+                    }
                     // The others are looked at all the same.
-                    Err(error) => {
+                    Err(error) if self.unlisted.insert(indexer) => {
                         tracing::warn!(%indexer, %error, "the journal of an indexer cannot be listed");
                     }
+                    Err(_) => {}
                 }
             }
             self.listed = Some(Instant::now());
