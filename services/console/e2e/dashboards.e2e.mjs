@@ -188,8 +188,13 @@ const steps = {
   async 'a click on a bar sets the span of its time'(page) {
     await page.locator('#columns').scrollIntoViewIfNeeded();
     await page.waitForSelector('#columns canvas');
-    const box = await page.locator('#columns canvas').boundingBox();
-    await page.mouse.click(box.x + box.width * 0.4, box.y + box.height * 0.6);
+    // Panels above may still grow, so that the bar is somewhere else by then.
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const box = await page.locator('#columns canvas').boundingBox();
+      await page.mouse.click(box.x + box.width * 0.4, box.y + box.height * 0.6);
+      const shown = page.waitForSelector('#span', { timeout: 2000 });
+      if (await shown.catch(() => null)) break;
+    }
     await page.waitForSelector('#span');
     check(
       /From \d{10}, web-0\d/.test(await page.textContent('#span')),
