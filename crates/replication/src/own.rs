@@ -125,13 +125,6 @@ impl Replicas {
         }
     }
 
-    /// Whether an indexer had copies and has none any more, as everything of its journal was in buckets.
-    #[must_use]
-    pub fn has_let_go(&self, owner: IndexerId) -> bool {
-        let snapshot = self.catalog.snapshot();
-        Members::owners(&snapshot).contains(&owner) && Members::of(&snapshot, owner).is_empty()
-    }
-
     /// Removes the copies of an indexer whose events are all in buckets.
     ///
     /// # Errors

@@ -121,13 +121,13 @@ async fn without_any_copy_it_goes_on_once_everything_is_in_buckets() {
     }
     assert!(owner.replicas.is_stalled());
     let other = cluster.seen_by(id(9));
-    assert!(other.objects().await.is_err() && !other.replicas.has_let_go(OWNER));
+    assert!(other.objects().await.is_err() && other.replicas.has_copies(OWNER));
     owner.replicas.note_needed(false);
     // Nobody need wait for the copy if the owner is lost now, nor while nobody can have another one.
     let [last] = cluster.running()[..] else { panic!() };
     cluster.stop(last).await;
     owner.replicas.probe().await;
-    assert!(other.objects().await.unwrap().is_empty() && other.replicas.has_let_go(OWNER));
+    assert!(other.objects().await.unwrap().is_empty() && !other.replicas.has_copies(OWNER));
     cluster.run(last).await;
     owner.put_again(1, "one").await;
     assert_eq!(objects(&cluster.seen_by(id(9))).await, numbered(&[(1, "one")]));

@@ -144,15 +144,17 @@ impl Failover {
             started: all.iter().map(|(id, known)| (id.clone(), known.started.clone())).collect(),
             answered: answered.iter().map(IndexerId::to_string).collect(),
         };
-        let registered = all.into_iter().filter(|(_, known)| is_indexer(known));
+        let indexers: Vec<_> = all.into_iter().filter(|(_, known)| is_indexer(known)).collect();
         let registered: BTreeSet<IndexerId> =
-            registered.filter_map(|(id, _)| indexer(&id)).collect();
+            indexers.iter().filter_map(|(id, _)| indexer(id)).collect();
+        let recoverable = indexers.iter().filter(|(_, known)| !known.local_acks);
+        let recoverable: BTreeSet<IndexerId> =
+            recoverable.filter_map(|(id, _)| indexer(id)).collect();
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
-        let stores = self.stores();
-        let places = (&*stores, self.replicas.as_deref());
-        let unrecovered = logs.of_others(places, &answered, often).await?;
+        let of = (&recoverable, &answered);
+        let unrecovered = logs.of_others(&self.stores(), of, often).await?;
         Ok((Seen { registered, answered, unrecovered, sets }, present))
     }
 
@@ -296,8 +298,8 @@ impl Logs {
 
     async fn of_others(
         &mut self,
-        (stores, replicas): (&[Arc<dyn ObjectStore>], Option<&Replicas>),
-        answered: &BTreeSet<IndexerId>,
+        stores: &[Arc<dyn ObjectStore>],
+        (recoverable, answered): (&BTreeSet<IndexerId>, &BTreeSet<IndexerId>),
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
         self.empty.retain(|indexer| !answered.contains(indexer));
@@ -310,12 +312,13 @@ impl Logs {
                     }
                 }
             }
+            let gone = recoverable.difference(answered);
+            gone.for_each(|indexer| drop(logs.entry(*indexer).or_default()));
             self.with_records.clear();
             for (indexer, stores) in logs {
-                // One without records is taken out of the list by its recovery.
-                let has_let_go = replicas.is_some_and(|replicas| replicas.has_let_go(indexer));
                 match has_log(indexer, stores).await {
-                    Ok(has_log) if has_log || has_let_go => {
+                    // Everything of one without records is in buckets: its recovery takes it out of the list.
+                    Ok(has_log) if has_log || recoverable.contains(&indexer) => {
                         self.with_records.insert(indexer);
                         self.unlisted.remove(&indexer);
                     }
