@@ -19,7 +19,6 @@ const UNUSED: &[Setting] = &conf::without_effect(
         "mode",
         "multisite",
         "port",
-        "replication_factor",
         "search_factor",
         "serverCert",
         "serverName",
