@@ -312,8 +312,9 @@ impl Logs {
                     }
                 }
             }
-            let gone = recoverable.difference(answered);
-            gone.for_each(|indexer| drop(logs.entry(*indexer).or_default()));
+            for indexer in recoverable.difference(answered) {
+                logs.entry(*indexer).or_default();
+            }
             self.with_records.clear();
             for (indexer, stores) in logs {
                 match has_log(indexer, stores).await {
