@@ -49,6 +49,7 @@ class Process(Server):
     def launch(self):
         """Starts it without waiting."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        (self.data / "local-session.json").unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [BINARY, "server"], env=self.environment, cwd=self.directory, stdout=log, stderr=log

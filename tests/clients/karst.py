@@ -129,6 +129,8 @@ class Server:
 
     def start(self):
         self.directory.mkdir(parents=True, exist_ok=True)
+        # A killed server leaves that of its life; it is ready once there is another one.
+        (self.data / "local-session.json").unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [BINARY, "server"], env=self.environment, cwd=self.directory, stdout=log, stderr=log
