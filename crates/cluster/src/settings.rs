@@ -10,8 +10,8 @@ conf::settings! {
     pub struct Settings {
         "server"["clustering"] {
             /// How long an indexer may not answer before another one recovers the events that it has
-            /// acknowledged with `ackLevel = remote` and not stored. An indexer that was only cut off for
-            /// longer starts again, and waits until they are stored.
+            /// acknowledged with `ackLevel = remote` or `replicated` and not stored. An indexer that was only
+            /// cut off for longer starts again, and waits until they are stored.
             "heartbeat_timeout" => pub timeout: Duration = "60", Type::of(Unit::Seconds, 1, 86_400);
             /// How many percent of the indexers restart at a time in a rolling restart; one at least.
             "percent_peers_to_restart" => pub percent: usize = "10", Type::of(Unit::Percent, 1, 100);

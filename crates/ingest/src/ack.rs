@@ -135,7 +135,7 @@ impl Share {
         }
     }
 
-    /// The part is so safe.
+    /// The part is safe, at this level.
     pub(crate) fn settle_as(self, durability: Durability, events: u64, bytes: u64) {
         self.note(&Findings { durability: Some(durability), ..Findings::default() });
         self.settle(events, bytes);

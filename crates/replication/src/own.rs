@@ -67,6 +67,13 @@ struct OwnLog {
     is_checked: bool,
 }
 
+impl OwnLog {
+    #[allow(clippy::cast_precision_loss)]
+    fn report(&self) {
+        gauge!(names::REPLICAS_COPIES).set(self.members.len() as f64);
+    }
+}
+
 /// Why an object is not put.
 #[derive(Debug)]
 pub(crate) enum Failed {
@@ -223,6 +230,7 @@ impl Replicas {
             self.replace(log, kept).await?;
         }
         log.is_checked = true;
+        log.report();
         Ok(())
     }
 
@@ -235,6 +243,7 @@ impl Replicas {
                 // Whoever recovers the events of this indexer need not wait for copies of nothing.
                 if Members::write(&self.catalog, self.own, &[]).await.is_ok() {
                     log.members.clear();
+                    log.report();
                     self.present.lock().clear();
                 }
                 return Err(failed);
@@ -256,11 +265,10 @@ impl Replicas {
             return Err(Failed::Taken);
         }
         let former = std::mem::replace(&mut log.members, members);
+        log.report();
         let former: Vec<Member> =
             former.into_iter().filter(|member| !log.members.contains(member)).collect();
         self.drop(self.own, &former).await;
-        #[allow(clippy::cast_precision_loss)]
-        gauge!(names::REPLICAS_COPIES).set(log.members.len() as f64);
         let peers: Vec<String> = log.members.iter().map(|member| member.peer.to_string()).collect();
         tracing::info!(peers = peers.join(", "), "indexers that have copies of the journal");
         Ok(())

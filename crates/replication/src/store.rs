@@ -71,17 +71,6 @@ fn meta(location: Path, size: u64) -> ObjectMeta {
     ObjectMeta { location, last_modified: Default::default(), size, e_tag: None, version: None }
 }
 
-fn joined(payload: PutPayload) -> Bytes {
-    let mut parts = payload.into_iter();
-    match (parts.next(), parts.next()) {
-        (Some(only), None) => only,
-        (first, second) => {
-            let parts: Vec<Bytes> = first.into_iter().chain(second).chain(parts).collect();
-            parts.concat().into()
-        }
-    }
-}
-
 impl Replicas {
     /// Ends the acknowledgements of an owner that may still be running.
     async fn seal(&self, owner: IndexerId, number: u64) -> Result<()> {
@@ -152,7 +141,7 @@ impl ObjectStore for ReplicaStore {
         _: PutOptions,
     ) -> Result<PutResult> {
         let (owner, number) = object_of(location)?;
-        let data = joined(payload);
+        let data = Bytes::from(payload);
         if owner != self.0.own {
             if !data.is_empty() {
                 return Err(unsupported("writing to the journal of another indexer"));
