@@ -115,7 +115,7 @@ def copies(folder, variables, options):
             finally:
                 cluster.kill()
                 shutil.rmtree(place)
-    print(f"\nThe same in a cluster of three indexers, all events sent to one; CPU-seconds of all three\n")
+    print("\nThe same in a cluster of three indexers, all events sent to one; CPU-seconds of all three\n")
     print("| level | answer p50 | answer p99 | MB/s at full rate | MB per CPU-second |\n| --- | --- | --- | --- | --- |")
     for index in ("local", "replicated"):
         mine = [row for row in rows if row[0] == index]
