@@ -87,15 +87,16 @@ conf::settings! {
             /// with `ackLevel = remote` wait for. Shorter answers senders sooner and makes more requests:
             /// 250 ms are at most four a second.
             "remoteJournalIntervalMs" => pub remote_journal_interval: Duration = "250", Type::milliseconds(0);
-            /// Journal records that may wait for object storage, and for other indexers. While there are more,
-            /// acknowledgements of further events wait for their buckets (`remoteAckIntervalSecs`).
+            /// Journal records that may wait for object storage, and for other indexers. While there are
+            /// more, acknowledgements of further events wait for their buckets
+            /// (`remoteAckIntervalSecs`).
             "maxRemoteJournalQueue" => pub max_remote_journal_queue: usize = "64MB", Type::size(0);
             /// Journal objects at which the hot bucket that keeps the most of them rolls: a recovery reads
             /// them all.
             "maxRemoteJournalObjects" => pub max_remote_journal_objects: usize = "2000", Type::number(2);
             /// How long events of an index with `ackLevel = remote` or `replicated` that are only in the
-            /// journal of this indexer wait in a hot bucket before it rolls. Shorter answers senders sooner and makes more,
-            /// smaller buckets for merging to join.
+            /// journal of this indexer wait in a hot bucket before it rolls. Shorter answers senders
+            /// sooner and makes more, smaller buckets for merging to join.
             "remoteAckIntervalSecs" => pub remote_ack_interval: Duration = "5", Type::seconds(0);
             /// Time between two groups of journal records that copies at other indexers get, which
             /// acknowledgements of indexes with `ackLevel = replicated` wait for. A group is also synced
