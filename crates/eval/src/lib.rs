@@ -24,6 +24,7 @@ mod row;
 pub mod tabular;
 pub mod time;
 pub mod value;
+pub mod xml;
 
 pub use cached::{Cached, Compiled};
 pub use functions::{Function, Network, json};

@@ -16,7 +16,6 @@ mod seen;
 #[cfg(test)]
 mod tests;
 mod transform;
-mod xml;
 
 use conf::{Type, Unit};
 

@@ -1,4 +1,4 @@
-//! `spath`, `json_extract`, `json_extract_exact`, `json_valid`, `json`, `json_keys`, `json_entries`,
+//! `spath` (of XML, too), `json_extract`, `json_extract_exact`, `json_valid`, `json`, `json_keys`, `json_entries`,
 //! `json_has_key_exact`, and the paths into JSON that they and the `spath` command use.
 //!
 //! Guarantees: a path that is a literal is parsed once, when planning; text that is no JSON gives
@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Call, Function, Preparation, multi, plain, text, truth};
 use crate::value::{NumberText, Value};
+use crate::xml::{self, XmlPath};
 use crate::{Cached, Row};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -25,7 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// A place in a JSON document: `a.b{0}.c`, `items{}.id`, and keys in single quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonPath {
+pub(super) struct JsonPath {
     pub(super) steps: Vec<Step>,
 }
 
@@ -39,8 +40,7 @@ pub(super) enum Step {
 
 impl JsonPath {
     /// Parses a path; every text is one, for keys may hold anything.
-    #[must_use]
-    pub fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let mut steps = Vec::new();
         for part in text.split('.') {
             let (key, mut rest) = part.split_at(part.find('{').unwrap_or(part.len()));
@@ -65,7 +65,7 @@ impl JsonPath {
     }
 
     /// Calls `visit` with everything at the path.
-    pub fn visit<'j>(&self, json: &'j Json, visit: &mut dyn FnMut(&'j Json)) {
+    fn visit<'j>(&self, json: &'j Json, visit: &mut dyn FnMut(&'j Json)) {
         walk(&self.steps, json, visit);
     }
 }
@@ -127,6 +127,35 @@ pub fn json_text(json: &Json) -> Option<std::borrow::Cow<'_, str>> {
     }
 }
 
+/// A place in a text that is JSON or XML, as `spath` takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentPath {
+    json: JsonPath,
+    xml: XmlPath,
+}
+
+impl DocumentPath {
+    /// Parses a path: keys or names of elements with points between, `{0}` for an item of an array, `{1}` for an
+    /// element of XML, `{}` for all, `{@name}` for an attribute.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self { json: JsonPath::new(text), xml: XmlPath::new(text) }
+    }
+
+    /// Visits the values at the path. A text that is neither has none.
+    pub fn visit(&self, text: &str, visit: &mut dyn FnMut(&str)) {
+        if xml::begins(text) {
+            return self.xml.visit(text, visit);
+        }
+        let Ok(json) = serde_json::from_str(text) else { return };
+        self.json.visit(&json, &mut |found| {
+            if let Some(text) = json_text(found) {
+                visit(&text);
+            }
+        });
+    }
+}
+
 /// What a text takes at most as parsed JSON: far more than as a text if it has many small parts.
 #[must_use]
 pub fn parsed_bytes(text: &str) -> usize {
@@ -159,26 +188,17 @@ pub(super) fn paths(
     }
 }
 
-/// `spath(json, path)`: everything at the path, one value each.
+/// `spath(text, path)`: every value at the path. Whether there are several depends on the text: elements of XML
+/// repeat without a mark in the path.
 fn spath(call: &Call<'_>) -> Preparation {
-    let several = call.text(1).is_none_or(|path| path.contains("{}"));
-    let path = paths(call, 1);
-    if several {
-        return Ok(multi(move |row, out| {
-            let json = parse(row.value(0))?;
-            path(row)?.visit(&json, &mut |found| {
-                if let Some(text) = json_text(found) {
-                    out.append_value(text);
-                }
-            });
-            Some(())
-        }));
-    }
-    Ok(text(move |row, out| {
-        let json = parse(row.value(0))?;
-        let mut found = None;
-        path(row)?.visit(&json, &mut |value| found = Some(value));
-        out.push_str(&json_text(found?)?);
+    let literal = call.text(1).map(|path| Arc::new(DocumentPath::new(path)));
+    let cache = Cached::new(|path| Some(DocumentPath::new(path)));
+    Ok(multi(move |row, out| {
+        let path = match &literal {
+            Some(path) => Arc::clone(path),
+            None => cache.get(&row.text(1)?)?,
+        };
+        path.visit(&row.text(0)?, &mut |text| out.append_value(text));
         Some(())
     }))
 }

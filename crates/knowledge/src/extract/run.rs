@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+use eval::xml;
+
 use super::seen::Seen;
-use super::{Alias, Extraction, ExtractionLimit, FIXED, FieldRules, KvMode, Wanted, json, kv, xml};
+use super::{Alias, Extraction, ExtractionLimit, FIXED, FieldRules, KvMode, Wanted, json, kv};
 
 /// Stage numbers: transforms count from zero and saturate, automatic extraction is last.
 const AUTOMATIC: u8 = u8::MAX;

@@ -1,4 +1,4 @@
-//! `spath`: takes values out of JSON.
+//! `spath`: takes values out of JSON and XML.
 //!
 //! Split: runs where the rows are; over computed rows without a path the columns depend on the
 //! rows, so the search head looks at all of them first.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use datafusion::functions::core::expr_fn::coalesce;
-use eval::json::{JsonPath, json_text};
+use eval::json::DocumentPath;
 use exprs::Typed;
 use exprs::kernel::multi;
 use exprs::types::ValueType;
@@ -61,30 +61,20 @@ fn is_metadata(name: &str) -> bool {
     matches!(name, "host" | "source" | "sourcetype" | "index")
 }
 
-/// What is at a path; the field's value before where there is nothing.
+/// What is at a path; the field's values before where there is nothing. Elements of XML repeat without a mark
+/// in the path, so there may be several.
 fn at_path(path: &str, input: &str, output: &str, frame: &Frame) -> Typed {
-    let parsed = Arc::new(JsonPath::new(path));
-    let several = path.contains("{}");
+    let parsed = Arc::new(DocumentPath::new(path));
     let function = multi("spath_at", move |row, out| {
-        let json: serde_json::Value = serde_json::from_str(&row.text(0)?).ok()?;
-        parsed.visit(&json, &mut |found| {
-            if let Some(text) = json_text(found) {
-                out.append_value(text);
-            }
-        });
+        parsed.visit(&row.text(0)?, &mut |text| out.append_value(text));
         Some(())
     });
     let found = function.with(path).call(vec![frame.field(input)]);
-    let kind = match (several, frame.kind(output)) {
-        (true, _) | (_, Some(ValueType::Multi)) => ValueType::Multi,
-        _ => ValueType::Text,
-    };
-    let found = convert(found, kind);
     match frame.kind(output) {
         None => found,
         Some(_) => {
-            let old = convert(frame.field(output), kind);
-            Typed::new(coalesce(vec![found.expr, old.expr]), kind)
+            let old = convert(frame.field(output), ValueType::Multi);
+            Typed::new(coalesce(vec![found.expr, old.expr]), ValueType::Multi)
         }
     }
 }

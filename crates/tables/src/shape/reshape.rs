@@ -1,11 +1,12 @@
 //! Reshaping of whole results: `transpose`, `untable`, `xyseries`, and `spath` of everything.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
-use eval::ValueType;
+use eval::{ValueType, xml};
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
@@ -179,30 +180,39 @@ impl Xyseries {
     }
 }
 
-/// Every field of a JSON text as a column; fields that rows had already keep their value where
+/// Every field of a JSON or XML text as a column; fields that rows had already keep their value where
 /// the text does not name them.
 #[derive(Debug)]
 pub struct SpathAll(pub String);
 
 impl Operation for SpathAll {
-    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
-        spath(rows, &self.0)
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
+        spath(rows, &self.0, context.limits.bytes)
     }
 }
 
-fn spath(mut rows: Rows, input: &str) -> Result<Rows, Error> {
+fn spath(mut rows: Rows, input: &str, most: usize) -> Result<Rows, Error> {
     let texts = rows.texts(input)?;
     let mut names: Vec<String> = Vec::new();
     let mut found: HashMap<String, Vec<Vec<String>>> = HashMap::new();
     for (row, text) in texts.iter().enumerate() {
         let Some(text) = text else { continue };
-        json::flatten(text, &mut |path, value| {
+        let mut add = |path: &str, value: &str| {
             let cells = found.entry(path.to_owned()).or_insert_with(|| {
                 names.push(path.to_owned());
                 vec![Vec::new(); rows.count]
             });
             cells[row].push(value.to_owned());
-        });
+        };
+        if xml::begins(text) {
+            let _ = xml::walk(text, &mut |path, value| {
+                add(path, &value);
+                ControlFlow::Continue(())
+            });
+        } else {
+            json::flatten(text, &mut add);
+        }
+        check_cells(names.len(), rows.count, most)?;
     }
     for name in names {
         let cells = &found[&name];
