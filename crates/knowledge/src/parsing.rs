@@ -8,6 +8,7 @@ use eval::time::{TimeFormat, parse_zone};
 
 use crate::charset::Charset;
 use crate::error::Error;
+use crate::extract::KvMode;
 use crate::index_time::{self, IndexTimeRules};
 use crate::props::{Values, bad_regex, bad_value};
 use crate::settings::props as keys;
@@ -47,6 +48,9 @@ pub struct ParsingRules {
     pub timestamp: Arc<TimestampRules>,
     /// `INDEXED_EXTRACTIONS` and what belongs to it.
     pub structured: Option<Arc<StructuredRules>>,
+    /// The source is a log of JSON objects (`KV_MODE = json` without merging of lines): one that is
+    /// pretty-printed is an event.
+    pub json_objects: bool,
     /// `INDEXED_EXTRACTIONS = otlp`: lines are requests whose log records are the events.
     pub otlp: bool,
     /// What changes, routes and drops events.
@@ -70,6 +74,7 @@ impl Default for ParsingRules {
             preamble: None,
             timestamp: Arc::new(TimestampRules::default()),
             structured: None,
+            json_objects: false,
             otlp: false,
             index_time: Arc::default(),
         }
@@ -145,6 +150,9 @@ impl ParsingRules {
             preamble: values.pattern(&keys::PREAMBLE_REGEX, errors),
             timestamp: Arc::new(timestamp(values, files, errors)),
             structured: StructuredRules::read(values, errors).map(Arc::new),
+            json_objects: values
+                .get(&keys::KV_MODE)
+                .is_some_and(|entry| KvMode::parse(&entry.value) == Some(KvMode::Json)),
             otlp: values
                 .get(&keys::INDEXED_EXTRACTIONS)
                 .is_some_and(|entry| entry.value.eq_ignore_ascii_case("otlp")),

@@ -164,6 +164,9 @@ impl Recogniser {
         if let Some(w3c) = w3c(&lines) {
             return found(w3c, RecognisedBy::Header);
         }
+        if is_pretty_json(&lines) {
+            return found("_json", RecognisedBy::Content);
+        }
         if let Some(name) = content::sourcetype(&lines) {
             return found(name, RecognisedBy::Content);
         }
@@ -174,6 +177,16 @@ impl Recogniser {
         let delayed = self.delayed.iter().find(|rule| rule.fits(&lines));
         delayed.map_or_else(|| found(&stem(&file), RecognisedBy::Nothing), Rule::recognised)
     }
+}
+
+/// JSON objects over several lines: an opening bracket alone on the first line, and soon a key.
+fn is_pretty_json(lines: &[&str]) -> bool {
+    let is_key = |line: &&str| {
+        let key = line.trim_start().strip_prefix('"').and_then(|rest| rest.split_once('"'));
+        key.is_some_and(|(_, after)| after.trim_start().starts_with(':'))
+    };
+    let opens = |line: &&str| matches!(line.trim(), "{" | "[");
+    lines.first().is_some_and(opens) && lines.iter().skip(1).take(2).any(|line| is_key(&line))
 }
 
 /// The W3C's extended log format, by its directives.
@@ -284,6 +297,9 @@ mod tests {
     #[test]
     fn content_goes_before_the_name() {
         check("/var/log/syslog", "{\"a\":1}\n{\"a\":2}", "_json");
+        check("x", "[\n  {\n    \"a\": 1,\n    \"b\": 2\n  }\n]", "_json");
+        check("x.log", "{\n  \"a b\" : 1\n}\n{\n", "_json");
+        check("x.log", "{\n  a = 1\n}\n", "x");
         check("x.log", "<34>1 2003-10-11T22:14:15.003Z host su - ID47 - x", "syslog");
         check("x.log", "Jun  1 01:02:03 host cron[12]: run", "syslog");
         check("x", "2024-01-01 10:00:00,123 [main] INFO a.B - x\n\tat x\n\tat y", "log4j");

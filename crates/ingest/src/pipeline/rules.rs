@@ -108,7 +108,7 @@ impl StreamRules {
 
     /// Whether the first lines of a stream say how the others are read.
     pub(crate) fn is_structured(&self) -> bool {
-        self.structured.is_some() || self.otlp || matches!(self.breaks, Breaks::Records(_))
+        self.structured.is_some() || self.otlp
     }
 
     pub(crate) fn is_preamble(&self, line: &str) -> bool {
@@ -206,7 +206,11 @@ fn stream_rules(parsing: &ParsingRules, max_event_size: usize) -> StreamRules {
         None => max_event_size,
     };
     let structured = parsing.structured.clone();
-    let records = || structured.as_ref().and_then(|rules| RecordScanner::new(rules, limit));
+    let is_objects = parsing.json_objects && !parsing.should_linemerge && !parsing.otlp;
+    let records = || match &structured {
+        Some(rules) => RecordScanner::new(rules, limit),
+        None => is_objects.then(|| RecordScanner::objects(limit)),
+    };
     let breaks = match &parsing.line_breaker {
         LineBreaker::Newlines => records().map_or(Breaks::Newlines, Breaks::Records),
         LineBreaker::Pattern(pattern) => {

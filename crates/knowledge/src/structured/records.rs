@@ -1,7 +1,13 @@
 //! Where records end: line ends outside of quotes, and the closing brackets of JSON.
 //!
+//! Logs of JSON objects ([`RecordScanner::objects`]) are lines, one object each; an object is read to its closing
+//! bracket only if its opening one stands on a line of its own, as pretty-printers write it. So a line that
+//! is cut does not hold back what follows.
+//!
 //! Guarantees: a record that does not close within its limits ends at its first line end, and the
 //! lines that were looked at in vain are not looked at again for more than a line each.
+
+use memchr::memchr2;
 
 use super::{Delimiter, StructuredFormat, StructuredRules};
 
@@ -22,7 +28,7 @@ pub struct RecordBreak {
 /// Finds the ends of records in text that comes in chunks.
 #[derive(Debug, Clone)]
 pub struct RecordScanner {
-    json: bool,
+    kind: Kind,
     quote: u8,
     /// `None` for blanks.
     delimiter: Option<u8>,
@@ -33,6 +39,17 @@ pub struct RecordScanner {
     /// JSON arrays that records are in.
     arrays: usize,
     state: State,
+}
+
+/// What ends records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Line ends outside of quotes.
+    Values,
+    /// Closing brackets.
+    Json,
+    /// Line ends, or closing brackets where the opening one stands alone.
+    Objects,
 }
 
 /// Of the record that is being read.
@@ -51,6 +68,8 @@ struct State {
     plain: bool,
     /// A square bracket began it: an array of records, or the first character of a line.
     undecided: bool,
+    /// A bracket began it, and so far nothing else is on its line.
+    alone: bool,
     lines: usize,
     /// Length of the record up to its first line end.
     first_line: Option<usize>,
@@ -73,7 +92,7 @@ impl RecordScanner {
             Delimiter::Blanks => None,
         };
         Some(Self {
-            json,
+            kind: if json { Kind::Json } else { Kind::Values },
             quote: quote?,
             delimiter,
             limit,
@@ -83,15 +102,37 @@ impl RecordScanner {
         })
     }
 
+    /// A scanner for a log of JSON objects, on lines of their own or pretty-printed.
+    #[must_use]
+    pub fn objects(limit: usize) -> Self {
+        Self {
+            kind: Kind::Objects,
+            quote: b'"',
+            delimiter: None,
+            limit,
+            distrusted: 0,
+            arrays: 0,
+            state: State::default(),
+        }
+    }
+
     /// The next break at or after `at`, which moves to where scanning goes on. `None`: the text ends
     /// inside of a record. More text is to follow at the position `at` has then, in a buffer that
     /// holds the record from its start, or as much of it as is kept.
     pub fn next(&mut self, text: &[u8], at: &mut usize) -> Option<RecordBreak> {
         while *at < text.len() {
+            if self.state.plain {
+                let end = memchr2(b'\n', b'\r', &text[*at..]).unwrap_or(text.len() - *at);
+                self.state.length += end;
+                *at += end;
+                if *at == text.len() {
+                    return None;
+                }
+            }
             let here = *at;
-            let found = match self.json {
-                true => self.json_byte(text[here], here),
-                false => self.value_byte(text[here], here),
+            let found = match self.kind {
+                Kind::Values => self.value_byte(text[here], here),
+                Kind::Json | Kind::Objects => self.json_byte(text[here], here),
             };
             *at += 1;
             if let Some(found) = found {
@@ -151,7 +192,7 @@ impl RecordScanner {
         }
         state.lines += 1;
         let first = *state.first_line.get_or_insert(state.length - 1);
-        let too_many = !self.json && state.lines >= LINES;
+        let too_many = self.kind == Kind::Values && state.lines >= LINES;
         if !too_many && state.length <= self.limit {
             return None;
         }
@@ -166,8 +207,15 @@ impl RecordScanner {
         let gap =
             |start: usize| Some(RecordBreak { line_end: start, next_start: start, is_gap: true });
         let state = &mut self.state;
+        // The elements of an array are read to their closing brackets.
+        let by_lines = self.kind == Kind::Objects && self.arrays == 0;
+        if state.alone && !matches!(byte, b' ' | b'\t' | b'\r') {
+            state.alone = false;
+            state.plain = byte != b'\n';
+            state.undecided &= !state.plain;
+        }
         if !state.begun {
-            if byte.is_ascii_whitespace() {
+            if is_line_end(byte) || (byte.is_ascii_whitespace() && !by_lines) {
                 return gap(at + 1);
             }
             if self.arrays > 0 && matches!(byte, b',' | b']') {
@@ -177,6 +225,7 @@ impl RecordScanner {
             state.begun = true;
             state.undecided = byte == b'[';
             state.plain = byte != b'{' && byte != b'[';
+            state.alone = by_lines && !state.plain;
         } else if state.undecided && !byte.is_ascii_whitespace() {
             state.undecided = false;
             if byte == b'{' {
@@ -190,11 +239,11 @@ impl RecordScanner {
             return None;
         }
         if state.plain {
-            return is_line_end(byte).then_some(RecordBreak {
-                line_end: at,
-                next_start: at + 1,
-                is_gap: false,
-            });
+            if !is_line_end(byte) {
+                return None;
+            }
+            self.distrusted = self.distrusted.saturating_sub(1);
+            return Some(RecordBreak { line_end: at, next_start: at + 1, is_gap: false });
         }
         if state.in_quotes {
             match byte {

@@ -144,10 +144,13 @@ fn several_fields_make_the_timestamp() {
 
 /// The records of a text that comes in two chunks, for every place of the cut.
 fn records(settings: &str, text: &str, limit: usize) -> Vec<String> {
-    let rules = rules(settings);
+    scanned(&RecordScanner::new(&rules(settings), limit).unwrap(), text)
+}
+
+fn scanned(scanner: &RecordScanner, text: &str) -> Vec<String> {
     let mut first = None;
     for cut in 0..=text.len() {
-        let mut scanner = RecordScanner::new(&rules, limit).unwrap();
+        let mut scanner = scanner.clone();
         let (mut records, mut at, mut start) = (Vec::new(), 0, 0);
         for end in [cut, text.len()] {
             while let Some(found) = scanner.next(&text.as_bytes()[..end], &mut at) {
@@ -196,13 +199,45 @@ fn json_records_end_with_their_brackets() {
     assert_eq!(records(json, broken, 10)[0], "{\"a\":");
 }
 
+#[test]
+fn json_logs_are_lines_or_pretty_printed_objects() {
+    let objects = |text: &str| scanned(&RecordScanner::objects(60), text);
+    let lines = "{\"a\":1}\n{\"a\":{\"b\":\"}\"}} tail\r\n\r\n{\"cut\": {\n{\"b\":2} {\"c\":3}\n  no json\n[1,2]\n\
+                 [{\"d\":4}]\n{}";
+    let expected = [
+        "{\"a\":1}",
+        "{\"a\":{\"b\":\"}\"}} tail",
+        "{\"cut\": {",
+        "{\"b\":2} {\"c\":3}",
+        "  no json",
+        "[1,2]",
+        "[{\"d\":4}]",
+        "{}",
+    ];
+    assert_eq!(objects(lines), expected);
+    let pretty = "{\n  \"a\": {\n    \"b\": \"}\"\n  }\n}\n{ \r\n\t\"c\": []\r\n}\r\nline\n";
+    let expected = ["{\n  \"a\": {\n    \"b\": \"}\"\n  }\n}", "{ \r\n\t\"c\": []\r\n}", "line"];
+    assert_eq!(objects(pretty), expected);
+    let array = "[\n  {\n    \"a\": 1\n  },\n  {\"a\": 2},\n{\"a\": 3}\n]\n{\"b\": 4}\n  x\n";
+    let expected = ["{\n    \"a\": 1\n  }", "{\"a\": 2}", "{\"a\": 3}", "{\"b\": 4}", "  x"];
+    assert_eq!(objects(array), expected);
+    // One that never closes ends at its first line end once it is longer than an event may be.
+    let open = format!("{{\n  \"a\": [\n{}", "{\"b\":2}\n".repeat(12));
+    assert_eq!(objects(&open)[..3], ["{", "  \"a\": [", "{\"b\":2}"]);
+}
+
 proptest! {
     #[test]
     fn records_do_not_depend_on_the_chunks_and_nothing_but_line_ends_is_lost(
-        text in "[ab,\"\n ]{0,40}|[a{}\\[\\],:\"\n\\\\ ]{0,40}", limit in 1_usize..20, json: bool
+        text in "[ab,\"\n ]{0,40}|[a{}\\[\\],:\"\n\\\\ ]{0,40}", limit in 1_usize..20, kind in 0..3
     ) {
-        let settings = if json { "INDEXED_EXTRACTIONS = json" } else { "INDEXED_EXTRACTIONS = csv" };
-        let found = records(settings, &text, limit).concat();
+        let json = kind > 0;
+        let found = match kind {
+            0 => records("INDEXED_EXTRACTIONS = csv", &text, limit),
+            1 => records("INDEXED_EXTRACTIONS = json", &text, limit),
+            _ => scanned(&RecordScanner::objects(limit), &text),
+        };
+        let found = found.concat();
         let kept = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
         // Brackets and commas around the records of a JSON array are gaps.
         let gaps = |text: String| if json { text.replace(['[', ']', ','], "") } else { text };
