@@ -1,7 +1,7 @@
 //! Everything the configuration says, compiled once and shared.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use conf::{Effective, Entry, Layers, Place, Setting, Stanza, Warning};
@@ -86,6 +86,8 @@ struct Inner {
     errors: Vec<Error>,
     /// Fingerprint of the rules of sources and hosts, which may meet events of any sourcetype.
     anywhere: u64,
+    /// What source types are called in searches (`rename`), by their stored names.
+    renamed: Arc<BTreeMap<String, String>>,
     /// Whether any stanza has rules that run on events as they arrive.
     index_time: bool,
     rules: Compiled,
@@ -117,14 +119,20 @@ impl Knowledge {
         index_time::check_all(&transforms, &mut errors);
         let mut anywhere = 0_u64;
         let mut index_time = false;
+        let mut renamed = BTreeMap::new();
         for stanza in &props.stanzas {
             let values = Values::of(&stanza.stanza);
             let parsing = ParsingRules::read(&values, &transforms, layers.files(), &mut errors);
             index_time |= !parsing.index_time.is_empty();
             let none = [("host", ""), ("source", ""), ("sourcetype", "")];
             let rules = searching::field_rules(&values, &transforms, limits, none, &mut errors);
-            if !matches!(stanza.matcher, StanzaMatcher::Sourcetype(_)) {
+            let StanzaMatcher::Sourcetype(name) = &stanza.matcher else {
                 anywhere = anywhere.rotate_left(7) ^ rules.fingerprint();
+                continue;
+            };
+            let shown = values.get(&keys::RENAME).map(|entry| &entry.value);
+            if let Some(shown) = shown.filter(|shown| !shown.is_empty() && *shown != name) {
+                renamed.insert(name.clone(), shown.clone());
             }
         }
         let inner = Inner {
@@ -138,6 +146,7 @@ impl Knowledge {
             warnings,
             errors,
             anywhere,
+            renamed: Arc::new(renamed),
             index_time,
             rules: Compiled::default(),
             compiled: Mutex::new(HashMap::new()),
@@ -304,9 +313,16 @@ impl Knowledge {
         self.inner.index_time || self.tried.is_some()
     }
 
-    /// How to extract the fields of an event. Cached: callers may ask per batch.
+    /// What source types are called in searches (`rename`), by their stored names.
+    #[must_use]
+    pub fn renamed_sourcetypes(&self) -> &Arc<BTreeMap<String, String>> {
+        &self.inner.renamed
+    }
+
+    /// How to extract the fields of an event with this stored source type. Cached: callers may ask per batch.
     #[must_use]
     pub fn field_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<FieldRules> {
+        let sourcetype = self.inner.renamed.get(sourcetype).map_or(sourcetype, String::as_str);
         let stanzas = self.inner.props.matching(sourcetype, source, host);
         let mut cache = self.rules().fields.lock();
         let general = (stanzas, None);
@@ -466,6 +482,21 @@ mod tests {
         assert_eq!(words(&knowledge), [""; 0]);
         let unset = knowledge.trying(&owned(&[("TRUNCATE", "")])).unwrap();
         assert_eq!(truncate(&unset), Some(10_000));
+    }
+
+    #[test]
+    fn a_renamed_source_type_has_the_search_time_settings_of_its_new_name() {
+        let props = "[a]\nrename = b\nTRUNCATE = 5\nEXTRACT-x = (?<of_a>\\w+)\n\
+                     [b]\nTRUNCATE = 6\nEXTRACT-x = (?<of_b>\\w+)\n[c]\nrename = c\n";
+        let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", props));
+        let mut names = Vec::new();
+        let _ = knowledge.field_rules("a", "", "").extract("some", &mut |name, _| {
+            names.push(name.to_owned());
+        });
+        assert_eq!(names, ["of_b"]);
+        assert_eq!(knowledge.parsing_rules("a", "", "").truncate, Some(5));
+        let renamed: Vec<_> = knowledge.renamed_sourcetypes().iter().collect();
+        assert_eq!(renamed, [(&"a".to_owned(), &"b".to_owned())]);
     }
 
     #[test]

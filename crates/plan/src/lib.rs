@@ -44,6 +44,7 @@ mod pipeline;
 mod place;
 mod plan_context;
 mod range;
+mod renames;
 mod report;
 pub mod rights;
 mod run;

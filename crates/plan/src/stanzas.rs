@@ -193,10 +193,6 @@ impl Sourcetypes {
         Self(names)
     }
 
-    pub(crate) fn names(&self) -> &HashSet<String> {
-        &self.0
-    }
-
     /// Whether a stanza may apply to such an event.
     pub(crate) fn may_have(&self, matcher: &StanzaMatcher) -> bool {
         match matcher {

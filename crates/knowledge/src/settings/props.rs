@@ -44,91 +44,91 @@ const SIGNED_DAYS: Type = Type::of(Unit::Days, i64::MIN, i64::MAX);
 conf::keys! {
     "props"["<source type>, source::<pattern>, host::<pattern>"] {
         /// The first group that takes part is dropped and ends an event's line.
-        LINE_BREAKER: Pattern = "LINE_BREAKER", "([\\r\\n]+)", Type::Regex;
+        LINE_BREAKER: Pattern = "LINE_BREAKER", "([\\r\\n]+)", Type::Regex, live;
         /// Bytes before the end of a chunk in which a break that the next chunk completes may begin; below
         /// 65536 that many.
-        LINE_BREAKER_LOOKBEHIND: usize = "LINE_BREAKER_LOOKBEHIND", "100", Type::number(0);
+        LINE_BREAKER_LOOKBEHIND: usize = "LINE_BREAKER_LOOKBEHIND", "100", Type::number(0), live;
         /// Whether lines are joined into events.
-        SHOULD_LINEMERGE: bool = "SHOULD_LINEMERGE", "true", Type::Boolean;
+        SHOULD_LINEMERGE: bool = "SHOULD_LINEMERGE", "true", Type::Boolean, live;
         /// When merging, a line with a timestamp starts an event.
-        BREAK_ONLY_BEFORE_DATE: bool = "BREAK_ONLY_BEFORE_DATE", "true", Type::Boolean;
+        BREAK_ONLY_BEFORE_DATE: bool = "BREAK_ONLY_BEFORE_DATE", "true", Type::Boolean, live;
         /// When merging, lines that start an event.
-        BREAK_ONLY_BEFORE: Pattern = "BREAK_ONLY_BEFORE", "", Type::Regex;
+        BREAK_ONLY_BEFORE: Pattern = "BREAK_ONLY_BEFORE", "", Type::Regex, live;
         /// When merging, lines that end an event.
-        MUST_BREAK_AFTER: Pattern = "MUST_BREAK_AFTER", "", Type::Regex;
+        MUST_BREAK_AFTER: Pattern = "MUST_BREAK_AFTER", "", Type::Regex, live;
         /// When merging, lines that never start an event.
-        MUST_NOT_BREAK_BEFORE: Pattern = "MUST_NOT_BREAK_BEFORE", "", Type::Regex;
+        MUST_NOT_BREAK_BEFORE: Pattern = "MUST_NOT_BREAK_BEFORE", "", Type::Regex, live;
         /// When merging, lines after which no event starts until one matches `MUST_BREAK_AFTER`.
-        MUST_NOT_BREAK_AFTER: Pattern = "MUST_NOT_BREAK_AFTER", "", Type::Regex;
+        MUST_NOT_BREAK_AFTER: Pattern = "MUST_NOT_BREAK_AFTER", "", Type::Regex, live;
         /// Maximum number of lines of a merged event.
-        MAX_EVENTS: usize = "MAX_EVENTS", "256", Type::number(0);
+        MAX_EVENTS: usize = "MAX_EVENTS", "256", Type::number(0), live;
         /// Bytes of a line that are kept, 0 for all.
-        TRUNCATE: usize = "TRUNCATE", "10000", Type::number(0);
+        TRUNCATE: usize = "TRUNCATE", "10000", Type::number(0), live;
         /// Encoding of the source; AUTO finds out.
-        CHARSET: String = "CHARSET", "UTF-8", ENCODING;
+        CHARSET: String = "CHARSET", "UTF-8", ENCODING, live;
         /// Lines that are not events, such as headers.
-        PREAMBLE_REGEX: Pattern = "PREAMBLE_REGEX", "", Type::Regex;
+        PREAMBLE_REGEX: Pattern = "PREAMBLE_REGEX", "", Type::Regex, live;
         /// The timestamp is looked for after the first match.
-        TIME_PREFIX: String = "TIME_PREFIX", "", Type::Regex;
+        TIME_PREFIX: String = "TIME_PREFIX", "", Type::Regex, live;
         /// `strptime` format of the timestamp. Default: common formats are recognised.
-        TIME_FORMAT: String = "TIME_FORMAT", "", Type::Text;
+        TIME_FORMAT: String = "TIME_FORMAT", "", Type::Text, live;
         /// Bytes after the prefix that are looked at, 0 or -1 for all. Default: the timestamp begins within
         /// 128, in JSON anywhere.
-        MAX_TIMESTAMP_LOOKAHEAD: Option<i64> = "MAX_TIMESTAMP_LOOKAHEAD", "", ANY;
+        MAX_TIMESTAMP_LOOKAHEAD: Option<i64> = "MAX_TIMESTAMP_LOOKAHEAD", "", ANY, live;
         /// Zone of timestamps that name none: IANA name, offset or POSIX rule. Default: UTC.
-        TZ: String = "TZ", "", Type::Text;
+        TZ: String = "TZ", "", Type::Text, live;
         /// Days a timestamp may lie back; 30 years, so that samples of old logs keep their dates. Splunk:
         /// 2000.
-        MAX_DAYS_AGO: i64 = "MAX_DAYS_AGO", "10951", SIGNED_DAYS;
+        MAX_DAYS_AGO: i64 = "MAX_DAYS_AGO", "10951", SIGNED_DAYS, live;
         /// Days a timestamp may lie ahead.
-        MAX_DAYS_HENCE: i64 = "MAX_DAYS_HENCE", "2", SIGNED_DAYS;
+        MAX_DAYS_HENCE: i64 = "MAX_DAYS_HENCE", "2", SIGNED_DAYS, live;
         /// Time by which a timestamp of unusual format may lie behind the one before it without being
         /// counted.
-        MAX_DIFF_SECS_AGO: i64 = "MAX_DIFF_SECS_AGO", "3600", SIGNED_SECONDS;
+        MAX_DIFF_SECS_AGO: i64 = "MAX_DIFF_SECS_AGO", "3600", SIGNED_SECONDS, live;
         /// The same for one ahead of the one before it.
-        MAX_DIFF_SECS_HENCE: i64 = "MAX_DIFF_SECS_HENCE", "604800", SIGNED_SECONDS;
+        MAX_DIFF_SECS_HENCE: i64 = "MAX_DIFF_SECS_HENCE", "604800", SIGNED_SECONDS, live;
         /// CURRENT: the time of arrival. NONE: the input's, such as a file's. Or a file of patterns such as
         /// /etc/apps/x/local/datetime.xml.
-        DATETIME_CONFIG: String = "DATETIME_CONFIG", "", Type::Text;
+        DATETIME_CONFIG: String = "DATETIME_CONFIG", "", Type::Text, live;
         /// Fields are indexed with the event; of csv, tsv, psv and w3c a header names them. otlp: a line is a
         /// request of the OpenTelemetry protocol in JSON, whose log records are the events.
-        INDEXED_EXTRACTIONS: String = "INDEXED_EXTRACTIONS", "", STRUCTURE;
+        INDEXED_EXTRACTIONS: String = "INDEXED_EXTRACTIONS", "", STRUCTURE, live;
         /// Names of the columns of a structured source without a header.
-        FIELD_NAMES: String = "FIELD_NAMES", "", Type::LIST;
+        FIELD_NAMES: String = "FIELD_NAMES", "", Type::LIST, live;
         /// What separates values. Default: that of the format.
-        FIELD_DELIMITER: String = "FIELD_DELIMITER", "", CHARACTER;
+        FIELD_DELIMITER: String = "FIELD_DELIMITER", "", CHARACTER, live;
         /// What values may be quoted with.
-        FIELD_QUOTE: String = "FIELD_QUOTE", "\"", QUOTE;
+        FIELD_QUOTE: String = "FIELD_QUOTE", "\"", QUOTE, live;
         /// What separates the header's names. Default: `FIELD_DELIMITER`.
-        HEADER_FIELD_DELIMITER: String = "HEADER_FIELD_DELIMITER", "", CHARACTER;
+        HEADER_FIELD_DELIMITER: String = "HEADER_FIELD_DELIMITER", "", CHARACTER, live;
         /// What the header's names may be quoted with. Default: `FIELD_QUOTE`.
-        HEADER_FIELD_QUOTE: String = "HEADER_FIELD_QUOTE", "", QUOTE;
+        HEADER_FIELD_QUOTE: String = "HEADER_FIELD_QUOTE", "", QUOTE, live;
         /// Line of the header, empty lines not counted; 0: the first that is not a preamble.
-        HEADER_FIELD_LINE_NUMBER: i64 = "HEADER_FIELD_LINE_NUMBER", "0", ANY;
+        HEADER_FIELD_LINE_NUMBER: i64 = "HEADER_FIELD_LINE_NUMBER", "0", ANY, live;
         /// Characters of the header's names that are not replaced by `_`.
-        SPECIAL_CHARACTERS: String = "HEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS", "", Type::Text;
+        SPECIAL_CHARACTERS: String = "HEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS", "", Type::Text, live;
         /// The beginning of the header line, which is not part of the header.
-        FIELD_HEADER_REGEX: Pattern = "FIELD_HEADER_REGEX", "", Type::Regex;
+        FIELD_HEADER_REGEX: Pattern = "FIELD_HEADER_REGEX", "", Type::Regex, live;
         /// Values that stand for none in structured sources.
-        MISSING_VALUE_REGEX: Pattern = "MISSING_VALUE_REGEX", "", Type::Regex;
+        MISSING_VALUE_REGEX: Pattern = "MISSING_VALUE_REGEX", "", Type::Regex, live;
         /// Fields of a structured source that make the timestamp.
-        TIMESTAMP_FIELDS: String = "TIMESTAMP_FIELDS", "", Type::LIST;
+        TIMESTAMP_FIELDS: String = "TIMESTAMP_FIELDS", "", Type::LIST, live;
         /// Whether `INDEXED_EXTRACTIONS = json` names arrays without `{}`.
-        TRIM_BRACES: bool = "JSON_TRIM_BRACES_IN_ARRAY_NAMES", "false", Type::Boolean;
+        TRIM_BRACES: bool = "JSON_TRIM_BRACES_IN_ARRAY_NAMES", "false", Type::Boolean, live;
         /// `s/regex/replacement/flags` and `y/abc/xyz/` over `_raw` as events arrive, in the order of the
         /// classes.
-        SEDCMD: String = "SEDCMD-*", "", Type::Text;
+        SEDCMD: String = "SEDCMD-*", "", Type::Text, live;
         /// Stanzas of transforms.conf that run on events as they arrive.
-        TRANSFORMS: String = "TRANSFORMS-*", "", Type::LIST;
+        TRANSFORMS: String = "TRANSFORMS-*", "", Type::LIST, live;
         /// The same, after all `TRANSFORMS`.
-        RULESET: String = "RULESET-*", "", Type::LIST;
+        RULESET: String = "RULESET-*", "", Type::LIST, live;
         /// Whether the indexed field `punct` shows an event's punctuation. Splunk: true.
-        ANNOTATE_PUNCT: bool = "ANNOTATE_PUNCT", "false", Type::Boolean;
+        ANNOTATE_PUNCT: bool = "ANNOTATE_PUNCT", "false", Type::Boolean, live;
         /// Number that decides between matching stanzas of one kind. Default: 0 for patterns, 100 for
         /// literal names.
-        PRIORITY: i64 = "priority", "", ANY;
+        PRIORITY: i64 = "priority", "", ANY, live;
         /// Whether the stanza is ignored.
-        DISABLED: bool = "disabled", "false", Type::Boolean;
+        DISABLED: bool = "disabled", "false", Type::Boolean, live;
     }
     "props"["<source type>, source::<pattern>, host::<pattern>"] {
         /// Automatic extraction at search time.
@@ -146,15 +146,20 @@ conf::keys! {
         /// Automatic lookup: the name of a lookup and the arguments of the command `lookup`.
         LOOKUP: String = "LOOKUP-*", "", Type::Text, live;
     }
+    "props"["<source type>"] {
+        /// What the source type is called in searches, whose settings for searches hold then. The
+        /// field `_sourcetype` has the original name.
+        RENAME: String = "rename", "", Type::Text, live;
+    }
     "props"["source::<pattern>, rule::<name>, delayedrule::<name>"] {
         /// The source type of what matches.
-        SOURCETYPE: String = "sourcetype", "", Type::Text;
+        SOURCETYPE: String = "sourcetype", "", Type::Text, live;
     }
     "props"["rule::<name>, delayedrule::<name>"] {
         /// Pattern that more than this percentage of the lines match.
-        MORE_THAN: Pattern = "MORE_THAN_*", "", Type::Regex;
+        MORE_THAN: Pattern = "MORE_THAN_*", "", Type::Regex, live;
         /// Pattern that fewer than this percentage of the lines match.
-        LESS_THAN: Pattern = "LESS_THAN_*", "", Type::Regex;
+        LESS_THAN: Pattern = "LESS_THAN_*", "", Type::Regex, live;
     }
 }
 
@@ -221,7 +226,6 @@ pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
         "invalid_cause",
         "is_valid",
         "maxDist",
-        "rename",
         "unarchive_cmd",
         "unarchive_sourcetype",
     ],

@@ -23,6 +23,7 @@ use self::lookups::Automatic;
 use self::parsed::{Meant, Parsed, ParsedField};
 use crate::context::PlanningContext;
 use crate::lookup::Lookups;
+use crate::renames::Renames;
 use crate::stanzas::Sourcetypes;
 use crate::{Error, event_types};
 
@@ -70,11 +71,15 @@ impl Enrichment {
             return Ok(Self { objects, asked, classes, sourcetypes: None });
         }
         let there = env.context.source.sourcetypes(events.indexes, events.range).await?;
-        let there = there.map(Sourcetypes::new);
+        let renames = Renames::of(&env.context.knowledge);
+        let shown = |stored: &HashSet<String>| {
+            Sourcetypes::new(stored.iter().map(|name| renames.shown(name.clone())).collect())
+        };
+        let shown = there.as_ref().map(shown);
         let all = All { parsed: &parsed, defaults: &defaults };
-        let (mut objects, chosen) = chosen(required, all, there, events.filter, env).await?;
+        let (mut objects, is_part) = chosen(required, all, shown, events.filter, env).await?;
         let asked = calculated::read_lookups(&mut objects.calculated, env).await?;
-        let sourcetypes = chosen.map(|types| Arc::new(types.names().clone()));
+        let sourcetypes = there.filter(|_| is_part).map(Arc::new);
         Ok(Self { objects, asked, classes, sourcetypes })
     }
 
@@ -115,30 +120,30 @@ struct All<'a> {
     defaults: &'a [Arc<ParsedField>],
 }
 
-/// The objects that a search of events of these source types requires, and the source types if objects of
-/// others were left out.
+/// The objects that a search of events of these source types requires, and whether objects of others were left
+/// out.
 async fn chosen(
     required: &mut RequiredFields,
     all: All<'_>,
     there: Option<Sourcetypes>,
     filter: Option<&SearchExpr>,
     env: &PlanningContext<'_>,
-) -> Result<(Objects, Option<Sourcetypes>), Error> {
+) -> Result<(Objects, bool), Error> {
     let before = required.clone();
     let objects = Objects::of(required, all, there.as_ref(), env).await?;
-    let Some(there) = there else { return Ok((objects, None)) };
+    let Some(there) = there else { return Ok((objects, false)) };
     if objects.set.contains(columns::SOURCETYPE) {
         // Then events may be of any source type behind it.
         *required = before;
-        return Ok((Objects::of(required, all, None, env).await?, None));
+        return Ok((Objects::of(required, all, None, env).await?, false));
     }
-    let chosen = objects.is_part.then(|| there.clone());
+    let is_part = objects.is_part;
     match there.within(filter) {
         Some(fewer) if objects.has_others(&fewer) => {
             *required = before;
-            Ok((Objects::of(required, all, Some(&fewer), env).await?, chosen))
+            Ok((Objects::of(required, all, Some(&fewer), env).await?, is_part))
         }
-        _ => Ok((objects, chosen)),
+        _ => Ok((objects, is_part)),
     }
 }
 

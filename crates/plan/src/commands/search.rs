@@ -27,6 +27,7 @@ use super::{
 use crate::arguments::Arguments;
 use crate::context::{PlanningContext, SourceRows};
 use crate::range::{Bounds, bounds, with_windows};
+use crate::renames::{ORIGINAL, Renames};
 use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
@@ -143,8 +144,10 @@ pub(super) async fn events(
             name: field.name,
         }),
     );
+    let renames = Renames::of(&env.context.knowledge);
     for expr in conjuncts(env.context.restriction.filter.as_ref()) {
-        plan = filter_scan(plan, predicate::compile_search(expr, &Stored::default())?)?;
+        let stored = renames.stored(expr);
+        plan = filter_scan(plan, predicate::compile_search(&stored, &Stored::default())?)?;
     }
     let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
     // Conditions on stored fields stay next to the scan, which prunes by them, and so does what the others
@@ -153,12 +156,14 @@ pub(super) async fn events(
         conjuncts(search.expr.as_ref()).into_iter().partition(|expr| enrichment.sets(expr));
     let shape = Frame::new(plan.clone(), columns.clone());
     let narrowed: Vec<_> = late.iter().filter_map(|expr| enrichment.narrowed(expr)).collect();
-    let early = early.into_iter().chain(&narrowed).collect();
-    if let Some(condition) = all_of(early, &shape, env)? {
+    let early = early.into_iter().chain(&narrowed);
+    let early: Vec<SearchExpr> = early.map(|expr| renames.stored(expr)).collect();
+    if let Some(condition) = all_of(early.iter().collect(), &shape, env)? {
         plan = filter_scan(plan, condition)?;
     }
     let mut frame = Frame::of_table(plan, TABLE, columns, order)?.unordered();
     frame.open = true;
+    frame = renames.apply(frame, required.names.iter().any(|name| name == ORIGINAL))?;
     frame = enrichment.apply(frame, env)?;
     let fixed = |name: &String| FIXED.iter().any(|(known, _)| known == name);
     let possible: Vec<String> = frame.names().into_iter().filter(|name| !fixed(name)).collect();
@@ -224,7 +229,7 @@ async fn source_fields(
     range: &TimeRange,
     env: &PlanningContext<'_>,
 ) -> Result<Vec<SourceField>, Error> {
-    let fixed = |name: &str| FIXED.iter().any(|(known, _)| *known == name);
+    let fixed = |name: &str| name == ORIGINAL || FIXED.iter().any(|(known, _)| *known == name);
     let wanted = |name: &&String| !fixed(name) && !name.starts_with("__") && !name.is_empty();
     let names: Vec<&String> = required.names.iter().filter(wanted).collect();
     if names.is_empty() && required.patterns.is_empty() && !required.merges {
