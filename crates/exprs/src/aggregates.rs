@@ -284,15 +284,20 @@ fn native(udaf: &AggregateUDF, value: Typed) -> Typed {
 /// Aggregates for which the order or time of events matters.
 fn by_place(call: &StatsCall, value: &Typed, place: &Place<'_>) -> Option<Result<Typed, Error>> {
     let reversed = || place.order.iter().map(reverse).collect::<Vec<_>>();
-    let time = |ascending| time_key(place.scope, ascending).ok_or_else(|| no_time(call));
+    let time = |ascending| time_key(place.scope, ascending);
     Some(match call.function.kind {
         StatsKind::First => Ok(pick("first", value, place.order, false)),
         StatsKind::Last => Ok(pick("last", value, &reversed(), true)),
-        StatsKind::Earliest => {
-            time(true).map(|time| pick("earliest", value, &[vec![time], reversed()].concat(), true))
-        }
-        StatsKind::Latest => time(false)
-            .map(|time| pick("latest", value, &[vec![time], place.order.to_vec()].concat(), false)),
+        StatsKind::Earliest => Ok(match time(true) {
+            Some(time) => pick("earliest", value, &[vec![time], reversed()].concat(), true),
+            None => without_time(call, place),
+        }),
+        StatsKind::Latest => Ok(match time(false) {
+            Some(time) => {
+                pick("latest", value, &[vec![time], place.order.to_vec()].concat(), false)
+            }
+            None => without_time(call, place),
+        }),
         StatsKind::List => {
             let options = place.options;
             let empty = Listing::new(options.list_limit, options.report.clone());
@@ -300,8 +305,8 @@ fn by_place(call: &StatsCall, value: &Typed, place: &Place<'_>) -> Option<Result
             let function = SummaryFunction::new("list", parameters, ValueType::Multi, empty);
             Ok(function.call(vec![value.expr.clone()], place.order))
         }
-        StatsKind::EarliestTime => time_of(call, value, place.scope, &min_udaf()),
-        StatsKind::LatestTime => time_of(call, value, place.scope, &max_udaf()),
+        StatsKind::EarliestTime => Ok(time_of(call, value, place, &min_udaf())),
+        StatsKind::LatestTime => Ok(time_of(call, value, place, &max_udaf())),
         StatsKind::Rate => match event_time(place.scope) {
             Some(time) => {
                 let function = SummaryFunction::new("rate", "", ValueType::Float, Rate::default());
@@ -372,17 +377,20 @@ fn pick(name: &'static str, value: &Typed, order: &[SortExpr], later: bool) -> T
 }
 
 /// The least or greatest time of events that have a value.
-fn time_of(
-    call: &StatsCall,
-    value: &Typed,
-    scope: &dyn Scope,
-    udaf: &AggregateUDF,
-) -> Result<Typed, Error> {
-    let time = event_time(scope).ok_or_else(|| no_time(call))?.to(ValueType::Float);
+fn time_of(call: &StatsCall, value: &Typed, place: &Place<'_>, udaf: &AggregateUDF) -> Typed {
+    let Some(time) = event_time(place.scope) else { return without_time(call, place) };
+    let time = time.to(ValueType::Float);
     let present = Expr::IsNotNull(Box::new(value.expr.clone()));
     let branch = vec![(Box::new(present), Box::new(time.expr))];
     let case = Expr::Case(Case::new(None, branch, None));
-    Ok(native(udaf, Typed::new(case, ValueType::Float)).with_decimals(6).shown())
+    native(udaf, Typed::new(case, ValueType::Float)).with_decimals(6).shown()
+}
+
+/// The earliest or latest value of rows without times, such as those of lookups: none, as in Splunk.
+fn without_time(call: &StatsCall, place: &Place<'_>) -> Typed {
+    let name = &call.function.name.node;
+    place.options.report.say(&format!("{name}() has no values: the rows have no field _time"));
+    pick("first", &Typed::null(ValueType::Text), &[], false)
 }
 
 /// Aggregates that look at values alone.
