@@ -160,6 +160,8 @@ async fn serve(
 ) -> Result<Ended> {
     let hangups = hangup::listen()?;
     let lock = DataLock::take(options)?;
+    // Where the server was killed, that of its former life.
+    credentials::remove_local_session(lock.directory());
     let (setup, inputs) = Setup::read(options)?;
     let http = http_conf::settings(&setup.layers, options)?;
     descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
@@ -204,6 +206,9 @@ async fn serve(
         let mut told = StopSignal::listen()?;
         listens.stop();
         let receivers = api::Receivers::new(karst.state.clone())?;
+        // Who sees it ready may use commands on the data directory.
+        let certificate = certificates.as_ref().map(|certificates| certificates.path());
+        credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.open(options, roles, &karst, &receivers, heads);
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
@@ -220,8 +225,6 @@ async fn serve(
         } else {
             shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
         }
-        let certificate = certificates.as_ref().map(|certificates| certificates.path());
-        credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         if let Some(health) = &health {
             health.open(&karst.state);
