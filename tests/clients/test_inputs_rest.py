@@ -250,3 +250,22 @@ def test_inputs_survive_kills_and_those_of_files_are_switched_off_durably(own_se
     send_tcp(other, f"{TIME} by its stanza\n")
     wait_for(lambda: count(server, "index=main sourcetype=raw") == 1, "the stanza's port listens", 60)
     assert server.stop() == 0
+
+
+def test_index_time_settings_made_over_rest_hold_for_the_next_events(server, index):
+    path = "/servicesNS/nobody/search/configs/conf-props"
+    own = {"name": "rest_props", "LINE_BREAKER": r"(;+)", "SHOULD_LINEMERGE": "false"}
+    made = server.rest("POST", path, own)
+    assert made.status in (200, 201), made
+    times = {"TIME_PREFIX": "at=", "TIME_FORMAT": "%Y/%d/%m %H:%M:%S"}
+    assert server.rest("POST", f"{path}/rest_props", times).status == 200
+    body = b"at=2026/05/04 03:02:01 one;at=2026/05/04 03:02:02 two;"
+    assert server.send_raw(body, index=index, sourcetype="rest_props").status == 200
+    rows = server.rows(f"search index={index} | sort _raw | eval t=_time | table _raw t", count=0)
+    assert [(row["_raw"], float(row["t"])) for row in rows] == [
+        ("at=2026/05/04 03:02:01 one", 1775358121.0),
+        ("at=2026/05/04 03:02:02 two", 1775358122.0),
+    ]
+    wrong = server.rest("POST", f"{path}/rest_props", {"LINE_BREAKER": "("})
+    assert wrong.status == 400 and "LINE_BREAKER" in wrong.text, wrong
+    assert server.rest("DELETE", f"{path}/rest_props").status == 200

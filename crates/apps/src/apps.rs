@@ -11,6 +11,7 @@ use conf::{Layer, Layers, Warning};
 use knowledge::Knowledge;
 use object_store::ObjectStore;
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
 
 use crate::collections::Collections;
 use crate::install::counts_installed;
@@ -18,6 +19,7 @@ use crate::installed::{Directories, InstalledApps};
 use crate::lookups::Lookups;
 use crate::objects::{KIND, Stored, check_name, document, with_objects};
 use crate::pages::{Pages, TEXT};
+use crate::rules::Rules;
 use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
 
 /// Views that are kept compiled; one more empties the cache.
@@ -96,8 +98,10 @@ struct Inner {
     writing: tokio::sync::Mutex<()>,
     installed: Option<Arc<InstalledApps>>,
     tolerate: Tolerate,
-    /// Putting apps in force, one at a time.
-    applying: tokio::sync::Mutex<()>,
+    /// The rules that [`Applied`] was told last, one change at a time.
+    in_force: tokio::sync::Mutex<Arc<Knowledge>>,
+    /// Other processes have changed objects.
+    changed: Notify,
     applied: OnceLock<Arc<dyn Applied>>,
     views: Mutex<HashMap<View, Arc<Knowledge>>>,
     lookups: Lookups,
@@ -139,18 +143,25 @@ struct State {
     objects: BTreeMap<String, Stored>,
     layers: Layers,
     knowledge: Arc<Knowledge>,
+    rules: Rules,
 }
 
 impl State {
     fn new(files: Arc<Files>, objects: BTreeMap<String, Stored>) -> Self {
+        let rules = Rules::new(&files.rules, &objects);
+        Self::of(files, objects, rules)
+    }
+
+    fn of(files: Arc<Files>, objects: BTreeMap<String, Stored>, rules: Rules) -> Self {
         let layers = with_objects(&files.layers, objects.values());
         let knowledge = Arc::new(Knowledge::new(layers.shared()));
-        Self { files, objects, layers, knowledge }
+        Self { files, objects, layers, knowledge, rules }
     }
 
     /// The same files with other objects.
     fn with(&self, objects: BTreeMap<String, Stored>) -> Self {
-        Self::new(Arc::clone(&self.files), objects)
+        let rules = self.rules.with(&objects);
+        Self::of(Arc::clone(&self.files), objects, rules)
     }
 }
 
@@ -167,6 +178,7 @@ impl Followed for Apps {
         if objects != state.objects {
             *state = state.with(objects);
             self.inner.views.lock().clear();
+            self.inner.changed.notify_one();
         }
         Ok(())
     }
@@ -184,7 +196,9 @@ impl Apps {
         let directories = directories.unwrap_or_default();
         let directory = parts.directory.as_deref();
         let files = Files::new(&base, directory, directories, parts.tolerate)?;
-        let state = RwLock::new(State::new(files, objects));
+        let state = State::new(files, objects);
+        let in_force = tokio::sync::Mutex::new(Arc::clone(&state.rules.all));
+        let state = RwLock::new(state);
         let inner = Inner {
             lookups: Lookups::new(Arc::clone(&parts.store)),
             collections: Collections::new(parts.store, parts.shared.then(|| parts.catalog.clone())),
@@ -195,7 +209,8 @@ impl Apps {
             writing: tokio::sync::Mutex::new(()),
             installed: parts.installed,
             tolerate: parts.tolerate,
-            applying: tokio::sync::Mutex::new(()),
+            in_force,
+            changed: Notify::new(),
             applied: OnceLock::new(),
             views: Mutex::default(),
         };
@@ -269,28 +284,40 @@ impl Apps {
     /// The first app that could not be copied; it stays as it was. The others are in force.
     pub async fn apply_installed(&self) -> Result<(), Error> {
         let installed = self.installed()?;
-        let _applying = self.inner.applying.lock().await;
+        let mut in_force = self.inner.in_force.lock().await;
         let failed = installed.copy().await;
         let directories = installed.directories();
         if directories != self.inner.state.read().files.installed {
             let files =
                 Files::new(&self.inner.base, self.directory(), directories, self.inner.tolerate)?;
-            {
-                let mut state = self.inner.state.write();
-                *state = State::new(Arc::clone(&files), state.objects.clone());
-                self.inner.views.lock().clear();
-            }
-            if let Some(applied) = self.inner.applied.get() {
-                applied.apply(&files.rules, &files.ignored).await;
-            }
+            let mut state = self.inner.state.write();
+            *state = State::new(files, state.objects.clone());
+            self.inner.views.lock().clear();
         }
+        self.put_in_force(&mut in_force).await;
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// What the files of apps say, without the objects of the catalog: the rules for taking events in.
+    /// Waits until another process has changed objects: [`Self::apply_installed`] puts them in force.
+    pub async fn changed(&self) {
+        self.inner.changed.notified().await;
+    }
+
+    /// Tells the rules, if they are others than those told last, and returns when they are in force.
+    async fn put_in_force(&self, in_force: &mut Arc<Knowledge>) {
+        let (rules, ignored) = (self.rules(), self.ignored());
+        if !Arc::ptr_eq(&rules, in_force)
+            && let Some(applied) = self.inner.applied.get()
+        {
+            applied.apply(&rules, &ignored).await;
+            *in_force = rules;
+        }
+    }
+
+    /// The rules for taking events in: what files say, those of installed apps and shared objects among them.
     #[must_use]
     pub fn rules(&self) -> Arc<Knowledge> {
-        Arc::clone(&self.inner.state.read().files.rules)
+        Arc::clone(&self.inner.state.read().rules.all)
     }
 
     /// The settings of installed apps that were left out of the rules because they are wrong.
@@ -527,7 +554,7 @@ impl Apps {
             return Err(Error::Builtin(name.to_owned()));
         };
         self.inner.catalog.delete_document(KIND, &document).await?;
-        self.change(|objects| drop(objects.remove(&document)));
+        self.change(|objects| drop(objects.remove(&document))).await;
         Ok(())
     }
 
@@ -565,7 +592,8 @@ impl Apps {
         self.change(|objects| {
             old.and_then(|old| objects.remove(&old));
             objects.insert(name, stored);
-        });
+        })
+        .await;
         Ok(())
     }
 
@@ -586,13 +614,16 @@ impl Apps {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Stored>)) {
-        let mut state = self.inner.state.write();
-        let mut objects = state.objects.clone();
-        change(&mut objects);
-        *state = state.with(objects);
-        drop(state);
+    async fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Stored>) + Send) {
+        {
+            let mut state = self.inner.state.write();
+            let mut objects = state.objects.clone();
+            change(&mut objects);
+            *state = state.with(objects);
+        }
         self.inner.views.lock().clear();
+        let mut in_force = self.inner.in_force.lock().await;
+        self.put_in_force(&mut in_force).await;
     }
 
     /// All apps, by name; those that every installation has among them.
@@ -708,7 +739,7 @@ impl Apps {
         for document in &own {
             self.inner.catalog.delete_document(KIND, document).await?;
         }
-        self.change(|objects| objects.retain(|document, _| !own.contains(document)));
+        self.change(|objects| objects.retain(|document, _| !own.contains(document))).await;
         if info.installed {
             self.installed()?.remove(name).await?;
             self.apply_installed().await?;

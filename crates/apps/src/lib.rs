@@ -33,6 +33,7 @@ mod package;
 mod pages;
 mod query;
 pub mod redaction;
+mod rules;
 pub mod simple_xml;
 mod static_files;
 mod suppressions;

@@ -480,3 +480,49 @@ async fn files_for_browsers_stay_in_their_folder() {
         assert!(apps.static_file(app, "look.css").is_err(), "{app}");
     }
 }
+
+/// The `TRUNCATE` of a source type in the rules that were told last.
+#[derive(Debug, Default)]
+struct Told(parking_lot::Mutex<Vec<Option<usize>>>);
+
+#[async_trait::async_trait]
+impl crate::Applied for Told {
+    async fn apply(&self, rules: &Arc<Knowledge>, _: &[conf::Warning]) {
+        self.0.lock().push(rules.parsing_rules("st", "", "").truncate);
+    }
+}
+
+#[tokio::test]
+async fn shared_objects_are_rules_for_events_that_arrive() {
+    let store = memory();
+    let (apps, catalog) = open(&store, None).await;
+    let told = Arc::new(Told::default());
+    apps.tell(Arc::clone(&told) as Arc<dyn crate::Applied>);
+    let shared = Namespace::new(NOBODY, "search");
+    let ann = Namespace::new("ann", "search");
+    let truncate = |bytes| settings(&[("TRUNCATE", bytes)]);
+    apps.create("props", "st", &shared, truncate("7")).await.unwrap();
+    apps.create("props", "st", &ann, truncate("8")).await.unwrap();
+    apps.create("macros", "m", &shared, settings(&[("definition", "x")])).await.unwrap();
+    apps.update("props", "st", &shared, &truncate("9")).await.unwrap();
+    assert_eq!(*told.0.lock(), [Some(7), Some(9)]);
+    // Those of another process, and those that were there at the start.
+    let again = Apps::open(Parts {
+        knowledge: Arc::new(Knowledge::builtin()),
+        catalog: catalog.clone(),
+        store,
+        directory: None,
+        shared: false,
+        installed: None,
+        tolerate: |_| Vec::new(),
+    });
+    let again = again.unwrap();
+    assert_eq!(again.rules().parsing_rules("st", "", "").truncate, Some(9));
+    apps.remove("props", "st", &shared).await.unwrap();
+    catalog::Followed::reload(&again).unwrap();
+    again.changed().await;
+    assert_eq!(again.rules().parsing_rules("st", "", "").truncate, Some(10_000));
+    assert_eq!(told.0.lock().last(), Some(&Some(10_000)));
+    let refused = apps.create("props", "x", &shared, settings(&[("LINE_BREAKER", "(")])).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+}

@@ -34,19 +34,19 @@ conf::keys! {
     "transforms"["<index-time transform>"] {
         /// Key that the transform writes: `_raw`, `_meta`, `_time`, `queue`, `_MetaData:Index`,
         /// `MetaData:Host`, `MetaData:Source`, `MetaData:Sourcetype`, `_TCP_ROUTING`.
-        DEST_KEY: String = "DEST_KEY", "", Type::Text;
+        DEST_KEY: String = "DEST_KEY", "", Type::Text, live;
         /// What `DEST_KEY` gets where `REGEX` does not match.
-        DEFAULT_VALUE: String = "DEFAULT_VALUE", "", Type::Text;
+        DEFAULT_VALUE: String = "DEFAULT_VALUE", "", Type::Text, live;
         /// Whether `FORMAT` adds indexed fields.
-        WRITE_META: bool = "WRITE_META", "false", Type::Boolean;
+        WRITE_META: bool = "WRITE_META", "false", Type::Boolean, live;
         /// Characters that `REGEX` searches.
-        LOOKAHEAD: i64 = "LOOKAHEAD", "4096", COUNT;
+        LOOKAHEAD: i64 = "LOOKAHEAD", "4096", COUNT, live;
         /// Assignments by expressions, separated by commas; `:=` replaces a field.
-        INGEST_EVAL: String = "INGEST_EVAL", "", Type::Text;
+        INGEST_EVAL: String = "INGEST_EVAL", "", Type::Text, live;
         /// Expression that, where true, ends the list of transforms for an event.
-        STOP_PROCESSING_IF: String = "STOP_PROCESSING_IF", "", Type::Text;
+        STOP_PROCESSING_IF: String = "STOP_PROCESSING_IF", "", Type::Text, live;
         /// Source type of a copy that the transform changes instead of the event.
-        CLONE_SOURCETYPE: String = "CLONE_SOURCETYPE", "", Type::Text;
+        CLONE_SOURCETYPE: String = "CLONE_SOURCETYPE", "", Type::Text, live;
     }
     "transforms"["<lookup>"] {
         /// The CSV file in the directory `lookups` of an app, also packed (.csv.gz).

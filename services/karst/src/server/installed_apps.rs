@@ -130,13 +130,15 @@ impl Follower {
         self.0.notify_one();
     }
 
-    /// Puts installed apps in force whenever others are installed, and again after a failure, until shutdown.
+    /// Puts installed apps and shared objects in force whenever others change them, and again after a failure,
+    /// until shutdown.
     pub(super) async fn run(self: Arc<Self>, apps: Apps, conditions: Health, shutdown: Shutdown) {
         let mut is_behind = false;
         loop {
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = self.0.notified() => {}
+                () = apps.changed() => {}
                 () = tokio::time::sleep(RETRY), if is_behind => {}
             }
             match apps.apply_installed().await {
