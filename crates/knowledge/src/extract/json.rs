@@ -39,7 +39,7 @@ fn value<'a>(
         JsonType::Object if depth < DEPTH => object(value, path, depth, visit),
         JsonType::Array if depth < DEPTH => array(value, path, depth, visit),
         JsonType::String => visit(path, string(value.as_raw_cow())),
-        _ => visit(path, value.as_raw_cow()),
+        _ => visit(path, trimmed(value.as_raw_cow())),
     }
 }
 
@@ -83,6 +83,14 @@ fn array<'a>(
     }
     path.truncate(length);
     flow
+}
+
+/// A number without the blanks behind it, which the parser takes with it.
+fn trimmed(literal: Cow<'_, str>) -> Cow<'_, str> {
+    match literal {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_ascii_end()),
+        Cow::Owned(text) => Cow::Owned(text.trim_ascii_end().to_owned()),
+    }
 }
 
 /// The text of a string literal.
@@ -129,6 +137,10 @@ mod tests {
                 ("d", "x\n\"éA"),
                 ("e", "-9214364837600034816"),
             ],
+        );
+        check(
+            "{\"a\": 1 , \"b\": [ 2\n, true\t], \"c\": null\n, \"d\": \"x \" }",
+            &[("a", "1"), ("b{}", "2"), ("b{}", "true"), ("c", "null"), ("d", "x ")],
         );
     }
 
