@@ -68,6 +68,13 @@ pub struct Block {
     pub expect_lines: (usize, usize),
 }
 
+impl Block {
+    /// Whether it has no events, and its search begins with a command that makes rows.
+    pub(crate) fn generates_its_rows(&self) -> bool {
+        self.events.is_empty() && self.search.trim_start().starts_with('|')
+    }
+}
+
 /// The present unless a block says otherwise: 2023-11-14T22:13:20Z.
 const NOW: f64 = 1_700_000_000.0;
 

@@ -14,6 +14,12 @@ pub trait Topology: Send + Sync + Debug {
     /// Names it in reports.
     fn name(&self) -> String;
 
+    /// Whether it differs from others only in where events are: blocks that generate their rows are not run
+    /// over it again.
+    fn is_about_events(&self) -> bool {
+        false
+    }
+
     /// Takes the events of a block, in the order in which the block lists them, and gives back a
     /// source that finds them. `knowledge` holds the block's configuration.
     ///

@@ -199,6 +199,10 @@ impl Topology for Shared {
         "three workers".to_owned()
     }
 
+    fn is_about_events(&self) -> bool {
+        true
+    }
+
     async fn load(
         &self,
         events: &[SpecEvent],

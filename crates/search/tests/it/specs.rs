@@ -1,5 +1,6 @@
 //! Every spec file over real buckets: hot, stored in one and in many, half and half, after a restart,
-//! and with every cache dropped. The answers must be those of events in memory.
+//! and with every cache dropped. The answers must be those of events in memory. Blocks without events run
+//! over the hot ones only.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,6 +76,10 @@ fn split(events: &[SpecEvent], parts: usize) -> Vec<Vec<SpecEvent>> {
 impl Topology for Stored {
     fn name(&self) -> String {
         format!("stored, {:?}", self.kind)
+    }
+
+    fn is_about_events(&self) -> bool {
+        self.kind != Kind::Hot
     }
 
     async fn load(
