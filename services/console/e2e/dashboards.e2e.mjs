@@ -363,7 +363,7 @@ const steps = {
     check(page.url().endsWith('/hostile'), 'the page is still there');
   },
 
-  async 'a new dashboard is made, edited with its mistakes in place, saved as typed, and deleted'(
+  async 'a new dashboard is made and edited by form: a chart, a panel that keys move, an input'(
     page,
   ) {
     await page.goto(`${url}/app/gallery/dashboards`);
@@ -372,9 +372,44 @@ const steps = {
     await page.getByLabel('Shared in the app').click();
     await page.click('[role="dialog"] button[type="submit"]');
     await page.waitForURL('**/app/gallery/my_page/edit');
+    await page.waitForSelector(`${id('plot')} canvas`);
+    await page.getByRole('button', { name: 'Events over time', exact: true }).click();
+    await page.getByLabel('Chart', { exact: true }).selectOption('area');
+    await page.waitForSelector('[data-kind="area"]');
+    await page.locator(`${id('panel-search')} .cm-content`).click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText('index=gallery | timechart count by host');
+    await page.keyboard.press('Enter');
+    await page.locator('[aria-label*="of web-01"]').waitFor();
+    await page.click(id('add-panel'));
+    await page.click('[role="menuitem"]:has-text("Table")');
+    await page.waitForSelector(`${id('dashboard-table')} tbody tr`);
+    await page.locator('[aria-label^="Move Events by host"]').focus();
+    await page.keyboard.press('ArrowUp');
+    await page.getByText('Row 1 of 1, place 2 of 2').waitFor({ state: 'attached' });
+    await page.keyboard.press('ArrowLeft');
+    const first = page.locator(`${id('panel-frame')} h3`).first();
+    check((await first.textContent()) === 'Events by host', 'the handle keeps the focus');
+    await page.getByText('The dashboard and its inputs').click();
+    await page.click(id('add-input'));
+    await page.click('[role="menuitem"]:has-text("Dropdown")');
+    await page.waitForSelector(id('input-field'));
+    await accessible(page, 'the editor');
+    await page.getByLabel('Undo').click();
+    await page.waitForSelector(id('input-field'), { state: 'detached' });
+    await screenshot(page, 'dashboards-form-editor');
+  },
+
+  async 'its source has what the form did; mistakes are in place; it is saved as typed, and deleted'(
+    page,
+  ) {
+    await page.getByText('Source', { exact: true }).click();
     const source = page.locator(`${id('source')} .cm-content`);
     await source.waitFor();
-    await page.waitForSelector(`${id('plot')} canvas`);
+    check(
+      (await source.textContent()).includes('charting.chart">area</option>'),
+      'the choice of the form is in the source',
+    );
     await source.click();
     await page.keyboard.press('Control+End');
     await page.keyboard.insertText('<oops>');

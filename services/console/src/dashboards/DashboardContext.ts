@@ -8,6 +8,8 @@ import {
   useMemo,
   useSyncExternalStore,
 } from 'react';
+import type { Direction, PanelKind, Target } from './edit/operations';
+import type { Dashboard } from './model/types';
 import { IDLE, type SearchState } from './runtime/manager';
 import type { DashboardRun } from './runtime/page';
 import type { DashboardServer } from './runtime/server';
@@ -18,8 +20,30 @@ export interface Running {
   server: DashboardServer;
   /** A CSS selector of the dashboard, for styles of its app. */
   scope: string;
-  /** Whether findings are listed at their elements. */
-  isEditing: boolean;
+  dashboard: Dashboard;
+  /** What its editor does with parts of it; null where it is looked at. */
+  editing: Editing | null;
+}
+
+/** Panels are named by their places in the text. */
+export interface Editing {
+  /** What the form beside the dashboard is about. */
+  selected: number | null;
+  /** The panel whose handle takes the focus, as keys have moved it. */
+  focused: number | null;
+  /** The panel that is dragged. */
+  dragged: number | null;
+  select: (panel: number) => void;
+  drag: (panel: number | null) => void;
+  step: (panel: number, direction: Direction) => void;
+  canStep: (panel: number, direction: Direction) => boolean;
+  move: (panel: number, target: Target) => void;
+  copy: (panel: number) => void;
+  remove: (panel: number) => void;
+  /** Into a row, or into a row of its own. */
+  add: (kind: PanelKind, at: { row?: number; newRow?: number }) => void;
+  /** The height of an element in pixels. */
+  resize: (element: number, height: number) => void;
 }
 
 export const DashboardContext = createContext<Running | null>(null);
@@ -55,8 +79,10 @@ export function useOptions(options: ReadonlyMap<string, string>): ReadonlyMap<st
 }
 
 export function useIsShown(depends: string[], rejects: string[]): boolean {
+  const { editing } = useDashboard();
   const tokens = useTokens();
-  return isShown(depends, rejects, tokens.submitted);
+  // What is hidden has to be found by its editor.
+  return editing !== null || isShown(depends, rejects, tokens.submitted);
 }
 
 /** The state of a search; `isWatched`: an element shows it, so it runs. */

@@ -2,7 +2,7 @@
 
 import { ActionIcon, Button, Menu, Tooltip } from '@mantine/core';
 import { IconDeviceFloppy, IconPlayerPause, IconPlayerPlay, IconTrash } from '@tabler/icons-react';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { ApiError, type KarstClient } from '../api/client';
 import type { JobAction, JobStatus } from '../api/types';
 import { grouped } from '../app/format';
@@ -16,6 +16,8 @@ import styles from './JobBar.module.css';
 import { SaveReport } from './SaveReport';
 import type { SearchState } from './searchRun';
 import type { SearchRequest } from './urlState';
+
+const SavePanel = lazy(() => import('./SavePanel'));
 
 interface JobBarProps {
   client: KarstClient;
@@ -71,6 +73,7 @@ export function JobBar({ client, app, state, onControl, onKeep }: JobBarProps) {
             app={app}
             sid={state.sid}
             request={state.request}
+            reportSearch={job?.reportSearch ?? null}
             isDone={phase === 'done'}
             onKeep={onKeep}
           />
@@ -148,14 +151,16 @@ interface SaveMenuProps {
   app: string;
   sid: string;
   request: SearchRequest;
+  reportSearch: string | null;
   isDone: boolean;
   onKeep: () => void;
 }
 
-function SaveMenu({ client, app, sid, request, isDone, onKeep }: SaveMenuProps) {
+function SaveMenu(props: SaveMenuProps) {
+  const { client, app, sid, request, reportSearch, isDone, onKeep } = props;
   const [failure, setFailure] = useState<string | null>(null);
   const [said, setSaid] = useState<string | null>(null);
-  const [isNaming, setNaming] = useState(false);
+  const [saving, setSaving] = useState<'report' | 'panel' | null>(null);
   const attempt = (action: Promise<unknown>, done: string | null) => {
     setFailure(null);
     setSaid(null);
@@ -193,8 +198,11 @@ function SaveMenu({ client, app, sid, request, isDone, onKeep }: SaveMenuProps) 
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => setNaming(true)} data-testid="save-report">
+          <Menu.Item onClick={() => setSaving('report')} data-testid="save-report">
             As report …
+          </Menu.Item>
+          <Menu.Item onClick={() => setSaving('panel')} data-testid="save-panel">
+            As dashboard panel …
           </Menu.Item>
           <Menu.Item onClick={keep}>Keep the job for 7 days</Menu.Item>
           <Menu.Divider />
@@ -206,11 +214,21 @@ function SaveMenu({ client, app, sid, request, isDone, onKeep }: SaveMenuProps) 
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      {isNaming && (
+      {saving === 'panel' && (
+        <Suspense fallback={null}>
+          <SavePanel
+            app={app}
+            request={request}
+            reportSearch={reportSearch}
+            onClose={() => setSaving(null)}
+          />
+        </Suspense>
+      )}
+      {saving === 'report' && (
         <SaveReport
           app={app}
           request={request}
-          onClose={() => setNaming(false)}
+          onClose={() => setSaving(null)}
           onSaved={(name) => setSaid(`Saved as ${name}`)}
         />
       )}

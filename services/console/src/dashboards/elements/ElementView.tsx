@@ -22,20 +22,12 @@ import styles from './ElementView.module.css';
 import { EventElement } from './EventElement';
 import { saveCsv, savePng } from './exportElement';
 import { HtmlElement } from './HtmlElement';
+import { HEIGHTS } from './heights';
 import { MapElement } from './MapElement';
 import { SearchNotes, SearchPlaceholder } from './SearchStates';
 import { SingleElement } from './SingleElement';
 import { TableElement } from './TableElement';
 import { useInView } from './useInView';
-
-/** Pixels of elements whose author says nothing. */
-const HEIGHTS: Record<string, number> = {
-  chart: 250,
-  single: 110,
-  table: 180,
-  event: 220,
-  map: 400,
-};
 
 /** Names that apps' style sheets use. */
 const CLASSES: Record<string, string> = {
@@ -153,11 +145,11 @@ interface ElementMenuProps {
 }
 
 function ElementMenu({ element, state, title, box }: ElementMenuProps) {
-  const { run } = useDashboard();
+  const { run, editing } = useDashboard();
   const button = useRef<HTMLButtonElement>(null);
   const isRunning = state.phase === 'running' || state.phase === 'queued';
   const hides = !flag(element.options.get('link.visible'), true);
-  if (hides) return null;
+  if (hides || editing) return null;
   const open = () => {
     if (state.ran)
       window.open(searchAddress(state.ran.app, state.ran.search, state.ran), '_blank', 'noopener');

@@ -59,6 +59,7 @@ export function readInput(element: XmlElement, keys: Keys): Input {
     delimiter: text('delimiter') ?? ' ',
     change: change ? readHandler(change) : null,
     line: element.line,
+    place: [element.start, element.end],
   };
 }
 

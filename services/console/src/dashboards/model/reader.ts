@@ -108,6 +108,7 @@ class Reader {
         .filter((child) => Object.hasOwn(KINDS, child.name))
         .map((child) => this.#element(child)),
       reference: reference ? { name: reference, app: panel.attributes.get('app') ?? null } : null,
+      place: [panel.start, panel.end],
     };
   }
 
@@ -151,7 +152,15 @@ class Reader {
   }
 
   #loose(panel: Panel): Row {
-    return { key: this.#keys.next('row'), id: null, depends: [], rejects: [], panels: [panel] };
+    return {
+      key: this.#keys.next('row'),
+      id: null,
+      depends: [],
+      rejects: [],
+      panels: [panel],
+      place: panel.place,
+      isGrouped: false,
+    };
   }
 
   #row(row: XmlElement): Row {
@@ -164,11 +173,14 @@ class Reader {
     );
     const inputs = childrenOf(row, 'input').map((input) => readInput(input, this.#keys));
     if (inputs.length > 0 && panels[0]) panels[0].inputs.unshift(...inputs);
+    const all = grouped(panels, row.attributes.get('grouping'));
     return {
       key: this.#keys.next('row'),
       id: row.attributes.get('id') ?? null,
       ...visibility(row),
-      panels: grouped(panels, row.attributes.get('grouping')),
+      panels: all,
+      place: [row.start, row.end],
+      isGrouped: all !== panels,
     };
   }
 
@@ -185,6 +197,7 @@ class Reader {
       inputs: [],
       elements: [read],
       reference: null,
+      place: read.place,
     };
   }
 
@@ -225,6 +238,7 @@ class Reader {
       drilldown: drilldown ? readHandler(drilldown) : null,
       selection: selection ? readHandler(selection) : null,
       html: kind === 'html' ? this.#html(element) : '',
+      place: [element.start, element.end],
     };
   }
 

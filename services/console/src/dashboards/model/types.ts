@@ -20,6 +20,9 @@ export interface Condition {
   actions: Action[];
 }
 
+/** Where something begins and ends in the text of its view; nothing of a view is at 0 but its root. */
+export type Place = readonly [number, number];
+
 /** What happens on an event: the actions that always run, then those of the first condition that holds. */
 export interface Handler {
   always: Action[];
@@ -102,6 +105,7 @@ export interface DashboardElement {
   selection: Handler | null;
   /** Of an HTML panel, as written. */
   html: string;
+  place: Place;
 }
 
 export type InputKind =
@@ -148,6 +152,7 @@ export interface Input {
   delimiter: string;
   change: Handler | null;
   line: number;
+  place: Place;
 }
 
 export interface Panel {
@@ -161,6 +166,7 @@ export interface Panel {
   elements: DashboardElement[];
   /** The prebuilt panel it stands for. */
   reference: { name: string; app: string | null } | null;
+  place: Place;
 }
 
 export interface Row {
@@ -169,6 +175,9 @@ export interface Row {
   depends: string[];
   rejects: string[];
   panels: Panel[];
+  place: Place;
+  /** Whether its elements are put into panels by `grouping`: the panels do not stand in the text. */
+  isGrouped: boolean;
 }
 
 export interface Dashboard {

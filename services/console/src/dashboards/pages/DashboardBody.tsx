@@ -1,8 +1,8 @@
 /** The rows and panels of a dashboard. */
 
-import { useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { Notice } from '../../app/Notice';
-import { useDashboard, useIsShown, useText } from '../DashboardContext';
+import { type Editing, useDashboard, useIsShown, useText } from '../DashboardContext';
 import { ElementView } from '../elements/ElementView';
 import { HtmlElement } from '../elements/HtmlElement';
 import { Filters, InputView } from '../inputs/InputView';
@@ -10,31 +10,79 @@ import { readPanelText } from '../model/reader';
 import type { Panel, Row } from '../model/types';
 import styles from './DashboardBody.module.css';
 
+const PanelFrame = lazy(async () => ({
+  default: (await import('../edit/PanelFrame')).PanelFrame,
+}));
+const RowFrame = lazy(async () => ({ default: (await import('../edit/RowFrame')).RowFrame }));
+const RowEnd = lazy(async () => ({ default: (await import('../edit/RowFrame')).RowEnd }));
+
 export function DashboardBody() {
-  const { run } = useDashboard();
-  const { dashboard } = run;
+  const { dashboard, editing } = useDashboard();
   return (
     <>
-      {!dashboard.hideFilters && (
+      {(!dashboard.hideFilters || editing) && (
         <Filters inputs={dashboard.inputs} hasButton={dashboard.submitButton} />
       )}
-      {dashboard.rows.length === 0 && <p className={styles.empty}>This dashboard has no panels.</p>}
-      {dashboard.rows.map((row) => (
-        <RowView key={row.key} row={row} />
+      {dashboard.rows.length === 0 && !editing && (
+        <p className={styles.empty}>This dashboard has no panels.</p>
+      )}
+      {dashboard.rows.map((row, at) => (
+        <RowView key={row.key} row={row} at={at} />
       ))}
+      {editing && (
+        <Suspense fallback={null}>
+          <RowEnd editing={editing} rows={dashboard.rows.length} />
+        </Suspense>
+      )}
     </>
   );
 }
 
-function RowView({ row }: { row: Row }) {
+function RowView({ row, at }: { row: Row; at: number }) {
+  const { editing } = useDashboard();
   const isShown = useIsShown(row.depends, row.rejects);
   if (!isShown) return <HiddenStyles panels={row.panels} />;
+  if (editing) {
+    return (
+      <Suspense fallback={null}>
+        <RowFrame editing={editing} row={row} at={at}>
+          {row.panels.map((panel, index) => (
+            <EditedPanel
+              key={panel.key}
+              panel={panel}
+              editing={row.isGrouped ? null : editing}
+              row={at}
+              index={index}
+            />
+          ))}
+        </RowFrame>
+      </Suspense>
+    );
+  }
   return (
     <div id={row.id ?? undefined} className={`${styles.row} dashboard-row`}>
       {row.panels.map((panel) => (
         <PanelView key={panel.key} panel={panel} />
       ))}
     </div>
+  );
+}
+
+interface EditedPanelProps {
+  panel: Panel;
+  /** Null for one that does not stand in the text. */
+  editing: Editing | null;
+  row: number;
+  index: number;
+}
+
+function EditedPanel({ panel, editing, row, index }: EditedPanelProps) {
+  const shown = <PanelView panel={panel} />;
+  if (!editing) return shown;
+  return (
+    <PanelFrame panel={panel} editing={editing} row={row} index={index}>
+      {shown}
+    </PanelFrame>
   );
 }
 

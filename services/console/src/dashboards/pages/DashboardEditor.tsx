@@ -1,12 +1,14 @@
 /**
- * The source of a dashboard beside what it shows. Lossless: what is typed is what is stored, comments and unknown
- * parts as they are.
+ * The editor of a dashboard: by form, or its source beside what it shows. Lossless: the text is what is changed
+ * and stored, comments and unknown parts as they are.
  */
 
-import { Button, Group, Skeleton } from '@mantine/core';
-import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useState } from 'react';
+import { ActionIcon, Button, Group, SegmentedControl, Skeleton, Tooltip } from '@mantine/core';
+import { IconArrowBackUp, IconArrowForwardUp } from '@tabler/icons-react';
+import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import type { ApiError } from '../../api/client';
 import { Notice } from '../../app/Notice';
+import { begun, changed, redone, undone } from '../edit/history';
 import { findingText } from '../model/features';
 import { readDashboard } from '../model/reader';
 import type { Dashboard } from '../model/types';
@@ -18,6 +20,9 @@ import { DashboardView } from './DashboardView';
 import type { Mark } from './XmlEditor';
 
 const XmlEditor = lazy(() => import('./XmlEditor'));
+const FormEditor = lazy(async () => ({
+  default: (await import('../edit/FormEditor')).FormEditor,
+}));
 
 /** Milliseconds after the last key before the preview runs the searches of the text. */
 const QUIET = 800;
@@ -55,22 +60,41 @@ function check(text: string): Checked {
   }
 }
 
+type Mode = 'form' | 'source';
+
+/** The way of editing that the address names. */
+const modeOf = (): Mode =>
+  new URLSearchParams(window.location.search).get('mode') === 'source' ? 'source' : 'form';
+
+function writeMode(mode: Mode): void {
+  const query = new URLSearchParams(window.location.search);
+  if (mode === 'source') query.set('mode', 'source');
+  else query.delete('mode');
+  const text = query.toString();
+  window.history.replaceState(null, '', window.location.pathname + (text ? `?${text}` : ''));
+}
+
+/** A mark in front of the text belongs to the file, and places are counted without it. */
+const MARK = '\uFEFF';
+
 export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEditorProps) {
-  const { username, server } = useConnection();
-  const [text, setText] = useState(view.text);
-  const [saved, setSaved] = useState(view.text);
-  const [shownText, setShownText] = useState(view.text);
+  const { server } = useConnection();
+  const mark = view.text.startsWith(MARK) ? MARK : '';
+  const [history, setHistory] = useState(() => begun(view.text.slice(mark.length)));
+  const { text } = history;
+  const [saved, setSaved] = useState(text);
+  const [mode, setMode] = useState<Mode>(modeOf);
+  const [line, setLine] = useState<number | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [isSaved, setWasSaved] = useState(false);
   const { dashboard, marks } = useMemo(() => check(text), [text]);
   const isChanged = text !== saved;
-  const query = useMemo(() => new URLSearchParams(window.location.search), []);
-
-  useEffect(() => {
-    const timer = setTimeout(() => setShownText(text), QUIET);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const edit = useCallback(
+    (change: (text: string) => string) => setHistory((now) => changed(now, change(now.text))),
+    [],
+  );
+  const type = useCallback((next: string) => setHistory((now) => changed(now, next, true)), []);
 
   useEffect(() => {
     if (!isChanged) return;
@@ -79,19 +103,30 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
     return () => window.removeEventListener('beforeunload', warn);
   }, [isChanged]);
 
-  // A text with a mistake leaves what was shown before.
-  const [preview, setPreview] = useState<Dashboard | null>(() => check(view.text).dashboard);
-  const deferred = useDeferredValue(shownText);
+  // A form has no text of its own to undo in, beside its fields.
   useEffect(() => {
-    const next = check(deferred).dashboard;
-    if (next) setPreview(next);
-  }, [deferred]);
+    if (mode !== 'form') return;
+    const press = (event: KeyboardEvent) => {
+      const isUndo = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'z';
+      const target = event.target as HTMLElement;
+      if (!isUndo || target.closest('input, textarea, [contenteditable]')) return;
+      event.preventDefault();
+      setHistory(event.shiftKey ? redone : undone);
+    };
+    window.addEventListener('keydown', press);
+    return () => window.removeEventListener('keydown', press);
+  }, [mode]);
 
+  const choose = (next: Mode, at: number | null = null) => {
+    writeMode(next);
+    setLine(at);
+    setMode(next);
+  };
   const save = async () => {
     setSaving(true);
     setError(null);
     try {
-      await server.saveView(view, text);
+      await server.saveView(view, mark + text);
       setSaved(text);
       setWasSaved(true);
       onSaved();
@@ -102,9 +137,13 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
     }
   };
   const close = () => {
-    if (!isChanged || window.confirm('Leave without saving your changes?')) onClose();
+    if (isChanged && !window.confirm('Leave without saving your changes?')) return;
+    writeMode('form');
+    onClose();
   };
   const mistake = marks.find((mark) => mark.severity === 'error');
+  // What is no dashboard that can be drawn is a text.
+  const isForm = mode === 'form' && dashboard !== null && dashboard.report.level !== 'none';
   return (
     <div className={styles.editor} data-testid="editor">
       <header className={styles.header}>
@@ -113,6 +152,30 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
           <span role="status" className={styles.status}>
             {isSaved && !isChanged ? 'Saved' : ''}
           </span>
+          <SegmentedControl
+            size="xs"
+            aria-label="Way of editing"
+            value={isForm ? 'form' : 'source'}
+            data={[
+              { value: 'form', label: 'Form', disabled: dashboard === null },
+              { value: 'source', label: 'Source' },
+            ]}
+            onChange={(next) => choose(next as Mode)}
+          />
+          {isForm && (
+            <>
+              <Step
+                label="Undo"
+                isPossible={history.past.length > 0}
+                onStep={() => setHistory(undone)}
+              />
+              <Step
+                label="Redo"
+                isPossible={history.future.length > 0}
+                onStep={() => setHistory(redone)}
+              />
+            </>
+          )}
           <Button size="compact-sm" variant="default" onClick={close}>
             {isChanged ? 'Cancel' : 'Close'}
           </Button>
@@ -132,24 +195,88 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
       )}
       {error && <Notice kind="error">{error.message}</Notice>}
       {mistake && <Notice kind="error">{`Line ${mistake.line}: ${mistake.text}`}</Notice>}
-      <div className={styles.sides}>
-        <Suspense fallback={<Skeleton height={400} />}>
-          <XmlEditor text={view.text} marks={marks} onChange={setText} />
-        </Suspense>
-        <section className={styles.preview} aria-label="Preview">
-          {preview && preview.report.level !== 'none' && (
-            <DashboardView
-              dashboard={preview}
-              app={view.app}
-              view={view.name}
-              username={username}
-              server={server}
-              query={query}
-              times={times}
-            />
-          )}
-        </section>
-      </div>
+      <Suspense fallback={<Skeleton height={400} />}>
+        {isForm ? (
+          <FormEditor
+            view={view}
+            times={times}
+            text={text}
+            onEdit={edit}
+            onSource={(at) => choose('source', at)}
+          />
+        ) : (
+          <SourceEditor
+            view={view}
+            times={times}
+            text={text}
+            marks={marks}
+            line={line}
+            onChange={type}
+          />
+        )}
+      </Suspense>
+    </div>
+  );
+}
+
+interface StepProps {
+  label: 'Undo' | 'Redo';
+  isPossible: boolean;
+  onStep: () => void;
+}
+
+function Step({ label, isPossible, onStep }: StepProps) {
+  const Icon = label === 'Undo' ? IconArrowBackUp : IconArrowForwardUp;
+  return (
+    <Tooltip label={label === 'Undo' ? 'Undo (Ctrl+Z)' : 'Redo (Ctrl+Shift+Z)'}>
+      <ActionIcon aria-label={label} disabled={!isPossible} onClick={onStep}>
+        <Icon size={16} />
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+interface SourceEditorProps {
+  view: ViewInfo;
+  times: readonly TimePreset[];
+  text: string;
+  marks: Mark[];
+  line: number | null;
+  onChange: (text: string) => void;
+}
+
+function SourceEditor({ view, times, text, marks, line, onChange }: SourceEditorProps) {
+  const { username, server } = useConnection();
+  const [shownText, setShownText] = useState(text);
+  const query = useMemo(() => new URLSearchParams(window.location.search), []);
+  useEffect(() => {
+    const timer = setTimeout(() => setShownText(text), QUIET);
+    return () => clearTimeout(timer);
+  }, [text]);
+
+  // A text with a mistake leaves what was shown before.
+  const [preview, setPreview] = useState<Dashboard | null>(() => check(text).dashboard);
+  const deferred = useDeferredValue(shownText);
+  useEffect(() => {
+    const next = check(deferred).dashboard;
+    if (next) setPreview(next);
+  }, [deferred]);
+  return (
+    <div className={styles.sides}>
+      <XmlEditor text={text} marks={marks} line={line} onChange={onChange} />
+      <section className={styles.preview} aria-label="Preview">
+        {preview && preview.report.level !== 'none' && (
+          <DashboardView
+            dashboard={preview}
+            app={view.app}
+            view={view.name}
+            username={username}
+            server={server}
+            query={query}
+            times={times}
+          />
+        )}
+      </section>
     </div>
   );
 }

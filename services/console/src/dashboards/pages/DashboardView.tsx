@@ -4,7 +4,7 @@ import { Box } from '@mantine/core';
 import { useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Notice } from '../../app/Notice';
 import { useZone } from '../../app/preferences';
-import { DashboardContext, type Running } from '../DashboardContext';
+import { DashboardContext, type Editing, type Running } from '../DashboardContext';
 import type { Dashboard } from '../model/types';
 import { DashboardRun } from '../runtime/page';
 import { scopedCss } from '../runtime/sanitize';
@@ -23,6 +23,7 @@ interface DashboardViewProps {
   onQuery?: (query: URLSearchParams) => void;
   /** Hears of the run, for refresh and the line of progress. */
   onRun?: (run: DashboardRun | null) => void;
+  editing?: Editing | null;
 }
 
 function openAddress(address: string, target: string): void {
@@ -33,16 +34,20 @@ function openAddress(address: string, target: string): void {
 }
 
 export function DashboardView(props: DashboardViewProps) {
-  const { dashboard, app, view, username, server, times } = props;
+  const { dashboard, app, view, username, server, times, editing = null } = props;
   const [zone] = useZone();
   const scope = useId().replace(/[^\w]/g, '');
   const latest = useRef(props);
   latest.current = props;
   const [run, setRun] = useState<DashboardRun | null>(null);
+  const current = useRef<DashboardRun | null>(null);
+  const [begun, setBegun] = useState(0);
+  const [version, setVersion] = useState(0);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `begun` says to begin anew
   useEffect(() => {
     const created = new DashboardRun({
-      dashboard,
+      dashboard: latest.current.dashboard,
       app,
       view,
       user: username,
@@ -50,9 +55,13 @@ export function DashboardView(props: DashboardViewProps) {
       timezone: zone,
       query: latest.current.query,
       times,
-      open: openAddress,
+      open: (address, target) => {
+        // A click in the editor is about the panel.
+        if (!latest.current.editing) openAddress(address, target);
+      },
       onQuery: (query) => latest.current.onQuery?.(query),
     });
+    current.current = created;
     setRun(created);
     latest.current.onRun?.(created);
     const look = () => created.manager.pause(document.hidden);
@@ -69,12 +78,21 @@ export function DashboardView(props: DashboardViewProps) {
       created.dispose();
       latest.current.onRun?.(null);
     };
-  }, [dashboard, app, view, username, server, zone, times]);
+  }, [begun, app, view, username, server, zone, times]);
 
-  const running = useMemo<Running | null>(
-    () => run && { run, server, scope: `[data-dashboard="${scope}"]`, isEditing: false },
-    [run, server, scope],
-  );
+  useEffect(() => {
+    const running = current.current;
+    if (!running || running.dashboard === dashboard) return;
+    if (running.replace(dashboard)) setVersion((now) => now + 1);
+    else setBegun((now) => now + 1);
+  }, [dashboard]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says that the run has another dashboard
+  const running = useMemo<Running | null>(() => {
+    if (!run) return null;
+    const name = `[data-dashboard="${scope}"]`;
+    return { run, server, scope: name, dashboard: run.dashboard, editing };
+  }, [run, server, scope, editing, version]);
   return (
     <Box
       className={`${styles.view} dashboard-body dashboard`}

@@ -34,6 +34,8 @@ export interface Mark {
 interface XmlEditorProps {
   text: string;
   marks: Mark[];
+  /** Where it begins to be read, from 1. */
+  line?: number | null;
   onChange: (text: string) => void;
 }
 
@@ -87,19 +89,19 @@ function completeOption(context: CompletionContext) {
   return { from, options: options.map((label) => ({ label, type: 'property' })) };
 }
 
-export default function XmlEditor({ text, marks, onChange }: XmlEditorProps) {
+export default function XmlEditor({ text, marks, line = null, onChange }: XmlEditorProps) {
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const told = useRef(onChange);
   told.current = onChange;
-  const begin = useRef(text);
+  const begin = useRef({ text, line });
 
   useEffect(() => {
     if (!box.current) return;
     const created = new EditorView({
       parent: box.current,
       state: EditorState.create({
-        doc: begin.current,
+        doc: begin.current.text,
         extensions: [
           lineNumbers(),
           foldGutter(),
@@ -124,6 +126,14 @@ export default function XmlEditor({ text, marks, onChange }: XmlEditorProps) {
       }),
     });
     view.current = created;
+    const at = begin.current.line;
+    if (at !== null) {
+      const { doc } = created.state;
+      const { from } = doc.line(Math.min(Math.max(1, at), doc.lines));
+      const effects = EditorView.scrollIntoView(from, { y: 'center' });
+      created.dispatch({ selection: { anchor: from }, effects });
+      created.focus();
+    }
     return () => created.destroy();
   }, []);
 

@@ -5,49 +5,9 @@ import { type FormEvent, useEffect, useState } from 'react';
 import type { ApiError } from '../../api/client';
 import { Notice } from '../../app/Notice';
 import type { ViewInfo } from '../runtime/server';
-import { escapeHtml } from '../runtime/tokens';
 import { useConnection } from '../useConnection';
+import { emptyDashboard, idOf, isId } from './newDashboard';
 import { relabelled } from './relabelled';
-
-/** An id out of a title: `Web requests` gives `web_requests`. */
-export const idOf = (title: string): string =>
-  title
-    .toLowerCase()
-    .normalize('NFKD')
-    .replace(/[^a-z0-9]+/g, '_')
-    .replace(/^_+|_+$/g, '')
-    .slice(0, 100);
-
-function emptyDashboard(title: string, description: string): string {
-  const about = description ? `\n  <description>${escapeHtml(description)}</description>` : '';
-  return `<form version="1.1">
-  <label>${escapeHtml(title)}</label>${about}
-  <fieldset submitButton="false">
-    <input type="time" token="span">
-      <label>Time range</label>
-      <default>
-        <earliest>-24h@h</earliest>
-        <latest>now</latest>
-      </default>
-    </input>
-  </fieldset>
-  <row>
-    <panel>
-      <chart>
-        <title>Events over time</title>
-        <search>
-          <query>index=* | timechart count</query>
-          <earliest>$span.earliest$</earliest>
-          <latest>$span.latest$</latest>
-        </search>
-        <option name="charting.chart">column</option>
-        <option name="charting.legend.placement">none</option>
-      </chart>
-    </panel>
-  </row>
-</form>
-`;
-}
 
 interface CreateDialogProps {
   app: string;
@@ -66,7 +26,7 @@ export function CreateDialog({ app, source, onClose }: CreateDialogProps) {
   const [error, setError] = useState<ApiError | null>(null);
   const [isSaving, setSaving] = useState(false);
   const name = isOwnId ? id : idOf(title);
-  const isValid = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/.test(name);
+  const isValid = isId(name);
 
   const create = async (event: FormEvent) => {
     event.preventDefault();

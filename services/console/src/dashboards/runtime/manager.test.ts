@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ApiError } from '../../api/client';
 import type { JobStatus, ResultRows } from '../../api/types';
 import { allSearches, readDashboard } from '../model/reader';
-import { joined, MAX_RUNNING, SearchManager } from './manager';
+import { MAX_RUNNING, SearchManager } from './manager';
+import { joined } from './searchText';
 import type { JobSpec, SearchServer } from './server';
 import { TokenStore } from './tokens';
 
@@ -269,3 +270,25 @@ it.each([
   ['index=a', '| sort x', 'index=a | sort x'],
   ['index=a', '', 'index=a'],
 ])('%s and %s are one text', (base, rest, text) => expect(joined(base, rest)).toBe(text));
+
+it('another version of the dashboard runs again only what has another text', async () => {
+  const { manager, keys } = open(
+    table('<search><query>index=a</query></search>') +
+      table('<search><query>index=b</query></search>') +
+      table('<search><query>index=c</query></search>'),
+  );
+  for (const key of keys) manager.watch(key);
+  await settle();
+  server.finish();
+  await settle();
+  const next = readDashboard(
+    `<dashboard>${table('<search><query>index=a</query></search>')}${table('<search><query>index=x</query></search>')}</dashboard>`,
+  );
+  manager.replace(allSearches(next));
+  await settle();
+  expect(server.texts).toEqual(['index=a', 'index=b', 'index=c', 'index=x']);
+  expect(manager.state(keys[0] ?? '').phase).toBe('done');
+  // The rows of before stay until the new ones are there.
+  expect(manager.state(keys[1] ?? '')).toMatchObject({ phase: 'running', rows: ROWS });
+  expect(manager.state(keys[2] ?? '').phase).toBe('idle');
+});

@@ -10,6 +10,7 @@ import type { JobStatus, ResultRows } from '../../api/types';
 import type { Search, SearchEventName } from '../model/types';
 import { secondsOf } from '../model/values';
 import type { ReportSpec, SearchServer } from './server';
+import { bounds, joined, pipeline } from './searchText';
 import { isShown, substitute, type TokenStore } from './tokens';
 
 /** Jobs of a page that run at a time. */
@@ -155,6 +156,33 @@ export class SearchManager {
       this.#nodes.set(search.key, node);
       if (search.id !== null && !this.#byId.has(search.id)) this.#byId.set(search.id, node);
     }
+  }
+
+  /**
+   * Takes other searches in place of those that it has. Those of the same key go on as long as their text and
+   * range are the same; those of panels in files of their own stay.
+   */
+  replace(searches: Search[]): void {
+    const wanted = new Set(searches.map((search) => search.key));
+    for (const [key, node] of this.#nodes) {
+      if (wanted.has(key) || key.includes('/')) continue;
+      this.#release(node);
+      this.#nodes.delete(key);
+    }
+    this.#byId.clear();
+    this.add(searches);
+    for (const [order, search] of searches.entries()) {
+      const node = this.#nodes.get(search.key);
+      if (!node) continue;
+      if (node.search.source.kind !== search.source.kind) this.#release(node);
+      node.search = search;
+      node.order = order;
+    }
+    for (const node of this.#nodes.values()) {
+      const { id } = node.search;
+      if (id !== null && !this.#byId.has(id)) this.#byId.set(id, node);
+    }
+    this.#update();
   }
 
   // -- for components
@@ -750,25 +778,6 @@ export class SearchManager {
     for (const listener of [...this.#listeners]) listener();
   }
 }
-
-/** Real-time windows run once, over the same span of time. */
-function bounds(earliest: string, latest: string): { earliest: string; latest: string } {
-  const past = (bound: string) => (/^rt/i.test(bound) ? bound.slice(2) : bound);
-  const [from, to] = [past(earliest), past(latest)];
-  return { earliest: from === 'now' ? '' : from, latest: to };
-}
-
-/** What follows a base, with the pipe in front that its authors may leave out. */
-function pipeline(parts: string[]): string {
-  const commands = parts
-    .map((part) => part.trim().replace(/^\|\s*/, ''))
-    .filter((part) => part !== '');
-  return commands.length === 0 ? '' : `| ${commands.join(' | ')}`;
-}
-
-/** A base and what follows it, as one text for the search page. */
-export const joined = (base: string, postProcess: string): string =>
-  `${base} ${pipeline([postProcess])}`.trim();
 
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;

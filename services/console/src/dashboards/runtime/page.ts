@@ -49,19 +49,19 @@ export interface PageOptions {
 }
 
 export class DashboardRun {
-  readonly dashboard: Dashboard;
   readonly tokens: TokenStore;
   readonly manager: SearchManager;
   readonly #options: PageOptions;
   readonly #values = new Map<string, string[]>();
   readonly #byToken = new Map<string, Input>();
-  readonly #inputs: Input[];
+  #dashboard: Dashboard;
+  #inputs: Input[] = [];
   #cascade = 0;
   #problems: string[] = [];
 
   constructor(options: PageOptions) {
     this.#options = options;
-    this.dashboard = options.dashboard;
+    this.#dashboard = options.dashboard;
     this.tokens = new TokenStore(
       new Map([
         ['env:user', options.user],
@@ -75,11 +75,7 @@ export class DashboardRun {
         ['env:is_enterprise', 'true'],
       ]),
     );
-    this.#inputs = allInputs(options.dashboard);
-    for (const input of this.#inputs) {
-      const name = nameOf(input);
-      if (!this.#byToken.has(name)) this.#byToken.set(name, input);
-    }
+    this.#takeInputs(options.dashboard);
     this.manager = new SearchManager(allSearches(options.dashboard), {
       server: options.server,
       tokens: this.tokens,
@@ -88,6 +84,10 @@ export class DashboardRun {
       onEvent: (search, event, state) => this.#searchEvent(search, event, state),
     });
     this.#load();
+  }
+
+  get dashboard(): Dashboard {
+    return this.#dashboard;
   }
 
   get app(): string {
@@ -101,6 +101,29 @@ export class DashboardRun {
 
   dispose(): void {
     this.manager.dispose();
+  }
+
+  #takeInputs(dashboard: Dashboard): void {
+    // Those of prebuilt panels were added later and stay.
+    const added = this.#inputs.filter((input) => input.key.includes('/'));
+    this.#inputs = [...allInputs(dashboard), ...added];
+    this.#byToken.clear();
+    for (const input of this.#inputs) {
+      const name = nameOf(input);
+      if (!this.#byToken.has(name)) this.#byToken.set(name, input);
+    }
+  }
+
+  /**
+   * Shows another version of the dashboard, as its editor makes them: what is chosen stays, and searches whose
+   * text is the same are not run again. False where it has to begin anew, as inputs have changed.
+   */
+  replace(dashboard: Dashboard): boolean {
+    if (beginning(dashboard) !== beginning(this.#dashboard)) return false;
+    this.#dashboard = dashboard;
+    this.#takeInputs(dashboard);
+    this.manager.replace(allSearches(dashboard));
+    return true;
   }
 
   /** Adds a prebuilt panel that was read later. */
@@ -423,6 +446,16 @@ export class DashboardRun {
     };
     this.#options.open(searchAddress(state.ran.app, search, bounds), newTab ? '_blank' : '');
   }
+}
+
+/** What a dashboard begins with: its inputs and what it sets when it is opened. */
+function beginning({ inputs, rows, init, submitButton, autoRun }: Dashboard): string {
+  const all = [...inputs, ...rows.flatMap((row) => row.panels).flatMap((panel) => panel.inputs)];
+  const told = all.map(({ key: _, place: __, line: ___, search, ...input }) => ({
+    ...input,
+    search: search?.source,
+  }));
+  return JSON.stringify([told, init, submitButton, autoRun]);
 }
 
 /** A span of a chart: its first and last category, with their rows. */

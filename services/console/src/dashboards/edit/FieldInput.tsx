@@ -1,0 +1,81 @@
+/** One value of a panel, an element or an input, as a field of the form. */
+
+import { NativeSelect, Switch, TextInput } from '@mantine/core';
+import { flag } from '../model/values';
+import type { XmlElement } from '../model/xml';
+import { type FormField, readField } from './fields';
+import { useDraft } from './useDraft';
+
+interface FieldInputProps {
+  field: FormField;
+  element: XmlElement;
+  onChange: (value: string) => void;
+}
+
+export function FieldInput({ field, element, onChange }: FieldInputProps) {
+  const value = readField(element, field) ?? field.usual;
+  if (field.kind === 'choice') {
+    return <ChoiceInput field={field} value={value} onChange={onChange} />;
+  }
+  if (field.kind === 'switch') {
+    // In the words that are usual for this one.
+    const [yes, no] = /^[01]$/.test(field.usual) ? ['1', '0'] : ['true', 'false'];
+    return (
+      <Switch
+        size="xs"
+        label={field.label}
+        description={field.help}
+        checked={flag(value, flag(field.usual, false))}
+        onChange={(event) => onChange(event.currentTarget.checked ? yes : no)}
+      />
+    );
+  }
+  return <TypedInput field={field} value={value} onChange={onChange} />;
+}
+
+interface ValueProps {
+  field: FormField;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function ChoiceInput({ field, value, onChange }: ValueProps) {
+  const choices = field.choices ?? [];
+  const known = choices.find(([one]) => one.toLowerCase() === value.toLowerCase());
+  // A token, or what this form does not know, stays until another one is chosen.
+  const data = [
+    ...(known ? [] : [{ value, label: value }]),
+    ...choices.map(([one, label]) => ({ value: one, label })),
+  ];
+  return (
+    <NativeSelect
+      size="xs"
+      label={field.label}
+      description={field.help}
+      data={data}
+      value={known?.[0] ?? value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+function TypedInput({ field, value, onChange }: ValueProps) {
+  const { draft, change, flush } = useDraft(value, onChange);
+  const isWrong =
+    field.kind === 'number' && draft !== '' && !/[$]/.test(draft) && Number.isNaN(Number(draft));
+  return (
+    <TextInput
+      size="xs"
+      label={field.label}
+      description={field.help}
+      error={isWrong ? 'A number' : null}
+      inputMode={field.kind === 'number' ? 'decimal' : undefined}
+      autoComplete="off"
+      spellCheck={false}
+      value={draft}
+      onChange={(event) => change(event.currentTarget.value)}
+      onBlur={flush}
+      onKeyDown={(event) => event.key === 'Enter' && flush()}
+    />
+  );
+}
