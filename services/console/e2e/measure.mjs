@@ -153,6 +153,83 @@ await page.waitForSelector(id('event'));
 await page.waitForTimeout(2_000);
 sayScroll('events', await scroll(page, id('event'), 60));
 
+// A wide report: how long the page is stopped from its address until its rows are there, and while it is sorted.
+const wide = Array.from({ length: 200 }, (_, at) => `wide_${at}=n*${at + 1}`).join(', ');
+await page.addInitScript(() => {
+  window.longTasks = [];
+  new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.longTasks.push(task.duration);
+  }).observe({ type: 'longtask', buffered: true });
+});
+const longTasks = () =>
+  page.evaluate(() => {
+    const tasks = window.longTasks;
+    window.longTasks = [];
+    return tasks;
+  });
+const sum = (values) => values.reduce((all, value) => all + value, 0);
+for (let run = 0; run < RUNS; run += 1) {
+  await page.goto(addressOf(`| makeresults count=10000 | streamstats count AS n | eval ${wide}`));
+  await page.waitForSelector(`${id('statistics-table')}[aria-rowcount="10001"] tbody tr`);
+  await page.waitForTimeout(1_500);
+  const loading = await longTasks();
+  say('10,000 rows × 200 columns: longest task until shown', Math.max(0, ...loading), 50);
+  console.log(`${''.padEnd(56)} ${loading.length} long tasks, ${sum(loading).toFixed(0)} ms`);
+  await page
+    .locator(`${id('statistics-table')} thead button`)
+    .nth(1)
+    .click();
+  await page.waitForTimeout(1_000);
+  say('10,000 rows × 200 columns: longest task of a sort', Math.max(0, ...(await longTasks())), 50);
+}
+
+// A dashboard of twenty charts: from the last answer until all are painted.
+const PANELS = 20;
+const chart = (at) =>
+  `<panel><chart><search><query>| makeresults count=200 | streamstats count AS n | eval _time=_time-n*60, a=n*${at}%17, b=n*3%11 | table _time a b</query></search><option name="charting.chart">${at % 2 ? 'line' : 'column'}</option></chart></panel>`;
+const charts = Array.from({ length: PANELS }, (_, at) => chart(at + 1));
+const rows = Array.from({ length: PANELS / 4 }, (_, at) => charts.slice(4 * at, 4 * at + 4));
+const view = `<dashboard version="1.1"><label>Twenty</label>${rows.map((row) => `<row>${row.join('')}</row>`).join('')}</dashboard>`;
+const views = `${url}/servicesNS/${encodeURIComponent(user)}/search/data/ui/views`;
+const identity = {
+  Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+};
+const asForm = (form) => ({ method: 'POST', headers: identity, body: new URLSearchParams(form) });
+await fetch(`${views}/twenty_measured`, { method: 'DELETE', headers: identity });
+const made = await fetch(views, asForm({ name: 'twenty_measured', 'eai:data': view }));
+if (!made.ok) throw new Error(`the dashboard is not made: ${made.status} ${await made.text()}`);
+await page.setViewportSize({ width: 1440, height: 2_400 });
+await page.addInitScript((panels) => {
+  const Plain = window.Worker;
+  window.Worker = class extends Plain {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', () => {
+        window.lastAnswer = performance.now();
+      });
+    }
+  };
+  const look = (now) => {
+    const done = document.querySelectorAll('[data-testid="element"][data-phase="done"] canvas');
+    if (done.length >= panels) requestAnimationFrame((then) => (window.painted = then));
+    else requestAnimationFrame(look);
+    window.looked = now;
+  };
+  requestAnimationFrame(look);
+}, PANELS);
+for (let run = 0; run < RUNS; run += 1) {
+  await page.goto(`${url}/app/search/twenty_measured`);
+  await page.waitForFunction(() => window.painted !== undefined, null, { timeout: 120_000 });
+  const [after, all] = await page.evaluate(() => [
+    window.painted - window.lastAnswer,
+    window.painted,
+  ]);
+  say('dashboard of 20 charts: last answer until painted', after, 300);
+  console.log(`${''.padEnd(56)} all painted ${all.toFixed(0)} ms after the address was opened`);
+}
+await fetch(`${views}/twenty_measured`, { method: 'DELETE', headers: identity });
+await page.setViewportSize({ width: 1440, height: 900 });
+
 // From a key in the search field until it is painted.
 await page.goto(addressOf(`${query} | head 100`));
 await done();

@@ -14,16 +14,16 @@ import {
   decodeJobStatuses,
   decodeJobs,
   decodeMe,
-  decodeMessages,
   decodePeers,
   decodeReports,
-  decodeRows,
   decodeServerInfo,
   decodeSuggestions,
   decodeSummary,
   decodeTimeline,
 } from './decode';
+import { ApiError, apiErrorOf } from './errors';
 import { fromByteOffset, toByteOffset } from './offsets';
+import { fetchRows } from './rowsReader';
 import type {
   AppInfo,
   Entry,
@@ -41,49 +41,12 @@ import type {
   Report,
   ResultRows,
   ServerInfo,
-  ServerMessage,
   Suggestion,
   Summary,
   Timeline,
 } from './types';
 
-/**
- * What a page can do about a failure: try again later (`unreachable`, `busy`, `server`), log in
- * (`unauthorized`), ask for a capability (`forbidden`), load the object anew (`conflict`), send less
- * (`tooLarge`), or correct the request (`rejected`).
- */
-export type ApiErrorKind =
-  | 'unreachable'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'notFound'
-  | 'conflict'
-  | 'tooLarge'
-  | 'busy'
-  | 'rejected'
-  | 'server';
-
-export class ApiError extends Error {
-  readonly kind: ApiErrorKind;
-  readonly status: number;
-  readonly messages: ServerMessage[];
-  /** Seconds after which the server wants to be asked again; null where it did not say. */
-  readonly retryAfter: number | null;
-
-  constructor(
-    kind: ApiErrorKind,
-    status: number,
-    messages: ServerMessage[],
-    retryAfter: number | null = null,
-  ) {
-    super(messages.map((message) => message.text).join('\n') || `the server answered ${status}`);
-    this.name = 'ApiError';
-    this.kind = kind;
-    this.status = status;
-    this.messages = messages;
-    this.retryAfter = retryAfter;
-  }
-}
+export { ApiError, type ApiErrorKind, errorKind } from './errors';
 
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
@@ -347,7 +310,7 @@ export class KarstClient {
     signal?: AbortSignal,
   ): Promise<ResultRows> {
     const query = { output_mode: 'json_rows', ...page };
-    return decodeRows(await this.#json(jobPath(sid, which), { query, signal }));
+    return this.#rows(jobPath(sid, which), { query, signal });
   }
 
   async timeline(sid: string, signal?: AbortSignal): Promise<Timeline> {
@@ -434,7 +397,7 @@ export class KarstClient {
   ): Promise<ResultRows> {
     const form = { search: commands, count: `${count}` };
     const call: Call = { method: 'POST', query: { output_mode: 'json_rows' }, form, signal };
-    return decodeRows(await this.#json(jobPath(sid, 'results'), call));
+    return this.#rows(jobPath(sid, 'results'), call);
   }
 
   /** Ends the session; where to go on, to end the one at the identity provider, too. */
@@ -478,19 +441,47 @@ export class KarstClient {
   async #send(path: string, call: Call): Promise<Response> {
     const response = await this.#fetch(path, call);
     if (response.ok) return response;
-    const messages = await errorMessages(response);
     if (response.status === 401 && this.#sessionKey !== undefined) this.#onSessionExpired?.();
-    const after = Number(response.headers.get('Retry-After') ?? 'NaN');
-    const retryAfter = Number.isFinite(after) ? after : null;
-    throw new ApiError(errorKind(response.status), response.status, messages, retryAfter);
+    const text = await response.text().catch(() => '');
+    throw apiErrorOf(
+      response.status,
+      response.statusText,
+      text,
+      response.headers.get('Retry-After'),
+    );
   }
 
-  async #fetch(path: string, call: Call): Promise<Response> {
+  /** Rows of a result, which are read beside the page. */
+  async #rows(path: string, call: Call): Promise<ResultRows> {
+    const { headers, credentials } = this.#identity(call);
+    const request = {
+      url: this.#baseUrl + path + queryString(call.query),
+      method: call.form ? ('POST' as const) : ('GET' as const),
+      headers,
+      body: call.form ? formBody(call.form).toString() : null,
+      credentials,
+    };
+    try {
+      return await fetchRows(request, call.signal);
+    } catch (error) {
+      const isExpired = error instanceof ApiError && error.status === 401;
+      if (isExpired && this.#sessionKey !== undefined) this.#onSessionExpired?.();
+      throw error;
+    }
+  }
+
+  /** Who asks: by a key, or by the cookie and what only this page knows. */
+  #identity(call: Call): { headers: Record<string, string>; credentials: RequestCredentials } {
     const headers: Record<string, string> = { Accept: 'application/json' };
     const cookies = call.cookies === true || this.#sessionKey === '';
     if (this.#sessionKey) headers.Authorization = `Splunk ${this.#sessionKey}`;
     const formKey = cookies ? formKeyCookie() : null;
     if (formKey !== null) headers['X-Splunk-Form-Key'] = formKey;
+    return { headers, credentials: cookies ? 'same-origin' : 'omit' };
+  }
+
+  async #fetch(path: string, call: Call): Promise<Response> {
+    const { headers, credentials } = this.#identity(call);
     try {
       return await fetch(this.#baseUrl + path + queryString(call.query), {
         method: call.method ?? 'GET',
@@ -498,7 +489,7 @@ export class KarstClient {
         body: call.form ? formBody(call.form) : (call.body ?? null),
         signal: call.signal ?? null,
         cache: 'no-store',
-        credentials: cookies ? 'same-origin' : 'omit',
+        credentials,
       });
     } catch (error) {
       if (isAbort(error)) throw error;
@@ -542,27 +533,4 @@ function queryString(query: Call['query']): string {
     for (const one of Array.isArray(value) ? value : [value]) parameters.append(name, String(one));
   }
   return `?${parameters.toString()}`;
-}
-
-export function errorKind(status: number): ApiErrorKind {
-  if (status === 401) return 'unauthorized';
-  if (status === 403) return 'forbidden';
-  if (status === 404 || status === 410) return 'notFound';
-  if (status === 409) return 'conflict';
-  if (status === 413) return 'tooLarge';
-  if (status === 429 || status === 503) return 'busy';
-  if (status >= 500) return status === 502 || status === 504 ? 'unreachable' : 'server';
-  return 'rejected';
-}
-
-async function errorMessages(response: Response): Promise<ServerMessage[]> {
-  const text = await response.text().catch(() => '');
-  try {
-    const messages = decodeMessages(asObject(JSON.parse(text)).messages);
-    if (messages.length > 0) return messages;
-  } catch {
-    // Not JSON: a proxy's page, or nothing.
-  }
-  const fallback = `the server answered ${response.status} ${response.statusText}`.trim();
-  return [{ type: 'ERROR', text: fallback }];
 }

@@ -18,7 +18,6 @@ import type {
   Me,
   Peer,
   Report,
-  ResultRows,
   ServerInfo,
   ServerMessage,
   Suggestion,
@@ -263,20 +262,6 @@ export function decodeEvents(body: unknown): EventsPage {
       return event;
     }),
     highlighted: asList(root.highlighted).map(asText),
-  };
-}
-
-export function decodeRows(body: unknown): ResultRows {
-  const root = asObject(body);
-  return {
-    fields: asList(root.fields).map((field) =>
-      typeof field === 'string' ? field : asText(asObject(field).name),
-    ),
-    rows: asList(root.rows).map((row) =>
-      asList(row).map((cell) => (cell === null || cell === undefined ? null : asFieldValue(cell))),
-    ),
-    preview: asBoolean(root.preview),
-    messages: decodeMessages(root.messages),
   };
 }
 

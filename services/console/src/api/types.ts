@@ -131,6 +131,14 @@ export interface ResultRows {
   rows: (FieldValue | null)[][];
   preview: boolean;
   messages: ServerMessage[];
+  /** What is known of whole columns without a look at the rows; absent where rows were made otherwise. */
+  byColumn?: ColumnFacts;
+}
+
+export interface ColumnFacts {
+  /** Whether every cell with anything in it is a number, and at least one is. */
+  isNumeric: (column: number) => boolean;
+  cells: (column: number) => readonly (FieldValue | null)[];
 }
 
 export interface TimelineBucket {

@@ -1,8 +1,8 @@
-/** The rows of a report. Only those in sight are drawn; the head stays, columns keep their widths. */
+/** The rows of a report. Only what is in sight is drawn; the head stays, columns keep their widths. */
 
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useMemo, useRef, useState } from 'react';
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { plural } from '../app/format';
 import { useZone } from '../app/preferences';
 import { formatEventTime } from '../time/zone';
@@ -11,7 +11,6 @@ import {
   type Cell,
   cellText,
   columnWidths,
-  isNumericColumn,
   nextSorting,
   type Row,
   type Sorting,
@@ -26,15 +25,24 @@ interface StatisticsTableProps {
 const ROW_HEIGHT = 27;
 /** Pixels of a cell beside its text. */
 const PADDING = 28;
+/** Columns beyond which only those in sight are drawn. */
+const ALL_COLUMNS = 30;
+const COLUMN_STEP = 8;
+/** Characters that are measured. */
+const RULER = 100;
 
 export function StatisticsTable({ table }: StatisticsTableProps) {
   const [zone] = useZone();
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const scroll = useRef<HTMLElement>(null);
-  const numeric = useMemo(
-    () => table.columns.map((_, column) => isNumericColumn(table.rows, column)),
-    [table],
-  );
+  const ruler = useRef<HTMLDivElement>(null);
+  /** Pixels of a character. */
+  const [character, setCharacter] = useState(8);
+  useLayoutEffect(() => {
+    const width = ruler.current?.offsetWidth ?? 0;
+    if (width > 0) setCharacter(width / RULER);
+  }, []);
+  const { numeric } = table;
   const widths = useMemo(
     () =>
       columnWidths(table, (cell, column) =>
@@ -42,8 +50,10 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
       ),
     [table, zone],
   );
-  const total = widths.reduce((sum, width) => sum + width, 0);
-  const rows = useMemo(() => sortedRows(table.rows, sorting), [table, sorting]);
+  const rows = useMemo(
+    () => sortedRows(table.rows, sorting, sorting && table.cells(sorting.column)),
+    [table, sorting],
+  );
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroll.current,
@@ -53,6 +63,31 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
   const items = virtual.getVirtualItems();
   const before = items[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
+  const isWide = table.columns.length > ALL_COLUMNS;
+  const across = useVirtualizer({
+    horizontal: true,
+    count: table.columns.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: (column) => (widths[column] ?? 0) * character + PADDING,
+    overscan: 3,
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other widths are measured anew
+  useEffect(() => across.measure(), [widths, character, across]);
+  const seen = across.getVirtualItems();
+  // In steps, so that not every move draws all rows anew.
+  const step = (column: number) => Math.min(table.columns.length, column * COLUMN_STEP);
+  const from = isWide ? step(Math.floor((seen[0]?.index ?? 0) / COLUMN_STEP)) : 0;
+  const to = isWide
+    ? step(Math.ceil(((seen.at(-1)?.index ?? 0) + 1) / COLUMN_STEP))
+    : table.columns.length;
+  const whole = across.getTotalSize();
+  const left = across.measurementsCache[from]?.start ?? 0;
+  const right = whole - (across.measurementsCache[to - 1]?.end ?? whole);
+  const shown = useMemo(
+    () => Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at),
+    [from, to],
+  );
+  const span = shown.length + 2;
 
   return (
     <>
@@ -67,23 +102,32 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
         tabIndex={0}
         aria-label="Rows of the report"
       >
+        <div ref={ruler} className={styles.ruler} style={{ width: `${RULER}ch` }} />
         <table
           className={styles.table}
-          style={{ width: `calc(${total}ch + ${table.columns.length * PADDING}px)` }}
+          style={{ width: whole }}
           aria-rowcount={rows.length + 1}
+          aria-colcount={table.columns.length}
           data-testid="statistics-table"
         >
           <colgroup>
-            {table.columns.map((name, column) => (
-              <col key={name} style={{ width: `calc(${widths[column]}ch + ${PADDING}px)` }} />
+            {isWide && <col style={{ width: left }} />}
+            {shown.map((column) => (
+              <col
+                key={table.columns[column]}
+                style={{ width: (widths[column] ?? 0) * character + PADDING }}
+              />
             ))}
+            {isWide && <col style={{ width: right }} />}
           </colgroup>
           <thead>
             <tr aria-rowindex={1}>
-              {table.columns.map((name, column) => (
+              {isWide && <td className={styles.side} />}
+              {shown.map((column) => (
                 <ColumnHeader
-                  key={name}
-                  name={name}
+                  key={table.columns[column]}
+                  name={table.columns[column] ?? ''}
+                  at={column}
                   isNumeric={numeric[column] ?? false}
                   sorting={sorting?.column === column ? sorting : null}
                   onSort={() => {
@@ -92,22 +136,24 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
                   }}
                 />
               ))}
+              {isWide && <td className={styles.side} />}
             </tr>
           </thead>
           <tbody>
-            <Gap height={before} columns={table.columns.length} />
+            <Gap height={before} columns={span} />
             {items.map(({ index }) => (
               <TableRow
                 key={index}
                 index={index}
                 row={rows[index] ?? NO_CELLS}
-                columns={table.columns}
-                numeric={numeric}
+                shown={shown}
+                isWide={isWide}
+                table={table}
                 zone={zone}
                 measure={virtual.measureElement}
               />
             ))}
-            <Gap height={after} columns={table.columns.length} />
+            <Gap height={after} columns={span} />
           </tbody>
         </table>
       </section>
@@ -120,22 +166,35 @@ const NO_CELLS: Row = [];
 interface TableRowProps {
   index: number;
   row: Row;
-  columns: string[];
-  numeric: boolean[];
+  /** Columns that are drawn. */
+  shown: readonly number[];
+  /** Whether there are others beside them. */
+  isWide: boolean;
+  table: Table;
   zone: string;
   measure: (element: HTMLTableRowElement | null) => void;
 }
 
 /** Drawn once: while the table scrolls, only the rows that come into sight are new. */
 const TableRow = memo(function TableRow(props: TableRowProps) {
-  const { index, row, columns, numeric, zone, measure } = props;
+  const { index, row, shown, isWide, table, zone, measure } = props;
   return (
     <tr data-index={index} ref={measure} aria-rowindex={index + 2}>
-      {columns.map((name, column) => (
-        <td key={name} data-numeric={numeric[column]} data-time={name === '_time'}>
-          <CellContent cell={row[column] ?? null} isTime={name === '_time'} zone={zone} />
-        </td>
-      ))}
+      {isWide && <td className={styles.side} />}
+      {shown.map((column) => {
+        const isTime = table.columns[column] === '_time';
+        return (
+          <td
+            key={column}
+            data-numeric={table.numeric[column]}
+            data-time={isTime}
+            aria-colindex={column + 1}
+          >
+            <CellContent cell={row[column] ?? null} isTime={isTime} zone={zone} />
+          </td>
+        );
+      })}
+      {isWide && <td className={styles.side} />}
     </tr>
   );
 });
@@ -152,15 +211,16 @@ function Gap({ height, columns }: { height: number; columns: number }) {
 
 interface ColumnHeaderProps {
   name: string;
+  at: number;
   isNumeric: boolean;
   sorting: Sorting | null;
   onSort: () => void;
 }
 
-function ColumnHeader({ name, isNumeric, sorting, onSort }: ColumnHeaderProps) {
+function ColumnHeader({ name, at, isNumeric, sorting, onSort }: ColumnHeaderProps) {
   const order = sorting ? (sorting.descending ? 'descending' : 'ascending') : 'none';
   return (
-    <th scope="col" aria-sort={order} data-numeric={isNumeric}>
+    <th scope="col" aria-sort={order} aria-colindex={at + 1} data-numeric={isNumeric}>
       <button type="button" onClick={onSort} title={name}>
         <span>{name}</span>
         {order === 'descending' && <IconArrowDown size={12} aria-hidden="true" />}

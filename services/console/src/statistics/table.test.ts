@@ -17,7 +17,11 @@ it('hides internal columns but not the time', () =>
       preview: false,
       messages: [],
     }),
-  ).toEqual({ columns: ['_time', 'count'], rows: [['t', '1']] }));
+  ).toMatchObject({
+    columns: ['_time', 'count'],
+    rows: [['t', '1']],
+    numeric: [false, true],
+  }));
 
 it('sorts numbers by value and keeps empty cells last', () => {
   const rows = [['10'], [''], ['9'], [null], ['-1.5e1']];

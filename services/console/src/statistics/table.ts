@@ -1,5 +1,6 @@
 /** Rows of a report as a table: which columns are for people, how cells sort and align. */
 
+import { lazyList } from '../api/lazyList';
 import type { FieldValue, ResultRows } from '../api/types';
 
 export type Cell = FieldValue | null;
@@ -8,6 +9,10 @@ export type Row = Cell[];
 export interface Table {
   columns: string[];
   rows: Row[];
+  /** Of each column, whether its cells are numbers. */
+  numeric: boolean[];
+  /** The cells of a column. */
+  cells: (column: number) => readonly Cell[];
 }
 
 /** Leaves out internal columns (`_span` and the like), except time and raw text. */
@@ -15,11 +20,22 @@ export function visibleTable(results: ResultRows): Table {
   const kept = results.fields
     .map((name, index) => ({ name, index }))
     .filter(({ name }) => !name.startsWith('_') || name === '_time' || name === '_raw');
+  const isWhole = kept.length === results.fields.length;
+  const rowOf = (at: number) => kept.map(({ index }) => results.rows[at]?.[index] ?? null);
   return {
     columns: kept.map(({ name }) => name),
-    rows: results.rows.map((row) => kept.map(({ index }) => row[index] ?? null)),
+    rows: isWhole ? results.rows : lazyList(results.rows.length, rowOf),
+    numeric: kept.map(({ index }) => isNumericIn(results, index)),
+    cells: (column) => cellsIn(results, kept[column]?.index ?? -1),
   };
 }
+
+/** Whether a column of a result is one of numbers. */
+export const isNumericIn = (results: ResultRows, column: number): boolean =>
+  results.byColumn?.isNumeric(column) ?? isNumericColumn(results.rows, column);
+
+export const cellsIn = (results: ResultRows, column: number): readonly Cell[] =>
+  results.byColumn?.cells(column) ?? results.rows.map((row) => row[column] ?? null);
 
 export function cellText(cell: Cell): string {
   if (cell === null) return '';
@@ -52,23 +68,38 @@ export interface Sorting {
   descending: boolean;
 }
 
-/** Numbers before text, by value; text by the alphabet; empty cells last in both directions. */
-export function sortedRows(rows: Row[], sorting: Sorting | null): Row[] {
+/**
+ * Rows by the cells of one column: numbers before text, by value; text by the alphabet; empty cells last in both
+ * directions.
+ */
+export function sortedRows(
+  rows: Row[],
+  sorting: Sorting | null,
+  cells: readonly Cell[] | null = null,
+): Row[] {
   if (!sorting) return rows;
   const { column, descending } = sorting;
   const direction = descending ? -1 : 1;
-  return [...rows].sort((a, b) => compareCells(a[column] ?? null, b[column] ?? null, direction));
+  const keys = (cells ?? rows.map((row) => row[column] ?? null)).map(keyOf);
+  const order = Uint32Array.from(keys.keys());
+  order.sort((a, b) => compareKeys(keys[a] ?? NO_KEY, keys[b] ?? NO_KEY, direction) || a - b);
+  return lazyList(rows.length, (at) => rows[order[at] ?? 0] ?? []);
 }
 
-function compareCells(a: Cell, b: Cell, direction: 1 | -1): number {
-  const aText = cellText(a);
-  const bText = cellText(b);
-  if (aText === '' || bText === '') return Number(aText === '') - Number(bText === '');
-  const aNumber = cellNumber(a);
-  const bNumber = cellNumber(b);
-  if (aNumber !== null && bNumber !== null) return direction * (aNumber - bNumber);
-  if (aNumber !== null || bNumber !== null) return direction * (aNumber !== null ? -1 : 1);
-  return direction * aText.localeCompare(bText);
+interface Key {
+  text: string;
+  number: number | null;
+}
+
+const NO_KEY: Key = { text: '', number: null };
+
+const keyOf = (cell: Cell): Key => ({ text: cellText(cell), number: cellNumber(cell) });
+
+function compareKeys(a: Key, b: Key, direction: 1 | -1): number {
+  if (a.text === '' || b.text === '') return Number(a.text === '') - Number(b.text === '');
+  if (a.number !== null && b.number !== null) return direction * (a.number - b.number);
+  if (a.number !== null || b.number !== null) return direction * (a.number !== null ? -1 : 1);
+  return direction * a.text.localeCompare(b.text);
 }
 
 /** Clicking a header: numbers largest first, text from A, then the other way, then as it came. */
@@ -87,7 +118,7 @@ const WIDEST = 60;
  * must not change its columns while it scrolls.
  */
 export function columnWidths(
-  table: Table,
+  table: Pick<Table, 'columns' | 'rows'>,
   textOf: (cell: Cell, column: number) => string,
 ): number[] {
   return table.columns.map((name, column) => {

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
+import { type Row, visibleTable } from '../statistics/table';
 import { chartModel, defaultKind } from './chartModel';
+
+/** As it comes from the server. */
+const modelOf = ({ columns: fields, rows }: { columns: string[]; rows: Row[] }) =>
+  chartModel(visibleTable({ fields, rows, preview: false, messages: [] }));
 
 const TIMECHART = {
   columns: ['_time', 'web-01', 'web-02'],
@@ -10,7 +15,7 @@ const TIMECHART = {
 };
 
 it('a timechart has a time axis, a line per column and gaps where nothing is', () => {
-  const model = chartModel(TIMECHART);
+  const model = modelOf(TIMECHART);
   expect(model.isTime).toBe(true);
   expect(model.categories[0]).toBe(Date.UTC(2026, 10, 20, 21));
   expect(model.series).toEqual([
@@ -21,12 +26,12 @@ it('a timechart has a time axis, a line per column and gaps where nothing is', (
 });
 
 it('one series over a short time is columns', () =>
-  expect(defaultKind(chartModel({ columns: ['_time', 'count'], rows: TIMECHART.rows }))).toBe(
+  expect(defaultKind(modelOf({ columns: ['_time', 'count'], rows: TIMECHART.rows }))).toBe(
     'column',
   ));
 
 it('the first text column names the categories', () => {
-  const model = chartModel({
+  const model = modelOf({
     columns: ['count', 'host', 'percent'],
     rows: [
       ['5', 'web-01', '50'],
@@ -40,7 +45,7 @@ it('the first text column names the categories', () => {
 
 it('numbers by numbers use the first as category', () =>
   expect(
-    chartModel({
+    modelOf({
       columns: ['status', 'count'],
       rows: [
         ['200', '9'],
@@ -50,12 +55,12 @@ it('numbers by numbers use the first as category', () =>
   ).toEqual(['200', '404']));
 
 it('one number is a single value', () =>
-  expect(defaultKind(chartModel({ columns: ['count'], rows: [['42']] }))).toBe('single'));
+  expect(defaultKind(modelOf({ columns: ['count'], rows: [['42']] }))).toBe('single'));
 
 it('many or long categories lie down', () => {
   const rows = Array.from({ length: 20 }, (_, index) => [`h${index}`, '1']);
-  expect(defaultKind(chartModel({ columns: ['host', 'count'], rows }))).toBe('bar');
+  expect(defaultKind(modelOf({ columns: ['host', 'count'], rows }))).toBe('bar');
 });
 
 it('a table without numbers has no series', () =>
-  expect(chartModel({ columns: ['a'], rows: [['x']] }).series).toEqual([]));
+  expect(modelOf({ columns: ['a'], rows: [['x']] }).series).toEqual([]));

@@ -42,9 +42,11 @@ export function chartModel(table: Table): ChartModel {
   const rows = table.rows.slice(0, CATEGORY_LIMIT);
   const category = categoryColumn(table);
   const isTime = table.columns[category] === '_time';
+  // Beyond the rows that are drawn, texts do not matter.
+  const isNumeric = (column: number) => table.numeric[column] || isNumericColumn(rows, column);
   const series = table.columns
     .map((name, column) => ({ name, column }))
-    .filter(({ column }) => column !== category && isNumericColumn(rows, column))
+    .filter(({ column }) => column !== category && isNumeric(column))
     .map(({ name, column }) => ({
       name,
       values: rows.map((row) => cellNumber(row[column] ?? null)),
@@ -60,7 +62,7 @@ export function chartModel(table: Table): ChartModel {
 function categoryColumn(table: Table): number {
   const time = table.columns.indexOf('_time');
   if (time !== -1) return time;
-  const text = table.columns.findIndex((_, column) => !isNumericColumn(table.rows, column));
+  const text = table.numeric.indexOf(false);
   if (text !== -1) return text;
   // Only numbers: the first is what the others are by, unless it is alone.
   return table.columns.length > 1 && table.rows.length > 1 ? 0 : -1;

@@ -1,11 +1,16 @@
 import { expect, it } from 'vitest';
+import { type Row, visibleTable } from '../statistics/table';
 import { chartModel } from './chartModel';
 import { chartOptions, type Look } from './chartOptions';
+
+/** As it comes from the server. */
+const modelOf = ({ columns: fields, rows }: { columns: string[]; rows: Row[] }) =>
+  chartModel(visibleTable({ fields, rows, preview: false, messages: [] }));
 
 const LOOK: Look = { text: '', muted: '', line: '', surface: '', font: '', palette: [] };
 
 const labels = (times: string[]) => {
-  const model = chartModel({ columns: ['_time', 'count'], rows: times.map((time) => [time, '1']) });
+  const model = modelOf({ columns: ['_time', 'count'], rows: times.map((time) => [time, '1']) });
   const options = chartOptions(model, 'line', false, 'UTC', LOOK);
   return (options.xAxis as { data: string[] }).data;
 };
@@ -29,7 +34,7 @@ it('seconds show where they matter', () =>
   ]));
 
 it('bars lie down in the order of the rows', () => {
-  const model = chartModel({
+  const model = modelOf({
     columns: ['host', 'count'],
     rows: [
       ['a', '2'],

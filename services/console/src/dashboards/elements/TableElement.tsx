@@ -2,12 +2,14 @@
 
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
+import type { ResultRows } from '../../api/types';
 import { Pager } from '../../app/Pager';
 import { useZone } from '../../app/preferences';
 import {
   type Cell,
+  cellsIn,
   cellText,
-  isNumericColumn,
+  isNumericIn,
   nextSorting,
   type Row,
   type Sorting,
@@ -46,12 +48,14 @@ interface Column {
   sparkline: CellFormat | null;
 }
 
+const NO_ROWS: Pick<ResultRows, 'fields' | 'rows'> = { fields: [], rows: [] };
+
 function columnsOf(
   element: DashboardElement,
   options: ReadonlyMap<string, string>,
-  fields: string[],
-  rows: Row[],
+  results: ResultRows | null,
 ): Column[] {
+  const { fields, rows } = results ?? NO_ROWS;
   const wanted =
     element.fields.length > 0
       ? element.fields
@@ -61,7 +65,7 @@ function columnsOf(
           .map((name, at) => ({ name, at }))
           .filter(({ name }) => !name.startsWith('_') || name === '_time' || name === '_raw');
   const numeric = wanted
-    .filter(({ at, name }) => name !== '_time' && isNumericColumn(rows, at))
+    .filter(({ at, name }) => name !== '_time' && results && isNumericIn(results, at))
     .map(({ at }) => at);
   const mode = options.get('dataoverlaymode')?.toLowerCase() ?? 'none';
   const shared = overlay(mode, rows, numeric);
@@ -85,11 +89,14 @@ export function TableElement({ element, options, state, title }: ResultsProps) {
   const [page, setPage] = useState(1);
   const results = state.rows;
   const fields = results?.fields ?? [];
-  const columns = useMemo(
-    () => columnsOf(element, options, results?.fields ?? [], results?.rows ?? []),
-    [element, options, results],
+  const columns = useMemo(() => columnsOf(element, options, results), [element, options, results]);
+  const rows = useMemo(
+    () =>
+      results
+        ? sortedRows(results.rows, sorting, sorting && cellsIn(results, sorting.column))
+        : NO_ROWS.rows,
+    [results, sorting],
   );
-  const rows = useMemo(() => sortedRows(results?.rows ?? [], sorting), [results, sorting]);
   const size = Math.min(MOST_ROWS, numberOf(options.get('count')) || ROWS);
   const last = Math.max(1, Math.ceil(rows.length / size));
   const shownPage = Math.min(page, last);

@@ -5,7 +5,7 @@
  */
 
 import type { ResultRows } from '../../api/types';
-import { cellText, isNumericColumn } from '../../statistics/table';
+import { cellText, isNumericIn } from '../../statistics/table';
 import { MOST_CATEGORIES, type PlotLook, plotData } from '../../visualization/plot';
 import type { Options } from '../model/types';
 import { flag } from '../model/values';
@@ -71,7 +71,7 @@ export function trellisOf(results: ResultRows, splitBy: string): Trellis {
 /** Without a name: the first column of texts, unless there are several columns of numbers beside it. */
 function guessed(results: ResultRows, columns: Column[]): Column | undefined {
   if (columns.some(({ name }) => name === '_time')) return undefined;
-  const isText = ({ at }: Column) => !isNumericColumn(results.rows, at);
+  const isText = ({ at }: Column) => !isNumericIn(results, at);
   const numbers = columns.filter((column) => !isText(column));
   const texts = columns.filter(isText);
   return texts.length > 1 || numbers.length <= 1 ? texts[0] : undefined;

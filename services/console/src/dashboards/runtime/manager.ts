@@ -9,8 +9,8 @@ import { ApiError } from '../../api/client';
 import type { JobStatus, ResultRows } from '../../api/types';
 import type { Search, SearchEventName } from '../model/types';
 import { secondsOf } from '../model/values';
-import type { ReportSpec, SearchServer } from './server';
 import { bounds, joined, pipeline } from './searchText';
+import type { ReportSpec, SearchServer } from './server';
 import { isShown, substitute, type TokenStore } from './tokens';
 
 /** Jobs of a page that run at a time. */

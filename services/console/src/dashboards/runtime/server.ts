@@ -3,13 +3,8 @@
  */
 
 import { ApiError, errorKind, formBody } from '../../api/client';
-import {
-  asObject,
-  decodeInspection,
-  decodeJobStatuses,
-  decodeMessages,
-  decodeRows,
-} from '../../api/decode';
+import { asObject, decodeInspection, decodeJobStatuses, decodeMessages } from '../../api/decode';
+import { fetchRows } from '../../api/rowsReader';
 import type { JobStatus, ResultRows } from '../../api/types';
 
 export interface JobSpec {
@@ -79,21 +74,27 @@ export interface Connection {
   sessionKey: string;
 }
 
-async function send(key: string, path: string, call: Call = {}): Promise<Response> {
+function identity(key: string): {
+  headers: Record<string, string>;
+  credentials: RequestCredentials;
+} {
   const headers: Record<string, string> = { Accept: 'application/json' };
   if (key) headers.Authorization = `Splunk ${key}`;
   const token = key ? null : formKey();
   if (token !== null) headers['X-Splunk-Form-Key'] = token;
+  return { headers, credentials: key ? 'omit' : 'same-origin' };
+}
+
+async function send(key: string, path: string, call: Call = {}): Promise<Response> {
   const query = new URLSearchParams({ output_mode: 'json', ...call.query });
   let response: Response;
   try {
     response = await fetch(`${path}?${query}`, {
       method: call.method ?? 'GET',
-      headers,
+      ...identity(key),
       body: call.form ? formBody(call.form) : null,
       cache: 'no-store',
       keepalive: call.keepalive ?? false,
-      credentials: key ? 'omit' : 'same-origin',
     });
   } catch {
     const text = 'the server cannot be reached';
@@ -200,12 +201,15 @@ export function dashboardServer({ username, sessionKey }: Connection) {
     async rows(sid, preview, count, postProcess) {
       const path = `/services/search/v2/jobs/${seg(sid)}/${preview ? 'results_preview' : 'results'}`;
       const form: Record<string, string> = { output_mode: 'json_rows', count: String(count) };
+      const who = identity(sessionKey);
+      if (postProcess === null) {
+        const url = `${path}?${new URLSearchParams(form)}`;
+        return fetchRows({ url, method: 'GET', body: null, ...who });
+      }
       // With POST, as a search may be longer than an address.
-      if (postProcess === null) return decodeRows(await json(path, { query: form }));
-      form.search = postProcess;
-      return decodeRows(
-        await json(path, { method: 'POST', query: { output_mode: 'json_rows' }, form }),
-      );
+      const url = `${path}?output_mode=json_rows`;
+      const body = formBody({ ...form, search: postProcess }).toString();
+      return fetchRows({ url, method: 'POST', body, ...who });
     },
     cancel(sid) {
       const path = `/services/search/jobs/${seg(sid)}/control`;

@@ -1,7 +1,7 @@
 /** Values of regions, and the colours that they have. */
 
 import type { ResultRows } from '../../api/types';
-import { cellNumber, cellText, isNumericColumn } from '../../statistics/table';
+import { cellNumber, cellText, isNumericIn } from '../../statistics/table';
 
 export type ColorMode = 'auto' | 'sequential' | 'divergent' | 'categorical';
 
@@ -31,10 +31,10 @@ export function regionsOf(results: ResultRows, field: string | null): RegionData
   const others = columns.filter((column) => column !== shape);
   const name =
     others.find((column) => column.name === (field ?? 'featureId')) ??
-    others.find(({ at }) => !isNumericColumn(results.rows, at));
+    others.find(({ at }) => !isNumericIn(results, at));
   if (!name) return null;
   const rest = others.filter((column) => column !== name);
-  const value = rest.find(({ at }) => isNumericColumn(results.rows, at)) ?? rest[0];
+  const value = rest.find(({ at }) => isNumericIn(results, at)) ?? rest[0];
   if (!value) return null;
   return {
     field: name.name,

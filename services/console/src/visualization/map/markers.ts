@@ -4,7 +4,7 @@
  */
 
 import type { ResultRows } from '../../api/types';
-import { cellNumber, cellText, isNumericColumn } from '../../statistics/table';
+import { cellNumber, cellText, isNumericIn } from '../../statistics/table';
 
 export interface Marker {
   /** Its row in the results. */
@@ -49,7 +49,7 @@ export function markersOf(results: ResultRows): MarkerData | null {
       column !== latitude &&
       column !== longitude &&
       !column.name.startsWith('_') &&
-      isNumericColumn(results.rows, column.at),
+      isNumericIn(results, column.at),
   );
   const markers: Marker[] = [];
   let maxLevel = 0;
