@@ -280,6 +280,28 @@ const steps = {
     await screenshot(page, 'dashboards-maps');
   },
 
+  async 'custom visualizations are drawn; those whose columns do not fit are tables that say why'(
+    page,
+  ) {
+    await open(page, 'custom');
+    await finished(page);
+    await page.setViewportSize({ width: 1440, height: 1700 });
+    for (const kind of ['sankey', 'network', 'treemap', 'punchcard', 'calendar', 'timeline']) {
+      await page.waitForSelector(`[data-kind="${kind}"] canvas`);
+    }
+    check((await page.locator('#meters canvas').count()) === 3, 'a meter for each host');
+    check((await textOf(page, '#status')).includes('Online'), 'the state');
+    await page.getByText('1 of 22 links left out').waitFor();
+    await page.getByText('it needs two columns of names').waitFor();
+    await page.getByText('other_app.other_viz is not drawn').waitFor();
+    const box = await page.locator('#treemap canvas').boundingBox();
+    await page.mouse.click(box.x + box.width * 0.25, box.y + box.height * 0.35);
+    await page.waitForSelector('#leaf');
+    check(/Chosen web-0\d \//.test(await textOf(page, '#leaf')), await textOf(page, '#leaf'));
+    await screenshot(page, 'dashboards-custom');
+    await page.setViewportSize({ width: 1440, height: 900 });
+  },
+
   async 'tables have their colours, draw the rows in sight, and lead elsewhere'(page) {
     await open(page, 'tables');
     await finished(page);

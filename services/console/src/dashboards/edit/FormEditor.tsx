@@ -1,4 +1,4 @@
-/** A dashboard that is edited by form: the page itself with handles, and the properties of what is chosen beside it. */
+/** Editing by form: the page itself with handles, and the properties of what is chosen beside it. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Editing } from '../DashboardContext';

@@ -1,4 +1,4 @@
-/** The form beside a dashboard that is edited: of the dashboard, of a panel with its elements, or of an input. */
+/** The form beside a dashboard that is edited: of the dashboard, a panel with its elements, or an input. */
 
 import { ActionIcon, Button, Menu, NativeSelect, TextInput } from '@mantine/core';
 import { IconArrowLeft, IconArrowRight, IconPlus, IconTrash } from '@tabler/icons-react';

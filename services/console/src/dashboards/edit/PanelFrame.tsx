@@ -1,4 +1,4 @@
-/** What the editor puts around a panel: choose, move by pointer and keys, copy, remove; heights by the lower edge. */
+/** What the editor puts around a panel: choose, move, copy, remove; its lower edge sets the height. */
 
 import { ActionIcon, Menu } from '@mantine/core';
 import { IconCopy, IconDots, IconGripVertical, IconTrash } from '@tabler/icons-react';

@@ -12,12 +12,14 @@ import {
 } from '@tabler/icons-react';
 import { useRef } from 'react';
 import type { ResultRows } from '../../api/types';
+import { customKind } from '../../visualization/custom/kinds';
 import { useDashboard, useIsShown, useOptions, useSearch, useText } from '../DashboardContext';
 import type { DashboardElement } from '../model/types';
 import { flag, pixels } from '../model/values';
 import { searchAddress } from '../runtime/links';
 import type { SearchState } from '../runtime/manager';
 import { ChartElement } from './ChartElement';
+import { CustomElement } from './CustomElement';
 import styles from './ElementView.module.css';
 import { EventElement } from './EventElement';
 import { saveCsv, savePng } from './exportElement';
@@ -123,7 +125,9 @@ function Results(props: ResultsProps) {
       return <EventElement {...props} />;
     case 'map':
       return <MapElement {...props} />;
-    case 'unsupported':
+    case 'unsupported': {
+      const kind = customKind(element.vizType);
+      if (kind) return <CustomElement {...props} kind={kind} />;
       return (
         <>
           <p className={styles.unsupported} role="note">
@@ -132,6 +136,7 @@ function Results(props: ResultsProps) {
           <TableElement {...props} />
         </>
       );
+    }
     default:
       return <TableElement {...props} />;
   }
@@ -173,7 +178,7 @@ function ElementMenu({ element, state, title, box }: ElementMenuProps) {
           >
             Export CSV
           </Menu.Item>
-          {(element.kind === 'chart' || element.kind === 'map') && (
+          {(element.kind === 'chart' || element.kind === 'map' || customKind(element.vizType)) && (
             <Menu.Item
               leftSection={<IconPhoto size={14} />}
               disabled={!state.rows}

@@ -5,4 +5,5 @@ export const HEIGHTS: Record<string, number> = {
   table: 180,
   event: 220,
   map: 400,
+  unsupported: 300,
 };
