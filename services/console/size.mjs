@@ -48,7 +48,7 @@ const budgets = [
   ['editor', 120, later('SplEditor')],
   ['charts', 230, later('Chart')],
   ['charts of dashboards', 230, later('PlotCanvas', 'DashboardPage')],
-  ['custom visualizations', 230, later('CustomCanvas', 'DashboardPage')],
+  ['custom visualizations', 250, later('CustomCanvas', 'DashboardPage')],
   ['maps', 230, later('MapCanvas', 'DashboardPage')],
   ['outlines of countries', 40, later('countries-110m')],
   ['outlines of states', 40, later('states-10m')],

@@ -463,7 +463,7 @@ const steps = {
     });
     check(stored.trim() === text.trim(), `what was typed is what is stored: ${stored}`);
     await page.goto(`${url}/app/gallery/dashboards`);
-    await page.click('[aria-label="Actions of My page"]');
+    await page.click('[aria-label="More for My page"]');
     await page.locator('[role="menuitem"]:has-text("Delete")').click();
     await page.click('[role="dialog"] button[type="submit"]');
     await page

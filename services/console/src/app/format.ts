@@ -1,9 +1,15 @@
 /** Numbers for the eye. */
 
 const GROUPED = new Intl.NumberFormat('en-US');
+const SMALL = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 
 export const grouped = (value: number): string => GROUPED.format(value);
+/** Three digits behind the point; of a smaller number the first three that count. */
+export const short = (value: number): string =>
+  value !== 0 && Math.abs(value) < 0.1
+    ? SMALL.format(value)
+    : grouped(Math.round(value * 1000) / 1000);
 export const compact = (value: number): string => COMPACT.format(value);
 
 export function percent(part: number, whole: number): string {

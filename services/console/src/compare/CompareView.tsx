@@ -6,8 +6,8 @@ import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { useConnection } from '../app/clientContext';
 import { grouped, percent } from '../app/format';
+import list from '../app/List.module.css';
 import { useZone } from '../app/preferences';
-import jobs from '../jobs/JobsPage.module.css';
 import { withFieldValue } from '../query/rewrite';
 import type { JobResultsProps } from '../search/Results';
 import results from '../search/Results.module.css';
@@ -94,8 +94,8 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
             <Empty title="No value differs" />
           ) : (
             // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-            <section className={jobs.scroll} tabIndex={0} aria-label="Values that differ">
-              <table className={jobs.table}>
+            <section className={list.scroll} tabIndex={0} aria-label="Values that differ">
+              <table className={list.table}>
                 <thead>
                   <tr>
                     <th scope="col">Field</th>
@@ -107,7 +107,7 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
                       Before
                     </th>
                     <th scope="col">
-                      <span className={jobs.hidden}>Parts</span>
+                      <span className={list.hidden}>Parts</span>
                     </th>
                   </tr>
                 </thead>

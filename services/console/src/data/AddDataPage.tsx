@@ -1,11 +1,11 @@
 /** `/data/add/KIND`: ways in for data, with commands for this server, and the first event as it arrives. */
 
 import { useMe } from '../app/clientContext';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { paths } from '../app/routing';
 import { useTitle } from '../app/useTitle';
-import jobs from '../jobs/JobsPage.module.css';
 import objects from '../objects/Objects.module.css';
 import { NotAllowed } from '../states/NotAllowed';
 import styles from './AddData.module.css';
@@ -17,8 +17,8 @@ export function AddDataPage({ way, app }: { way: string | null; app: string }) {
   const chosen = WAYS.find((one) => one.id === way) ?? null;
   useTitle(chosen ? chosen.title : 'Add data');
   return (
-    <div className={jobs.page}>
-      <header className={jobs.head}>
+    <div className={list.page}>
+      <header className={list.head}>
         <h1>{chosen ? chosen.title : 'Add data'}</h1>
         {chosen && (
           <PageLink className={objects.link} href={paths.data('add')}>

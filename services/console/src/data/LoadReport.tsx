@@ -2,10 +2,10 @@
 
 import type { ResultRows } from '../api/types';
 import { plural } from '../app/format';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { addressOf, paths } from '../app/routing';
-import jobs from '../jobs/JobsPage.module.css';
 import objects from '../objects/Objects.module.css';
 import { cellText } from '../statistics/table';
 import styles from './AddData.module.css';
@@ -33,8 +33,8 @@ export function LoadReportView({ app, report, where, rows }: Loaded & { app: str
       ))}
       {rows && rows.rows.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-        <section className={jobs.scroll} tabIndex={0} aria-label="First events">
-          <table className={jobs.table}>
+        <section className={list.scroll} tabIndex={0} aria-label="First events">
+          <table className={list.table}>
             <thead>
               <tr>
                 {rows.fields.map((field) => (

@@ -4,9 +4,10 @@ import { Button, Checkbox } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useState } from 'react';
 import { grouped } from '../app/format';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
+import { Pairs } from '../app/Pairs';
 import { useZone } from '../app/preferences';
-import jobs from '../jobs/JobsPage.module.css';
 import objects from '../objects/Objects.module.css';
 import { formatMoment } from '../time/zone';
 import styles from './Preview.module.css';
@@ -196,17 +197,7 @@ function Kept({ kept, text }: { kept: KeptEvent; text: string }) {
 }
 
 function Fields({ title, fields }: { title: string; fields: readonly FieldPair[] }) {
-  if (fields.length === 0) return null;
-  return (
-    <dl>
-      {fields.map(([name, value]) => (
-        <div key={name}>
-          <dt title={title}>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return fields.length === 0 ? null : <Pairs title={title} pairs={fields} />;
 }
 
 function SettingsInForce({ preview }: { preview: Preview }) {
@@ -218,8 +209,8 @@ function SettingsInForce({ preview }: { preview: Preview }) {
         {written.length} are set in files or here; the others have their defaults.
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
-      <section className={jobs.scroll} tabIndex={0} aria-label="Settings in force">
-        <table className={jobs.table}>
+      <section className={list.scroll} tabIndex={0} aria-label="Settings in force">
+        <table className={list.table}>
           <thead>
             <tr>
               <th scope="col">Setting</th>

@@ -7,6 +7,7 @@ import { ApiError } from '../api/client';
 import type { Entry } from '../api/types';
 import { useClient, useMe } from '../app/clientContext';
 import { Notice } from '../app/Notice';
+import { Pairs } from '../app/Pairs';
 import { navigate, paths } from '../app/routing';
 import { Snippet } from '../objects/Copyable';
 import { useOptions } from '../objects/FormFields';
@@ -210,7 +211,7 @@ const CREDENTIALS: Record<string, string> = {
 
 function Facts({ input, isSelfSigned }: { input: InputAddress; isSelfSigned: boolean }) {
   const tls = isSelfSigned ? 'yes, self-signed certificate' : 'yes';
-  const facts = [
+  const facts: [string, string][] = [
     ['TLS', input.isTls ? tls : 'no'],
     ['Credential', CREDENTIALS[input.credential] ?? input.credential],
     ['Index', input.index],
@@ -218,16 +219,11 @@ function Facts({ input, isSelfSigned }: { input: InputAddress; isSelfSigned: boo
     ['Reached by', input.isLocal ? 'this machine only' : 'other machines'],
   ];
   return (
-    <dl className={styles.facts} data-testid="address-facts">
-      {facts
-        .filter(([, value]) => value !== '')
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
+    <Pairs
+      className={styles.facts}
+      testId="address-facts"
+      pairs={facts.filter(([, value]) => value !== '')}
+    />
   );
 }
 

@@ -1,9 +1,9 @@
 /** Server classes with their patterns, and apps with their versions. */
 
 import { grouped } from '../app/format';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { size } from '../inspector/inspection';
-import jobs from '../jobs/JobsPage.module.css';
 import { Empty } from '../states/Empty';
 import styles from './Deployment.module.css';
 import { type RepositoryApp, type ServerClass, shortChecksum } from './deployment';
@@ -12,8 +12,8 @@ export function Classes({ classes }: { classes: ServerClass[] }) {
   if (classes.length === 0) return <Empty title="serverclass.conf has no server class" />;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-    <section className={jobs.scroll} tabIndex={0} aria-label="Server classes">
-      <table className={`${jobs.table} ${styles.table}`} data-testid="classes">
+    <section className={list.scroll} tabIndex={0} aria-label="Server classes">
+      <table className={`${list.table} ${styles.table}`} data-testid="classes">
         <thead>
           <tr>
             <th scope="col">Server class</th>
@@ -29,10 +29,10 @@ export function Classes({ classes }: { classes: ServerClass[] }) {
         <tbody>
           {classes.map((one) => (
             <tr key={one.name}>
-              <td className={jobs.name}>
+              <td className={list.name}>
                 {one.name}
                 {!one.continues && (
-                  <span className={jobs.about}> (last: continueMatching = false)</span>
+                  <span className={list.about}> (last: continueMatching = false)</span>
                 )}
               </td>
               <td data-numeric>{grouped(one.forwarders)}</td>
@@ -86,8 +86,8 @@ export function Apps({ apps }: { apps: RepositoryApp[] }) {
         <Notice key={name} kind="error">{`${name} is not handed out: ${reason}`}</Notice>
       ))}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
-      <section className={jobs.scroll} tabIndex={0} aria-label="Apps">
-        <table className={`${jobs.table} ${styles.table}`} data-testid="deployed-apps">
+      <section className={list.scroll} tabIndex={0} aria-label="Apps">
+        <table className={`${list.table} ${styles.table}`} data-testid="deployed-apps">
           <thead>
             <tr>
               <th scope="col">App</th>
@@ -110,7 +110,7 @@ export function Apps({ apps }: { apps: RepositoryApp[] }) {
           <tbody>
             {apps.map((app) => (
               <tr key={app.name}>
-                <td className={jobs.name}>{app.name}</td>
+                <td className={list.name}>{app.name}</td>
                 <td data-numeric>{grouped(app.installed)}</td>
                 <td data-numeric>
                   <span className={styles.mark} data-is={app.failed > 0 ? 'error' : 'good'}>

@@ -9,13 +9,13 @@ import { useState } from 'react';
 import { ConfirmDialog } from '../app/ConfirmDialog';
 import { useClient, useMe } from '../app/clientContext';
 import { plural } from '../app/format';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { useZone } from '../app/preferences';
 import { paths } from '../app/routing';
 import { asApiError } from '../app/useSubmit';
 import { useTitle } from '../app/useTitle';
-import jobs from '../jobs/JobsPage.module.css';
 import objects from '../objects/Objects.module.css';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
@@ -82,14 +82,14 @@ export function DeploymentPage({ name }: { name: string | null }) {
     applications: data?.apps.length ?? 0,
   };
   return (
-    <div className={jobs.page}>
-      <header className={jobs.head}>
+    <div className={list.page}>
+      <header className={list.head}>
         <h1>Deployment server</h1>
         {data?.state.isOn && (
           <span role="status">{plural(data.forwarders.length, 'forwarder')}</span>
         )}
         {data && mayChange && (
-          <div className={jobs.filters}>
+          <div className={list.filters}>
             <Button
               size="xs"
               variant="default"

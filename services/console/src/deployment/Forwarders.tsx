@@ -3,11 +3,11 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { IconChevronDown, IconChevronRight, IconSearch } from '@tabler/icons-react';
 import { Fragment, useState } from 'react';
-import { ConfirmDialog } from '../app/ConfirmDialog';
 import { useClient } from '../app/clientContext';
 import { grouped, plural } from '../app/format';
+import list from '../app/List.module.css';
 import { useZone } from '../app/preferences';
-import jobs from '../jobs/JobsPage.module.css';
+import { RemovalDialog } from '../app/RemovalDialog';
 import objects from '../objects/Objects.module.css';
 import { Empty } from '../states/Empty';
 import { formatEpoch } from '../time/zone';
@@ -89,8 +89,8 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
         <Empty title="Nothing fits the filter" />
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-        <section className={jobs.scroll} tabIndex={0} aria-label="Forwarders">
-          <table className={`${jobs.table} ${styles.table}`} data-testid="forwarders">
+        <section className={list.scroll} tabIndex={0} aria-label="Forwarders">
+          <table className={`${list.table} ${styles.table}`} data-testid="forwarders">
             <thead>
               <tr>
                 <th scope="col">Forwarder</th>
@@ -102,7 +102,7 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
                 <th scope="col">Version</th>
                 {mayRemove && (
                   <th scope="col">
-                    <span className={jobs.hidden}>Actions</span>
+                    <span className={list.hidden}>Actions</span>
                   </th>
                 )}
               </tr>
@@ -129,22 +129,21 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
         </p>
       )}
       {removed && (
-        <ConfirmDialog
+        <RemovalDialog
           title={`Remove ${removed.name} from the list?`}
-          action="Remove"
-          isDangerous
           testId="remove-forwarder"
-          onConfirm={async () => {
+          remove={async () => {
             await client.removeObject(removed.path);
             await onRemoved();
           }}
+          lists={[]}
           onClose={() => setRemoved(null)}
         >
           <p>
             The forwarder keeps its {plural(removed.apps.length, 'app')}, and is in the list again
             when it phones home. To keep it out, take it out of the server classes.
           </p>
-        </ConfirmDialog>
+        </RemovalDialog>
       )}
     </>
   );
@@ -164,7 +163,7 @@ function Row({ forwarder, now, onRemove }: RowProps) {
   return (
     <Fragment>
       <tr data-testid="forwarder" data-error={hasError(forwarder) || undefined}>
-        <td className={jobs.name}>
+        <td className={list.name}>
           <Button
             size="compact-sm"
             variant="subtle"
@@ -175,10 +174,10 @@ function Row({ forwarder, now, onRemove }: RowProps) {
             {forwarder.name}
           </Button>
           {forwarder.host !== forwarder.name && (
-            <span className={jobs.about}>{forwarder.host}</span>
+            <span className={list.about}>{forwarder.host}</span>
           )}
         </td>
-        <td className={jobs.nowrap} title={`${formatEpoch(forwarder.lastCall, zone)} ${zone}`}>
+        <td className={list.nowrap} title={`${formatEpoch(forwarder.lastCall, zone)} ${zone}`}>
           <span className={styles.mark} data-is={silent ? 'warning' : 'good'}>
             {ago(now - forwarder.lastCall)}
             {silent && ', silent'}
@@ -190,9 +189,9 @@ function Row({ forwarder, now, onRemove }: RowProps) {
           </span>
         </td>
         <td>{forwarder.classes.join(', ')}</td>
-        <td className={jobs.nowrap}>{forwarder.ip}</td>
-        <td className={jobs.nowrap}>{forwarder.machine}</td>
-        <td className={jobs.nowrap}>{forwarder.version}</td>
+        <td className={list.nowrap}>{forwarder.ip}</td>
+        <td className={list.nowrap}>{forwarder.machine}</td>
+        <td className={list.nowrap}>{forwarder.version}</td>
         {onRemove && (
           <td>
             <Button

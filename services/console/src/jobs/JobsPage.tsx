@@ -12,6 +12,7 @@ import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { useConnection, useMe } from '../app/clientContext';
 import { grouped, plural } from '../app/format';
+import styles from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { useZone } from '../app/preferences';
@@ -23,7 +24,6 @@ import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
 import { StaleStripe } from '../states/Stripe';
 import { formatEventTime } from '../time/zone';
-import styles from './JobsPage.module.css';
 import { filtered, isRunning, type JobFilter, type JobRow, lifetime, stateWord } from './jobRows';
 import { useJobs } from './useJobs';
 

@@ -3,19 +3,20 @@
  * Leaves the meaning of columns and fields to the kind.
  */
 
-import { ActionIcon, Button, Menu, TextInput } from '@mantine/core';
-import { IconDots, IconPlus, IconSearch } from '@tabler/icons-react';
+import { Button, Menu, TextInput } from '@mantine/core';
+import { IconPlus, IconSearch } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ApiError, namespaced } from '../api/client';
 import type { Entry } from '../api/types';
 import { useClient, useMe } from '../app/clientContext';
 import { grouped, plural } from '../app/format';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
+import { RowMenu } from '../app/RowMenu';
 import { addressOf, navigate, useQuery as useQueryString } from '../app/routing';
 import { useTitle } from '../app/useTitle';
-import jobs from '../jobs/JobsPage.module.css';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
@@ -78,11 +79,11 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
   const close = () => navigate(href(null));
 
   return (
-    <div className={jobs.page}>
-      <header className={jobs.head}>
+    <div className={list.page}>
+      <header className={list.head}>
         <h1>{kind.title}</h1>
         {data && <span role="status">{plural(matching.length, kind.noun)}</span>}
-        <div className={jobs.filters}>
+        <div className={list.filters}>
           <TextInput
             size="xs"
             aria-label={`Filter ${kind.title.toLowerCase()}`}
@@ -117,8 +118,8 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
         />
       )}
       {shown.length > 0 && (
-        <div className={jobs.scroll}>
-          <table className={jobs.table} data-testid="objects">
+        <div className={list.scroll}>
+          <table className={list.table} data-testid="objects">
             <thead>
               <tr>
                 <th scope="col">Name</th>
@@ -130,7 +131,7 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
                 {kind.isOfApps && <th scope="col">App</th>}
                 {kind.isOfApps && <th scope="col">Owner, shared with</th>}
                 <th scope="col">
-                  <span className={jobs.hidden}>Actions</span>
+                  <span className={list.hidden}>Actions</span>
                 </th>
               </tr>
             </thead>
@@ -183,7 +184,7 @@ function Row({ kind, entry, href, ...props }: RowProps) {
   const isOff = isTrue(entry.content.disabled);
   return (
     <tr data-testid="object-row">
-      <td className={jobs.name}>
+      <td className={list.name}>
         {kind.fields.length > 0 ? <PageLink href={href}>{entry.name}</PageLink> : entry.name}
         {isOff && <span className={styles.tag}>disabled</span>}
       </td>
@@ -203,18 +204,18 @@ function Row({ kind, entry, href, ...props }: RowProps) {
       })}
       {kind.isOfApps && <td>{entry.app}</td>}
       {kind.isOfApps && (
-        <td className={jobs.nowrap}>
+        <td className={list.nowrap}>
           {entry.owner}, {SHARING[entry.sharing] ?? entry.sharing}
         </td>
       )}
       <td>
-        <RowMenu kind={kind} entry={entry} href={href} {...props} />
+        <Actions kind={kind} entry={entry} href={href} {...props} />
       </td>
     </tr>
   );
 }
 
-function RowMenu({ kind, entry, mayChange, href, onShare, onRemove, onFailure }: RowProps) {
+function Actions({ kind, entry, mayChange, href, onShare, onRemove, onFailure }: RowProps) {
   const client = useClient();
   const queries = useQueryClient();
   const isWritable = mayChange && isChangeable(kind, entry);
@@ -234,34 +235,27 @@ function RowMenu({ kind, entry, mayChange, href, onShare, onRemove, onFailure }:
     );
   };
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <ActionIcon aria-label={`More for ${entry.name}`}>
-          <IconDots size={15} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {kind.fields.length > 0 && (
-          <Menu.Item onClick={() => navigate(href)}>{isWritable ? 'Edit …' : 'Show …'}</Menu.Item>
-        )}
-        {actions.map((action) => (
-          <Menu.Item
-            key={action.label}
-            disabled={!isWritable}
-            onClick={() => act(action.path, action.form)}
-          >
-            {action.label}
-          </Menu.Item>
-        ))}
-        {kind.isOfApps && (
-          <Menu.Item disabled={!isWritable} onClick={() => onShare(entry)}>
-            Permissions …
-          </Menu.Item>
-        )}
-        <Menu.Item color="red" disabled={!isRemovable} onClick={() => onRemove(entry)}>
-          Remove …
+    <RowMenu name={entry.name}>
+      {kind.fields.length > 0 && (
+        <Menu.Item onClick={() => navigate(href)}>{isWritable ? 'Edit …' : 'Show …'}</Menu.Item>
+      )}
+      {actions.map((action) => (
+        <Menu.Item
+          key={action.label}
+          disabled={!isWritable}
+          onClick={() => act(action.path, action.form)}
+        >
+          {action.label}
         </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+      ))}
+      {kind.isOfApps && (
+        <Menu.Item disabled={!isWritable} onClick={() => onShare(entry)}>
+          Permissions …
+        </Menu.Item>
+      )}
+      <Menu.Item color="red" disabled={!isRemovable} onClick={() => onRemove(entry)}>
+        Remove …
+      </Menu.Item>
+    </RowMenu>
   );
 }

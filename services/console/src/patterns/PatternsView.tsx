@@ -5,8 +5,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { grouped, percent, plural } from '../app/format';
+import list from '../app/List.module.css';
 import styles from '../compare/CompareView.module.css';
-import jobs from '../jobs/JobsPage.module.css';
 import { quoted, topLevelPipes } from '../query/syntax';
 import type { JobResultsProps } from '../search/Results';
 import { Empty } from '../states/Empty';
@@ -67,8 +67,8 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
       {(!job.isDone || (isPending && !error)) && <Skeleton lines={8} label="Events are grouped" />}
       {rows.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-        <section className={jobs.scroll} tabIndex={0} aria-label="Patterns of the events">
-          <table className={jobs.table}>
+        <section className={list.scroll} tabIndex={0} aria-label="Patterns of the events">
+          <table className={list.table}>
             <thead>
               <tr>
                 <th scope="col" data-numeric="true">
@@ -79,7 +79,7 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
                 </th>
                 <th scope="col">One of them; what differs is paler</th>
                 <th scope="col">
-                  <span className={jobs.hidden}>Actions</span>
+                  <span className={list.hidden}>Actions</span>
                 </th>
               </tr>
             </thead>

@@ -1,18 +1,19 @@
 /** The saved searches of an app: what they are of, whose, when they run. */
 
-import { ActionIcon, Menu, TextInput } from '@mantine/core';
-import { IconDots, IconSearch } from '@tabler/icons-react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Menu, TextInput } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Report } from '../api/types';
-import { ConfirmDialog } from '../app/ConfirmDialog';
 import { useClient } from '../app/clientContext';
 import { plural } from '../app/format';
+import styles from '../app/List.module.css';
 import { PageLink } from '../app/PageLink';
+import { RemovalDialog } from '../app/RemovalDialog';
+import { RowMenu } from '../app/RowMenu';
 import { navigate, paths } from '../app/routing';
 import { useTitle } from '../app/useTitle';
-import styles from '../jobs/JobsPage.module.css';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
@@ -99,25 +100,18 @@ export default function ReportsPage({ app }: { app: string }) {
                   <td>{SHARING[report.sharing] ?? report.sharing}</td>
                   <td className={styles.nowrap}>{scheduleOf(report)}</td>
                   <td>
-                    <Menu position="bottom-end">
-                      <Menu.Target>
-                        <ActionIcon aria-label={`More for ${report.name}`}>
-                          <IconDots size={15} />
-                        </ActionIcon>
-                      </Menu.Target>
-                      <Menu.Dropdown>
-                        <Menu.Item onClick={() => navigate(paths.report(app, report))}>
-                          Open in search
-                        </Menu.Item>
-                        <Menu.Item
-                          color="red"
-                          disabled={!report.removable}
-                          onClick={() => setDoomed(report)}
-                        >
-                          Delete …
-                        </Menu.Item>
-                      </Menu.Dropdown>
-                    </Menu>
+                    <RowMenu name={report.name}>
+                      <Menu.Item onClick={() => navigate(paths.report(app, report))}>
+                        Open in search
+                      </Menu.Item>
+                      <Menu.Item
+                        color="red"
+                        disabled={!report.removable}
+                        onClick={() => setDoomed(report)}
+                      >
+                        Delete …
+                      </Menu.Item>
+                    </RowMenu>
                   </td>
                 </tr>
               ))}
@@ -125,7 +119,21 @@ export default function ReportsPage({ app }: { app: string }) {
           </table>
         </div>
       )}
-      {doomed && <Deletion report={doomed} onClose={() => setDoomed(null)} />}
+      {doomed && (
+        <RemovalDialog
+          title="Delete the report?"
+          action="Delete"
+          testId="delete-report"
+          remove={() => client.deleteReport(doomed)}
+          lists={[['reports']]}
+          onClose={() => setDoomed(null)}
+        >
+          <p>
+            <b>{doomed.name}</b> of {doomed.owner} in {doomed.app}. Dashboards and links that use it
+            will fail.
+          </p>
+        </RemovalDialog>
+      )}
     </div>
   );
 }
@@ -133,28 +141,4 @@ export default function ReportsPage({ app }: { app: string }) {
 function scheduleOf(report: Report): string {
   if (report.disabled) return 'disabled';
   return report.isScheduled ? report.cron : '';
-}
-
-function Deletion({ report, onClose }: { report: Report; onClose: () => void }) {
-  const client = useClient();
-  const queries = useQueryClient();
-  const remove = async () => {
-    await client.deleteReport(report);
-    await queries.invalidateQueries({ queryKey: ['reports'] });
-  };
-  return (
-    <ConfirmDialog
-      title="Delete the report?"
-      action="Delete"
-      isDangerous
-      testId="delete-report"
-      onConfirm={remove}
-      onClose={onClose}
-    >
-      <p>
-        <b>{report.name}</b> of {report.owner} in {report.app}. Dashboards and links that use it
-        will fail.
-      </p>
-    </ConfirmDialog>
-  );
 }

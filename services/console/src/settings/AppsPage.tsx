@@ -6,9 +6,9 @@ import { type FormEvent, useState } from 'react';
 import { useClient, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { plural } from '../app/format';
+import list from '../app/List.module.css';
 import { paths } from '../app/routing';
 import { useSubmit } from '../app/useSubmit';
-import jobs from '../jobs/JobsPage.module.css';
 import { column, type Kind } from '../objects/kind';
 import styles from '../objects/Objects.module.css';
 import { ObjectsPage } from '../objects/ObjectsPage';
@@ -168,8 +168,8 @@ function ReportView({ report, onClose }: { report: AppReport; onClose: () => voi
 function Places(props: { caption: string; head: string; places: AppReport['gains'] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keys
-    <section className={jobs.scroll} tabIndex={0} aria-label={props.caption}>
-      <table className={jobs.table}>
+    <section className={list.scroll} tabIndex={0} aria-label={props.caption}>
+      <table className={list.table}>
         <caption className={styles.caption}>{props.caption}</caption>
         <thead>
           <tr>

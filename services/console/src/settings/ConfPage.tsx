@@ -10,11 +10,11 @@ import { type FormEvent, Fragment, useState } from 'react';
 import { useClient, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { grouped, plural } from '../app/format';
+import list from '../app/List.module.css';
 import { PageLink } from '../app/PageLink';
 import { addressOf, navigate, paths, useQuery as useQueryString } from '../app/routing';
 import { asApiError, useSubmit } from '../app/useSubmit';
 import { useTitle } from '../app/useTitle';
-import jobs from '../jobs/JobsPage.module.css';
 import { Snippet } from '../objects/Copyable';
 import styles from '../objects/Objects.module.css';
 import { Empty } from '../states/Empty';
@@ -69,11 +69,11 @@ export function ConfPage({ file }: { file: string | null }) {
   const found = matching(data ?? [], { text, isOnlyChanged });
   const shown = isWhole ? found : found.slice(0, MOST);
   return (
-    <div className={jobs.page}>
-      <header className={jobs.head}>
+    <div className={list.page}>
+      <header className={list.head}>
         <h1>{file === null ? 'Configuration' : `${file}.conf`}</h1>
         {data && <span role="status">{plural(found.length, 'setting')}</span>}
-        <div className={jobs.filters}>
+        <div className={list.filters}>
           <Checkbox
             size="xs"
             label="Only changed"
@@ -158,8 +158,8 @@ interface FileProps {
 function File({ conf, settings, isAlone, onOpen }: FileProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-    <section className={jobs.scroll} tabIndex={0} aria-label={`${conf}.conf`}>
-      <table className={`${jobs.table} ${own.table}`} data-testid="settings">
+    <section className={list.scroll} tabIndex={0} aria-label={`${conf}.conf`}>
+      <table className={`${list.table} ${own.table}`} data-testid="settings">
         {!isAlone && (
           <caption className={styles.caption}>
             <PageLink className={styles.link} href={paths.settings('conf', conf)}>

@@ -6,9 +6,9 @@ import { useState } from 'react';
 import { ApiError, namespaced } from '../api/client';
 import { useClient, useConnection, useMe } from '../app/clientContext';
 import { plural } from '../app/format';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { navigate, paths } from '../app/routing';
-import jobs from '../jobs/JobsPage.module.css';
 import type { Form, Kind } from '../objects/kind';
 import styles from '../objects/Objects.module.css';
 import { ObjectsPage, useObjects } from '../objects/ObjectsPage';
@@ -124,8 +124,8 @@ function FileView({ name, path, onClose }: { name: string; path: string; onClose
               {body.length > MOST && `, the first ${MOST} of them here`}
             </p>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
-            <section className={jobs.scroll} tabIndex={0} aria-label={`Rows of ${name}`}>
-              <table className={jobs.table} data-testid="lookup-rows">
+            <section className={list.scroll} tabIndex={0} aria-label={`Rows of ${name}`}>
+              <table className={list.table} data-testid="lookup-rows">
                 <thead>
                   <tr>
                     {header.map((cell, at) => (

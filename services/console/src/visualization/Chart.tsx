@@ -31,10 +31,26 @@ interface ChartProps {
   height: string;
 }
 
-export default function Chart({ options, height }: ChartProps) {
-  const { element, chart } = useChart(() => {});
+/** Pixels below which a legend has no room beside the chart. */
+const NARROW = 480;
 
-  useEffect(() => chart.current?.setOption(options, { notMerge: true }), [options, chart]);
+/** The same chart with its legend below it. */
+function below(options: EChartsCoreOption): EChartsCoreOption {
+  const { legend, grid } = options as { legend?: object; grid?: object };
+  return {
+    ...options,
+    legend: { ...legend, orient: 'horizontal', right: 8, left: 8, top: 'auto', bottom: 2 },
+    ...(grid ? { grid: { ...grid, right: 12, bottom: 34 } } : {}),
+  };
+}
+
+export default function Chart({ options, height }: ChartProps) {
+  const { element, chart, width } = useChart(() => {});
+  const isNarrow = width > 0 && width < NARROW;
+
+  useEffect(() => {
+    chart.current?.setOption(isNarrow ? below(options) : options, { notMerge: true });
+  }, [options, isNarrow, chart]);
 
   return <div ref={element} style={{ height }} data-testid="chart" />;
 }

@@ -58,6 +58,7 @@ export function ChartView({ table }: ChartViewProps) {
       <div className={styles.tools}>
         <SegmentedControl
           size="xs"
+          className={styles.kinds}
           aria-label="Kind of chart"
           data={CHART_KINDS.map((choice) => ({ value: choice.kind, label: choice.label }))}
           value={kind}

@@ -1,7 +1,7 @@
 /** From a plot to the options of ECharts. */
 
 import type { EChartsCoreOption } from 'echarts/core';
-import { compact, grouped } from '../app/format';
+import { compact, short } from '../app/format';
 import { epochToWall, wallToEpoch } from '../time/zone';
 import type { Look } from './chartOptions';
 import type { AxisLook, PlotData, PlotLook, PlotSeries } from './plot';
@@ -49,8 +49,7 @@ export function plotOptions(
   }
 }
 
-const number = (value: unknown) =>
-  typeof value === 'number' ? grouped(Math.round(value * 1000) / 1000) : '–';
+const number = (value: unknown) => (typeof value === 'number' ? short(value) : '–');
 
 function tooltip(look: Look) {
   return {

@@ -1,10 +1,12 @@
 /** `/app/APP/dashboards`: the dashboards of an app; make, clone, share, delete them. */
 
-import { ActionIcon, Button, Checkbox, Menu, Skeleton, TextInput } from '@mantine/core';
-import { IconCopy, IconDots, IconLock, IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
+import { Button, Checkbox, Menu, Skeleton, TextInput } from '@mantine/core';
+import { IconCopy, IconLock, IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useEffect, useMemo, useState } from 'react';
 import type { ApiError } from '../../api/client';
+import list from '../../app/List.module.css';
 import { Notice } from '../../app/Notice';
+import { RowMenu } from '../../app/RowMenu';
 import { reportOfText } from '../model/features';
 import type { ViewInfo } from '../runtime/server';
 import { useConnection } from '../useConnection';
@@ -116,8 +118,8 @@ export function DashboardsPage({ app }: DashboardsPageProps) {
           </p>
         )}
         {shown.length > 0 && (
-          <div className={styles.scroll}>
-            <table className={styles.table} data-testid="dashboards">
+          <div className={list.scroll}>
+            <table className={`${list.table} ${styles.table}`} data-testid="dashboards">
               <thead>
                 <tr>
                   <th scope="col">Title</th>
@@ -181,44 +183,33 @@ function ViewRow({ view, onDialog }: { view: ViewInfo; onDialog: (dialog: Dialog
       <td>{view.app}</td>
       <td>{SHARING[view.sharing] ?? view.sharing}</td>
       <td className={styles.actions}>
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <ActionIcon size={26} aria-label={`Actions of ${view.label}`}>
-              <IconDots size={16} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item
-              component="a"
-              href={`${address}/edit`}
-              leftSection={<IconPencil size={14} />}
-            >
-              Edit source
-            </Menu.Item>
-            <Menu.Item
-              leftSection={<IconCopy size={14} />}
-              onClick={() => onDialog({ kind: 'create', source: view })}
-            >
-              Clone
-            </Menu.Item>
-            <Menu.Item
-              leftSection={<IconLock size={14} />}
-              disabled={!view.canWrite}
-              onClick={() => onDialog({ kind: 'permissions', view })}
-            >
-              Permissions
-            </Menu.Item>
-            <Menu.Item
-              leftSection={<IconTrash size={14} />}
-              color="red"
-              disabled={!view.isRemovable || !view.canWrite}
-              title={view.isRemovable ? undefined : 'It stands in the files of its app'}
-              onClick={() => onDialog({ kind: 'delete', view })}
-            >
-              Delete
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <RowMenu name={view.label}>
+          <Menu.Item component="a" href={`${address}/edit`} leftSection={<IconPencil size={14} />}>
+            Edit
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconCopy size={14} />}
+            onClick={() => onDialog({ kind: 'create', source: view })}
+          >
+            Clone
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconLock size={14} />}
+            disabled={!view.canWrite}
+            onClick={() => onDialog({ kind: 'permissions', view })}
+          >
+            Permissions
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconTrash size={14} />}
+            color="red"
+            disabled={!view.isRemovable || !view.canWrite}
+            title={view.isRemovable ? undefined : 'It stands in the files of its app'}
+            onClick={() => onDialog({ kind: 'delete', view })}
+          >
+            Delete
+          </Menu.Item>
+        </RowMenu>
       </td>
     </tr>
   );

@@ -1,7 +1,7 @@
 /** From a custom visualization to the options of ECharts. */
 
 import type { EChartsCoreOption } from 'echarts/core';
-import { compact, grouped } from '../../app/format';
+import { compact, short } from '../../app/format';
 import type { Look } from '../chartOptions';
 import { shifted } from '../plotOptions';
 import type { CustomKind } from './kinds';
@@ -55,8 +55,7 @@ export function customOptions(
   }
 }
 
-const numberText = (value: unknown): string =>
-  typeof value === 'number' ? grouped(Math.round(value * 1000) / 1000) : '–';
+const numberText = (value: unknown): string => (typeof value === 'number' ? short(value) : '–');
 
 type Of<K extends CustomModel['kind']> = Extract<CustomModel, { kind: K }>;
 

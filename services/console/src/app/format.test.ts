@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest';
+import { short } from './format';
+
+it('numbers of charts are short, and small ones are not zero', () =>
+  expect([1234.5678, 0.12345, 0.00012345, -0.02, 0].map(short)).toEqual([
+    '1,234.568',
+    '0.123',
+    '0.000123',
+    '-0.02',
+    '0',
+  ]));
