@@ -51,7 +51,7 @@ export default function SavePanel({ app, request, reportSearch, onClose }: SaveP
     const chosen = PANEL_KINDS.find((one) => one.value === kind) ?? PANEL_KINDS[0];
     const xml = panelXml({
       kind: chosen.element,
-      title: panelTitle.trim() || (isNew ? title.trim() : 'Search'),
+      title: panelTitle.trim(),
       search: request.query || '*',
       ...request.range,
       options: chosen.options,

@@ -300,8 +300,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
             ? { opacity: isStacked ? 0.6 : 0.2 }
             : undefined,
         connectNulls: plot.nulls === 'connect',
-        showSymbol: asLine && (plot.hasMarkers ?? few),
-        symbolSize: 5,
+        ...(asLine ? symbols(drawn, plot.nulls === 'connect', plot.hasMarkers ?? few) : {}),
         sampling: asLine && data.categories.length > 2_000 ? 'lttb' : undefined,
         lineStyle: asLine
           ? {
@@ -319,6 +318,20 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
         ...dataLabels(drawn, plot, look, isStacked, isFlat),
       };
     }),
+  };
+}
+
+/** Points on a line; without them, a value between two gaps would be drawn as nothing. */
+function symbols(values: (number | null)[], isConnected: boolean, areShown: boolean) {
+  if (areShown) return { showSymbol: true, symbolSize: 5 };
+  const at = (index: number) => values[index] ?? null;
+  const isLone = (index: number) =>
+    at(index) !== null && at(index - 1) === null && at(index + 1) === null;
+  if (isConnected || !values.some((_, index) => isLone(index))) return { showSymbol: false };
+  return {
+    showSymbol: true,
+    showAllSymbol: true,
+    symbolSize: (_: unknown, { dataIndex }: { dataIndex: number }) => (isLone(dataIndex) ? 5 : 0),
   };
 }
 

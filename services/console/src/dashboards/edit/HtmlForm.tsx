@@ -23,12 +23,14 @@ function mistakeOf(html: string): string | null {
 
 export function HtmlForm({ source, element, onEdit }: HtmlFormProps) {
   const inner = source.text.slice(element.innerStart, element.innerEnd);
-  const { draft, change, flush } = useDraft(inner, (html) => {
+  // Line ends and blanks around it are the layout of the file.
+  const [begin, end] = [/^\s*/, /\s*$/].map((blanks) => blanks.exec(inner)?.[0] ?? '');
+  const { draft, change, flush } = useDraft(inner.trim(), (html) => {
     if (mistakeOf(html) !== null) return;
     onEdit((text) => {
       const now = sourceOf(text);
       const found = elementAt(now, element.start);
-      return found ? withInner(now, found, html) : text;
+      return found ? withInner(now, found, begin + html.trim() + end) : text;
     });
   });
   const mistake = mistakeOf(draft);

@@ -170,11 +170,17 @@ interface ResizeProps {
 function Resize({ panel, editing }: ResizeProps) {
   const [element] = panel.elements;
   const [drag, setDrag] = useState<{ from: number; height: number } | null>(null);
+  // A key may come before the one before it is drawn.
+  const latest = useRef<{ shown: number; height: number } | null>(null);
   if (!element || panel.elements.length !== 1 || !HIGH.has(element.kind)) return null;
   const written = pixels(element.options.get('height'));
   const shown = written ?? HEIGHTS[element.kind] ?? 180;
-  const set = (height: number) =>
-    editing.resize(element.place[0], Math.min(MOST, Math.max(LEAST, Math.round(height))));
+  if (latest.current?.shown !== shown) latest.current = { shown, height: shown };
+  const now = latest.current;
+  const set = (height: number) => {
+    now.height = Math.min(MOST, Math.max(LEAST, Math.round(height)));
+    editing.resize(element.place[0], now.height);
+  };
   return (
     // biome-ignore lint/a11y/useSemanticElements: a rule cannot be moved
     <div
@@ -190,7 +196,7 @@ function Resize({ panel, editing }: ResizeProps) {
         const by = event.key === 'ArrowDown' ? STEP : event.key === 'ArrowUp' ? -STEP : 0;
         if (by === 0) return;
         event.preventDefault();
-        set(shown + by);
+        set(now.height + by);
       }}
       onPointerDown={(event) => {
         event.preventDefault();

@@ -36,7 +36,7 @@ export function panelXml({ kind, title, search, earliest, latest, options }: New
   const lines = [
     '<panel>',
     `  <${kind}>`,
-    `    <title>${escaped(title)}</title>`,
+    ...(title === '' ? [] : [`    <title>${escaped(title)}</title>`]),
     '    <search>',
     `      <query>${escaped(search)}</query>`,
     `      <earliest>${escaped(earliest)}</earliest>`,

@@ -21,8 +21,11 @@ export function useDraft(value: string, tell: (text: string) => void): Draft {
   // Changed from elsewhere: by undo, or another panel is chosen.
   if (value !== known) {
     setKnown(value);
-    setDraft(value);
-    latest.current.draft = value;
+    // Blanks at the end are what is being typed: the text is kept without them.
+    if (value.trim() !== draft.trim()) {
+      setDraft(value);
+      latest.current.draft = value;
+    }
   }
   const stop = useCallback(() => {
     if (timer.current !== null) clearTimeout(timer.current);
@@ -32,7 +35,6 @@ export function useDraft(value: string, tell: (text: string) => void): Draft {
   const flush = () => {
     if (timer.current === null) return;
     stop();
-    setKnown(latest.current.draft);
     latest.current.tell(latest.current.draft);
   };
   const change = (text: string) => {

@@ -150,6 +150,20 @@ const drawn = (pairs: Record<string, string>) => {
   };
 };
 
+it('a value between two gaps of a line is a point, as it would not be seen', () => {
+  const values = Array.from({ length: 60 }, (_, at) => [`${at}`, at === 30 || at < 3 ? '1' : '']);
+  const look = plotLook(options({ 'charting.chart': 'line' }));
+  const context = { look: LOOK, zone: 'UTC', width: 800, height: 250 };
+  const { series } = plotOptions(plotData(rows(['x', 'n'], ...values)), look, context) as {
+    series: {
+      showSymbol: boolean;
+      symbolSize: (value: null, at: { dataIndex: number }) => number;
+    }[];
+  };
+  const sizeAt = (dataIndex: number) => series[0]?.symbolSize(null, { dataIndex });
+  expect([series[0]?.showSymbol, sizeAt(30), sizeAt(1)]).toEqual([true, 5, 0]);
+});
+
 it('options of charts are read in old and new spellings', () => {
   const chart = drawn({
     'charting.chart': 'column',
