@@ -284,6 +284,7 @@ const steps = {
     await page.click(id('create'));
     await page.getByLabel('Title').fill(`Bomb ${Date.now()}`);
     await page.click('[role="dialog"] button[type="submit"]');
+    await page.getByText('Source', { exact: true }).click();
     const source = page.locator(`${id('source')} .cm-content`);
     await source.click();
     await page.keyboard.press('Control+a');

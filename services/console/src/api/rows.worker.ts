@@ -1,6 +1,6 @@
 /**
- * Fetches results and makes columns of them, beside the page: parsing tens of megabytes of JSON would stop it for
- * seconds.
+ * Fetches results and makes columns of them, beside the page: parsing tens of megabytes of JSON would stop
+ * it for seconds.
  */
 
 import { transfersOf } from './columns';

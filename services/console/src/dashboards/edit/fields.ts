@@ -1,6 +1,6 @@
 /**
- * What the editor by form offers for each kind of element: where a value stands in the text, and which values it
- * may have. What is not here is changed in the source.
+ * What the editor by form offers for each kind of element: where a value stands in the text, and which
+ * values it may have. What is not here is changed in the source.
  */
 
 import { childOf, childrenOf, elementsOf, rawText, textOf, type XmlElement } from '../model/xml';

@@ -1,6 +1,6 @@
 /**
- * What the editor by form does to the text of a view: panels, rows, inputs. Each takes a text and gives the next
- * one; places are those of the text that it takes.
+ * What the editor by form does to the text of a view: panels, rows, inputs. Each takes a text and gives the
+ * next one; places are those of the text that it takes.
  */
 
 import { childOf, childrenOf, elementsOf, type XmlElement } from '../model/xml';

@@ -87,7 +87,7 @@ export function DashboardView(props: DashboardViewProps) {
     else setBegun((now) => now + 1);
   }, [dashboard]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says that the run has another dashboard
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `version`: the run has another dashboard
   const running = useMemo<Running | null>(() => {
     if (!run) return null;
     const name = `[data-dashboard="${scope}"]`;
