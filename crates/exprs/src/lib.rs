@@ -12,7 +12,7 @@
 //!         predicate: filters   operators   order
 //!      convert: types, precision  compare  udf: functions of eval
 //!            kernel: closures as DataFusion functions   parts
-//!      column: arguments, rows   typed   scope   ledger: memory         bottom
+//!      column: arguments, rows   typed   scope   ledger: memory   stopping     bottom
 //! ```
 
 pub mod aggregates;
@@ -25,6 +25,7 @@ pub mod kernel;
 pub mod leaf;
 pub mod ledger;
 mod literal;
+mod membership;
 mod operators;
 pub mod order;
 mod parts;
@@ -35,6 +36,7 @@ pub mod repeated;
 pub mod required_fields;
 mod scope;
 pub mod split;
+pub mod stopping;
 mod typed;
 pub mod types;
 mod udf;

@@ -132,6 +132,7 @@ fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {
         E::ObjectStore(_) | E::IoError(_) => ErrorKind::Unavailable,
         E::External(source) => match source.downcast_ref::<Error>() {
             Some(own) => own.kind(),
+            None if is_stopped(source.as_ref()) => ErrorKind::Invalid,
             None => ErrorKind::Internal,
         },
         E::Execution(_) => ErrorKind::Invalid,
@@ -139,10 +140,18 @@ fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {
     }
 }
 
+/// Whether work over values ended because the search was cancelled.
+fn is_stopped(source: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(source.downcast_ref(), Some(tables::Error::Cancelled))
+}
+
 /// Whether an error of the engine is one of ours, which a rule or an operator has given it.
 fn is_own(error: &datafusion::error::DataFusionError) -> bool {
     use datafusion::error::DataFusionError as E;
-    matches!(error.find_root(), E::External(source) if source.is::<Error>())
+    matches!(
+        error.find_root(),
+        E::External(source) if source.is::<Error>() || is_stopped(source.as_ref())
+    )
 }
 
 impl From<exprs::Error> for Error {
@@ -163,6 +172,7 @@ impl From<datafusion::error::DataFusionError> for Error {
         use datafusion::error::DataFusionError as E;
         match error {
             E::Context(_, inner) if is_own(&inner) => Self::from(*inner),
+            E::External(source) if is_stopped(source.as_ref()) => Self::Cancelled,
             E::External(source) => match source.downcast::<Self>() {
                 Ok(own) => *own,
                 Err(other) => Self::Engine(Box::new(E::External(other))),
