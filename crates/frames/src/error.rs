@@ -178,12 +178,9 @@ impl From<datafusion::error::DataFusionError> for Error {
                 Err(other) => Self::Engine(Box::new(E::External(other))),
             },
             other => match other.find_root() {
-                E::ResourcesExhausted(reason) => Self::Exhausted {
-                    message: format!(
-                        "the search holds more than it may: narrow it, or raise max_mem_usage_mb in \
-                         limits.conf [search] ({reason})"
-                    ),
-                },
+                E::ResourcesExhausted(reason) => {
+                    Self::Exhausted { message: crate::exhausted::explained(reason) }
+                }
                 // It comes out of what writes the files: as an error of that.
                 _ if other.to_string().contains(SPILL_LIMIT) => Self::Exhausted {
                     message: "searches have spilled as much to disk as they may together: narrow the search, or \
