@@ -14,8 +14,9 @@ use jiff::tz::TimeZone;
 use spl::ast::{StatsCall, StatsKind, TimeSpan};
 use tables::bins::{TimeBins, default_span};
 
+use crate::Report;
 use crate::aggregates::moments::{Moment, Moments};
-use crate::aggregates::{Report, state};
+use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::{Row, Value};
 
