@@ -7,7 +7,7 @@
 //!
 //! Zeek's TSV logs name their columns in a header that events do not carry. The rule: a log whose
 //! header says `#path x` is of type `zeek:x:tsv` if `transforms.conf` has a stanza `[zeek_x]` whose
-//! FIELDS are those of the header, and of type `zeek:tsv`, without named columns, otherwise.
+//! FIELDS are those of the header, and of type `zeek:tsv`, whose columns are indexed, otherwise.
 //! [`zeek_conf`] writes the stanzas that a header needs.
 
 mod content;
