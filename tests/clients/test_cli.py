@@ -84,7 +84,7 @@ def test_add_oneshot_of_a_file_that_is_not_there_fails(server, index):
 def test_add_oneshot_into_an_unknown_index_fails(server, tmp_path):
     (tmp_path / "a.log").write_text(TEXT)
     done = server.cli("add", "oneshot", tmp_path / "a.log", "--index", "nowhere")
-    assert done.returncode != 0 and "nowhere" in done.stderr
+    assert done.returncode == 2 and "nowhere" in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -252,8 +252,14 @@ def test_errors_of_the_connection_say_what_to_do(server, tmp_path):
 
     assert "management port" in error(f"https://127.0.0.1:{server.hec_port}")
     assert "--insecure" in error(f"https://127.0.0.1:{server.management_port}")
-    assert "write --uri https://" in error(f"127.0.0.1:{server.management_port}", code=1)
+    assert "write --uri https://" in error(f"127.0.0.1:{server.management_port}", code=2)
     assert "Connection refused" in error("https://127.0.0.1:1")
+    wrong = server.cli("list", "jobs", "--auth", "admin")
+    assert wrong.returncode == 2 and "user:password" in wrong.stderr, wrong
+    nosuch = server.cli("roll", "nosuch")
+    assert nosuch.returncode == 1 and 'there is no index "nosuch"' in nosuch.stderr, nosuch
+    bucket = server.cli("inspect", "bucket", "nosuch")
+    assert "cannot read nosuch: No such file or directory" in bucket.stderr, bucket
     empty = server.cli("search", " ")
     assert empty.returncode == 3 and "the search is empty" in empty.stderr
 

@@ -61,7 +61,10 @@ const USED: [&str; 9] = [
 /// Why a part of an app is not used.
 const UNUSED: [(&str, &str); 6] = [
     ("bin", "of the programs of apps those of commands.conf and of inputs are run"),
-    ("default/web.conf", "the web console has no parts of apps"),
+    (
+        "default/web.conf",
+        "custom endpoints and static pages of apps are not served; their dashboards are shown",
+    ),
     ("default/restmap.conf", "REST endpoints of apps are not served"),
     ("default/alert_actions.conf", "alert actions of apps are not run"),
     ("default/distsearch.conf", "searches are distributed without it"),

@@ -1,5 +1,7 @@
 //! Which words a row must have: what a search can say to the term index before it reads any row.
 
+use hashbrown::HashSet;
+
 use crate::segment::{is_breaker, lower, segments};
 
 /// A condition over the words of an event. Evaluated against a bucket
@@ -13,7 +15,7 @@ use crate::segment::{is_breaker, lower, segments};
 /// segment of `_raw` or not in it at all. So `field=value` may use [`TermQuery::for_text`] on the
 /// value exactly when the rules are still those of the bucket, and a comparison as numbers only if
 /// it asks for the words of the value too (`status=200` then finds `200.0`, but not `2e2`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TermQuery {
     /// All of them; an empty list is [`TermQuery::All`].
     And(Vec<TermQuery>),
@@ -82,10 +84,10 @@ impl TermQuery {
                 Self::All => {}
                 Self::Nothing => return Self::Nothing,
                 Self::And(inner) => kept.extend(inner),
-                other if kept.contains(&other) => {}
                 other => kept.push(other),
             }
         }
+        let mut kept = distinct(kept);
         match kept.len() {
             0 => Self::All,
             1 => kept.remove(0),
@@ -102,10 +104,10 @@ impl TermQuery {
                 Self::Nothing => {}
                 Self::All => return Self::All,
                 Self::Or(inner) => kept.extend(inner),
-                other if kept.contains(&other) => {}
                 other => kept.push(other),
             }
         }
+        let mut kept = distinct(kept);
         match kept.len() {
             0 => Self::Nothing,
             1 => kept.remove(0),
@@ -127,6 +129,17 @@ impl TermQuery {
     fn all_words<'a>(words: impl Iterator<Item = &'a str>) -> Self {
         Self::and(words.map(|word| Self::Word(lower(word))).collect())
     }
+}
+
+/// The first of each, in their order. There may be 100,000: `field IN (...)` asks for a word of each value.
+fn distinct(mut parts: Vec<TermQuery>) -> Vec<TermQuery> {
+    let is_first: Vec<bool> = {
+        let mut seen = HashSet::with_capacity(parts.len());
+        parts.iter().map(|part| seen.insert(part)).collect()
+    };
+    let mut firsts = is_first.into_iter();
+    parts.retain(|_| firsts.next().unwrap_or(true));
+    parts
 }
 
 /// Whether the pattern, `*` being any bytes, matches all of the text.
@@ -192,6 +205,18 @@ mod tests {
             And(vec![word("a"), prefix("b"), word("d"), word("f")])
         );
         assert_eq!(TermQuery::for_wildcard("*"), All);
+    }
+
+    #[test]
+    fn alternatives_are_kept_once_and_in_order() {
+        let [a, b] = ["a", "b"].map(word);
+        let nested = TermQuery::Or(vec![b.clone(), a.clone()]);
+        let found = TermQuery::or(vec![a.clone(), TermQuery::Nothing, nested, a.clone()]);
+        assert_eq!(found, TermQuery::Or(vec![a.clone(), b.clone()]));
+        assert_eq!(TermQuery::and(vec![a.clone(), All, a.clone()]), a);
+        // As many as a list of values may have: compared with each other, they would take minutes.
+        let many: Vec<_> = (0..200_000).map(|at| word(&at.to_string())).collect();
+        assert_eq!(TermQuery::or(many.clone()), TermQuery::Or(many));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a function is given for one event, and what it puts its values into.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use jiff::tz::TimeZone;
@@ -19,13 +19,26 @@ pub struct Environment {
     wall: EventTime,
     zone: TimeZone,
     clock: RefCell<Option<LocalClock>>,
+    /// What a function has to say about its results.
+    note: Cell<Option<&'static str>>,
 }
 
 impl Environment {
     /// `now` is what `now()` gives and what times without a date are relative to, `wall` what `time()` gives.
     #[must_use]
     pub fn new(now: EventTime, wall: EventTime, zone: TimeZone) -> Self {
-        Self { now, wall, zone, clock: RefCell::new(None) }
+        Self { now, wall, zone, clock: RefCell::new(None), note: Cell::new(None) }
+    }
+
+    /// Says that a limit took values away; of several notes the last one stays.
+    pub fn note(&self, text: &'static str) {
+        self.note.set(Some(text));
+    }
+
+    /// What a function has said.
+    #[must_use]
+    pub fn noted(&self) -> Option<&'static str> {
+        self.note.get()
     }
 
     /// What `now()` gives.

@@ -24,9 +24,6 @@ mod tests;
 mod values;
 mod wholes;
 
-use std::fmt;
-use std::sync::Arc;
-
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
@@ -40,7 +37,7 @@ use crate::Error;
 use crate::kernel::truth;
 use crate::parts::FieldPart;
 use crate::types::ValueType;
-use crate::{Scope, Typed, compile};
+use crate::{Report, Scope, Typed, compile};
 
 use distinct::{Distinct, Estimate};
 use extreme::Extreme;
@@ -53,27 +50,6 @@ pub use sparkline::SparklineAxis;
 use sparkline::{Inner, Sparkline};
 use summary::SummaryFunction;
 use values::{Listing, Values};
-
-/// Where aggregates say that a limit cut something off.
-#[derive(Clone)]
-pub struct Report(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl Report {
-    /// Calls `say` with a sentence for the user; it may be the same one many times.
-    pub fn new(say: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(say))
-    }
-
-    fn say(&self, text: &str) {
-        (self.0)(text);
-    }
-}
-
-impl fmt::Debug for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Report")
-    }
-}
 
 /// What aggregates depend on besides events.
 #[derive(Debug, Clone)]

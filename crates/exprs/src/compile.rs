@@ -16,6 +16,7 @@ use eval::value::{decimals_in, parse_number};
 use spl::ast::{Expr, ExprKind, FieldRef, Span};
 
 use crate::Error;
+use crate::membership::of_constants;
 use crate::operators::{binary, unary};
 use crate::predicate::balanced;
 use crate::types::ValueType;
@@ -70,10 +71,12 @@ fn field_value(field: &FieldRef, scope: &dyn Scope) -> Typed {
 }
 
 /// `value IN (list)`: equal to any of them.
-fn one_of(value: Typed, list: Vec<Typed>, negated: bool) -> Typed {
+fn one_of(value: Typed, mut list: Vec<Typed>, negated: bool) -> Typed {
     let equal =
         |item| binary(BinaryOperator::Compare(ComparisonOperator::Equal), value.clone(), item);
-    let each = list.into_iter().map(|item| equal(item).to(ValueType::Boolean).expr).collect();
+    let constants = of_constants(&value, &mut list);
+    let each = list.into_iter().map(|item| equal(item).to(ValueType::Boolean));
+    let each = constants.into_iter().chain(each).map(|equal| equal.expr).collect();
     let any = balanced(datafusion::logical_expr::Operator::Or, each);
     let any = any.map_or_else(|| Typed::truth(false), |any| Typed::new(any, ValueType::Boolean));
     if negated { unary(UnaryOperator::Not, any) } else { any }

@@ -27,10 +27,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::EventTime;
 
-use crate::Typed;
 use crate::column::{Argument, Values};
 use crate::ledger::{Charge, Meter};
 use crate::types::{ArrowType, ValueType};
+use crate::{Report, Typed};
 
 pub use eval::{Row, Several};
 
@@ -280,6 +280,8 @@ pub struct EvalFunction {
     /// The time and the zone of the search.
     now: EventTime,
     zone: TimeZone,
+    /// Where it says that a limit took values away.
+    report: Option<Report>,
 }
 
 impl PartialEq for EvalFunction {
@@ -306,7 +308,7 @@ impl EvalFunction {
     pub fn new(name: &'static str, parameters: impl Into<String>, kernel: Kernel) -> Self {
         let signature = any_arguments(Volatility::Immutable);
         let (now, zone) = (EventTime(0), TimeZone::UTC);
-        Self { name, parameters: parameters.into(), kernel, signature, now, zone }
+        Self { name, parameters: parameters.into(), kernel, signature, now, zone, report: None }
     }
 
     /// A function of one row at a time.
@@ -318,6 +320,11 @@ impl EvalFunction {
     pub(crate) fn within(mut self, now: EventTime, zone: TimeZone) -> Self {
         (self.now, self.zone) = (now, zone);
         self
+    }
+
+    /// The function in a search that hears what a limit took away.
+    pub(crate) fn reporting(self, report: Option<Report>) -> Self {
+        Self { report, ..self }
     }
 
     #[expect(
@@ -332,7 +339,11 @@ impl EvalFunction {
     ) -> Result<ArrayRef> {
         let wall = EventTime(Timestamp::now().as_microsecond());
         let environment = &Environment::new(self.now, wall, self.zone.clone());
-        self.kernel.run(&Run { name: self.name, arguments, rows, config, environment })
+        let made = self.kernel.run(&Run { name: self.name, arguments, rows, config, environment });
+        if let (Some(report), Some(note)) = (&self.report, environment.noted()) {
+            report.say(note);
+        }
+        made
     }
 
     /// A function that may give something else each time: the engine evaluates it where it stands in the

@@ -12,7 +12,7 @@
 //!         predicate: filters   operators   order
 //!      convert: types, precision  compare  udf: functions of eval
 //!            kernel: closures as DataFusion functions   parts
-//!      column: arguments, rows   typed   scope   ledger: memory         bottom
+//!      column: arguments, rows   typed   scope   report   ledger: memory   stopping     bottom
 //! ```
 
 pub mod aggregates;
@@ -25,6 +25,7 @@ pub mod kernel;
 pub mod leaf;
 pub mod ledger;
 mod literal;
+mod membership;
 mod operators;
 pub mod order;
 mod parts;
@@ -32,9 +33,11 @@ pub mod pass_through;
 mod pattern;
 pub mod predicate;
 pub mod repeated;
+mod report;
 pub mod required_fields;
 mod scope;
 pub mod split;
+pub mod stopping;
 mod typed;
 pub mod types;
 mod udf;
@@ -43,5 +46,6 @@ pub use compile::compile;
 pub use error::Error;
 pub use parts::{FieldPart, part_of};
 pub use pattern::Pattern;
+pub use report::Report;
 pub use scope::{AskedLookup, Scope};
 pub use typed::Typed;

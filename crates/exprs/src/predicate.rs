@@ -8,6 +8,7 @@
 mod breakers;
 mod field;
 mod function;
+mod list;
 mod regex;
 mod sequence;
 mod sql;
@@ -26,6 +27,7 @@ use crate::{Scope, Typed};
 
 pub use breakers::Breakers;
 pub use field::FieldValue;
+pub use list::FieldList;
 pub use regex::RegexTest;
 pub use sql::sql_functions;
 pub use term::TermPattern;
@@ -130,8 +132,8 @@ fn field_in(list: &SearchIn, scope: &dyn Scope) -> Expr {
     let found = if scope.field(name).is_none() {
         Typed::truth(false).expr
     } else {
-        let values = list.values.iter().map(|value| FieldValue::new(value.pattern.clone()));
-        let test = Test::In { field: name.clone(), values: values.collect() };
+        let values = FieldList::new(list.values.iter().map(|value| &value.pattern));
+        let test = Test::In { field: name.clone(), values };
         Predicate::call(test, name)
     };
     if list.negated { negate(found) } else { found }
@@ -159,7 +161,7 @@ pub enum Leaf<'a> {
         /// Exact name.
         field: &'a str,
         /// The values.
-        values: &'a [FieldValue],
+        values: &'a FieldList,
     },
     /// A regular expression that a field matches, or does not.
     Regex {

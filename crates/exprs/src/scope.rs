@@ -6,9 +6,9 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use model::EventTime;
 
-use crate::Error;
 use crate::column::Values;
 use crate::types::ValueType;
+use crate::{Error, Report};
 
 /// What an expression can see.
 pub trait Scope {
@@ -23,6 +23,11 @@ pub trait Scope {
     /// A lookup that `lookup()` asks by these of its fields; none where expressions cannot ask.
     fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<dyn AskedLookup>> {
         let _ = (table, inputs);
+        None
+    }
+
+    /// Where functions say that a limit took values away; none where nobody listens.
+    fn report(&self) -> Option<Report> {
         None
     }
 

@@ -10,15 +10,22 @@ use eval::value::Value;
 use jiff::tz::TimeZone;
 use model::EventTime;
 
-use crate::Typed;
 use crate::kernel::EvalFunction;
 use crate::types::ValueType;
+use crate::{Report, Typed};
+
+/// What functions know of the search that they are in.
+pub(crate) struct Surroundings {
+    pub(crate) now: EventTime,
+    pub(crate) zone: TimeZone,
+    pub(crate) report: Option<Report>,
+}
 
 /// A call of a function of values. What reads the time needs to know the time and zone of the search.
 pub(crate) fn of_values(
     function: &'static Function,
     arguments: Vec<Typed>,
-    environment: Option<(EventTime, TimeZone)>,
+    surroundings: Option<Surroundings>,
 ) -> Result<Typed, Refusal> {
     let Body::Values { numbers, prepare } = &function.body else {
         return Ok(Typed::null(ValueType::Null));
@@ -30,8 +37,8 @@ pub(crate) fn of_values(
     let prepared = prepare(&eval::functions::Call { name: function.name, arguments: known })?;
     let Prepared { kernel, parameters, is_volatile, decimals } = prepared;
     let mut made = EvalFunction::of_rows(function.name, kernel).with(parameters);
-    if let Some((now, zone)) = environment {
-        made = made.within(now, zone);
+    if let Some(Surroundings { now, zone, report }) = surroundings {
+        made = made.within(now, zone).reporting(report);
     }
     if is_volatile {
         made = made.volatile();

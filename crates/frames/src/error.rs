@@ -132,6 +132,7 @@ fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {
         E::ObjectStore(_) | E::IoError(_) => ErrorKind::Unavailable,
         E::External(source) => match source.downcast_ref::<Error>() {
             Some(own) => own.kind(),
+            None if is_stopped(source.as_ref()) => ErrorKind::Invalid,
             None => ErrorKind::Internal,
         },
         E::Execution(_) => ErrorKind::Invalid,
@@ -139,10 +140,18 @@ fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {
     }
 }
 
+/// Whether work over values ended because the search was cancelled.
+fn is_stopped(source: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(source.downcast_ref(), Some(tables::Error::Cancelled))
+}
+
 /// Whether an error of the engine is one of ours, which a rule or an operator has given it.
 fn is_own(error: &datafusion::error::DataFusionError) -> bool {
     use datafusion::error::DataFusionError as E;
-    matches!(error.find_root(), E::External(source) if source.is::<Error>())
+    matches!(
+        error.find_root(),
+        E::External(source) if source.is::<Error>() || is_stopped(source.as_ref())
+    )
 }
 
 impl From<exprs::Error> for Error {
@@ -163,17 +172,15 @@ impl From<datafusion::error::DataFusionError> for Error {
         use datafusion::error::DataFusionError as E;
         match error {
             E::Context(_, inner) if is_own(&inner) => Self::from(*inner),
+            E::External(source) if is_stopped(source.as_ref()) => Self::Cancelled,
             E::External(source) => match source.downcast::<Self>() {
                 Ok(own) => *own,
                 Err(other) => Self::Engine(Box::new(E::External(other))),
             },
             other => match other.find_root() {
-                E::ResourcesExhausted(reason) => Self::Exhausted {
-                    message: format!(
-                        "the search holds more than it may: narrow it, or raise max_mem_usage_mb in \
-                         limits.conf [search] ({reason})"
-                    ),
-                },
+                E::ResourcesExhausted(reason) => {
+                    Self::Exhausted { message: crate::exhausted::explained(reason) }
+                }
                 // It comes out of what writes the files: as an error of that.
                 _ if other.to_string().contains(SPILL_LIMIT) => Self::Exhausted {
                     message: "searches have spilled as much to disk as they may together: narrow the search, or \

@@ -12,12 +12,13 @@
 //! frame                     a plan with visible columns and an order
 //! stream                    operators over rows in order
 //! scan, source              where events are, for planning
-//! planned, error            messages and columns of a result; why there is none
+//! planned, error, exhausted messages and columns of a result; why there is none
 //! ```
 //!
 //! Columns whose name starts with `__` are the plan's own and never shown.
 
 mod error;
+mod exhausted;
 mod frame;
 mod planned;
 mod presence;

@@ -20,6 +20,7 @@ use arrow::array::{ArrayRef, BooleanArray};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use exprs::ledger::Charge;
+use tables::Stop;
 
 pub use dedup::Dedup;
 pub(crate) use exec::StreamPlanner;
@@ -58,6 +59,11 @@ pub trait StreamRun: Send {
     /// Where to count what results take beyond the rows they belong to.
     fn counts(&mut self, memory: Charge) {
         let _ = memory;
+    }
+
+    /// Tells whether anybody still waits, for operators that take long for a batch.
+    fn until(&mut self, stop: Stop) {
+        let _ = stop;
     }
 
     /// Says that there are no more rows; not called where the rest is not wanted.

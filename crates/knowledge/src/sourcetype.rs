@@ -7,10 +7,12 @@
 //!
 //! Zeek's TSV logs name their columns in a header that events do not carry. The rule: a log whose
 //! header says `#path x` is of type `zeek:x:tsv` if `transforms.conf` has a stanza `[zeek_x]` whose
-//! FIELDS are those of the header, and of type `zeek:tsv`, without named columns, otherwise.
+//! FIELDS are those of the header, and of type `zeek:tsv`, whose columns are indexed, otherwise.
 //! [`zeek_conf`] writes the stanzas that a header needs.
 
 mod content;
+
+use std::borrow::Cow;
 
 use conf::{Effective, Stanza, Warning};
 use eval::Pattern;
@@ -167,7 +169,9 @@ impl Recogniser {
         if is_pretty_json(&lines) {
             return found("_json", RecognisedBy::Content);
         }
-        if let Some(name) = content::sourcetype(&lines) {
+        let plain: Vec<Cow<'_, str>> = lines.iter().map(|line| without_colours(line)).collect();
+        let plain: Vec<&str> = plain.iter().map(AsRef::as_ref).collect();
+        if let Some(name) = content::sourcetype(&plain) {
             return found(name, RecognisedBy::Content);
         }
         let file = source.rsplit(['/', '\\']).next().unwrap_or(source).to_lowercase();
@@ -187,6 +191,28 @@ fn is_pretty_json(lines: &[&str]) -> bool {
     };
     let opens = |line: &&str| matches!(line.trim(), "{" | "[");
     lines.first().is_some_and(opens) && lines.iter().skip(1).take(2).any(|line| is_key(&line))
+}
+
+/// A line without the codes that set colours of terminals, such as `ESC[32m`.
+fn without_colours(line: &str) -> Cow<'_, str> {
+    if !line.contains('\x1b') {
+        return line.into();
+    }
+    let mut plain = String::with_capacity(line.len());
+    let mut parts = line.split('\x1b');
+    plain.extend(parts.next());
+    for part in parts {
+        let numbers = |c: char| c.is_ascii_digit() || c == ';';
+        let code = part.strip_prefix('[').map(|rest| rest.trim_start_matches(numbers));
+        match code.and_then(|rest| rest.strip_prefix('m')) {
+            Some(rest) => plain.push_str(rest),
+            None => {
+                plain.push('\x1b');
+                plain.push_str(part);
+            }
+        }
+    }
+    plain.into()
 }
 
 /// The W3C's extended log format, by its directives.
@@ -270,6 +296,16 @@ mod tests {
     use super::*;
     use crate::Knowledge;
     use conf::{Layer, Layers};
+
+    #[test]
+    fn codes_of_colours_hide_no_source_type() {
+        check(
+            "app.log",
+            "\x1b[32m2024-05-02 10:11:12,123\x1b[0m [main] \x1b[1;31mERROR\x1b[0m x.Y - z\n",
+            "log4j",
+        );
+        assert_eq!(without_colours("\x1b[0;1ma\x1b[mb\x1b[2Kc\x1b"), "ab\x1b[2Kc\x1b");
+    }
 
     fn check(source: &str, sample: &str, expected: &str) {
         assert_eq!(Knowledge::builtin().sourcetype(source, sample), expected, "{source}");

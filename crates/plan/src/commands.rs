@@ -13,7 +13,7 @@ mod enrich;
 pub(crate) mod eval_named;
 mod metrics;
 mod multivalue;
-mod presence;
+pub(crate) mod presence;
 pub(crate) mod prestats;
 pub(crate) mod required;
 mod reshape;

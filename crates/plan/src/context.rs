@@ -15,7 +15,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use exprs::types::ValueType;
-use exprs::{AskedLookup, Scope, Typed};
+use exprs::{AskedLookup, Report, Scope, Typed};
 use frames::Frame;
 use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
@@ -27,7 +27,7 @@ pub(crate) use stages::{Breaker, Remainder, SourceRows, StagePlan, TableOp};
 pub use watch::{Completed, OnBatch, Stage, Watch};
 
 use crate::lookup::Lookups;
-use crate::{Error, MessageLog, PlanContext, Session};
+use crate::{Error, MessageKind, MessageLog, PlanContext, Session};
 
 /// Searches within each other, such as saved searches that name others, at most.
 const MAX_DEPTH: usize = 20;
@@ -222,7 +222,8 @@ impl<'e> PlanningContext<'e> {
 
     /// What expressions over a frame can see.
     pub(crate) fn scope<'s>(&'s self, frame: &'s Frame) -> FrameScope<'s> {
-        FrameScope { frame, context: self.context, lookups: self.lookups, kinds: None }
+        let (context, lookups, log) = (self.context, self.lookups, self.log);
+        FrameScope { frame, context, lookups, log, kinds: None }
     }
 }
 
@@ -232,6 +233,7 @@ pub(crate) struct FrameScope<'s> {
     frame: &'s Frame,
     context: &'s PlanContext,
     lookups: Option<&'s Lookups>,
+    log: &'s MessageLog,
     /// The types of all fields, where they are asked for often.
     kinds: Option<HashMap<&'s str, ValueType>>,
 }
@@ -267,6 +269,11 @@ impl Scope for FrameScope<'_> {
 
     fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<dyn AskedLookup>> {
         Some(self.lookups?.get(table, inputs)?)
+    }
+
+    fn report(&self) -> Option<Report> {
+        let log = self.log.clone();
+        Some(Report::new(move |text| log.add(MessageKind::Warning, text)))
     }
 
     fn now(&self) -> EventTime {

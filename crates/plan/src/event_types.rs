@@ -71,6 +71,12 @@ impl Classes {
         places.sort_unstable();
         places.into_iter().map(|at| &self.event_types[at]).collect()
     }
+
+    /// All others.
+    fn others(&self, pattern: &SearchPattern) -> Vec<&ParsedType> {
+        let others = self.event_types.iter();
+        others.filter(|one| !matches(pattern, &one.event_type.name)).collect()
+    }
 }
 
 impl ParsedType {
@@ -135,49 +141,65 @@ impl Expansion<'_> {
         if !is_class(&field.node) {
             return Ok(SearchExpr::Comparison(comparison.clone()));
         }
-        let found = match field.node.strip_prefix("tag::") {
-            Some(of) => self.tagged(Some(of), &value.pattern, *span, depth)?,
-            None if field.node == TAG => self.tagged(None, &value.pattern, *span, depth)?,
-            None => self.event_types(&value.pattern, *span, depth)?,
-        };
-        match operator {
-            ComparisonOperator::Equal => Ok(found),
-            ComparisonOperator::NotEqual => Ok(SearchExpr::Not(Box::new(found), *span)),
+        let is_equal = match operator {
+            ComparisonOperator::Equal => true,
+            ComparisonOperator::NotEqual => false,
             other => {
                 let message = format!("{} takes = or !=, not {}", field.node, other.symbol());
-                Err(Error::at(message, *span))
+                return Err(Error::at(message, *span));
             }
+        };
+        // An event type that excludes another one would be among the others that `!=` means.
+        if !is_equal && depth > 0 {
+            let (field, value, operator) =
+                (field.clone(), value.clone(), ComparisonOperator::Equal);
+            let equal = SearchComparison { field, operator, value, span: *span };
+            return Ok(SearchExpr::Not(Box::new(self.comparison(&equal, depth)?), *span));
+        }
+        let asked = Asked { pattern: &value.pattern, is_equal, span: *span };
+        match field.node.strip_prefix("tag::") {
+            Some(of) => self.tagged(Some(of), asked, depth),
+            None if field.node == TAG => self.tagged(None, asked, depth),
+            None => self.event_types(asked, depth),
         }
     }
 
-    /// What finds the events of the event types meant.
-    fn event_types(
-        &self,
-        pattern: &SearchPattern,
-        span: Span,
-        depth: usize,
-    ) -> Result<SearchExpr, Error> {
+    /// What finds the events of the event types meant; with `!=`, those that have an event type with another
+    /// name, as it is of every field.
+    fn event_types(&self, asked: Asked<'_>, depth: usize) -> Result<SearchExpr, Error> {
+        let Asked { pattern, is_equal, span } = asked;
+        let meant = match is_equal {
+            true => self.classes.meant(pattern),
+            false => self.classes.others(pattern),
+        };
         let mut any = Vec::new();
-        for found in self.classes.meant(pattern) {
-            if let Some(expr) = unless_invalid(found.search(span), &found.event_type, self.env)? {
-                any.push(self.expr(expr, depth + 1)?);
+        for found in meant {
+            let event_type = &found.event_type;
+            if is_equal {
+                if let Some(expr) = unless_invalid(found.search(span), event_type, self.env)? {
+                    any.push(self.expr(expr, depth + 1)?);
+                }
+            } else {
+                // A mistake in one that the search does not name must not end it.
+                let expr = found.search(span).and_then(|expr| self.expr(expr, depth + 1));
+                any.extend(unless_invalid(expr, event_type, self.env)?);
             }
         }
         Ok(any_of(any, span))
     }
 
-    /// What finds the events that have a tag, of a field or of any.
+    /// What finds the events that have a tag, of a field or of any; with `!=`, one with another name.
     fn tagged(
         &self,
         field: Option<&str>,
-        pattern: &SearchPattern,
-        span: Span,
+        asked: Asked<'_>,
         depth: usize,
     ) -> Result<SearchExpr, Error> {
+        let Asked { pattern, is_equal, span } = asked;
         let mut any = Vec::new();
         for tagged in &self.classes.tags {
             let meant = field.is_none_or(|field| field == tagged.field);
-            if meant && tagged.tags.iter().any(|tag| matches(pattern, tag)) {
+            if meant && tagged.tags.iter().any(|tag| matches(pattern, tag) == is_equal) {
                 let comparison = SearchComparison {
                     field: spl::Spanned::new(tagged.field.clone(), span),
                     operator: ComparisonOperator::Equal,
@@ -193,6 +215,15 @@ impl Expansion<'_> {
         }
         Ok(any_of(any, span))
     }
+}
+
+/// What is asked of an event type or tag.
+#[derive(Clone, Copy)]
+struct Asked<'p> {
+    pattern: &'p SearchPattern,
+    /// `=`, not `!=`.
+    is_equal: bool,
+    span: Span,
 }
 
 fn is_class(field: &str) -> bool {

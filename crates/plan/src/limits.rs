@@ -49,6 +49,9 @@ conf::settings! {
             pub columns: usize = 5_000;
             /// Rows `makeresults` may make.
             pub generated_rows: usize = 1_000_000;
+            /// Fields that no row may have, from which on rows are collected only once it is known which
+            /// of them have values.
+            pub wide_fields: usize = 1_000;
             /// Groups that `dedup`, `streamstats` and the like remember.
             pub groups: usize = 5_000_000;
             /// Pipeline length, subsearches included.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use frames::{Frame, weight};
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
+use crate::commands::presence::{asked, is_wide};
 use crate::commands::required::readers;
 use crate::commands::{self, Begin, Step};
 use crate::context::{
@@ -150,6 +151,12 @@ pub(crate) fn plan_stage<'p>(
         let (frame, breaker) = advance(frame, commands, env).await?;
         match breaker {
             Some((breaker, left)) => stage_before(&frame, breaker, &left, env),
+            None if is_wide(&frame, &env.context.limits)
+                && frame.result_kind() == ResultKind::Report =>
+            {
+                let (frame, breaker) = counted(frame)?;
+                stage_before(&frame, breaker, &[], env)
+            }
             None => stage(&frame, None, env),
         }
     }))
@@ -165,6 +172,7 @@ async fn advance(
     let mut at = 0;
     while let Some(command) = commands.get(at) {
         env.context.planning.check()?;
+        let wide = is_wide(&frame, &env.context.limits).then(|| frame.clone());
         let step = commands::plan(command, frame, &commands[at + 1..], env).await?;
         // A search that was cancelled, or whose client has left, ends here.
         tokio::task::yield_now().await;
@@ -177,7 +185,12 @@ async fn advance(
                 frame = next;
                 commands.to_mut().splice(at..=at, instead);
             }
-            Step::Materialize(frame, breaker) => {
+            Step::Materialize(next, breaker) => {
+                // Rows that are collected are those of fields with values.
+                let (frame, breaker) = match wide {
+                    Some(wide) if matches!(breaker, Breaker::Table(_)) => counted(wide)?,
+                    _ => (next, breaker),
+                };
                 // A command that asked what the values of fields are runs again once it is known.
                 let again = matches!(breaker, Breaker::Extent(_) | Breaker::Present(_));
                 let left = commands[if again { at } else { at + 1 }..].to_vec();
@@ -187,6 +200,14 @@ async fn advance(
         frame.extent = None;
     }
     Ok((frame, None))
+}
+
+/// The stage that counts the values of fields that no row may have.
+fn counted(frame: Frame) -> Result<(Frame, Breaker), Error> {
+    match asked(frame)? {
+        Step::Materialize(counts, breaker) => Ok((counts, breaker)),
+        _ => Err(Error::internal("counts of values are a stage")),
+    }
 }
 
 /// A stage that ends before commands which are planned once its rows are known.

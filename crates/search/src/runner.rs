@@ -167,6 +167,7 @@ impl SearchService {
         source.context.allow_partial = recipe.allow_partial;
         let around = Around {
             engine: Arc::clone(self.engine()),
+            hot: Arc::clone(&source.context.hot),
             namespace,
             rights: Arc::new(Rights::of_system(&search.owner)),
             read_only: true,

@@ -343,19 +343,20 @@ impl SearchService {
     ) -> Result<PlannedSearch, Error> {
         let now = request.now.unwrap_or_else(|| self.now());
         let knowledge = self.knowledge_of(request);
+        let PlanningEnds { control, report, recording } = ends;
+        let planner = Some(Planner::of(request));
+        let mut source = self.stored_events(control, report, Arc::clone(&knowledge), planner);
+        source.indexes = request.rights.searchable(source.indexes);
         let surroundings = Around {
             engine: Arc::clone(&self.engine),
+            hot: Arc::clone(&source.context.hot),
             namespace: namespace(request),
             rights: Arc::clone(&request.rights),
             read_only: request.read_only,
             sid: request.sid.clone().unwrap_or_default(),
             search: request.search.clone(),
-            lookups: ends.recording.clone().map(Lookups::Noted).unwrap_or_default(),
+            lookups: recording.clone().map(Lookups::Noted).unwrap_or_default(),
         };
-        let PlanningEnds { control, report, recording } = ends;
-        let planner = Some(Planner::of(request));
-        let mut source = self.stored_events(control, report, Arc::clone(&knowledge), planner);
-        source.indexes = request.rights.searchable(source.indexes);
         let restriction = restriction(&request.rights, now)?;
         let default_indexes = match request.rights.is_system() {
             true => self.engine.deps.indexes.default_names(),

@@ -17,6 +17,7 @@ use plan::{
 use serde_json::{Map, Value};
 
 use crate::engine::Engine;
+use crate::hot_rows::HotRows;
 use crate::jobs::{DispatchState, Job};
 use crate::lookup_files::csv_text;
 use crate::recipes::Lookups;
@@ -25,6 +26,8 @@ use crate::recipes::Lookups;
 #[derive(Debug)]
 pub(crate) struct Around {
     pub(crate) engine: Arc<Engine>,
+    /// The hot buckets as the job sees them.
+    pub(crate) hot: Arc<HotRows>,
     pub(crate) namespace: Namespace,
     /// What the user of the search may do.
     pub(crate) rights: Arc<Rights>,
@@ -246,30 +249,69 @@ impl Host for Around {
         if indexes.is_empty() {
             return Ok(Rows::blank(0));
         }
+        // Hot first, as when buckets are read: what is uploaded meanwhile is in both.
+        let (hot, _) = self.hot.of(indexes, range).await;
         let snapshot = self.engine.deps.catalog.snapshot();
         let left_out = crate::quarantine::quarantined(&snapshot);
-        let mut records = Vec::new();
-        for bucket in snapshot.overlapping(indexes, range) {
-            let one = |text: String| vec![text];
-            let seconds = |time: EventTime| one(format!("{:.0}", time.seconds()));
-            records.push(vec![
-                ("bucketId".to_owned(), one(bucket.id.to_string())),
-                ("endEpoch".to_owned(), seconds(bucket.last_time)),
-                ("eventCount".to_owned(), one(bucket.rows.to_string())),
-                ("index".to_owned(), one(bucket.index.to_string())),
-                ("path".to_owned(), one(bucket.path())),
-                ("rawSize".to_owned(), one(bucket.raw_bytes.to_string())),
-                ("sizeOnDiskMB".to_owned(), one(megabytes(bucket.size))),
-                ("splunk_server".to_owned(), one(self.server_name())),
-                ("startEpoch".to_owned(), seconds(bucket.first_time)),
-                ("state".to_owned(), one(state_of(bucket, &left_out).to_owned())),
-            ]);
-        }
-        Ok(Rows::of_records(records))
+        let server = self.server_name();
+        let stored = snapshot.overlapping(indexes, range).map(|bucket| Listed {
+            id: bucket.id,
+            index: &bucket.index,
+            state: state_of(bucket, &left_out),
+            times: (bucket.first_time, bucket.last_time),
+            events: bucket.rows,
+            raw_bytes: bucket.raw_bytes,
+            object: Some((bucket.path(), bucket.size)),
+        });
+        let open = hot.iter().filter(|bucket| !snapshot.contains(&bucket.index, bucket.id));
+        let open = open.map(|bucket| Listed {
+            id: bucket.id,
+            index: &bucket.index,
+            state: "hot",
+            times: (bucket.first_time, bucket.last_time),
+            events: bucket.rows,
+            raw_bytes: bucket.raw_bytes,
+            object: None,
+        });
+        Ok(Rows::of_records(stored.chain(open).map(|bucket| bucket.record(&server)).collect()))
     }
 
     fn server_name(&self) -> String {
         self.server().server_name()
+    }
+}
+
+/// What is known of a bucket.
+struct Listed<'b> {
+    id: model::BucketId,
+    index: &'b IndexName,
+    state: &'static str,
+    /// The earliest and the latest event.
+    times: (EventTime, EventTime),
+    events: u64,
+    raw_bytes: u64,
+    /// The path and the size of its object; a hot bucket has none yet.
+    object: Option<(String, u64)>,
+}
+
+impl Listed<'_> {
+    fn record(self, server: &str) -> plan::Record {
+        let one = |text: String| vec![text];
+        let seconds = |time: EventTime| one(format!("{:.0}", time.seconds()));
+        let (path, size) = self.object.unzip();
+        let cells = [
+            ("bucketId", one(self.id.to_string())),
+            ("endEpoch", seconds(self.times.1)),
+            ("eventCount", one(self.events.to_string())),
+            ("index", one(self.index.to_string())),
+            ("path", path.into_iter().collect()),
+            ("rawSize", one(self.raw_bytes.to_string())),
+            ("sizeOnDiskMB", one(megabytes(size.unwrap_or(0)))),
+            ("splunk_server", one(server.to_owned())),
+            ("startEpoch", seconds(self.times.0)),
+            ("state", one(self.state.to_owned())),
+        ];
+        cells.into_iter().map(|(name, values)| (name.to_owned(), values)).collect()
     }
 }
 

@@ -169,6 +169,7 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
             "stage_rows" => &mut limits.stage_rows,
             "bins" => &mut limits.bins,
             "columns" => &mut limits.columns,
+            "wide_fields" => &mut limits.wide_fields,
             "generated_rows" => &mut limits.generated_rows,
             "stream_window" => &mut limits.stream_window,
             "groups" => &mut limits.groups,

@@ -14,6 +14,8 @@ use crate::error::Error;
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
+/// What every change of clocks since 1972 is a multiple of: zones are whole quarters of an hour.
+const CHANGE: i64 = 900 * SECOND;
 
 /// Spans `timechart` and `bin` choose from, with their lengths in microseconds.
 const LADDER: [(u64, TimeUnit, i64); 11] = [
@@ -113,17 +115,61 @@ impl TimeBins {
     /// Seconds, minutes, hours: multiples of the span in local clock time.
     fn clock(&self, micros: i64) -> Option<(i64, i64)> {
         let span = length_of(&self.span).max(1);
-        let origin = match self.align {
-            Some(align) => align.checked_neg()?,
-            None if span < SECOND => 0,
-            None if span > HOUR && span % HOUR == 0 => return self.hours(micros, span / HOUR),
+        match self.align {
+            Some(align) => multiples(micros, align.checked_neg()?, span),
+            None if span < SECOND => multiples(micros, 0, span),
+            None if span > HOUR && span % HOUR == 0 => self.hours(micros, span / HOUR),
             None => {
-                let time = Timestamp::from_microsecond(micros).ok()?;
-                i64::from(self.zone.to_offset(time).seconds()) * SECOND
+                let origin = self.offset(micros)?;
+                let (start, end) = multiples(micros, origin, span)?;
+                if CHANGE % span == 0 {
+                    return Some((start, end));
+                }
+                let is_steady = self.offset(start)? == origin && self.offset(end)? == origin;
+                if is_steady { Some((start, end)) } else { self.minutes(micros, span) }
             }
-        };
-        let start = micros.checked_add(origin)?.div_euclid(span).checked_mul(span)? - origin;
-        Some((start, start.checked_add(span)?))
+        }
+    }
+
+    /// Minutes near a change of the clocks: a bin begins whenever local clocks show a multiple of the span,
+    /// and lasts until they show the next one, whatever they do in between. Multiples of the time that has
+    /// passed would overlap there.
+    fn minutes(&self, micros: i64, span: i64) -> Option<(i64, i64)> {
+        let (mut within, mut start) = (micros, multiples(micros, self.offset(micros)?, span)?.0);
+        while let Some(change) = self.change_until(within)
+            && start < change
+        {
+            within = change.checked_sub(1)?;
+            start = multiples(within, self.offset(within)?, span)?.0;
+        }
+        let mut end = multiples(micros, self.offset(micros)?, span)?.1;
+        let mut within = micros;
+        while let Some(change) = self.change_after(within)
+            && end >= change
+        {
+            within = change;
+            let (at, next) = multiples(change, self.offset(change)?, span)?;
+            end = if at == change { change } else { next };
+        }
+        Some((start, end))
+    }
+
+    /// How far local clocks are ahead of UTC, in microseconds.
+    fn offset(&self, micros: i64) -> Option<i64> {
+        let time = Timestamp::from_microsecond(micros).ok()?;
+        Some(i64::from(self.zone.to_offset(time).seconds()) * SECOND)
+    }
+
+    /// The last change of the clocks up to a time.
+    fn change_until(&self, micros: i64) -> Option<i64> {
+        let behind = Timestamp::from_microsecond(micros.checked_add(1)?).ok()?;
+        Some(self.zone.preceding(behind).next()?.timestamp().as_microsecond())
+    }
+
+    /// The first change of the clocks after a time.
+    fn change_after(&self, micros: i64) -> Option<i64> {
+        let time = Timestamp::from_microsecond(micros).ok()?;
+        Some(self.zone.following(time).next()?.timestamp().as_microsecond())
     }
 
     /// Several hours: from when local clocks show a multiple of them. Where the clocks change, a bin is
@@ -190,6 +236,12 @@ impl TimeBins {
     fn midnight(&self, date: Date) -> Option<i64> {
         Some(date.to_zoned(self.zone.clone()).ok()?.timestamp().as_microsecond())
     }
+}
+
+/// The multiples of a span around a time, counted from so many microseconds before 1970.
+fn multiples(micros: i64, origin: i64, span: i64) -> Option<(i64, i64)> {
+    let start = micros.checked_add(origin)?.div_euclid(span).checked_mul(span)? - origin;
+    Some((start, start.checked_add(span)?))
 }
 
 /// How numbers are cut: multiples of a step, or powers of a base.
@@ -330,6 +382,64 @@ mod tests {
         assert_eq!(start(four, zone, "2024-03-10T08:30:00Z"), "2024-03-10T08:00:00Z");
         let two = (2, TimeUnit::Hour, None);
         assert_eq!(start(two, "Europe/Berlin", "2023-10-29T01:30:00Z"), "2023-10-29T00:00:00Z");
+    }
+
+    /// Starts of the bins between two times, each of which must begin where the one before ends.
+    fn starts(span: (u64, TimeUnit), zone: &str, from: &str, to: &str) -> Vec<String> {
+        let zone = TimeZone::get(zone).unwrap();
+        let span = TimeSpan { count: span.0, unit: span.1, snap: None };
+        let bins = TimeBins::new(span, zone.clone(), None);
+        let micros = |time: &str| time.parse::<Timestamp>().unwrap().as_microsecond();
+        let (mut at, to) = (bins.floor(micros(from)), micros(to));
+        let mut found = Vec::new();
+        while at < to {
+            let (start, end) = bins.around(at);
+            assert!(start == at && end > at, "{start} {at} {end}");
+            for within in (start..end).step_by(600_000_000).chain([end - 1]) {
+                assert_eq!(bins.around(within), (start, end), "{within}");
+            }
+            let shown = Timestamp::from_microsecond(start).unwrap().to_zoned(zone.clone());
+            found.push(shown.strftime("%H:%M%:z").to_string());
+            at = end;
+        }
+        found
+    }
+
+    #[test]
+    fn bins_of_minutes_do_not_overlap_where_clocks_change() {
+        let ninety = (90, TimeUnit::Minute);
+        let zone = "America/New_York";
+        let back = starts(ninety, zone, "2023-11-05T04:00:00Z", "2023-11-05T09:00:00Z");
+        assert_eq!(back, ["00:00-04:00", "01:30-04:00", "01:30-05:00", "03:00-05:00"]);
+        let forward = starts(ninety, zone, "2024-03-10T05:00:00Z", "2024-03-10T09:00:00Z");
+        assert_eq!(forward, ["00:00-05:00", "01:30-05:00", "03:00-04:00", "04:30-04:00"]);
+        // 02:15 is not shown that day.
+        let forward =
+            starts((45, TimeUnit::Minute), zone, "2024-03-10T06:30:00Z", "2024-03-10T08:00:00Z");
+        assert_eq!(forward, ["01:30-05:00", "03:00-04:00", "03:45-04:00"]);
+        // Hours that are shown twice are two bins.
+        let hours =
+            starts((1, TimeUnit::Hour), zone, "2023-11-05T05:00:00Z", "2023-11-05T08:00:00Z");
+        assert_eq!(hours, ["01:00-04:00", "01:00-05:00", "02:00-05:00"]);
+        // Clocks of Lord Howe Island are set back by half an hour.
+        let half = starts(
+            (1, TimeUnit::Hour),
+            "Australia/Lord_Howe",
+            "2024-04-06T14:00:00Z",
+            "2024-04-06T16:00:00Z",
+        );
+        assert_eq!(half, ["01:00+11:00", "02:00+10:30"]);
+        for minutes in [7, 23, 40, 50, 90, 100, 150] {
+            for (zone, from) in [
+                (zone, "2023-11-04T00:00:00Z"),
+                (zone, "2024-03-09T00:00:00Z"),
+                ("Europe/Berlin", "2023-10-28T00:00:00Z"),
+                ("Australia/Lord_Howe", "2024-04-05T00:00:00Z"),
+            ] {
+                let to = from.parse::<Timestamp>().unwrap() + 72.hours();
+                starts((minutes, TimeUnit::Minute), zone, from, &to.to_string());
+            }
+        }
     }
 
     #[test]

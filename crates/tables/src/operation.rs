@@ -65,6 +65,39 @@ impl Debug for Stop {
     }
 }
 
+/// Long work over rows and values, which ends soon after nobody waits for it any more.
+#[derive(Debug, Clone, Default)]
+pub struct Steps {
+    stop: Stop,
+    /// Since it was asked whether anybody waits.
+    taken: usize,
+}
+
+impl Steps {
+    /// Steps between two questions: a step takes up to a microsecond, a question a tenth.
+    const MANY: usize = 4096;
+
+    /// Work that ends where this says so.
+    #[must_use]
+    pub fn new(stop: Stop) -> Self {
+        Self { stop, taken: 0 }
+    }
+
+    /// Counts work with some values. Without the question in between it costs next to nothing.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    #[inline]
+    pub fn take(&mut self, values: usize) -> Result<(), Error> {
+        self.taken = self.taken.saturating_add(values);
+        if self.taken < Self::MANY {
+            return Ok(());
+        }
+        self.taken = 0;
+        self.stop.check()
+    }
+}
+
 /// What an [`Operation`] runs with: the limits, and where it leaves notes.
 #[derive(Debug)]
 pub struct Context {
@@ -89,11 +122,35 @@ impl Context {
         Self { stop, ..self }
     }
 
+    /// Work that ends when nobody waits for it.
+    pub(crate) fn steps(&self) -> Steps {
+        Steps::new(self.stop.clone())
+    }
+
     pub(crate) fn inform(&mut self, text: impl Into<String>) {
         self.notes.push(Note::Info(text.into()));
     }
 
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
         self.notes.push(Note::Warning(text.into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+
+    #[test]
+    fn whether_anybody_waits_is_asked_every_few_thousand_values() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let mut steps = Steps::new(Stop::when(move || count.fetch_add(1, Relaxed) == 2));
+        let taken = (0..100_000).take_while(|_| steps.take(1).is_ok()).count();
+        assert_eq!((taken, asked.load(Relaxed)), (3 * Steps::MANY - 1, 3));
+        // A step of many values asks at once.
+        assert!(steps.take(1_000_000).is_ok());
+        assert_eq!(asked.load(Relaxed), 4);
     }
 }

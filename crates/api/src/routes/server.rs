@@ -39,6 +39,8 @@ pub(super) fn routes() -> Routes {
             "/services/server/status/cache",
             get(May("list_introspection"), "Counters of the cache, by tier", cache),
         )
+        .at(CONCURRENCY, get(Session, "How many searches may run at a time", concurrency))
+        .at(KV_STORE, get(Session, "That collections can be used", kv_store))
         .at(
             "/services/server/status/queues",
             get(
@@ -48,6 +50,9 @@ pub(super) fn routes() -> Routes {
             ),
         )
 }
+
+const CONCURRENCY: &str = "/services/server/status/limits/search-concurrency";
+const KV_STORE: &str = "/services/kvstore/status";
 
 /// The parts of a Splunk installation that this one process is.
 const ROLES: [&str; 4] = ["indexer", "search_head", "license_master", "kv_store"];
@@ -146,6 +151,36 @@ async fn cache(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond_one("cache", "/services/server/status/cache", entry, &params)
 }
 
+/// Limits under Splunk's names: of historical searches there are some, none is scheduled or in real time.
+async fn concurrency(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let content = feed::content(json!({
+        "max_hist_searches": state.search.load().limit,
+        "max_hist_scheduled_searches": 0,
+        "max_auto_summary_searches": 0,
+        "max_rt_searches": 0,
+        "max_rt_scheduled_searches": 0,
+    }));
+    let entry = Entry::new(CONCURRENCY, "search-concurrency", content);
+    feed::respond_one("search-concurrency", CONCURRENCY, entry.with_acl(Acl::system()), &params)
+}
+
+/// Collections are in the catalog, without which the process does not answer.
+async fn kv_store(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let content = feed::content(json!({
+        "current": {
+            "status": "ready",
+            "disabled": false,
+            "guid": state.info.guid,
+            "hostAndPort": state.info.server_name,
+            "replicationStatus": "KV store captain",
+            "standalone": true,
+            "storageEngine": "karst",
+        },
+    }));
+    let entry = Entry::new(KV_STORE, "status", content);
+    feed::respond_one("status", KV_STORE, entry.with_acl(Acl::system()), &params)
+}
+
 async fn queues(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/status/queues";
     let status = state.ingest.status();
@@ -189,9 +224,14 @@ pub(super) fn cases() -> Vec<Case> {
         ("health", "\"health\":\"green\""),
         ("health/splunkd", "\"health\":\"green\""),
         ("status/cache", "\"name\":\"cache\""),
+        ("status/limits/search-concurrency", "max_hist_searches"),
         ("status/queues", "hot_buckets"),
+        ("../kvstore/status", "\"status\":\"ready\""),
     ] {
-        let path = format!("/services/server/{path}");
+        let path = match path.strip_prefix("../") {
+            Some(beside) => format!("/services/{beside}"),
+            None => format!("/services/server/{path}"),
+        };
         all.push(case(&format!("GET {path}"), "", 200, part));
         let unknown = "unknown output_mode";
         all.push(case(&format!("GET {path}?output_mode=none"), "", 400, unknown));

@@ -26,6 +26,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// The most values `mvrange` makes of one event; more is null, as an endless range would be.
 const MOST_IN_RANGE: f64 = 100_000.0;
+const TOO_MANY_IN_RANGE: &str =
+    "mvrange() gives no values where there would be more than 100000; use a longer step";
 
 fn split(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let delimiter = row.text(1)?;
@@ -170,7 +172,12 @@ fn mvrange(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let (start, end) = (row.number(0)?, row.number(1)?);
     let step = if row.len() > 2 { step(row.value(2))? } else { 1.0 };
     let count = ((end - start) / step).ceil();
-    if !(0.0..=MOST_IN_RANGE).contains(&count) {
+    if count > MOST_IN_RANGE {
+        row.environment().note(TOO_MANY_IN_RANGE);
+        return None;
+    }
+    // Nor is there a range that goes away from its end.
+    if count.is_nan() || count < 0.0 {
         return None;
     }
     let mut at = 0.0;

@@ -252,7 +252,7 @@ mod tests {
     use arrow::array::{AsArray, StringViewArray};
 
     use super::*;
-    use crate::aggregates::Report;
+    use crate::Report;
     use crate::aggregates::values::Values;
 
     fn groups() -> Groups<Values> {

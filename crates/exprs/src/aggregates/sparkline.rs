@@ -3,9 +3,10 @@
 //! Guarantees: the bins of all groups are the same; the first value is the mark by which a sparkline is
 //! known. More bins than [`MOST_BINS`] are cut off with a message.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use eval::value::{NumberText, parse_number};
@@ -13,9 +14,10 @@ use jiff::tz::TimeZone;
 use spl::ast::{StatsCall, StatsKind, TimeSpan};
 use tables::bins::{TimeBins, default_span};
 
+use crate::Report;
 use crate::aggregates::moments::{Moment, Moments};
+use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
-use crate::aggregates::{Report, state};
 use crate::column::{Row, Value};
 
 /// What a sparkline begins with, by which clients draw it.
@@ -106,14 +108,40 @@ impl Bin {
     }
 }
 
-/// The bins so far, by their start.
-#[derive(Debug, Clone)]
-pub(crate) struct Sparkline {
+/// What the sparklines of all groups have in common.
+#[derive(Debug)]
+struct Axis {
     inner: Inner,
     cut: TimeBins,
     range: (i64, i64),
-    bins: BTreeMap<i64, Bin>,
+    /// How many values a result has, at most.
+    values: usize,
     report: Report,
+}
+
+impl Axis {
+    /// The starts of the bins of the range, and whether there are more of them than are shown.
+    fn starts(cut: &TimeBins, range: (i64, i64)) -> (Vec<i64>, bool) {
+        let mut starts = Vec::new();
+        let (mut start, last) = (cut.floor(range.0), cut.floor(range.1));
+        while start <= last {
+            if starts.len() == MOST_BINS {
+                return (starts, true);
+            }
+            starts.push(start);
+            // Outside of the calendar bins have no end.
+            start = cut.around(start).1.max(start + 1);
+        }
+        (starts, false)
+    }
+}
+
+/// The bins so far, in the order of their starts. There may be a sparkline for each of a million groups, most
+/// of which have few events: only bins with events take room.
+#[derive(Debug, Clone)]
+pub(crate) struct Sparkline {
+    axis: Arc<Axis>,
+    bins: Vec<(i64, Bin)>,
 }
 
 impl Sparkline {
@@ -128,26 +156,51 @@ impl Sparkline {
         let length = to.saturating_sub(from).saturating_add(1);
         let step = step.cloned().unwrap_or_else(|| default_span(length, most, None));
         let cut = TimeBins::new(step, axis.zone.clone(), None);
-        Self { inner, cut, range: axis.range, bins: BTreeMap::new(), report }
+        let values = 1 + Axis::starts(&cut, axis.range).0.len();
+        let axis = Axis { inner, cut, range: axis.range, values, report };
+        Self { axis: Arc::new(axis), bins: Vec::new() }
     }
 
     /// Everything that makes it what it is.
     pub(super) fn parameters(&self) -> String {
-        format!("{:?} {:?} {:?}", self.inner, self.cut, self.range)
+        let Axis { inner, cut, range, .. } = &*self.axis;
+        format!("{inner:?} {cut:?} {range:?}")
     }
 
     fn bin(&mut self, start: i64) -> &mut Bin {
-        let inner = self.inner;
-        self.bins.entry(start).or_insert_with(|| Bin::new(inner))
+        let at = match self.bins.binary_search_by_key(&start, |(start, _)| *start) {
+            Ok(at) => at,
+            Err(at) => {
+                // To double the room would waste it where a group has one event.
+                if self.bins.len() == self.bins.capacity() {
+                    self.bins.reserve_exact((self.bins.len() / 2).max(1));
+                }
+                self.bins.insert(at, (start, Bin::new(self.axis.inner)));
+                at
+            }
+        };
+        &mut self.bins[at].1
+    }
+
+    /// The values of the bins that begin at these times.
+    fn values(&self, starts: &[i64]) -> impl Iterator<Item = f64> {
+        let mut bins = self.bins.iter().peekable();
+        starts.iter().map(move |start| {
+            while bins.next_if(|(before, _)| before < start).is_some() {}
+            bins.next_if(|(found, _)| found == start).map_or(0.0, |(_, bin)| bin.value())
+        })
     }
 }
+
+/// Bytes of a text of a column beside those that are in its buffer.
+const VIEW: usize = 16;
 
 impl Summary for Sparkline {
     const WHOLE_EVENTS: bool = true;
 
     fn add(&mut self, row: Row<'_>, _: &[u8]) {
         let Value::Time(time) = row.value(1) else { return };
-        let start = self.cut.floor(time);
+        let start = self.axis.cut.floor(time);
         self.bin(start).add(row.value(0));
     }
 
@@ -213,30 +266,96 @@ impl Summary for Sparkline {
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        let mut texts = vec![MARK.to_owned()];
-        let (mut start, last) = (self.cut.floor(self.range.0), self.cut.floor(self.range.1));
-        while start <= last {
-            if texts.len() > MOST_BINS {
-                self.report.say(&format!(
-                    "sparkline() shows the first {MOST_BINS} steps of the time range; \
-                     use a longer step"
-                ));
-                break;
-            }
-            let value = self.bins.get(&start).map_or(0.0, Bin::value);
-            texts.push(NumberText::float(value).to_string());
-            // Where clocks are set back a bin may end before it begins; go on from the next instant.
-            start = self.cut.around(start).1.max(start + 1);
-        }
-        Ok(state::multivalue(texts))
+        let column = self.results(vec![Some(self.clone())])?;
+        ScalarValue::try_from_array(&column, 0)
     }
 
+    /// All of them at once: a list for each of 100,000 groups would be as large as the column.
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let Axis { cut, range, report, .. } = &*self.axis;
+        let (starts, is_cut) = Axis::starts(cut, *range);
+        if is_cut && !groups.is_empty() {
+            report.say(&format!(
+                "sparkline() shows the first {MOST_BINS} steps of the time range; use a longer step"
+            ));
+        }
+        let texts = StringViewBuilder::with_capacity(groups.len() * (1 + starts.len()));
+        let mut lists = ListBuilder::new(texts.with_deduplicate_strings());
+        for group in groups {
+            let group = group.as_ref().unwrap_or(self);
+            lists.values().append_value(MARK);
+            for value in group.values(&starts) {
+                lists.values().append_value(&*NumberText::float(value));
+            }
+            lists.append(true);
+        }
+        Ok(Arc::new(lists.finish()))
+    }
+
+    /// With the result, which is made of all groups at once: it takes much more than the bins of a group with
+    /// one event. Nothing before the first event, so that what is added is counted.
     fn heap_size(&self) -> usize {
-        let own = |bin: &Bin| match bin {
-            Bin::Distinct(texts) => texts.iter().map(|text| text.len() + 48).sum(),
+        if self.bins.is_empty() {
+            return 0;
+        }
+        let own = |(_, bin): &(i64, Bin)| match bin {
+            Bin::Distinct(texts) => texts.iter().map(|text| text.len() + TEXT).sum(),
             _ => 0,
         };
-        let held: usize = self.bins.values().map(own).sum();
-        held + self.bins.len() * (size_of::<i64>() + size_of::<Bin>())
+        let held: usize = self.bins.iter().map(own).sum();
+        held + self.bins.capacity() * size_of::<(i64, Bin)>() + self.axis.values * VIEW
+    }
+}
+
+/// Bytes of a text of a set beside its own, in a node that may be half full, or hold only it.
+const TEXT: usize = 96;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::AsArray;
+    use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
+
+    use super::*;
+    use crate::aggregates::groups::Groups;
+    use crate::aggregates::summary::Order;
+
+    /// A sparkline of seconds over so many of them.
+    fn seconds(count: i64) -> Sparkline {
+        let axis = SparklineAxis { zone: TimeZone::UTC, range: (0, count * 1_000_000 - 1) };
+        let second = TimeSpan { count: 1, unit: spl::ast::TimeUnit::Second, snap: None };
+        Sparkline::new(Inner::Count, Some(&second), &axis, Report::new(|_| ()))
+    }
+
+    #[test]
+    fn bins_are_shown_in_order_however_they_came() {
+        let mut sparkline = seconds(5);
+        for second in [3, 1, 3, 0] {
+            sparkline.bin(second * 1_000_000).add(Value::Text("x"));
+        }
+        let found = sparkline.results(vec![Some(sparkline.clone()), None]).unwrap();
+        let lists = found.as_list::<i32>();
+        let texts = |row| {
+            let texts = lists.value(row);
+            let texts = texts.as_string_view().iter().skip(1).flatten().map(str::to_owned);
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(texts(0), ["1", "1", "0", "2", "0"]);
+        assert_eq!(texts(1), ["0"; 5]);
+    }
+
+    #[test]
+    fn groups_with_an_event_each_count_what_their_results_will_take() {
+        let mut groups = Groups::of(seconds(100), Order { values: 2, directions: Vec::new() });
+        let rows = 8192;
+        let values: ArrayRef = Arc::new(arrow::array::StringViewArray::from(vec!["x"; rows]));
+        let times = arrow::array::TimestampMicrosecondArray::from(vec![7_000_000; rows]);
+        let times: ArrayRef = Arc::new(times.with_timezone("UTC"));
+        let of_row: Vec<usize> = (0..rows).collect();
+        groups.update_batch(&[values, times], &of_row, None, rows).unwrap();
+        let counted = groups.size();
+        let column = groups.evaluate(EmitTo::All).unwrap();
+        let made = column.get_array_memory_size();
+        assert!(counted > made && counted < 2 * made, "{counted} {made}");
     }
 }

@@ -8,8 +8,9 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder, SortExpr};
 use datafusion::prelude::{SessionConfig, SessionContext, col};
 use spl::ast::{Command, StatsCall};
 
+use crate::Report;
 use crate::Scope;
-use crate::aggregates::{AggregateOptions, Report, aggregate_with};
+use crate::aggregates::{AggregateOptions, aggregate_with};
 use crate::compile::testing::{Table, shown};
 use crate::types::ArrowType;
 

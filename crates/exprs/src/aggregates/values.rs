@@ -8,8 +8,9 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 
+use crate::Report;
+use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
-use crate::aggregates::{Report, state};
 use crate::column::{Row, Value};
 
 /// The different texts so far.

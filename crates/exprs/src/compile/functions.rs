@@ -22,7 +22,7 @@ use spl::ast::{Call, Span};
 use crate::Error;
 use crate::convert::sigfig;
 use crate::types::ValueType;
-use crate::udf::of_values;
+use crate::udf::{Surroundings, of_values};
 use crate::{Scope, Typed, compile};
 use eval::value::Value;
 
@@ -37,8 +37,9 @@ pub(super) fn of_call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Type
         Body::Constant(value) => Ok(constant(*value)),
         Body::Values { .. } => {
             let arguments = compiled(call, scope)?;
-            let environment = Some((scope.now(), scope.timezone().clone()));
-            of_values(function, arguments, environment).map_err(|Refusal { argument, message }| {
+            let (now, zone, report) = (scope.now(), scope.timezone().clone(), scope.report());
+            let surroundings = Some(Surroundings { now, zone, report });
+            of_values(function, arguments, surroundings).map_err(|Refusal { argument, message }| {
                 let at = call.arguments.get(argument).map_or(span, |expr| expr.span);
                 Error::invalid(message, at.start..at.end)
             })

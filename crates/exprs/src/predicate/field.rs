@@ -52,6 +52,11 @@ impl FieldValue {
         self.number
     }
 
+    /// Whether it is a number that is written as Karst writes it.
+    pub(super) fn is_canonical(&self) -> bool {
+        self.canonical
+    }
+
     /// Whether it is a network such as `10.0.0.0/8`, which matches addresses in it.
     #[must_use]
     pub fn is_network(&self) -> bool {

@@ -12,18 +12,21 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use spl::ast::ComparisonOperator;
+use tables::Steps;
 
 use crate::column::{Argument, Value};
 use crate::predicate::field::FieldValue;
+use crate::predicate::list::FieldList;
 use crate::predicate::regex::RegexTest;
 use crate::predicate::term::TermPattern;
+use crate::stopping::{stop_of, stopped};
 
 /// What a predicate tests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Test {
     Term(TermPattern),
     Field { field: String, operator: ComparisonOperator, value: FieldValue },
-    In { field: String, values: Vec<FieldValue> },
+    In { field: String, values: FieldList },
     Regex { field: String, test: RegexTest },
 }
 
@@ -36,19 +39,25 @@ impl Test {
                 other => other.text().is_some_and(|raw| pattern.matches(&raw)),
             },
             Self::Field { operator, value: right, .. } => right.compare(*operator, value),
-            Self::In { values, .. } => {
-                values.iter().any(|right| right.compare(ComparisonOperator::Equal, value))
-            }
+            Self::In { values, .. } => values.contains(value),
             Self::Regex { test, .. } => test.holds(value),
         }
     }
 
+    /// How many values a value is compared with.
+    fn comparisons(&self) -> usize {
+        match self {
+            Self::In { values, .. } => values.tried(),
+            _ => 1,
+        }
+    }
+
     /// The test of every row.
-    fn column(&self, array: &ArrayRef) -> Result<BooleanArray> {
+    fn column(&self, array: &ArrayRef, steps: &mut Steps) -> Result<BooleanArray> {
         if let DataType::Dictionary(key, _) = array.data_type()
             && **key == DataType::Int32
         {
-            return self.dictionary(array);
+            return self.dictionary(array, steps);
         }
         match (self, array.as_string_view_opt()) {
             (Self::Term(pattern), Some(texts)) => {
@@ -61,15 +70,17 @@ impl Test {
         }
         let argument = Argument::new(&ColumnarValue::Array(Arc::clone(array)))?;
         let mut bits = BooleanBufferBuilder::new(array.len());
+        let comparisons = self.comparisons();
         for row in 0..array.len() {
+            steps.take(comparisons).map_err(stopped)?;
             bits.append(self.holds(argument.get(row)));
         }
         Ok(BooleanArray::new(bits.finish(), None))
     }
 
-    fn dictionary(&self, array: &ArrayRef) -> Result<BooleanArray> {
+    fn dictionary(&self, array: &ArrayRef, steps: &mut Steps) -> Result<BooleanArray> {
         let dictionary = array.as_dictionary::<Int32Type>();
-        let distinct = self.column(dictionary.values())?;
+        let distinct = self.column(dictionary.values(), steps)?;
         let mut bits = BooleanBufferBuilder::new(array.len());
         for key in dictionary.keys() {
             let at = key.and_then(|key| usize::try_from(key).ok());
@@ -111,7 +122,8 @@ impl fmt::Display for Test {
                 write!(f, "{field}{}\"{}\"", operator.symbol(), value.pattern().text())
             }
             Self::In { field, values } => {
-                let values: Vec<_> = values.iter().map(|value| value.pattern().text()).collect();
+                let values = values.values().iter();
+                let values: Vec<_> = values.map(|value| value.pattern().text()).collect();
                 write!(f, "{field} IN {values:?}")
             }
             Self::Regex { field, test } => {
@@ -155,7 +167,8 @@ impl ScalarUDFImpl for Predicate {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match &args.args[0] {
             ColumnarValue::Array(array) => {
-                Ok(ColumnarValue::Array(Arc::new(self.test.column(array)?)))
+                let mut steps = Steps::new(stop_of(&args.config_options));
+                Ok(ColumnarValue::Array(Arc::new(self.test.column(array, &mut steps)?)))
             }
             scalar @ ColumnarValue::Scalar(_) => {
                 let holds = self.test.holds(Argument::new(scalar)?.get(0));

@@ -166,6 +166,40 @@ fn many_alternatives_make_a_shallow_tree() {
     assert_eq!(table().evaluate(&expr)[0].as_deref(), Some("False"));
 }
 
+#[test]
+fn a_list_of_wildcards_ends_soon_after_nobody_waits() {
+    use datafusion::common::config::ConfigOptions;
+    use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs};
+
+    let wildcards = (0..10_000).map(|at| format!("x{at}*")).collect::<Vec<_>>().join(", ");
+    let parsed = spl::parse_search_terms(&format!("status IN ({wildcards})"));
+    let expr = compile_search(&parsed.unwrap().expr.unwrap(), &table()).unwrap();
+    let Expr::ScalarFunction(call) = expr else { panic!("no function") };
+    let mut config = ConfigOptions::new();
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    let is_over = move || count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 1;
+    crate::stopping::put(tables::Stop::when(is_over), &mut config);
+    let statuses =
+        std::iter::repeat_n(Some("200"), 8192).collect::<arrow::array::StringViewArray>();
+    let field = arrow::datatypes::Field::new("status", arrow::datatypes::DataType::Utf8View, true);
+    let arguments = ScalarFunctionArgs {
+        args: vec![ColumnarValue::Array(std::sync::Arc::new(statuses))],
+        arg_fields: vec![std::sync::Arc::new(field)],
+        number_rows: 8192,
+        return_field: std::sync::Arc::new(arrow::datatypes::Field::new(
+            "found",
+            arrow::datatypes::DataType::Boolean,
+            false,
+        )),
+        config_options: std::sync::Arc::new(config),
+    };
+    let error = call.func.invoke_with_args(arguments).unwrap_err();
+    assert!(error.to_string().contains("cancelled"), "{error}");
+    // Asked at the second row, of 8,192.
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 2);
+}
+
 #[tokio::test]
 async fn sql_calls_become_leaves() {
     let context = datafusion::prelude::SessionContext::new();

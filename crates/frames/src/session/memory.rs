@@ -19,6 +19,8 @@ use datafusion::execution::memory_pool::{
     FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
+use crate::exhausted::POOL_SIZE;
+
 /// The part of a pool that is kept for operators that need what they ask for.
 const KEPT: usize = 8;
 /// How DataFusion calls the memory of a sort for merging; it does with less.
@@ -136,8 +138,9 @@ impl MemoryPool for Pool {
         let held = self.modest.fetch_add(additional, Relaxed);
         let grown = if held + additional > most {
             let name = reservation.consumer().name();
+            let all = self.bytes >> 20;
             resources_err!(
-                "{name} has to do with less: sorts and groups hold {held} of {most} bytes"
+                "{name} has to do with less: {held} of {most} bytes are held ({POOL_SIZE}{all} MB)"
             )
         } else {
             self.fair.try_grow(reservation, additional)

@@ -123,6 +123,7 @@ impl PlanningTime {
     /// Among the options of a session, where rules find it.
     pub(crate) fn put(&self, config: &mut ConfigOptions) {
         config.extensions.insert(InConfig(self.clone()));
+        exprs::stopping::put(self.stop(), config);
     }
 
     fn shift(&self, step: i32) {

@@ -24,6 +24,7 @@ use datafusion::physical_plan::{
 };
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use exprs::ledger::Charge;
+use exprs::stopping::stop_of;
 use futures::StreamExt;
 
 use super::{StreamNode, StreamOp, StreamRun};
@@ -170,7 +171,9 @@ impl ExecutionPlan for StreamExec {
     ) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;
         let mut run = self.parts.op.start(&self.parts.aggregates)?;
-        run.counts(Charge::of(context.session_config().options()));
+        let options = context.session_config().options();
+        run.counts(Charge::of(options));
+        run.until(stop_of(options));
         let drive = Drive { parts: Arc::clone(&self.parts), input, run, done: false };
         let stream = futures::stream::unfold(drive, Drive::next);
         let schema = Arc::clone(&self.parts.schema);

@@ -11,7 +11,9 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use exprs::ledger::Charge;
+use exprs::stopping::stopped;
 use hashbrown::HashMap;
+use tables::{Steps, Stop};
 
 use super::{Output, StreamOp, StreamRun};
 use crate::Error;
@@ -66,9 +68,13 @@ impl StreamOp for Streamstats {
             shared: VecDeque::new(),
             last_key: None,
             memory: Charge::default(),
+            steps: Steps::default(),
         }))
     }
 }
+
+/// What the result of a row counts: `values(x)` over all rows before it may be 100,000 texts.
+const RESULT: usize = 64;
 
 type Accumulators = Vec<Box<dyn Accumulator>>;
 
@@ -93,11 +99,16 @@ struct Run {
     shared: VecDeque<Past>,
     last_key: Option<OwnedRow>,
     memory: Charge,
+    steps: Steps,
 }
 
 impl StreamRun for Run {
     fn counts(&mut self, memory: Charge) {
         self.memory = memory;
+    }
+
+    fn until(&mut self, stop: Stop) {
+        self.steps = Steps::new(stop);
     }
 
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
@@ -116,6 +127,7 @@ impl StreamRun for Run {
         // What each row's lists take: they are of the rows before it, and all rows' are there at once.
         let mut lists = self.memory.beside();
         for row in 0..rows {
+            self.steps.take(RESULT).map_err(stopped)?;
             if truth(before.as_ref(), row) {
                 self.reset();
             }
@@ -198,15 +210,20 @@ impl Run {
     fn global_window(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
         let key = past.key.clone();
         slide(&self.op, &mut self.shared, past)?;
+        // Rows of other groups take time, too.
+        self.steps.take(self.shared.len()).map_err(stopped)?;
         let rows = counted(&self.op, &self.shared).filter(|row| row.key == key);
-        recompute(&self.aggregates, rows, results)
+        recompute(&self.aggregates, rows, &mut self.steps, results)
     }
 
     fn group_window(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
         let op = self.op.clone();
+        let mut steps = std::mem::take(&mut self.steps);
         let (aggregates, group) = self.group(past.key.clone())?;
         slide(&op, &mut group.window, past)?;
-        recompute(aggregates, counted(&op, &group.window), results)
+        let done = recompute(aggregates, counted(&op, &group.window), &mut steps, results);
+        self.steps = steps;
+        done
     }
 
     fn group(
@@ -286,10 +303,12 @@ fn counted<'w>(
 fn recompute<'w>(
     aggregates: &[Arc<AggregateFunctionExpr>],
     rows: impl Iterator<Item = &'w Past>,
+    steps: &mut Steps,
     results: &mut [Vec<ScalarValue>],
 ) -> Result<()> {
     let mut fresh = accumulators(aggregates)?;
     for row in rows {
+        steps.take(aggregates.len()).map_err(stopped)?;
         update(aggregates, &mut fresh, &row.values)?;
     }
     evaluate(&mut fresh, results)
@@ -314,4 +333,63 @@ fn evaluate(accumulators: &mut Accumulators, results: &mut [Vec<ScalarValue>]) -
         result.push(accumulator.evaluate()?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use arrow::array::Float64Array;
+    use arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::functions_aggregate::sum::sum_udaf;
+    use datafusion::physical_expr::aggregate::AggregateExprBuilder;
+    use datafusion::physical_expr::expressions::col;
+
+    use super::*;
+
+    /// Sums over the last rows, and what was asked of who waits.
+    fn windows(rows: usize, global: bool) -> (Box<dyn StreamRun>, Arc<AtomicUsize>) {
+        let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Float64, true)]));
+        let sum = AggregateExprBuilder::new(sum_udaf(), vec![col("x", &schema).unwrap()])
+            .schema(schema)
+            .alias("sum")
+            .build()
+            .unwrap();
+        let op = Streamstats {
+            keys: 0,
+            window: Window::Rows(rows),
+            current: true,
+            global,
+            reset_on_change: false,
+            reset_before: false,
+            reset_after: false,
+            groups: 10,
+            window_rows: rows,
+        };
+        let mut run = op.start(&[Arc::new(sum)]).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        run.until(Stop::when(move || count.fetch_add(1, Relaxed) == 3));
+        (run, asked)
+    }
+
+    #[test]
+    fn a_window_of_many_rows_ends_within_a_batch_when_nobody_waits() {
+        for global in [true, false] {
+            let (mut run, asked) = windows(1_000, global);
+            let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 8192]));
+            let error = run.push(&[values], 8192).unwrap_err();
+            assert!(matches!(Error::from(error), Error::Cancelled));
+            assert_eq!(asked.load(Relaxed), 4);
+        }
+    }
+
+    #[test]
+    fn few_rows_are_not_worth_a_question() {
+        let (mut run, asked) = windows(3, false);
+        let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 50]));
+        assert_eq!(run.push(&[values], 50).unwrap().added[0].len(), 50);
+        assert_eq!(asked.load(Relaxed), 0);
+    }
 }

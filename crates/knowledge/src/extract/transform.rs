@@ -25,8 +25,8 @@ pub(crate) struct Transform {
 pub(crate) enum Reading {
     /// Named groups: group number and field.
     Named { pattern: Pattern, fields: Vec<(usize, String)> },
-    /// Groups `_KEY_x` and `_VAL_x`.
-    Keyed { pattern: Pattern, groups: Vec<(usize, usize)> },
+    /// Groups `_KEY_x` and `_VAL_x`, and other named groups beside them.
+    Keyed { pattern: Pattern, groups: Vec<(usize, usize)>, fields: Vec<(usize, String)> },
     /// `FORMAT`.
     Format { pattern: Pattern, pairs: Vec<(Template, Template)> },
     /// Delimiters and names by position.
@@ -138,7 +138,7 @@ impl Reading {
         }
         match groups.is_empty() {
             true => Self::Named { pattern, fields },
-            false => Self::Keyed { pattern, groups },
+            false => Self::Keyed { pattern, groups, fields },
         }
     }
 }
@@ -172,19 +172,18 @@ impl Transform {
         };
         match &self.reading {
             Reading::Named { pattern, fields } => self.each_match(pattern, text, |groups| {
-                for (group, name) in fields {
-                    if let Some(value) = groups.get(*group) {
-                        emit(name, Cow::Borrowed(value));
-                    }
-                }
+                each_named(fields, groups, &mut emit);
             }),
-            Reading::Keyed { pattern, groups: keyed } => self.each_match(pattern, text, |groups| {
-                for (key, value) in keyed {
-                    if let (Some(key), Some(value)) = (groups.get(*key), groups.get(*value)) {
-                        emit(&self.cleaned(key), Cow::Borrowed(value));
+            Reading::Keyed { pattern, groups: keyed, fields } => {
+                self.each_match(pattern, text, |groups| {
+                    each_named(fields, groups, &mut emit);
+                    for (key, value) in keyed {
+                        if let (Some(key), Some(value)) = (groups.get(*key), groups.get(*value)) {
+                            emit(&self.cleaned(key), Cow::Borrowed(value));
+                        }
                     }
-                }
-            }),
+                });
+            }
             Reading::Format { pattern, pairs } => self.each_match(pattern, text, |groups| {
                 for (name, value) in pairs {
                     emit(&self.cleaned(&name.expand(groups)), value.expand(groups));
@@ -225,6 +224,19 @@ impl Transform {
                 let Some(next) = text[end..].chars().next() else { return };
                 from += next.len_utf8();
             }
+        }
+    }
+}
+
+/// Visits the fields that named groups are.
+fn each_named<'t>(
+    fields: &[(usize, String)],
+    groups: &Groups<'t>,
+    emit: &mut impl FnMut(&str, Cow<'t, str>),
+) {
+    for (group, name) in fields {
+        if let Some(value) = groups.get(*group) {
+            emit(name, Cow::Borrowed(value));
         }
     }
 }
@@ -307,6 +319,9 @@ mod tests {
     fn key_and_value_groups_make_pairs() {
         let pattern = Pattern::compile(r"(?<_KEY_1>\w+):(?<_VAL_1>\w+)").unwrap();
         check(&rule(Reading::groups(pattern)), "a:1 b:2", &["a=1", "b=2"]);
+        let beside = r"a(?<num>\d+)b(?<_KEY_1>\w+)-(?<_VAL_1>\w+)";
+        let pattern = Pattern::compile(beside).unwrap();
+        check(&rule(Reading::groups(pattern)), "a12bkey-val", &["num=12", "key=val"]);
     }
 
     #[test]

@@ -108,8 +108,11 @@ impl StructuredReader {
             self.headers += u64::from(!is_w3c);
             return false;
         }
-        let is_preamble = self.rules.preamble.as_ref().is_some_and(|p| p.is_match(line));
-        self.columns.is_some() && !is_preamble
+        let Some(preamble) = &self.rules.preamble else { return self.columns.is_some() };
+        // What a text without its header begins with, such as the later part of a file, are records: the
+        // preamble says which lines are not.
+        let has_no_header = self.rules.header_prefix.is_some() && !is_w3c;
+        (self.columns.is_some() || has_no_header) && !preamble.is_match(line)
     }
 
     /// The text of the header in a line, if the line is it.

@@ -62,6 +62,11 @@ fn headers_are_found_by_line_number_prefix_or_settings() {
     assert_eq!(read(&format!("{semicolons}FIELD_NAMES = x, y"), &lines[2..]), ["x=1 y=2"]);
     let prefixed = format!("{semicolons}FIELD_HEADER_REGEX = ^head:\\s*");
     assert_eq!(read(&prefixed, &["other", "head: a;b", "1;2"]), ["a=1 b=2"]);
+    let zeek = "INDEXED_EXTRACTIONS = tsv\nFIELD_HEADER_REGEX = ^#fields\\t\nPREAMBLE_REGEX = ^#";
+    let header = ["#separator \\x09", "#fields\tts\tuid", "#types\ttime\tstring"];
+    assert_eq!(read(zeek, &[&header[..], &["1\ta", "#close"]].concat()), ["ts=1 uid=a"]);
+    // A part of a file that comes without the header is not lost.
+    assert_eq!(read(zeek, &["1\ta", "2\tb"]), ["", ""]);
     let other = "INDEXED_EXTRACTIONS = csv\nHEADER_FIELD_DELIMITER = |\nFIELD_QUOTE = '\n\
                  HEADER_FIELD_QUOTE = none\nHEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS = .\n\
                  MISSING_VALUE_REGEX = ^-$";

@@ -180,7 +180,9 @@ impl TimestampFinder {
             None => shapes::may_begin(window, at),
             Some(_) => {
                 let inside = |byte: u8| byte.is_ascii_alphanumeric();
-                at == 0 || !(inside(window[at - 1]) && inside(window[at]))
+                at == 0
+                    || !(inside(window[at - 1]) && inside(window[at]))
+                    || shapes::ends_colour(&window[..at])
             }
         }
     }
@@ -380,6 +382,28 @@ mod tests {
         let mut finder = TimestampFinder::new(Arc::new(rules));
         assert!(finder.find("a at=2015-07-29 17:41:45", REFERENCE).is_some());
         assert_eq!(finder.place(), Some((5, 24)));
+    }
+
+    #[test]
+    fn codes_of_colours_before_a_timestamp_are_no_part_of_a_word() {
+        let events = [
+            "\x1b[32m2015-07-29T17:41:44Z\x1b[0m INFO a",
+            "\x1b[2m2015-07-29T17:41:44Z\x1b[0m \x1b[32m INFO\x1b[0m b",
+            "\x1b[0;1;31m2015-07-29T17:41:45Z c",
+            "[\x1b[1m2015-07-29 17:41:46\x1b[0m] d",
+            "\x1b[mJul 29 17:41:47 2015 e",
+            "x[32m2015-07-29T17:41:44Z",
+            "room2015-07-29T17:41:44Z",
+        ];
+        let base = 1_438_191_704.0;
+        let expected = [0.0, 0.0, 1.0, 2.0].map(|s| Some(base + s));
+        let found = find(TimestampRules::default(), &events);
+        assert_eq!(found[..4], expected);
+        assert!(found[4].is_some());
+        assert_eq!(found[5..], [None, None]);
+        let format = Some(TimeFormat::for_input("%Y-%m-%dT%H:%M:%SZ").unwrap());
+        let rules = TimestampRules { format, ..TimestampRules::default() };
+        assert_eq!(find(rules, &events[..2]), [Some(base), Some(base)]);
     }
 
     #[test]

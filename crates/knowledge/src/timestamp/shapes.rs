@@ -34,7 +34,17 @@ pub(super) fn may_begin(text: &[u8], at: usize) -> bool {
         return false;
     }
     let Some(before) = at.checked_sub(1).map(|before| text[before]) else { return true };
+    if before == b'm' && ends_colour(&text[..at]) {
+        return true;
+    }
     !(before.is_ascii_alphanumeric() || matches!(before, b'.' | b'-' | b'_' | b'/' | 0x80..))
+}
+
+/// Whether a text ends with a code that sets colours of terminals, such as `ESC[32m` or `ESC[0;1m`.
+pub(super) fn ends_colour(text: &[u8]) -> bool {
+    let Some(rest) = text.strip_suffix(b"m") else { return false };
+    let numbers = rest.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b';');
+    rest[..rest.len() - numbers.count()].ends_with(b"\x1b[")
 }
 
 /// The timestamp that begins where the text begins.
@@ -592,6 +602,7 @@ mod tests {
             ("400000005a7c5d0c status", 1_518_099_714.0),
             ("1712790000100000000}", 1_712_790_000.1),
             ("2024-05-02-10.11.12.123456+120 I1H300", 1_714_637_472.123_456),
+            ("2015-07-29 17:41:44.5Z\x1b[0m \x1b[32m INFO\x1b[0m", 1_438_191_704.5),
         ] {
             check(text, Some(seconds));
         }

@@ -56,7 +56,7 @@ struct Unexpected {
 impl TableOp for Unexpected {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let expected = self.expected(env).await?;
-        Ok(self.anomalies.scored(rows, &expected)?)
+        Ok(self.anomalies.scored(rows, &expected, &env.context.planning.stop())?)
     }
 }
 

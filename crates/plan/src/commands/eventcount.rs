@@ -1,17 +1,18 @@
 //! `eventcount` and `dbinspect`: what the catalog knows of indexes and buckets.
 //!
-//! Split: answered from bucket summaries; no event is read.
+//! Split: answered from bucket summaries and what hot buckets are known by; no event is read.
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use frames::Frame;
 use model::IndexName;
-use spl::ast::{DbinspectCommand, EventcountCommand, SearchPattern};
+use spl::ast::{DbinspectCommand, EventcountCommand, SearchCommand, SearchPattern};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
 use crate::indexes::covers;
+use crate::range::bounds;
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 
@@ -86,7 +87,9 @@ pub(super) async fn dbinspect(
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
     let indexes = meant(&command.indexes, env);
-    let found = env.context.host.buckets(&indexes, &env.context.range).await?;
+    let own = SearchCommand { expr: None, time: command.time.clone() };
+    let range = bounds(&own, env.context)?.time;
+    let found = env.context.host.buckets(&indexes, &range).await?;
     started(found, env)
 }
 

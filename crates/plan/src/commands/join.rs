@@ -79,7 +79,8 @@ impl TableOp for Join {
             time: self.join.usetime.then_some(self.join.earlier),
         };
         let limit = env.context.limits.stage_rows;
-        let pairs = matching.pairs((&rows, &left_keys), (&other, &right_keys), limit)?;
+        let stop = env.context.planning.stop();
+        let pairs = matching.pairs((&rows, &left_keys), (&other, &right_keys), limit, &stop)?;
         let left = places(pairs.iter().map(|(left, _)| Some(*left)));
         let right = places(pairs.iter().map(|(_, right)| *right));
         match &self.join.on {

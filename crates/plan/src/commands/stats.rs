@@ -6,8 +6,9 @@ use std::collections::HashSet;
 
 use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use exprs::Report;
 use exprs::Typed;
-use exprs::aggregates::{AggregateOptions, Report, SparklineAxis};
+use exprs::aggregates::{AggregateOptions, SparklineAxis};
 use exprs::order::group_key;
 use exprs::types::ValueType;
 use frames::Frame;

@@ -8,7 +8,7 @@ use std::fmt;
 use bucket::{MAX_TERM_BYTES, TermQuery};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use exprs::predicate::{Breakers, FieldValue, Leaf, RegexTest, TermPattern, leaf};
+use exprs::predicate::{Breakers, FieldList, FieldValue, Leaf, RegexTest, TermPattern, leaf};
 use model::{EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{ComparisonOperator, WordPattern};
 
@@ -56,7 +56,7 @@ enum Condition {
 #[derive(Debug, Clone)]
 enum MetadataTest {
     Compare(ComparisonOperator, FieldValue),
-    In(Vec<FieldValue>),
+    In(FieldList),
     Exactly(Vec<String>),
 }
 
@@ -286,9 +286,7 @@ impl MetadataTest {
     fn admits(&self, text: &str) -> bool {
         match self {
             Self::Compare(operator, value) => value.compare_text(*operator, text),
-            Self::In(values) => {
-                values.iter().any(|value| value.compare_text(ComparisonOperator::Equal, text))
-            }
+            Self::In(values) => values.contains_text(text),
             Self::Exactly(values) => values.iter().any(|value| value == text),
         }
     }
@@ -298,7 +296,7 @@ impl MetadataTest {
         match self {
             Self::Compare(ComparisonOperator::Equal, value) => value_words(value),
             Self::Compare(..) => TermQuery::All,
-            Self::In(values) => TermQuery::or(values.iter().map(value_words).collect()),
+            Self::In(values) => TermQuery::or(values.values().iter().map(value_words).collect()),
             Self::Exactly(values) => {
                 TermQuery::or(values.iter().map(|value| TermQuery::for_text(value)).collect())
             }
@@ -335,8 +333,8 @@ fn of_leaf(leaf: &Leaf<'_>) -> Condition {
             of_field(field, test, words)
         }
         Leaf::In { field, values } => {
-            let words = TermQuery::or(values.iter().map(value_words).collect());
-            of_field(field, MetadataTest::In(values.to_vec()), words)
+            let words = TermQuery::or(values.values().iter().map(value_words).collect());
+            of_field(field, MetadataTest::In((*values).clone()), words)
         }
         Leaf::Regex { field, test } => of_regex(field, test),
         Leaf::Other => Condition::Any,

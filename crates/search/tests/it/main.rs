@@ -10,6 +10,7 @@ mod far_away;
 mod hot_parts;
 mod inspector;
 mod large;
+mod listed;
 mod memory;
 mod parts;
 mod previews;

@@ -1,16 +1,18 @@
 //! `dbinspect`: the buckets of indexes.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
-use crate::ast::{Command, SearchPattern};
+use crate::ast::{Command, SearchPattern, TimeModifier, TimeModifierKind};
 use crate::display::Arguments;
-use crate::parser::{Parsed, Parser, pattern_of};
+use crate::parser::{OptionValue, Parsed, Parser, pattern_of};
 use std::fmt;
 
-/// `dbinspect [index=]... [timeformat=] [cached=] [corruptonly=]`.
+/// `dbinspect [index=]... [earliest=] [latest=] [timeformat=] [cached=] [corruptonly=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DbinspectCommand {
     /// `index=`, wildcards allowed; the default indexes if empty.
     pub indexes: Vec<SearchPattern>,
+    /// `earliest=` and `latest=`: buckets that may have events in the range. That of the search if absent.
+    pub time: Vec<TimeModifier>,
 }
 
 /// The registry entry.
@@ -18,7 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "dbinspect",
     aliases: &[],
     summary: "lists the buckets of indexes",
-    syntax: "dbinspect [index=<index>]... [cached=<bool>] [corruptonly=<bool>]",
+    syntax: "dbinspect [index=<index>]... [earliest=<time>] [latest=<time>] [cached=<bool>] [corruptonly=<bool>]",
     kind: CommandKind::Generating,
     right: CommandRight::summary(None),
     options: OPTIONS,
@@ -30,7 +32,7 @@ const OPTIONS: &[&str] =
     &["index", "span", "bins", "timeformat", "corruptonly", "cached", "earliest", "latest"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    let mut indexes = Vec::new();
+    let (mut indexes, mut time) = (Vec::new(), Vec::new());
     loop {
         p.skip_separators();
         if p.at_end() {
@@ -42,10 +44,16 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         match option.name {
             "index" => indexes.push(pattern_of(&option.value)),
             "corruptonly" | "cached" => drop(option.boolean()?),
+            "earliest" => time.push(bound(TimeModifierKind::Earliest, &option)),
+            "latest" => time.push(bound(TimeModifierKind::Latest, &option)),
             _ => drop(option.text()),
         }
     }
-    Ok(Command::Dbinspect(DbinspectCommand { indexes }))
+    Ok(Command::Dbinspect(DbinspectCommand { indexes, time }))
+}
+
+fn bound(kind: TimeModifierKind, option: &OptionValue) -> TimeModifier {
+    TimeModifier { kind, value: option.value.clone(), span: option.value_span }
 }
 
 impl fmt::Display for DbinspectCommand {
@@ -53,6 +61,9 @@ impl fmt::Display for DbinspectCommand {
         let mut arguments = Arguments::default();
         for index in &self.indexes {
             arguments.option("index", index.text());
+        }
+        for modifier in &self.time {
+            arguments.option(modifier.kind.name(), &modifier.value);
         }
         arguments.write(f)
     }
@@ -65,6 +76,10 @@ mod tests {
     #[test]
     fn accepts_its_forms() {
         accepts(&["| dbinspect", "| dbinspect index=_internal index=web* cached=t corruptonly=f"]);
+        accepts(&[
+            "| dbinspect earliest=-1d@d latest=now",
+            "| dbinspect latest=1700000000 index=web",
+        ]);
     }
 
     #[test]

@@ -88,6 +88,7 @@ mod tests {
             "* | stats perc95(x) p99.9(x) upperperc50(x) exactperc1(x)",
             "* | stats values(a) list(b) first(c) last(d) earliest(e) latest(f) earliest_time(g) latest_time(h) rate(i) sumsq(j)",
             "* | stats sparkline sparkline(count, 1h) AS trend sparkline(avg(x),5m)",
+            "* | stats sparkline(avg(x),) AS trend sparkline(count, )",
             "* | stats avg(*time) AS *_mean by a.b{}",
             r#"* | stats delim=":" dedup_splitvals=t allnum=f values(x)"#,
             "* | stats count as c by _time span=1h",

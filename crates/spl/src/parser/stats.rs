@@ -313,11 +313,14 @@ impl Parser<'_> {
             if self.eat(",") {
                 self.skip_space();
                 let start = self.pos();
-                let step = time_span(self.take_while(is_argument_character));
+                let text = self.take_while(is_argument_character);
                 let span = self.span_from(start);
-                argument.1 = Some(step.ok_or_else(|| {
-                    self.error("sparkline step must be a time such as 5m or 1h", span)
-                })?);
+                // An empty one is none, as dashboards with a token for the step have it.
+                if !text.is_empty() {
+                    argument.1 = Some(time_span(text).ok_or_else(|| {
+                        self.error("sparkline step must be a time such as 5m or 1h", span)
+                    })?);
+                }
             }
             self.expect(")", "after the argument of sparkline")?;
         }

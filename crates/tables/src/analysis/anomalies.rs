@@ -7,6 +7,7 @@ use spl::ast::FieldPattern;
 
 use super::statistics;
 use crate::error::Error;
+use crate::operation::{Steps, Stop};
 use crate::rows::Rows;
 
 /// Where the score goes.
@@ -38,14 +39,23 @@ impl Anomalies {
     /// Gives rows their scores; texts like those of `expected` have a score of 0.
     ///
     /// # Errors
-    /// If a column is of a type that SPL has no value of.
-    pub fn scored(&self, mut rows: Rows, expected: &[Option<String>]) -> Result<Rows, Error> {
+    /// If a column is of a type that SPL has no value of; [`Error::Cancelled`], if nobody waits any more.
+    pub fn scored(
+        &self,
+        mut rows: Rows,
+        expected: &[Option<String>],
+        stop: &Stop,
+    ) -> Result<Rows, Error> {
+        let mut steps = Steps::new(stop.clone());
         let expected: Vec<Runs> = expected.iter().flatten().map(|text| self.runs(text)).collect();
         let texts = rows.texts(&self.field)?;
         let groups = self.groups(&rows)?;
         let mut windows: HashMap<&str, Window> = HashMap::new();
         let mut scores = Vec::with_capacity(rows.count);
         for (text, group) in texts.iter().zip(&groups) {
+            // To compare two texts takes a microsecond for each of their characters.
+            let length = text.as_ref().map_or(1, String::len);
+            steps.take(length.saturating_mul(1 + expected.len()))?;
             let score = text.as_ref().map(|text| {
                 let runs = self.runs(text);
                 let boring = expected.iter().any(|known| unexpected(known, &runs) <= self.alike);

@@ -43,17 +43,21 @@ impl Operation for Cofilter {
         order.iter().enumerate().for_each(|(at, item)| rank[*item] = at);
         let mut pairs: HashMap<(usize, usize), i64> = HashMap::new();
         let limit = context.limits.rows;
+        let mut steps = context.steps();
         for items in of_user.values() {
             let mut ranks: Vec<usize> = items.iter().map(|item| rank[*item]).collect();
             ranks.sort_unstable();
             for (at, one) in ranks.iter().enumerate() {
+                // A user of 100,000 items makes five billion pairs.
+                steps.take(ranks.len() - at)?;
                 for two in &ranks[at + 1..] {
                     *pairs.entry((*one, *two)).or_default() += 1;
                 }
-            }
-            if pairs.len() > limit {
-                let message = format!("cofilter finds more than {limit} pairs (limit stage_rows)");
-                return Err(Error::Exhausted { message });
+                if pairs.len() > limit {
+                    let message =
+                        format!("cofilter finds more than {limit} pairs (limit stage_rows)");
+                    return Err(Error::Exhausted { message });
+                }
             }
         }
         let mut pairs: Vec<((usize, usize), i64)> = pairs.into_iter().collect();

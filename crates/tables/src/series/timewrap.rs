@@ -1,6 +1,6 @@
 //! The periods of a series side by side.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow::array::{AsArray, UInt32Array};
 use arrow::compute::take;
@@ -34,19 +34,32 @@ pub struct Timewrap {
     pub zone: TimeZone,
 }
 
+/// Where a row goes: the time in the last period, and how many rows of its own period have that time
+/// before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    time: i64,
+    again: usize,
+}
+
 impl Operation for Timewrap {
     fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let Some(times) = rows.column(TIME) else { return Err(Error::internal("no _time")) };
         let times = times.array.as_primitive::<TimestampMicrosecondType>();
         let mut starts = vec![self.bound(1)?];
-        let mut cells: BTreeMap<(i64, usize), u32> = BTreeMap::new();
+        let mut cells: BTreeMap<(Place, usize), u32> = BTreeMap::new();
         let mut wrapped = BTreeSet::new();
+        let mut before = HashMap::new();
         for (row, time) in times.iter().enumerate() {
             let Some(time) = time else { continue };
             let period = self.period_of(time, &mut starts, context.limits.bins)?;
             let shown = self.within_last(time, starts[period], starts[0])?;
-            wrapped.insert(shown);
-            cells.insert((shown, period), u32::try_from(row).unwrap_or(u32::MAX));
+            // Where clocks are set back, two rows of a period have the same time.
+            let again = before.entry((shown, period)).or_insert(0_usize);
+            let place = Place { time: shown, again: *again };
+            *again += 1;
+            wrapped.insert(place);
+            cells.insert((place, period), u32::try_from(row).unwrap_or(u32::MAX));
         }
         let periods: BTreeSet<usize> = cells.keys().map(|(_, period)| *period).collect();
         let sources = rows.columns.iter().filter(|column| !column.name.starts_with('_'));
@@ -58,10 +71,10 @@ impl Operation for Timewrap {
         }
         check_cells(wrapped.len(), sources.len() * periods.len(), context.limits.bytes)?;
         let mut made = Rows::blank(wrapped.len());
-        made.set_times(TIME, wrapped.iter().copied().map(Some));
+        made.set_times(TIME, wrapped.iter().map(|place| Some(place.time)));
         for column in sources {
             for period in periods.iter().rev() {
-                let places = wrapped.iter().map(|time| cells.get(&(*time, *period)).copied());
+                let places = wrapped.iter().map(|place| cells.get(&(*place, *period)).copied());
                 let places: UInt32Array = places.collect();
                 let array = take(&column.array, &places, None)?;
                 let name = format!("{}_{}", column.name, self.name(*period, starts[*period]));

@@ -7,7 +7,7 @@ use spl::ast::Field;
 use super::predict::period;
 use crate::analysis::statistics;
 use crate::error::Error;
-use crate::operation::{Context, Operation};
+use crate::operation::{Context, Operation, Steps};
 use crate::rows::Rows;
 
 /// The shortest period there is.
@@ -30,7 +30,7 @@ pub struct X11 {
 }
 
 impl Operation for X11 {
-    fn apply(&self, mut rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+    fn apply(&self, mut rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         if rows.count == 0 {
             return Ok(rows);
         }
@@ -50,7 +50,7 @@ impl Operation for X11 {
         let Some(filled) = filled(&numbers).filter(|filled| filled.len() >= 2 * period) else {
             return invalid(format!("has fewer than two periods of {period}"));
         };
-        let adjusted = adjusted(&filled, period, self.additive);
+        let adjusted = adjusted(&filled, period, self.additive, &mut context.steps())?;
         let shown = numbers.iter().zip(adjusted);
         let shown = shown.map(|(number, adjusted)| number.map(|_| adjusted));
         let target = self.target.clone().unwrap_or_else(|| format!("x11({name})"));
@@ -82,7 +82,12 @@ fn filled(numbers: &[Option<f64>]) -> Option<Vec<f64>> {
     Some(filled)
 }
 
-fn adjusted(series: &[f64], period: usize, additive: bool) -> Vec<f64> {
+fn adjusted(
+    series: &[f64],
+    period: usize,
+    additive: bool,
+    steps: &mut Steps,
+) -> Result<Vec<f64>, Error> {
     let without = |one: &[f64], other: &[f64]| -> Vec<f64> {
         let pairs = one.iter().zip(other);
         pairs
@@ -93,10 +98,10 @@ fn adjusted(series: &[f64], period: usize, additive: bool) -> Vec<f64> {
             })
             .collect()
     };
-    let seasons = |rest: &[f64], weights: &[f64]| {
+    let seasons = |rest: &[f64], weights: &[f64], steps: &mut Steps| {
         let raw = by_season(rest, period, weights);
-        let level = centred(&raw, period);
-        without(&raw, &level)
+        let level = centred(&raw, period, steps)?;
+        Ok::<_, Error>(without(&raw, &level))
     };
     let apply = |seasons: &[f64]| -> Vec<f64> {
         let pairs = series.iter().zip(seasons);
@@ -108,18 +113,20 @@ fn adjusted(series: &[f64], period: usize, additive: bool) -> Vec<f64> {
             })
             .collect()
     };
-    let trend = centred(series, period);
-    let first = apply(&seasons(&without(series, &trend), FIRST));
-    let trend = centred(&first, (period / 2) | 1);
-    apply(&seasons(&without(series, &trend), SECOND))
+    let trend = centred(series, period, steps)?;
+    let first = apply(&seasons(&without(series, &trend), FIRST, steps)?);
+    let trend = centred(&first, (period / 2) | 1, steps)?;
+    Ok(apply(&seasons(&without(series, &trend), SECOND, steps)?))
 }
 
 /// A moving average over a period, the two ends counting half if it is even; near the ends of the
 /// series that of the nearest whole period, as a part of one has seasons that do not cancel out.
-fn centred(series: &[f64], period: usize) -> Vec<f64> {
+fn centred(series: &[f64], period: usize, steps: &mut Steps) -> Result<Vec<f64>, Error> {
     let half = period / 2;
     let end = if period.is_multiple_of(2) { 0.5 } else { 1.0 };
     let average = |at: usize| {
+        // Rows times the period may be billions.
+        steps.take(period)?;
         let last = (series.len() - 1).saturating_sub(half);
         let at = if half <= last { at.clamp(half, last) } else { at };
         let (from, to) = (at.saturating_sub(half), (at + half).min(series.len() - 1));
@@ -129,7 +136,7 @@ fn centred(series: &[f64], period: usize) -> Vec<f64> {
             sum += weight * number;
             weights += weight;
         }
-        sum / weights
+        Ok(sum / weights)
     };
     (0..series.len()).map(average).collect()
 }
@@ -152,6 +159,7 @@ fn by_season(rest: &[f64], period: usize, weights: &[f64]) -> Vec<f64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -160,14 +168,14 @@ mod tests {
     #[test]
     fn seasons_that_are_added_are_taken_away() {
         let series: Vec<f64> = (0..40).map(|at| 100.0 + SEASON[at % 5]).collect();
-        let found = adjusted(&series, 5, true);
+        let found = adjusted(&series, 5, true, &mut Steps::default()).unwrap();
         assert!(found.iter().all(|number| (number - 100.0).abs() < 0.5), "{found:?}");
     }
 
     #[test]
     fn seasons_that_are_factors_are_divided_out() {
         let series: Vec<f64> = (0..40).map(|at| 50.0 * (1.0 + SEASON[at % 5] / 10.0)).collect();
-        let found = adjusted(&series, 5, false);
+        let found = adjusted(&series, 5, false, &mut Steps::default()).unwrap();
         assert!(found[5..35].iter().all(|number| (number - 50.0).abs() < 1.0), "{found:?}");
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::Error;
+use crate::operation::{Steps, Stop};
 use crate::rows::{Rows, check_count};
 
 /// Which rows belong together.
@@ -21,13 +22,15 @@ impl Matching {
     /// The places of rows with equal values of the fields of both sides, in the order of the left one.
     ///
     /// # Errors
-    /// [`Error::Exhausted`], if there are more than `limit`.
+    /// [`Error::Exhausted`], if there are more than `limit`; [`Error::Cancelled`], if nobody waits any more.
     pub fn pairs(
         &self,
         (rows, left_fields): (&Rows, &[String]),
         (other, right_fields): (&Rows, &[String]),
         limit: usize,
+        stop: &Stop,
     ) -> Result<Vec<(usize, Option<usize>)>, Error> {
+        let mut steps = Steps::new(stop.clone());
         let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
         let right_keys = match right_fields {
             [] => Vec::new(),
@@ -58,6 +61,8 @@ impl Matching {
         for (left, key) in rows.keys(left_fields)?.iter().enumerate() {
             let before = pairs.len();
             let group = key.as_deref().and_then(|key| groups.get(key));
+            // Rows that are not in time are looked at, too.
+            steps.take(group.map_or(1, Vec::len))?;
             let found = group.into_iter().flatten().filter(|right| in_time(left, **right));
             pairs.extend(found.take(most).map(|right| (left, Some(*right))));
             if pairs.len() == before && self.outer {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use reqwest::{Certificate, Method, RequestBuilder, StatusCode};
@@ -35,6 +35,8 @@ impl LocalSession {
 /// A failure with a specific exit code.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// What the command was given is invalid.
+    Usage(String),
     /// The search is invalid; the text is a diagnostic.
     Search(String),
     /// The server is unreachable.
@@ -49,6 +51,7 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Server(_) => 1,
+            Self::Usage(_) => 2,
             Self::Search(_) => 3,
             Self::Unreachable(_) => 4,
             Self::Unauthorized(_) => 5,
@@ -59,7 +62,8 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Search(text)
+            Self::Usage(text)
+            | Self::Search(text)
             | Self::Unreachable(text)
             | Self::Unauthorized(text)
             | Self::Server(text) => f.write_str(text),
@@ -81,6 +85,9 @@ pub(crate) struct Client {
 
 /// Default response time-out.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long commands wait for a server that is starting, and between two questions.
+const START: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(300);
 /// Time-out for asking an unresponsive server for the reason.
 const REASON: Duration = Duration::from_secs(3);
 
@@ -147,10 +154,11 @@ impl Client {
             builder = builder.danger_accept_invalid_certs(true);
         }
         if !uri.starts_with("https://") && !uri.starts_with("http://") {
-            anyhow::bail!(
+            let text = format!(
                 "{uri} is not a complete address: write --uri https://{uri} (or KARST_URI), with the \
                  port of the management API, usually 8089"
             );
+            return Err(Failure::Usage(text).into());
         }
         let http = builder.build().context("cannot set up TLS")?;
         Ok(Self { http, uri: uri.trim_end_matches('/').to_owned(), auth, timeout })
@@ -183,8 +191,29 @@ impl Client {
         Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
-    /// Sends a request and converts error responses to [`Failure`]s. No content is null.
-    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Value> {
+    /// Sends a request and converts error responses to [`Failure`]s. No content is null. A server that is
+    /// starting, and takes no requests yet, is asked again for some seconds.
+    pub(crate) async fn send(&self, mut request: RequestBuilder) -> Result<Value> {
+        let began = Instant::now();
+        loop {
+            let again = request.try_clone();
+            let (status, path, body) = self.answer(request).await?;
+            if status.is_success() {
+                if body.is_empty() {
+                    return Ok(Value::Null);
+                }
+                return Ok(serde_json::from_str(&body).unwrap_or(Value::String(body)));
+            }
+            match again.filter(|_| is_starting(status, &body) && began.elapsed() < START) {
+                Some(same) => request = same,
+                None => return Err(refused(status, &path, &body).into()),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// The status, path and body of a response.
+    async fn answer(&self, request: RequestBuilder) -> Result<(StatusCode, String, String)> {
         let response = match request.send().await {
             Ok(response) => response,
             Err(error) if error.is_timeout() => {
@@ -192,7 +221,7 @@ impl Client {
             }
             Err(error) => return Err(self.unreachable(&error).into()),
         };
-        let status = response.status();
+        let (status, path) = (response.status(), response.url().path().to_owned());
         let body = match response.text().await {
             Ok(body) => body,
             Err(error) if error.is_timeout() => return Err(self.no_answer(false).await.into()),
@@ -200,13 +229,7 @@ impl Client {
                 return Err(error).context("the connection broke while reading the answer");
             }
         };
-        if !status.is_success() {
-            return Err(refused(status, &body).into());
-        }
-        if body.is_empty() {
-            return Ok(Value::Null);
-        }
-        Ok(serde_json::from_str(&body).unwrap_or(Value::String(body)))
+        Ok((status, path, body))
     }
 
     /// The error for a time-out, with the reasons that the server reports.
@@ -299,7 +322,9 @@ fn read_local(data_dir: &Path) -> Result<Option<LocalSession>> {
 
 fn auth(options: &ClientOptions, local: Option<&LocalSession>) -> Result<Auth> {
     if let Some(given) = &options.auth {
-        let (user, password) = given.split_once(':').context("--auth must be user:password")?;
+        let parts = given.split_once(':');
+        let usage = || Failure::Usage("--auth (or KARST_AUTH) must be user:password".to_owned());
+        let (user, password) = parts.ok_or_else(usage)?;
         return Ok(Auth::Password { user: user.to_owned(), password: password.to_owned() });
     }
     let session = local.map(|session| Auth::Session(session.session_key.clone()));
@@ -324,18 +349,44 @@ fn auth(options: &ClientOptions, local: Option<&LocalSession>) -> Result<Auth> {
     })
 }
 
-fn refused(status: StatusCode, body: &str) -> Failure {
+/// Whether a server does not take requests yet.
+fn is_starting(status: StatusCode, body: &str) -> bool {
+    status == StatusCode::SERVICE_UNAVAILABLE && body.contains("the server is starting: ")
+}
+
+fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
     let text = message(body).unwrap_or_else(|| format!("the server answered {status}: {body}"));
     match status {
-        StatusCode::BAD_REQUEST => Failure::Search(text),
+        StatusCode::BAD_REQUEST if path.contains("/search/") => Failure::Search(text),
+        StatusCode::BAD_REQUEST => Failure::Usage(text),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Unauthorized(format!(
             "{text}; check --auth, log in again (karst login), or start the server over this --data-dir again"
         )),
         StatusCode::NOT_FOUND if body.contains("\"code\":404") => Failure::Server(format!(
             "{text}; is this the port of HEC? The management API is usually at https://HOST:8089"
         )),
+        StatusCode::NOT_FOUND => Failure::Server(named(path, &text).unwrap_or(text)),
         _ => Failure::Server(text),
     }
+}
+
+/// What the parts of a path are of that names an object.
+const KINDS: &[(&str, &str)] = &[
+    ("/data/indexes/", "index"),
+    ("/data/buckets/", "bucket"),
+    ("/authentication/users/", "user"),
+    ("/authorization/roles/", "role"),
+    ("/authorization/tokens/", "API token"),
+    ("/apps/local/", "app"),
+    ("/search/jobs/", "search job"),
+    ("/search/v2/jobs/", "search job"),
+];
+
+/// Splunk's words for an object that is not there do not say what kind of object it is.
+fn named(path: &str, text: &str) -> Option<String> {
+    let name = text.strip_prefix("Could not find object id=")?;
+    let (_, kind) = KINDS.iter().find(|(part, _)| path.contains(part))?;
+    Some(format!("there is no {kind} \"{name}\""))
 }
 
 /// The text of an error body, JSON or XML.
@@ -353,6 +404,32 @@ fn message(body: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_that_is_not_there_is_called_what_it_is() {
+        let body = r#"{"messages":[{"type":"ERROR","text":"Could not find object id=nosuch"}]}"#;
+        let text = |path: &str| refused(StatusCode::NOT_FOUND, path, body).to_string();
+        let roll = "/services/data/indexes/nosuch/roll-hot-buckets";
+        assert_eq!(text(roll), "there is no index \"nosuch\"");
+        let user = "/services/authentication/users/nosuch";
+        assert_eq!(text(user), "there is no user \"nosuch\"");
+        assert_eq!(text("/services/else/nosuch"), "Could not find object id=nosuch");
+    }
+
+    #[test]
+    fn exit_codes_tell_searches_from_other_input() {
+        let body = r#"{"messages":[{"type":"FATAL","text":"there is no index \"x\""}]}"#;
+        let code = |path: &str| refused(StatusCode::BAD_REQUEST, path, body).code();
+        assert_eq!(code("/services/search/v2/jobs"), 3);
+        assert_eq!(code("/services/receivers/simple"), 2);
+    }
+
+    #[test]
+    fn a_server_that_is_starting_is_waited_for() {
+        let body = r#"{"messages":[{"type":"ERROR","text":"the server is starting: x"}]}"#;
+        assert!(is_starting(StatusCode::SERVICE_UNAVAILABLE, body));
+        assert!(!is_starting(StatusCode::SERVICE_UNAVAILABLE, r#"{"messages":[]}"#));
+    }
 
     #[test]
     fn an_error_of_the_connection_says_what_helps() {

@@ -19,6 +19,10 @@ pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
         Some(("", name)) => ("/", name),
         Some(parts) => parts,
     };
+    // The error of an object store does not say that a file is missing.
+    if !options.url.contains("://") {
+        std::fs::metadata(&options.url).with_context(|| format!("cannot read {}", options.url))?;
+    }
     let settings = runtime::store::Options {
         variables: aws_variables(),
         ..runtime::store::Options::default()

@@ -47,6 +47,11 @@ impl<I> Streaming<I> {
 
     /// Inspects the first header, and determines the mode once it is complete.
     fn look(&mut self) {
+        // TLS on a plain port, for example, has no header to wait for: the HTTP server refuses it at once.
+        if self.held.first().is_some_and(|first| !begins_request(*first)) {
+            self.mode = Mode::Plain;
+            return;
+        }
         let Some(end) = end_of_head(&self.held) else {
             if self.held.len() >= MAX_HEAD {
                 self.mode = Mode::Plain;
@@ -64,6 +69,11 @@ impl<I> Streaming<I> {
             self.mode = Mode::Plain;
         }
     }
+}
+
+/// Whether a request may begin with this byte: a method, or an empty line that is left over.
+fn begins_request(first: u8) -> bool {
+    first.is_ascii_graphic() || matches!(first, b'\r' | b'\n')
 }
 
 fn end_of_head(bytes: &[u8]) -> Option<usize> {
@@ -202,6 +212,17 @@ mod tests {
              Connection: close\r\n\r\n7\r\nHello\r\n\r\n0\r\n\r\n"
         );
         assert_eq!(passed(&sent, expected.len()).await, expected);
+    }
+
+    #[tokio::test]
+    async fn the_beginning_of_tls_is_not_held_until_a_header_ends() {
+        let (mut client, server) = duplex(1 << 10);
+        let hello = [0x16, 3, 1, 2, 0];
+        client.write_all(&hello).await.unwrap();
+        let mut bytes = [0; 5];
+        // The client waits for an answer, and keeps its connection open.
+        Streaming::new(server).read_exact(&mut bytes).await.unwrap();
+        assert_eq!(bytes, hello);
     }
 
     #[tokio::test]

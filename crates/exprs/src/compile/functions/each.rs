@@ -23,7 +23,7 @@ use crate::column::{Argument, Values, read};
 use crate::kernel::{Texts, inner};
 use crate::ledger::Meter;
 use crate::types::{ArrowType, ValueType};
-use crate::{AskedLookup, Scope, Typed, compile};
+use crate::{AskedLookup, Report, Scope, Typed, compile};
 
 /// Bytes that one value takes in each of the columns that the inner expression is evaluated over: its view,
 /// the row it belongs to, its result.
@@ -46,6 +46,10 @@ impl Scope for Inner<'_> {
 
     fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<dyn AskedLookup>> {
         self.outer.lookup(table, inputs)
+    }
+
+    fn report(&self) -> Option<Report> {
+        self.outer.report()
     }
 
     fn now(&self) -> EventTime {

@@ -1,0 +1,100 @@
+//! What it was that took more memory than a search may hold, in words of SPL.
+//!
+//! The engine names its operators: `ExternalSorter[0]`, `TopK[1]`. Nobody who searches knows what they are of
+//! the search; here, and nowhere else, they are said in words that the search is written in. What Karst's own
+//! functions and sources say is said in such words already, and stays.
+
+/// Operators of the engine by the beginning of their names, and what they do. The first one that a reason
+/// mentions counts.
+const WORK: &[(&str, &str)] = &[
+    ("ExternalSorter", SORTING),
+    ("SortPreservingMerge", SORTING),
+    ("TopK", SORTING),
+    ("PartitionedTopK", SORTING),
+    ("NewestExec", SORTING),
+    ("spill_merge", SORTING),
+    ("HashJoinInput", JOINING),
+    ("NestedLoopJoin", JOINING),
+    ("CrossJoin", JOINING),
+    ("PiecewiseMergeJoin", JOINING),
+    ("SMJStream", JOINING),
+    ("SymmetricHashJoin", JOINING),
+    ("AggregateStream", GROUPING),
+    ("HashAggregate", GROUPING),
+    ("PartialReduce", GROUPING),
+    ("RecursiveQuery", "the recursive query"),
+    ("Repartition", "handing rows on between threads"),
+    ("GatherExec", "collecting the rows of the indexers"),
+    ("SlicesExec", "collecting rows for previews"),
+    ("BufferExec", "collecting rows"),
+];
+const SORTING: &str = "sorting the results";
+const JOINING: &str = "joining rows (join, lookup)";
+const GROUPING: &str = "grouping rows (stats, chart, timechart, top, rare)";
+
+/// What the user is told about a refusal of memory.
+pub(crate) fn explained(reason: &str) -> String {
+    let place = |(name, work): &(&str, &'static str)| Some((reason.find(name)?, *work));
+    let Some((_, work)) = WORK.iter().filter_map(place).min() else {
+        return format!(
+            "the search holds more than it may: narrow it, or raise max_mem_usage_mb in limits.conf [search] \
+             ({reason})"
+        );
+    };
+    let limit = pool(reason).map_or(String::new(), |size| format!(" ({size})"));
+    format!(
+        "{work} takes more memory than a search may hold{limit}: search for fewer events, keep fewer fields \
+         (with the fields command), or raise max_mem_usage_mb in limits.conf [search]"
+    )
+}
+
+/// The memory of the search, which the engine writes as `pool_size: 512.0 MB`.
+fn pool(reason: &str) -> Option<&str> {
+    let (_, rest) = reason.split_once(POOL_SIZE)?;
+    Some(rest[..rest.find([')', ','])?].trim())
+}
+
+/// What stands before the size of a pool.
+pub(crate) const POOL_SIZE: &str = "pool_size: ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_of_the_engine_are_said_in_words_of_searches() {
+        let cases = [
+            (
+                "Failed to allocate additional 95.2 MB for SortPreservingMergeExec[0] with 0.0 B already \
+                 allocated for this reservation - 127.4 MB remain available for the total memory pool: \
+                 fair(pool_size: 512.0 MB)",
+                "sorting the results takes more memory than a search may hold (512.0 MB): ",
+            ),
+            (
+                "ExternalSorter[1] has to do with less: 1 of 58720256 bytes are held (pool_size: 64 MB)",
+                "sorting the results takes more memory than a search may hold (64 MB): ",
+            ),
+            (
+                "Failed to allocate additional 1 B for TopK[0]",
+                "sorting the results takes more memory than",
+            ),
+            (
+                "Failed to allocate additional 1 B for FinalHashAggregateStream[3] (group_aggregate)",
+                "grouping rows (stats, chart, timechart, top, rare) takes more memory",
+            ),
+            ("Resources exhausted for HashJoinInput", "joining rows (join, lookup) takes more"),
+        ];
+        for (reason, begin) in cases {
+            let found = explained(reason);
+            assert!(found.starts_with(begin), "{found}");
+            assert!(found.ends_with("raise max_mem_usage_mb in limits.conf [search]"), "{found}");
+            assert!(!found.contains("Exec") && !found.contains("Stream"), "{found}");
+        }
+    }
+
+    #[test]
+    fn what_values_take_is_said_as_it_is() {
+        let reason = "computed values take more than max_mem_usage_mb = 8: 1 bytes and 2 more";
+        assert!(explained(reason).contains(reason));
+    }
+}
