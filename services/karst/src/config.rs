@@ -26,8 +26,8 @@ pub(crate) use identity::{
     UserOptions, UserWhat,
 };
 pub(crate) use operate::{
-    CompletionsOptions, LoginOptions, LogoutOptions, ManOptions, ReloadOptions, Reloadable,
-    StatusOptions, StopOptions,
+    CompletionsOptions, CostOptions, LoginOptions, LogoutOptions, ManOptions, ReloadOptions,
+    Reloadable, StatusOptions, StopOptions,
 };
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Spl(SplOptions),
     /// Show whether a server runs, its addresses, and what is wrong with it.
     Status(StatusOptions),
+    /// Show the monthly bill, by measured rates and a price list; try other volumes and retentions.
+    Cost(CostOptions),
     /// Credentials for a new cluster; the processes of a running one.
     Cluster(ClusterOptions),
     /// Stop the server on --data-dir, and wait until it has ended.
