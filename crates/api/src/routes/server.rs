@@ -40,6 +40,14 @@ pub(super) fn routes() -> Routes {
             get(May("list_introspection"), "Counters of the cache, by tier", cache),
         )
         .at(
+            "/services/server/status/memory",
+            get(
+                May("list_introspection"),
+                "The limit of memory, and the share of each part of the process",
+                memory,
+            ),
+        )
+        .at(
             "/services/server/status/queues",
             get(
                 May("list_introspection"),
@@ -146,6 +154,26 @@ async fn cache(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond_one("cache", "/services/server/status/cache", entry, &params)
 }
 
+/// The limits as they are divided, not what is used.
+async fn memory(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let path = "/services/server/status/memory";
+    let limits = &state.info.memory;
+    let shares: Vec<Value> = limits
+        .shares
+        .iter()
+        .map(|share| {
+            json!({"name": share.name, "setting": share.setting, "setting_bytes": share.setting_bytes,
+                   "bytes": share.bytes, "source": share.source})
+        })
+        .collect();
+    let content = feed::content(json!({
+        "limit_bytes": limits.limit,
+        "available_bytes": limits.available,
+        "shares": shares,
+    }));
+    feed::respond_one("memory", path, Entry::new(path, "memory", content), &params)
+}
+
 async fn queues(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/status/queues";
     let status = state.ingest.status();
@@ -189,6 +217,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("health", "\"health\":\"green\""),
         ("health/splunkd", "\"health\":\"green\""),
         ("status/cache", "\"name\":\"cache\""),
+        ("status/memory", "\"limit_bytes\":null"),
         ("status/queues", "hot_buckets"),
     ] {
         let path = format!("/services/server/{path}");
