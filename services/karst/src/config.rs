@@ -280,6 +280,16 @@ pub(crate) struct ServerOptions {
     /// none, each setting has its own default.
     #[arg(long, env = "KARST_MEMORY_LIMIT", value_name = "SIZE", value_parser = memory_limit)]
     pub(crate) memory_limit: Option<MemoryLimit>,
+    /// Directory of the NVMe cache, on another disk. Default: DATA_DIR.
+    #[arg(long, env = "KARST_CACHE_DIR", value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Directory of the journal, on another disk. DATA_DIR/journal becomes a link to it. Default: DATA_DIR.
+    #[arg(long, env = "KARST_JOURNAL_DIR", value_name = "DIR")]
+    pub(crate) journal_dir: Option<PathBuf>,
+    /// Directory of buckets that wait for object storage, on another disk. DATA_DIR/spool becomes a link to
+    /// it. Default: DATA_DIR.
+    #[arg(long, env = "KARST_SPOOL_DIR", value_name = "DIR")]
+    pub(crate) spool_dir: Option<PathBuf>,
     /// Number of parallel ingestion pipeline sets.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,

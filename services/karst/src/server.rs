@@ -12,6 +12,7 @@ mod conversation;
 mod credentials;
 mod deployment;
 mod descriptors;
+mod directories;
 mod failover;
 mod forwarding;
 mod gateway;
@@ -61,6 +62,7 @@ use search::SearchThreads;
 use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
 use self::credentials::InitialPassword;
+use self::directories::Directories;
 use self::gateway::Progress;
 use self::health_port::HealthPort;
 use self::leadership::Leadership;
@@ -165,6 +167,7 @@ async fn serve(
     let lock = DataLock::take(options)?;
     // Where the server was killed, that of its former life.
     credentials::remove_local_session(lock.directory());
+    let directories = Directories::arrange(options, lock.directory())?;
     let (setup, inputs) = Setup::read(options)?;
     let memory = Memory::read(&setup, options, Roles::of(options)?)?;
     let http = http_conf::settings(&setup.layers, options)?;
@@ -196,6 +199,7 @@ async fn serve(
         leading,
         setup,
         memory,
+        directories,
         http,
         store,
         loggers,

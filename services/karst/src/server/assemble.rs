@@ -31,6 +31,7 @@ use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::deployment;
+use super::directories::Directories;
 use super::failover::{self, Failover};
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
@@ -60,6 +61,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) leading: Arc<Leadership>,
     pub(crate) setup: Setup,
     pub(crate) memory: Memory,
+    pub(crate) directories: Directories,
     pub(crate) http: HttpServer,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) loggers: Loggers,
@@ -79,6 +81,8 @@ pub(crate) struct Karst {
     pub(crate) failover: Failover,
     pub(crate) copies: Option<Copies>,
     own_events: OwnEvents,
+    /// Keeps other servers out of them.
+    _directories: Directories,
 }
 
 pub(crate) async fn assemble(
@@ -92,6 +96,7 @@ pub(crate) async fn assemble(
         leading,
         setup,
         memory,
+        directories,
         http,
         store,
         loggers,
@@ -113,6 +118,7 @@ pub(crate) async fn assemble(
     memory.limit_ingest(&mut ingest_settings);
     let mut cache_settings = store_conf::cache(&layers, options)?;
     memory.limit_cache(&mut cache_settings);
+    cache_settings.directory = directories.cache().to_owned();
     let cache_bytes = (cache_settings.dram_bytes, cache_settings.nvme_bytes);
     let own_settings = introspection::Settings::read(&layers)?;
     let (own_metrics, log) = (metrics_text.clone(), loggers.file().clone());
@@ -353,7 +359,18 @@ pub(crate) async fn assemble(
         host: host_name(),
     };
     let own_events = OwnEvents::start(&own_settings, collector, to);
-    Ok((Karst { state, ingest, catalog, cache, trail, failover, copies, own_events }, cluster))
+    let karst = Karst {
+        state,
+        ingest,
+        catalog,
+        cache,
+        trail,
+        failover,
+        copies,
+        own_events,
+        _directories: directories,
+    };
+    Ok((karst, cluster))
 }
 
 /// What has documents in memory that other processes may change.
