@@ -477,4 +477,38 @@ mod tests {
         let refused = memory(&[], &["--memory-limit=100MB"], ALL).unwrap_err().to_string();
         assert!(refused.contains("at least 512MB"), "{refused}");
     }
+
+    #[test]
+    fn the_sizes_of_the_manifests_fit_in_the_limits_of_their_pods() {
+        let base = [include_str!("../../../../k8s/base/common/conf/server.conf"), LIMITS];
+        let local = [
+            include_str!("../../../../k8s/overlays/local/server.conf"),
+            include_str!("../../../../k8s/overlays/local/limits.conf"),
+        ];
+        let prod = [
+            include_str!("../../../../k8s/overlays/aws-prod/server.conf"),
+            include_str!("../../../../k8s/overlays/aws-prod/limits.conf"),
+        ];
+        let only = |indexer| Roles { control_plane: false, indexer, search_head: !indexer };
+        let leads = Roles { control_plane: true, indexer: false, search_head: false };
+        for (confs, roles, gibibytes, dram) in [
+            (base, only(true), 4, "1024"),
+            (base, only(false), 4, "1024"),
+            (base, leads, 1, "64"),
+            (base, ALL, 4, "512"),
+            (local, only(true), 1, "128"),
+            (local, only(false), 1, "128"),
+            (local, leads, 1, "128"),
+            (prod, only(true), 110, "32768"),
+            (prod, only(false), 28, "4096"),
+        ] {
+            let flags =
+                [format!("--memory-limit={gibibytes}GiB"), format!("--cache-dram-mib={dram}")];
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let confs = [("server", confs[0]), ("limits", confs[1])];
+            memory(&confs, &flags, roles).unwrap();
+        }
+    }
+
+    const LIMITS: &str = include_str!("../../../../k8s/base/common/conf/limits.conf");
 }
