@@ -302,3 +302,24 @@ def test_metrics_are_there_before_anything_happens(own_server):
         "karst_disk_size_bytes ",
     ):
         assert any(line.startswith(series) for line in text.splitlines()), series
+
+
+def test_cost_prices_what_is_given_with_the_server_and_without_it(server):
+    given = ["--raw-gb-per-day", "10000", "--retention-days", "90", "--set", "stored_per_raw=0.23"]
+    for more in [[], ["--offline"]]:
+        done = server.cli("cost", *given, "--nodes", "i8g.4xlarge=6", "-o", "json", *more)
+        assert done.returncode == 0, done.stderr
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        values = {(row["kind"], row["name"]): row for row in rows}
+        assert values["cost", "storage"]["value"] == 4605.2
+        assert values["cost", "nodes"]["value"] == 6012.86
+        assert values["input", "retention_days"]["source"] == "set"
+    done = server.cli("cost", *given)
+    assert done.returncode == 0 and "Not in the total: nodes, kubernetes" in done.stdout, done
+    for wrong, reason in [
+        (["--nodes", "x1.large=3"], 'no instance type "x1.large"; it has: c8gd.4xlarge'),
+        (["--retention-days", "-1"], "is not a number of 1 or more"),
+        (["--set", "retention=30"], "is not an input of the cost model"),
+    ]:
+        done = server.cli("cost", "--offline", "--raw-gb-per-day", "1", *wrong)
+        assert done.returncode == 1 and reason in done.stderr, done

@@ -172,6 +172,34 @@ pub struct ServerInfo {
     pub web_port: u16,
     /// Whether the console is served with TLS.
     pub web_tls: bool,
+    /// Memory, as it is divided.
+    pub memory: MemoryLimits,
+}
+
+/// The limit of memory of the process and its parts.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryLimits {
+    /// Bytes that the process may take; `None` if nothing is derived from a limit.
+    pub limit: Option<u64>,
+    /// Bytes of the machine or container; `None` if unknown.
+    pub available: Option<u64>,
+    /// By part.
+    pub shares: Vec<MemoryShare>,
+}
+
+/// What a part of the process may take.
+#[derive(Debug, Clone)]
+pub struct MemoryShare {
+    /// The part.
+    pub name: &'static str,
+    /// File, stanza and name of its setting; `None` if it has none.
+    pub setting: Option<String>,
+    /// The setting's value, in bytes.
+    pub setting_bytes: u64,
+    /// Bytes of memory that this may take.
+    pub bytes: u64,
+    /// `derived` from the limit, `set` by a file or flag, or `default`.
+    pub source: &'static str,
 }
 
 /// Limits of requests.

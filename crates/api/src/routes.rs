@@ -11,6 +11,7 @@ mod cluster_control;
 mod cluster_views;
 mod complete;
 pub(crate) mod console;
+mod cost;
 mod data_indexes;
 mod data_inputs;
 mod declared_settings;
@@ -97,6 +98,7 @@ routes! {
         cluster_control,
         cluster_views,
         complete,
+        cost,
         data_indexes,
         data_inputs,
         declared_settings,

@@ -16,6 +16,7 @@
 
 pub mod allocator;
 pub mod health;
+pub mod memory;
 pub mod metrics;
 pub mod process;
 pub mod random;

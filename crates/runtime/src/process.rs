@@ -19,17 +19,43 @@ pub fn begin_again() -> io::Error {
     again.args(arguments).exec()
 }
 
-/// Bytes of memory available to this process: that of the machine, or the limit of its container;
-/// `None` if unknown.
+/// Bytes of memory available to this process: that of the machine, or the lowest limit of its control groups,
+/// as containers and services of systemd have them; `None` if unknown.
 #[must_use]
 pub fn memory() -> Option<u64> {
-    let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
+    limit(|path| std::fs::read_to_string(path).ok())
+}
+
+/// The same, over the files of the system.
+fn limit(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let machine = read("/proc/meminfo")?;
     let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let total = total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10;
-    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let limit = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
-    let limit = limit.and_then(|limit| limit.trim().parse::<u64>().ok());
-    Some(limit.map_or(total, |limit| limit.min(total)))
+    let groups = read("/proc/self/cgroup").unwrap_or_default();
+    let mut files = Vec::new();
+    for line in groups.lines() {
+        // Number, controllers (none: version 2), path.
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (root, name) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|controller| controller == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        // Every group above limits it, too.
+        let mut path = path.trim_end_matches('/');
+        while !path.is_empty() {
+            files.push(format!("{root}{path}/{name}"));
+            path = path.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+    }
+    // In a container the path may be that of the host; its own group is the root there.
+    files.push("/sys/fs/cgroup/memory.max".to_owned());
+    files.push("/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned());
+    let limits = files.iter().filter_map(|file| read(file)?.trim().parse::<u64>().ok());
+    Some(limits.fold(total, u64::min))
 }
 
 /// Makes all files and directories created by this process and its children private to its user,
@@ -88,4 +114,38 @@ pub fn end_group(leader: u32, ending: Ending) -> io::Result<()> {
     #[allow(unsafe_code, reason = "kill takes two numbers and touches no memory")]
     let sent = unsafe { libc::kill(-leader, signal) };
     if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(files: &[(&str, &str)]) -> Option<u64> {
+        let known = |path: &str| files.iter().find(|(name, _)| *name == path);
+        limit(|path| known(path).map(|(_, text)| (*text).to_owned()))
+    }
+
+    #[test]
+    fn memory_is_that_of_the_machine_or_the_lowest_limit_of_the_groups() {
+        let machine = ("/proc/meminfo", "MemTotal:        8192 kB\nMemFree: 1 kB\n");
+        let service = ("/proc/self/cgroup", "0::/system.slice/karst.service\n");
+        let slice = ("/sys/fs/cgroup/system.slice/memory.max", "3000000\n");
+        let own = ("/sys/fs/cgroup/system.slice/karst.service/memory.max", "max\n");
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[machine]), Some(8 << 20));
+        assert_eq!(of(&[machine, service, own]), Some(8 << 20));
+        assert_eq!(of(&[machine, service, own, slice]), Some(3_000_000));
+        let root = ("/sys/fs/cgroup/memory.max", "2000000\n");
+        assert_eq!(of(&[machine, ("/proc/self/cgroup", "0::/\n"), root]), Some(2_000_000));
+    }
+
+    #[test]
+    fn groups_of_version_1_are_read_where_their_controller_is() {
+        let machine = ("/proc/meminfo", "MemTotal:        8192 kB\n");
+        let groups = ("/proc/self/cgroup", "5:cpu:/a\n4:memory:/pods/p\n0::/x\n");
+        let none = ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(of(&[machine, groups, none]), Some(8 << 20));
+        let pod = ("/sys/fs/cgroup/memory/pods/p/memory.limit_in_bytes", "4000000\n");
+        assert_eq!(of(&[machine, groups, none, pod]), Some(4_000_000));
+    }
 }

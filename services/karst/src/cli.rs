@@ -13,6 +13,7 @@ mod cache;
 pub(crate) mod catalog;
 mod client;
 pub(crate) mod cluster;
+pub(crate) mod cost;
 pub(crate) mod inspect;
 mod inspection;
 pub(crate) mod list;

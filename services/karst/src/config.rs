@@ -26,8 +26,8 @@ pub(crate) use identity::{
     UserOptions, UserWhat,
 };
 pub(crate) use operate::{
-    CompletionsOptions, LoginOptions, LogoutOptions, ManOptions, ReloadOptions, Reloadable,
-    StatusOptions, StopOptions,
+    CompletionsOptions, CostOptions, LoginOptions, LogoutOptions, ManOptions, ReloadOptions,
+    Reloadable, StatusOptions, StopOptions,
 };
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Spl(SplOptions),
     /// Show whether a server runs, its addresses, and what is wrong with it.
     Status(StatusOptions),
+    /// Show the monthly bill, by measured rates and a price list; try other volumes and retentions.
+    Cost(CostOptions),
     /// Credentials for a new cluster; the processes of a running one.
     Cluster(ClusterOptions),
     /// Stop the server on --data-dir, and wait until it has ended.
@@ -124,6 +126,15 @@ impl TlsMode {
             Self::Auto => !address.ip().to_canonical().is_loopback(),
         }
     }
+}
+
+/// The memory of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemoryLimit {
+    /// A part of what the machine or container has.
+    Auto,
+    /// So many bytes.
+    Bytes(u64),
 }
 
 #[derive(Debug, Args)]
@@ -264,6 +275,21 @@ pub(crate) struct ServerOptions {
     /// have noticed. At most the drain timeout less 20.
     #[arg(long, env = "KARST_DRAIN_DELAY", value_name = "SECONDS", default_value_t = 0)]
     pub(crate) drain_delay: u64,
+    /// Memory that the process may take, such as 8GiB, divided among hot buckets, searches, cache and the
+    /// other parts whose settings say nothing. auto: 80 % of the memory of the machine or container. Default:
+    /// none, each setting has its own default.
+    #[arg(long, env = "KARST_MEMORY_LIMIT", value_name = "SIZE", value_parser = memory_limit)]
+    pub(crate) memory_limit: Option<MemoryLimit>,
+    /// Directory of the NVMe cache, on another disk. Default: DATA_DIR.
+    #[arg(long, env = "KARST_CACHE_DIR", value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Directory of the journal, on another disk. DATA_DIR/journal becomes a link to it. Default: DATA_DIR.
+    #[arg(long, env = "KARST_JOURNAL_DIR", value_name = "DIR")]
+    pub(crate) journal_dir: Option<PathBuf>,
+    /// Directory of buckets that wait for object storage, on another disk. DATA_DIR/spool becomes a link to
+    /// it. Default: DATA_DIR.
+    #[arg(long, env = "KARST_SPOOL_DIR", value_name = "DIR")]
+    pub(crate) spool_dir: Option<PathBuf>,
     /// Number of parallel ingestion pipeline sets.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,
@@ -648,6 +674,17 @@ fn host_and_port(text: &str) -> Result<String, String> {
     }
 }
 
+/// `auto`, or bytes: `8GiB`, `8GB` and `8G` are the same.
+fn memory_limit(text: &str) -> Result<MemoryLimit, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(MemoryLimit::Auto);
+    }
+    let plain = text.to_ascii_uppercase().replace("IB", "B");
+    conf::size(&plain).map(MemoryLimit::Bytes).ok_or_else(|| {
+        "is not a size such as 8GiB, 8192MB or a number of bytes, or auto".to_owned()
+    })
+}
+
 /// The arguments of the command line, with short forms expanded.
 pub(crate) fn words() -> Vec<std::ffi::OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
@@ -702,6 +739,17 @@ mod tests {
         }
         for text in ["", "indexer-0", ":9887", "indexer-0:", "indexer-0:0", "indexer-0:70000"] {
             assert!(host_and_port(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_memory_is_a_size_or_auto() {
+        for text in ["8GiB", "8GB", "8g", "8192MiB", "8589934592"] {
+            assert_eq!(memory_limit(text), Ok(MemoryLimit::Bytes(8 << 30)), "{text}");
+        }
+        assert_eq!(memory_limit("AUTO"), Ok(MemoryLimit::Auto));
+        for text in ["", "much", "-1", "1.5GiB", "80%"] {
+            assert!(memory_limit(text).is_err(), "{text}");
         }
     }
 

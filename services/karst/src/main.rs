@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         config::Command::User(options) => cli::run(cli::user::user(options)),
         config::Command::Token(options) => cli::run(cli::token::token(options)),
         config::Command::Status(options) => cli::run(cli::status::status(options)),
+        config::Command::Cost(options) => cli::run(cli::cost::cost(options)),
         config::Command::Cluster(options) => cli::run(cli::cluster::cluster(options)),
         config::Command::Stop(options) => cli::run(cli::status::stop(options)),
         config::Command::Login(options) => cli::run(cli::login::login(options)),

@@ -12,6 +12,7 @@ mod conversation;
 mod credentials;
 mod deployment;
 mod descriptors;
+mod directories;
 mod failover;
 mod forwarding;
 mod gateway;
@@ -28,6 +29,7 @@ mod listen;
 mod lock;
 mod log_file;
 mod logs;
+mod memory;
 mod other_heads;
 mod own_events;
 mod ownership;
@@ -60,11 +62,14 @@ use search::SearchThreads;
 use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
 use self::credentials::InitialPassword;
+use self::directories::Directories;
 use self::gateway::Progress;
 use self::health_port::HealthPort;
 use self::leadership::Leadership;
 use self::lock::DataLock;
+use self::memory::Memory;
 use self::ports::Ports;
+use self::roles::Roles;
 use self::serving::Serving;
 use self::setup::Setup;
 use self::stopping::{SEARCHES, StopSignal};
@@ -162,7 +167,9 @@ async fn serve(
     let lock = DataLock::take(options)?;
     // Where the server was killed, that of its former life.
     credentials::remove_local_session(lock.directory());
+    let directories = Directories::arrange(options, lock.directory())?;
     let (setup, inputs) = Setup::read(options)?;
+    let memory = Memory::read(&setup, options, Roles::of(options)?)?;
     let http = http_conf::settings(&setup.layers, options)?;
     descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
     let cluster = Cluster::join(options, &setup.layers, &SystemClock).await?;
@@ -171,6 +178,7 @@ async fn serve(
     let ports = Ports::bind(options, roles, &inputs).await?;
     let loggers = logs::install(options)?;
     setup.warn();
+    memory.tell();
     let shutdown = Shutdown::new();
     let certificates = ports.need_tls().then(|| Certificates::open(options, lock.directory()));
     let certificates = certificates.transpose()?;
@@ -190,6 +198,8 @@ async fn serve(
         cluster,
         leading,
         setup,
+        memory,
+        directories,
         http,
         store,
         loggers,

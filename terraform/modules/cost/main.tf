@@ -25,6 +25,7 @@ locals {
     network    = (var.nat_gateways * local.prices.nat_hour + var.load_balancers * local.prices.nlb_hour) * local.hours
     disks      = local.nodes * var.disk_gib * local.prices.ebs_gb_month
     keys       = var.kms_keys * local.prices.kms_key_month
+    traffic    = local.days * var.raw_gb_per_day * var.journal_per_raw * var.copies_in_other_zones * local.prices.cross_zone_gb
   }
   total = sum(values(local.parts))
 }

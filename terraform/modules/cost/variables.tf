@@ -101,3 +101,15 @@ variable "other_gets_per_second" {
   type        = number
   default     = 1
 }
+
+variable "copies_in_other_zones" {
+  description = "Copies of the journal at indexers in other zones, for each event: 0 with ackLevel = local or remote; with replicated, replication_factor less 1 where no two copies share a zone."
+  type        = number
+  default     = 0
+}
+
+variable "journal_per_raw" {
+  description = "Bytes of the journal that a copy gets per byte of text: lz4, as measured."
+  type        = number
+  default     = 0.27
+}

@@ -201,6 +201,7 @@ mod tests {
             management_port: 0,
             web_port: 0,
             web_tls: false,
+            memory: crate::MemoryLimits::default(),
         };
         answer(method, path, "8.1.2", &info)
     }

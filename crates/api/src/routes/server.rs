@@ -42,6 +42,14 @@ pub(super) fn routes() -> Routes {
         .at(CONCURRENCY, get(Session, "How many searches may run at a time", concurrency))
         .at(KV_STORE, get(Session, "That collections can be used", kv_store))
         .at(
+            "/services/server/status/memory",
+            get(
+                May("list_introspection"),
+                "The limit of memory, and the share of each part of the process",
+                memory,
+            ),
+        )
+        .at(
             "/services/server/status/queues",
             get(
                 May("list_introspection"),
@@ -181,6 +189,26 @@ async fn kv_store(Call { state, params, .. }: Call) -> Result<Response, RestErro
     feed::respond_one("status", KV_STORE, entry.with_acl(Acl::system()), &params)
 }
 
+/// The limits as they are divided, not what is used.
+async fn memory(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let path = "/services/server/status/memory";
+    let limits = &state.info.memory;
+    let shares: Vec<Value> = limits
+        .shares
+        .iter()
+        .map(|share| {
+            json!({"name": share.name, "setting": share.setting, "setting_bytes": share.setting_bytes,
+                   "bytes": share.bytes, "source": share.source})
+        })
+        .collect();
+    let content = feed::content(json!({
+        "limit_bytes": limits.limit,
+        "available_bytes": limits.available,
+        "shares": shares,
+    }));
+    feed::respond_one("memory", path, Entry::new(path, "memory", content), &params)
+}
+
 async fn queues(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/status/queues";
     let status = state.ingest.status();
@@ -225,6 +253,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("health/splunkd", "\"health\":\"green\""),
         ("status/cache", "\"name\":\"cache\""),
         ("status/limits/search-concurrency", "max_hist_searches"),
+        ("status/memory", "\"limit_bytes\":null"),
         ("status/queues", "hot_buckets"),
         ("../kvstore/status", "\"status\":\"ready\""),
     ] {

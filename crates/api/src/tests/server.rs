@@ -323,6 +323,7 @@ async fn state(
             management_port: 8089,
             web_port: 8000,
             web_tls: false,
+            memory: crate::MemoryLimits::default(),
         }),
         request_memory: runtime::Budget::new(256 << 20, Duration::from_secs(60)),
         settings,

@@ -47,6 +47,8 @@ pub struct SpoolStatus {
 #[derive(Debug)]
 pub(crate) struct Spool {
     root: PathBuf,
+    /// The journal beside it, whose disk must not be full either.
+    journal: PathBuf,
     files: Mutex<HashMap<String, u64>>,
     /// Held while a file is made or removed together with its directory.
     directories: Mutex<()>,
@@ -58,6 +60,9 @@ pub(crate) struct Spool {
 impl Spool {
     /// An empty spool in `root`.
     pub(crate) fn open(root: &FilePath, settings: &Settings) -> Result<Self, Error> {
+        let journal = root.with_file_name("journal");
+        // Of a link (--spool-dir), what it leads to is emptied: removing would remove the link.
+        let root = &fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
         let fail = |source| Error::Spool { path: root.to_owned(), source: Arc::new(source) };
         match fs::remove_dir_all(root) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(fail(error)),
@@ -68,6 +73,7 @@ impl Spool {
             .map_err(|error| fail(io::Error::other(error)))?;
         Ok(Self {
             root: root.to_owned(),
+            journal,
             files: Mutex::default(),
             directories: Mutex::default(),
             reader,
@@ -138,13 +144,19 @@ impl Spool {
             let files = self.files.lock();
             (files.len() as u64, files.values().sum())
         };
-        let (free, all) = space(&self.root).unwrap_or((u64::MAX, u64::MAX));
         // On a small disk a fixed reserve would be more than there ever is.
-        let reserve = self.min_free.min(all / 20);
+        let reserve = |all: u64| self.min_free.min(all / 20);
+        // The journal may be on another disk (--journal-dir): the one with less room to spare counts.
+        let places = [&self.root, &self.journal].into_iter();
+        let spaces = places.filter_map(|place| space(place).map(|(free, all)| (place, free, all)));
+        let tightest = spaces.min_by_key(|(_, free, all)| free.saturating_sub(reserve(*all)));
+        let (place, free, all) = tightest.unwrap_or((&self.root, u64::MAX, u64::MAX));
+        let reserve = reserve(all);
         let full = if self.max_size > 0 && bytes >= self.max_size {
             Some(format!("{bytes} bytes wait for object storage, and maxSpoolSize is reached"))
         } else if free < reserve {
-            let place = self.root.parent().unwrap_or(&self.root).display();
+            let place = fs::canonicalize(place).unwrap_or_else(|_| place.clone());
+            let place = place.parent().unwrap_or(&place).display();
             Some(format!(
                 "no space left on device: {place}: {free} bytes are free, less than minFreeSpace \
                  ({reserve})"
@@ -309,6 +321,18 @@ mod tests {
         assert!(spool.full().unwrap().contains("maxSpoolSize"));
         spool.remove("a");
         assert_eq!(spool.full(), None);
+    }
+
+    #[test]
+    fn a_link_to_another_disk_stays_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (root, place) = (directory.path().join("spool"), directory.path().join("disk"));
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("left"), b"over").unwrap();
+        std::os::unix::fs::symlink(&place, &root).unwrap();
+        let spool = Spool::open(&root, &Settings::default()).unwrap();
+        spool.write("x/a", b"01234").unwrap();
+        assert!(root.is_symlink() && place.join("x/a").exists() && !place.join("left").exists());
     }
 
     #[test]

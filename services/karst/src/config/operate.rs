@@ -1,4 +1,4 @@
-//! Options of `karst status`, `reload`, `stop`, `login`, `logout`, `completions` and `man`.
+//! Options of `karst status`, `cost`, `reload`, `stop`, `login`, `logout`, `completions` and `man`.
 
 use std::path::PathBuf;
 
@@ -9,6 +9,34 @@ use super::{ClientOptions, DataDir, OutputOption};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusOptions {
+    #[command(flatten)]
+    pub(crate) format: OutputOption,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CostOptions {
+    /// Text of events per day, in GB. Default: as measured.
+    #[arg(long, value_name = "GB", allow_hyphen_values = true)]
+    pub(crate) raw_gb_per_day: Option<String>,
+    /// Days for which events are kept. Default: as configured.
+    #[arg(long, value_name = "DAYS", allow_hyphen_values = true)]
+    pub(crate) retention_days: Option<String>,
+    /// Number of nodes by instance type, for example i8g.xlarge=3 (may be given more than once). Without it,
+    /// nodes and what comes with them are not priced.
+    #[arg(long, value_name = "TYPE=NUMBER", value_delimiter = ',')]
+    pub(crate) nodes: Vec<String>,
+    /// Any other input, for example stored_per_raw=0.2 (may be given more than once). They are listed below
+    /// the bill.
+    #[arg(long = "set", value_name = "INPUT=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    /// Start of the time range that is measured. Default: -7d.
+    #[arg(long, short = 'e', allow_hyphen_values = true, conflicts_with = "offline")]
+    pub(crate) earliest: Option<String>,
+    /// Ask no server: inputs that are not given have their defaults.
+    #[arg(long, requires = "raw_gb_per_day")]
+    pub(crate) offline: bool,
     #[command(flatten)]
     pub(crate) format: OutputOption,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use access::{
     Accounts, ApiTokens, Authority, HecTokens, Permissions, Roles, Secrets, ServerSettings,
 };
 use anyhow::{Context, Result};
-use api::{ApiState, Control, ServerInfo};
+use api::{ApiState, Control, MemoryLimits, ServerInfo};
 use apps::{Apps, InstalledApps, Suppressions};
 use bucket::{HotDirectory, LocalHot, OpenViews};
 use cache::CachedStore;
@@ -31,12 +31,14 @@ use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::deployment;
+use super::directories::Directories;
 use super::failover::{self, Failover};
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
 use super::installed_apps::{self, Consumers, Teller};
 use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
+use super::memory::Memory;
 use super::own_events::{Collector, OwnEvents};
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
@@ -58,6 +60,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) cluster: Cluster,
     pub(crate) leading: Arc<Leadership>,
     pub(crate) setup: Setup,
+    pub(crate) memory: Memory,
+    pub(crate) directories: Directories,
     pub(crate) http: HttpServer,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) loggers: Loggers,
@@ -77,6 +81,8 @@ pub(crate) struct Karst {
     pub(crate) failover: Failover,
     pub(crate) copies: Option<Copies>,
     own_events: OwnEvents,
+    /// Keeps other servers out of them.
+    _directories: Directories,
 }
 
 pub(crate) async fn assemble(
@@ -89,6 +95,8 @@ pub(crate) async fn assemble(
         cluster,
         leading,
         setup,
+        memory,
+        directories,
         http,
         store,
         loggers,
@@ -99,19 +107,26 @@ pub(crate) async fn assemble(
     let Setup { layers, knowledge, authentication, search: mut search_settings, ignored } = setup;
     let data = &options.data.data_dir;
     search_settings.spill_directory = Some(spill_directory(data).await?);
+    memory.limit_search(&mut search_settings);
     let metrics_text = MetricsText::install()?;
     shutdown.spawn(metrics_text.clone().keep_up(shutdown.clone()));
     metrics::gauge!(names::CATALOG_FENCED).set(0.0);
     metrics::gauge!(names::CATALOG_LEADS).set(0.0);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let conditions = Health::new(Arc::clone(&clock));
-    let ingest_settings = ingest_conf::settings(&layers, options)?;
-    let cache_settings = store_conf::cache(&layers, options)?;
+    let mut ingest_settings = ingest_conf::settings(&layers, options)?;
+    memory.limit_ingest(&mut ingest_settings);
+    let mut cache_settings = store_conf::cache(&layers, options)?;
+    memory.limit_cache(&mut cache_settings);
+    cache_settings.directory = directories.cache().to_owned();
     let cache_bytes = (cache_settings.dram_bytes, cache_settings.nvme_bytes);
     let own_settings = introspection::Settings::read(&layers)?;
     let (own_metrics, log) = (metrics_text.clone(), loggers.file().clone());
-    let request_memory = request_conf::budget(&layers)?;
-    let catalog_settings = catalog::Settings::read(&layers)?;
+    let request_memory = request_conf::budget(&layers, memory.requests())?;
+    let mut catalog_settings = catalog::Settings::read(&layers)?;
+    memory.limit_catalog(&mut catalog_settings);
+    let mut peer_settings = peers::Settings::read(&layers)?;
+    memory.limit_peers(&mut peer_settings);
     let at = (progress, shutdown);
     let catalog = leading.catalog(&cluster, catalog_settings, &clock, at).await?;
     whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
@@ -169,7 +184,7 @@ pub(crate) async fn assemble(
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
     let access = knowledge.layers().access();
     let directory =
-        cluster.directory(&ingest, &catalog, &indexer.to_string(), &layers, shutdown)?;
+        cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings, shutdown)?;
     let hot: Arc<dyn HotDirectory> = match &directory {
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
@@ -283,7 +298,7 @@ pub(crate) async fn assemble(
         indexes,
         catalog: catalog.clone(),
         knowledge,
-        declared: Arc::new(told::declared(options)),
+        declared: Arc::new(told::declared(options, memory.flags())),
         intake: Arc::new(told::intake(options, cluster.roles)),
         apps,
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
@@ -294,7 +309,7 @@ pub(crate) async fn assemble(
         metrics: Arc::new(metrics_text),
         files,
         inputs,
-        info: Arc::new(server_info(options, indexer, clock.as_ref())),
+        info: Arc::new(server_info(options, indexer, clock.as_ref(), memory.view())),
         clock,
         shutdown: shutdown.clone(),
         health: conditions,
@@ -344,7 +359,18 @@ pub(crate) async fn assemble(
         host: host_name(),
     };
     let own_events = OwnEvents::start(&own_settings, collector, to);
-    Ok((Karst { state, ingest, catalog, cache, trail, failover, copies, own_events }, cluster))
+    let karst = Karst {
+        state,
+        ingest,
+        catalog,
+        cache,
+        trail,
+        failover,
+        copies,
+        own_events,
+        _directories: directories,
+    };
+    Ok((karst, cluster))
 }
 
 /// What has documents in memory that other processes may change.
@@ -524,6 +550,7 @@ fn server_info(
     options: &ServerOptions,
     indexer: model::IndexerId,
     clock: &dyn Clock,
+    memory: MemoryLimits,
 ) -> ServerInfo {
     let data = &options.data.data_dir;
     ServerInfo {
@@ -535,6 +562,7 @@ fn server_info(
         guid: indexer.to_string(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         startup_time: clock.now().0 / 1_000_000,
+        memory,
     }
 }
 

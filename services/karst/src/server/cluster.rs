@@ -145,7 +145,7 @@ impl Cluster {
         ingest: &Ingest,
         catalog: &Catalog,
         own: &str,
-        layers: &Layers,
+        settings: peers::Settings,
         shutdown: &Shutdown,
     ) -> Result<Option<Directory>> {
         if self.address.is_none() {
@@ -173,7 +173,6 @@ impl Cluster {
         let transport = self.transport.clone();
         let connect: Connect =
             Arc::new(move |address| transport.channel(address).map_err(|error| error.to_string()));
-        let settings = peers::Settings::read(layers)?;
         Ok(Some(Directory::new(Some(ingest.hot()), receiver, connect, settings)))
     }
 

@@ -26,10 +26,10 @@ conf::settings! {
     }
 }
 
-/// The effective budget.
-pub(super) fn budget(layers: &Layers) -> Result<Budget> {
+/// The effective budget. `share`: bytes in place of the default, from the limit of the process.
+pub(super) fn budget(layers: &Layers, share: Option<usize>) -> Result<Budget> {
     let eighth = runtime::process::memory().and_then(|bytes| usize::try_from(bytes / 8).ok());
-    let usual = eighth.unwrap_or(MOST).clamp(LEAST, MOST);
+    let usual = share.or(eighth).unwrap_or(MOST).clamp(LEAST, MOST);
     let requests = Requests::read(layers)?;
     Ok(Budget::new(requests.memory.unwrap_or(usual), requests.wait))
 }
@@ -45,8 +45,8 @@ mod tests {
     fn the_budget_is_what_the_file_says_and_else_a_part_of_the_memory() {
         let conf = "[httpServer]\nmaxRequestMemory = 64MB";
         let layers = Layers::builtin().with(Layer::SystemLocal, "server", conf);
-        assert_eq!(budget(&layers).unwrap().capacity(), 64 << 20);
-        let default = budget(&Layers::builtin()).unwrap().capacity();
+        assert_eq!(budget(&layers, None).unwrap().capacity(), 64 << 20);
+        let default = budget(&Layers::builtin(), None).unwrap().capacity();
         assert!((LEAST..=MOST).contains(&default), "{default}");
     }
 
@@ -54,6 +54,6 @@ mod tests {
     fn a_budget_that_no_request_fits_in_is_refused() {
         let conf = "[httpServer]\nmaxRequestMemory = 1KB";
         let layers = Layers::builtin().with(Layer::SystemLocal, "server", conf);
-        assert!(budget(&layers).unwrap_err().to_string().contains("maxRequestMemory"));
+        assert!(budget(&layers, None).unwrap_err().to_string().contains("maxRequestMemory"));
     }
 }

@@ -6,9 +6,10 @@ use super::forwarding;
 use super::roles::Roles;
 use crate::config::ServerOptions;
 
-/// All declared settings, and those that the command line sets in place of files.
-pub(crate) fn declared(options: &ServerOptions) -> Declared {
-    let mut flags = Vec::new();
+/// All declared settings, and those that the command line sets in place of files, with those that follow from
+/// the limit of memory.
+pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> Declared {
+    let mut flags = derived;
     let mut add = |value: Option<String>, stanza, name, flag| {
         let set = value.map(|value| FlagSetting { conf: "server", stanza, name, value, flag });
         flags.extend(set);
@@ -111,7 +112,7 @@ mod tests {
             "--metrics-token=secret",
         ];
         let options = options(&flags);
-        let Declared { registry, flags } = declared(&options);
+        let Declared { registry, flags } = declared(&options, Vec::new());
         assert_eq!(flags.len(), 5);
         let mut layers = Layers::builtin();
         for FlagSetting { conf, stanza, name, value, .. } in &flags {
@@ -132,7 +133,7 @@ mod tests {
             )
         };
         assert_eq!(same(&options, &Layers::builtin()), same(&none, &layers));
-        assert_eq!(declared(&none).flags, []);
+        assert_eq!(declared(&none, Vec::new()).flags, []);
     }
 
     #[test]

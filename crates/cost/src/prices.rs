@@ -1,0 +1,122 @@
+//! The price list: one file, which the Terraform module reads, too.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::Error;
+
+/// Prices in US dollars, with their date and region.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PriceList {
+    /// The day of the list.
+    pub as_of: String,
+    /// The region of the prices.
+    pub region: String,
+    /// Where they are from.
+    pub source: String,
+    /// Instances per hour, by type.
+    pub instance_hour: BTreeMap<String, f64>,
+    /// A gigabyte in object storage per month, by tier.
+    pub s3_gb_month: Vec<Tier>,
+    /// A PUT, POST or LIST request.
+    pub s3_put: f64,
+    /// A GET or HEAD request.
+    pub s3_get: f64,
+    /// A gigabyte to another zone, in both directions.
+    pub cross_zone_gb: f64,
+    /// The control plane of Kubernetes per hour.
+    pub eks_hour: f64,
+    /// A NAT gateway per hour.
+    pub nat_hour: f64,
+    /// A network load balancer per hour.
+    pub nlb_hour: f64,
+    /// A gigabyte of a disk per month.
+    pub ebs_gb_month: f64,
+    /// A key per month.
+    pub kms_key_month: f64,
+}
+
+/// A tier of storage: the price of gigabytes up to a total.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Tier {
+    /// Total at which the tier ends; `None` for the last one.
+    pub up_to_gb: Option<f64>,
+    /// Dollars per gigabyte and month.
+    pub price: f64,
+}
+
+impl PriceList {
+    /// The list of this version, `terraform/modules/cost/prices.json`.
+    ///
+    /// # Errors
+    /// [`Error::Prices`]: never for a program that passed its tests.
+    pub fn built_in() -> Result<Self, Error> {
+        Self::read(include_str!("../../../terraform/modules/cost/prices.json"))
+    }
+
+    /// Reads a list in the format of the built-in one.
+    ///
+    /// # Errors
+    /// [`Error::Prices`] with the place.
+    pub fn read(json: &str) -> Result<Self, Error> {
+        let list: Self =
+            serde_json::from_str(json).map_err(|error| Error::Prices(error.to_string()))?;
+        let invalid = |text: &str| Err(Error::Prices(text.to_owned()));
+        let others = [list.s3_put, list.s3_get, list.cross_zone_gb, list.eks_hour, list.nat_hour];
+        let others =
+            others.into_iter().chain([list.nlb_hour, list.ebs_gb_month, list.kms_key_month]);
+        let tiers = list.s3_gb_month.iter().map(|tier| tier.price);
+        let mut all = list.instance_hour.values().copied().chain(tiers).chain(others);
+        if all.any(|price| price < 0.0) {
+            return invalid("a price is less than 0");
+        }
+        let ends: Vec<f64> =
+            list.s3_gb_month.iter().map(|tier| tier.up_to_gb.unwrap_or(f64::INFINITY)).collect();
+        let grow = ends.windows(2).all(|pair| pair[0] < pair[1]);
+        if !grow || ends.last() != Some(&f64::INFINITY) {
+            return invalid(
+                "s3_gb_month: up_to_gb must grow from tier to tier and be null in the last one",
+            );
+        }
+        Ok(list)
+    }
+
+    /// Dollars per month for so many gigabytes in object storage.
+    pub(crate) fn storage(&self, gigabytes: f64) -> f64 {
+        let mut from = 0.0;
+        let mut dollars = 0.0;
+        for tier in &self.s3_gb_month {
+            let to = tier.up_to_gb.unwrap_or(gigabytes).min(gigabytes);
+            dollars += (to - from).max(0.0) * tier.price;
+            from = tier.up_to_gb.unwrap_or(from);
+        }
+        dollars
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_list_has_a_date_and_its_tiers_grow() {
+        let list = PriceList::built_in().unwrap();
+        assert!(list.as_of.len() == 10 && list.region == "us-east-1", "{list:?}");
+        assert!((list.storage(51_200.0) - 1_177.6).abs() < 1e-9);
+        assert!((list.storage(51_201.0) - 1_177.622).abs() < 1e-9);
+        assert!((list.storage(512_100.0) - 11_317.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_list_without_an_end_or_with_a_negative_price_is_refused() {
+        let text = include_str!("../../../terraform/modules/cost/prices.json");
+        let refused = |from: &str, to: &str| PriceList::read(&text.replace(from, to)).unwrap_err();
+        assert!(refused("null", "600000").to_string().contains("null in the last"));
+        assert!(
+            refused("\"eks_hour\": 0.10", "\"eks_hour\": -1").to_string().contains("less than 0")
+        );
+        assert!(refused("\"s3_put\"", "\"s3_putt\"").to_string().contains("s3_put"));
+    }
+}
