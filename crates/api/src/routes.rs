@@ -6,8 +6,10 @@ mod app_files;
 pub(crate) mod apps;
 mod auth;
 mod buckets;
+pub(crate) mod bundle;
 mod cluster;
 mod cluster_control;
+mod cluster_offline;
 mod cluster_views;
 mod complete;
 pub(crate) mod console;
@@ -28,6 +30,7 @@ mod job_status;
 mod jobs;
 mod kvstore;
 mod lookups;
+mod maintenance;
 mod messages;
 mod metrics;
 mod objects;
@@ -93,8 +96,10 @@ routes! {
         api_tokens,
         apps,
         buckets,
+        bundle,
         cluster,
         cluster_control,
+        cluster_offline,
         cluster_views,
         complete,
         data_indexes,
@@ -110,6 +115,7 @@ routes! {
         jobs,
         kvstore,
         lookups,
+        maintenance,
         messages,
         objects,
         parser,

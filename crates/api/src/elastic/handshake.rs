@@ -201,6 +201,8 @@ mod tests {
             management_port: 0,
             web_port: 0,
             web_tls: false,
+            site: String::new(),
+            placement: cluster::Placement::default(),
         };
         answer(method, path, "8.1.2", &info)
     }

@@ -19,6 +19,7 @@ pub(crate) fn declared(options: &ServerOptions) -> Declared {
         "parallelIngestionPipelines",
         "--parallel-ingestion-pipelines (KARST_PARALLEL_INGESTION_PIPELINES)",
     );
+    add(options.site.clone(), "general", "site", "--site (KARST_SITE)");
     add(
         options.max_data_size_mib.map(|mib| format!("{mib}MB")),
         "ingest",
@@ -109,10 +110,11 @@ mod tests {
             "--cache-dram-mib=64",
             "--cache-nvme-mib=7",
             "--metrics-token=secret",
+            "--site=site2",
         ];
         let options = options(&flags);
         let Declared { registry, flags } = declared(&options);
-        assert_eq!(flags.len(), 5);
+        assert_eq!(flags.len(), 6);
         let mut layers = Layers::builtin();
         for FlagSetting { conf, stanza, name, value, .. } in &flags {
             let setting = registry.find(conf, stanza, name).unwrap();
