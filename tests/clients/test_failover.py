@@ -239,6 +239,16 @@ def test_with_too_few_indexers_acknowledgements_wait_for_buckets(cluster, store)
     assert sorted(numbers(head.rows(ALL))) == [1, 2]
 
 
+def holders(cluster, owner):
+    """The indexers with copies of the journal of another one."""
+    folder = identity(owner)
+    return [one for one in cluster.indexers if any((one.data / "replicas").glob(f"{folder}*/*"))]
+
+
+def identity(indexer):
+    return (indexer.data / "instance.id").read_text().strip()
+
+
 def test_copies_are_made_again_where_an_indexer_is_lost(cluster, store):
     """Four indexers: another one takes the place of one that is lost, and has everything."""
     where = ("s3://karst/copies-again", store.variables())
@@ -248,16 +258,56 @@ def test_copies_are_made_again_where_an_indexer_is_lost(cluster, store):
     for n in range(20):
         owner.send({"n": n}, index="main")
 
-    def holders():
-        folder = (owner.data / "instance.id").read_text().strip()
-        return [one for one in cluster.indexers[1:] if any((one.data / "replicas").glob(f"{folder}*/*"))]
-
-    assert len(holders()) == 2
-    for n, victim in enumerate(holders()):
+    assert len(holders(cluster, owner)) == 2
+    for n, victim in enumerate(holders(cluster, owner)):
         lose(victim)
         # The one that is left confirms alone what is sent again.
         owner.send({"n": 20 + n}, index="main")
-        wait_for(lambda: len(holders()) == 2 or n == 1, "another copy", 30)
+        wait_for(lambda: len(holders(cluster, owner)) == 2 or n == 1, "another copy", 30)
     lose(owner)
     # Of the others nothing was acknowledged; searches say that something may be missing of them.
     wait_for(lambda: sorted(what_is_said(head)[0]) == list(range(22)), "all events", 60)
+
+
+def test_copies_are_in_other_sites_and_leave_an_indexer_that_is_taken_out(cluster, store):
+    where = ("s3://karst/offline", store.variables())
+    conf = acknowledged_at("replicated")
+    conf["server"] += "multisite = true\nsite_replication_factor = origin:1,total:2\n"
+    cluster = cluster(indexers=4, heads=1, store=where, conf=conf)
+    for n, indexer in enumerate(cluster.indexers):
+        indexer.environment["KARST_SITE"] = f"site{n // 2 + 1}"
+    (head,), owner = cluster.start().heads, cluster.indexers[0]
+    listed = {peer["host_port_pair"]: peer["site"] for peer in cluster.peers(head).values()}
+    assert [listed[one.address] for one in cluster.indexers] == ["site1", "site1", "site2", "site2"]
+    answer = head.rest("GET", "/services/cluster/manager/sites?output_mode=json").json()
+    sites = {entry["name"]: entry["content"]["peers"] for entry in answer["entry"]}
+    assert {site: len(peers) for site, peers in sites.items()} == {"site1": 2, "site2": 2}
+    for n in range(10):
+        owner.send({"n": n}, index="main")
+    (holder,) = holders(cluster, owner)
+    assert holder in cluster.indexers[2:], "the copy is in the other site"
+    (other,) = set(cluster.indexers[2:]) - {holder}
+
+    refused = head.cli("cluster", "offline", "web9")
+    assert refused.returncode and "has no process" in refused.stderr, refused
+    planned = head.cli("cluster", "offline", identity(holder), "--dry-run")
+    assert planned.returncode == 0 and "3 indexers would be left" in planned.stdout, planned
+    assert cluster.rolling_restart(head)["decommission"] == []
+    sender = Sender(holder, 1_000)
+    sender.start()
+    wait_for(lambda: len(sender.acknowledged) > 40, "events", 60)
+    left = head.cli("cluster", "offline", identity(holder))
+    assert left.returncode == 0 and "has left the cluster" in left.stdout, left
+    assert holder.process.wait(30) == 0
+    sender.is_over.set()
+    sender.join(60)
+    assert len(cluster.peers(head)) == 5 and holder.address not in cluster.peers(head)
+    assert set(holders(cluster, owner)) - {holder} == {other}
+    found = complete(head)
+    acknowledged = sender.acknowledged | set(range(10))
+    assert len(found) == len(set(found)) and not acknowledged - set(found)
+    # With one indexer in a site that needs one, that one stays; and without any, the site lacks it.
+    refused = head.cli("cluster", "offline", identity(other))
+    assert refused.returncode and "could not be met" in refused.stderr, refused
+    owner.send({"n": 10}, index="main")
+    assert 10 in numbers(head.rows(ALL))

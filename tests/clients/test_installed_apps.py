@@ -1,6 +1,7 @@
 """Apps that are installed while servers run: in force at once, in all processes of a cluster, without a restart."""
 
 import io
+import json
 import tarfile
 
 import pytest
@@ -158,6 +159,42 @@ def test_bad_packages_are_refused_and_change_nothing(server, tmp_path):
     assert any(entry["name"] == "app_doors" for entry in messages["entry"]), messages
 
 
+def bundles(cluster, directory):
+    """Two apps as one change, in all processes, and back."""
+    first, second = cluster.heads
+
+    def write(path, text):
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(text)
+
+    def macro(head, name):
+        form = {"search": f"| makeresults | eval v=`{name}` | table v", "exec_mode": "oneshot", "output_mode": "json"}
+        answer = head.rest("POST", "/services/search/jobs", form)
+        return answer.json()["results"][0]["v"] if answer.status == 200 else None
+
+    for name in ["one", "two"]:
+        write(f"{name}/default/macros.conf", f"[of_{name}]\ndefinition = \"{name} first\"\n")
+        write(f"{name}/metadata/default.meta", "[]\nexport = system\n")
+    made = first.cli("cluster", "bundle", "apply", directory)
+    assert made.returncode == 0 and "+ one/default/macros.conf" in made.stdout, made
+    assert "in force in all processes (5)" in made.stdout, made
+    assert [macro(head, name) for head in cluster.heads for name in ["of_one", "of_two"]] == [
+        "one first",
+        "two first",
+    ] * 2
+    write("one/default/macros.conf", '[of_one]\ndefinition = "one again"\n')
+    planned = second.cli("cluster", "bundle", "validate", directory)
+    assert planned.returncode == 0 and planned.stdout.count("one/") == 1, planned
+    assert "~ one/default/macros.conf" in planned.stdout and macro(second, "of_one") == "one first", planned
+    made = second.cli("cluster", "bundle", "apply", directory)
+    assert made.returncode == 0 and macro(first, "of_one") == "one again", made
+    back = first.cli("cluster", "bundle", "rollback")
+    assert back.returncode == 0 and macro(second, "of_one") == "one first", back
+    shown = second.cli("cluster", "bundle", "show", "-o", "json")
+    ids = {json.loads(line)["active bundle"] for line in shown.stdout.splitlines()}
+    assert shown.returncode == 0 and len(ids) == 1 and len(ids.pop()) == 64, shown
+
+
 def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp_path):
     cluster = Cluster(tmp_path, indexers=2, heads=2).start()
     try:
@@ -202,6 +239,7 @@ def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp
             lambda: "doors" not in cluster.heads[0].cli("app", "list", "-o", "json").stdout,
             "the removal on the other head",
         )
+        bundles(cluster, tmp_path / "manager-apps")
         cluster.stop()
     finally:
         cluster.kill()

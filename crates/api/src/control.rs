@@ -8,11 +8,13 @@ use tokio::sync::watch;
 pub struct Control {
     restart: watch::Sender<bool>,
     leaves: watch::Sender<bool>,
+    retires: watch::Sender<bool>,
 }
 
 impl Default for Control {
     fn default() -> Self {
-        Self { restart: watch::Sender::new(false), leaves: watch::Sender::new(false) }
+        let no = || watch::Sender::new(false);
+        Self { restart: no(), leaves: no(), retires: no() }
     }
 }
 
@@ -32,6 +34,28 @@ impl Control {
     /// From now on the process is not ready, because it stops soon. It goes on answering.
     pub fn leave(&self) {
         self.leaves.send_replace(true);
+    }
+
+    /// It does not stop: it is ready again.
+    pub fn stay(&self) {
+        self.leaves.send_replace(false);
+    }
+
+    /// Asks the process to end in order, and for good: it has time for everything that it has.
+    pub fn retire(&self) {
+        self.retires.send_replace(true);
+    }
+
+    /// Waits until somebody asks for it.
+    pub async fn retirement_wanted(&self) {
+        let mut wanted = self.retires.subscribe();
+        let _ = wanted.wait_for(|wanted| *wanted).await;
+    }
+
+    /// Whether somebody has asked for it.
+    #[must_use]
+    pub fn retires(&self) -> bool {
+        *self.retires.borrow()
     }
 
     /// Whether it stops soon.

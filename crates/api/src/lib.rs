@@ -174,6 +174,10 @@ pub struct ServerInfo {
     pub web_tls: bool,
     /// Memory, as it is divided.
     pub memory: MemoryLimits,
+    /// Its site.
+    pub site: String,
+    /// How many indexers have a journal, and in which sites.
+    pub placement: cluster::Placement,
 }
 
 /// The limit of memory of the process and its parts.
@@ -239,6 +243,13 @@ impl Default for Settings {
 pub trait AppReports: Send + Sync + std::fmt::Debug {
     /// What is used of a packed app.
     fn report(&self, package: &apps::Package) -> apps::Installed;
+    /// What is ignored of apps by these rules, because it is wrong: the app and what. `ignored` are the
+    /// settings that were left out of the rules.
+    fn mistakes(
+        &self,
+        rules: &knowledge::Knowledge,
+        ignored: &[conf::Warning],
+    ) -> Vec<(Option<String>, String)>;
     /// What is ignored of an app that is in force, because it is wrong.
     fn ignored(&self, app: &str) -> Vec<String>;
 }

@@ -6,8 +6,10 @@ mod app_files;
 pub(crate) mod apps;
 mod auth;
 mod buckets;
+pub(crate) mod bundle;
 mod cluster;
 mod cluster_control;
+mod cluster_offline;
 mod cluster_views;
 mod complete;
 pub(crate) mod console;
@@ -29,6 +31,7 @@ mod job_status;
 mod jobs;
 mod kvstore;
 mod lookups;
+mod maintenance;
 mod messages;
 mod metrics;
 mod objects;
@@ -94,8 +97,10 @@ routes! {
         api_tokens,
         apps,
         buckets,
+        bundle,
         cluster,
         cluster_control,
+        cluster_offline,
         cluster_views,
         complete,
         cost,
@@ -112,6 +117,7 @@ routes! {
         jobs,
         kvstore,
         lookups,
+        maintenance,
         messages,
         objects,
         parser,

@@ -245,20 +245,28 @@ impl Apps {
     /// # Errors [`Error::Exists`] without `update`, [`Error::Invalid`] if it cannot be installed, or if
     /// object storage or the catalog fail.
     pub async fn install(&self, package: Package, update: bool, by: &str) -> Result<(), Error> {
-        let installed = self.installed()?;
-        let is_here =
-            self.inner.base.layers().apps().contains(&package.app) || package.app == SYSTEM;
-        if is_here && !installed.all()?.contains_key(&package.app) {
-            let app = &package.app;
+        self.check_installable(&package.app)?;
+        self.installed()?.put(package, update, by).await?;
+        self.apply_installed().await?;
+        self.collect_garbage_beside()
+    }
+
+    /// Refuses an app that is in the directory of configuration.
+    pub(crate) fn check_installable(&self, app: &str) -> Result<(), Error> {
+        let is_here = self.inner.base.layers().apps().contains(app) || app == SYSTEM;
+        if is_here && !self.installed()?.all()?.contains_key(app) {
             let text = format!(
                 "the app {app} is in the directory of configuration (--conf-dir): update it there with \
                  `karst app install --update --conf-dir`, or remove it there and restart the server"
             );
             return Err(Error::Invalid(text));
         }
-        installed.put(package, update, by).await?;
-        self.apply_installed().await?;
-        let cleaning = Arc::clone(installed);
+        Ok(())
+    }
+
+    /// Deletes what is not needed any more, without being waited for.
+    pub(crate) fn collect_garbage_beside(&self) -> Result<(), Error> {
+        let cleaning = Arc::clone(self.installed()?);
         runtime::detached(async move {
             if let Err(error) = cleaning.collect_garbage().await {
                 tracing::warn!(%error, "cannot delete the files of replaced versions of apps");
@@ -267,7 +275,15 @@ impl Apps {
         Ok(())
     }
 
-    fn installed(&self) -> Result<&Arc<InstalledApps>, Error> {
+    /// What the files say with other installed apps, and what is ignored of them.
+    pub(crate) fn rules_with(
+        &self,
+        installed: &Directories,
+    ) -> Result<(Arc<Knowledge>, Arc<[Warning]>), Error> {
+        with_installed(&self.inner.base, installed, self.inner.tolerate)
+    }
+
+    pub(crate) fn installed(&self) -> Result<&Arc<InstalledApps>, Error> {
         self.inner.installed.as_ref().ok_or_else(|| {
             Error::Invalid("this process cannot install apps: it has no data directory".to_owned())
         })

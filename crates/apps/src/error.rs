@@ -40,6 +40,9 @@ pub enum Error {
     /// There is one already.
     #[error("An object with name={0} already exists")]
     Exists(String),
+    /// Something else has been changed meanwhile, or is being changed.
+    #[error("{0}")]
+    Changed(String),
     /// It belongs to an app's files, which are not written.
     #[error("{0} stands in the files of its app and cannot be removed")]
     Builtin(String),
@@ -62,7 +65,7 @@ impl Error {
             Self::Store { .. } | Self::File { .. } => ErrorKind::Unavailable,
             Self::Configuration(_) | Self::Invalid(_) | Self::Builtin(_) => ErrorKind::Invalid,
             Self::NotFound(_) => ErrorKind::NotFound,
-            Self::Exists(_) => ErrorKind::Conflict,
+            Self::Exists(_) | Self::Changed(_) => ErrorKind::Conflict,
             Self::Damaged { .. } => ErrorKind::Corrupt,
         }
     }

@@ -11,7 +11,6 @@
 //! processes that are about to copy it. Leaves to others: what the files mean (`conf`, `knowledge`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -29,11 +28,11 @@ use runtime::Clock;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::digest::sha256;
 use crate::install::is_local;
+use crate::installation::{Bundles, Installation, KIND, checksum};
 use crate::package::{Package, PackedFile};
 
-/// The documents.
-pub(crate) const KIND: &str = "installed_app";
 /// Where the objects are.
 const ROOT: &str = "installed";
 /// Files that are read or written at the same time.
@@ -43,35 +42,24 @@ const OBJECT_GRACE: Duration = Duration::from_secs(24 * 3600);
 /// How long the local copy of a version is kept that is not in force any more: searches may run its programs.
 const COPY_GRACE: Duration = Duration::from_secs(3600);
 
-/// What the catalog has of an installed app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Installation {
-    /// The digest of the manifest.
-    pub manifest: String,
-    /// How many files the app has.
-    pub files: usize,
-    /// Bytes of all files.
-    pub bytes: u64,
-    /// When it was installed, in microseconds since 1970.
-    pub installed: i64,
-    /// The user who installed it.
-    pub by: String,
-}
-
 /// Which files an app has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Manifest {
+pub(crate) struct Manifest {
     app: String,
-    files: Vec<Listed>,
+    pub(crate) files: Vec<Listed>,
 }
 
-/// A file of an app.
+/// A file of an app that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
-    path: String,
-    sha256: String,
-    bytes: u64,
-    executable: bool,
+pub struct Listed {
+    /// Its path below the directory of the app.
+    pub path: String,
+    /// The digest of its content.
+    pub sha256: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Whether it is a program.
+    pub executable: bool,
 }
 
 /// The directory of each installed app, which has `apps/<app>`.
@@ -89,10 +77,10 @@ struct Copies {
 /// See the module.
 #[derive(Debug)]
 pub struct InstalledApps {
-    catalog: Catalog,
+    pub(crate) catalog: Catalog,
     store: Arc<dyn ObjectStore>,
-    directory: PathBuf,
-    clock: Arc<dyn Clock>,
+    pub(crate) directory: PathBuf,
+    pub(crate) clock: Arc<dyn Clock>,
     copies: Mutex<Copies>,
     /// Copying, one at a time.
     copying: tokio::sync::Mutex<()>,
@@ -157,33 +145,89 @@ impl InstalledApps {
             let bytes = self.object(&app, &file.sha256).await?;
             self.write(&app, &file.sha256, bytes).await?;
         }
+        self.write_all(&app, &new).await?;
+        let files = kept.into_iter().chain(new.into_iter().map(|new| new.0)).collect();
+        let installation = self.write_manifest(&app, files, by).await?;
+        let json =
+            serde_json::to_value(&installation).map_err(|error| damaged(app.clone(), &error))?;
+        self.catalog.put_document(KIND, &app, json).await?;
+        Ok(())
+    }
+
+    /// Writes files of an app.
+    pub(crate) async fn write_all(
+        &self,
+        app: &str,
+        files: &[(Listed, Bytes)],
+    ) -> Result<(), Error> {
         let write = |(file, bytes): &(Listed, Bytes)| {
             let (digest, bytes) = (file.sha256.clone(), bytes.clone());
-            let app = &app;
             async move { self.write(app, &digest, bytes).await }
         };
-        let writes: Vec<_> = new.iter().map(write).collect();
-        stream::iter(writes).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-        let mut files: Vec<Listed> = kept.into_iter().chain(new.into_iter().map(|n| n.0)).collect();
+        let writes: Vec<_> = files.iter().map(write).collect();
+        stream::iter(writes).buffer_unordered(AT_ONCE).try_collect::<()>().await
+    }
+
+    /// Writes the manifest of a version whose files are written, and copies the version to the local disk.
+    pub(crate) async fn write_manifest(
+        &self,
+        app: &str,
+        mut files: Vec<Listed>,
+        by: &str,
+    ) -> Result<Installation, Error> {
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let (count, bytes) = (files.len(), files.iter().map(|file| file.bytes).sum());
-        let manifest = Manifest { app: app.clone(), files };
-        let text = serde_json::to_vec(&manifest).map_err(|error| damaged(app.clone(), &error))?;
+        let manifest = Manifest { app: app.to_owned(), files };
+        let text =
+            serde_json::to_vec(&manifest).map_err(|error| damaged(app.to_owned(), &error))?;
         let digest = sha256(&text);
-        self.write(&app, &digest, text.into()).await?;
-        let installation = Installation {
-            manifest: digest.clone(),
+        self.write(app, &digest, text.into()).await?;
+        // What cannot be copied here cannot be copied elsewhere: better known before it is in force.
+        self.copy_app(app, &digest).await?;
+        Ok(Installation {
+            manifest: digest,
             files: count,
             bytes,
             installed: self.clock.now().0,
             by: by.to_owned(),
+        })
+    }
+
+    /// The digest of all installed apps whose files are here and in force: the same in all processes that
+    /// work by the same apps.
+    #[must_use]
+    pub fn checksum(&self) -> String {
+        let here = self.directories();
+        let digest = |directory: &PathBuf| {
+            let name = directory.file_name().map(|name| name.to_string_lossy().into_owned());
+            name.unwrap_or_default()
         };
-        let json =
-            serde_json::to_value(installation).map_err(|error| damaged(app.clone(), &error))?;
-        // What cannot be copied here cannot be copied elsewhere: better known before it is in force.
-        self.copy_app(&app, &digest).await?;
-        self.catalog.put_document(KIND, &app, json).await?;
-        Ok(())
+        checksum(here.iter().map(|(app, directory)| (app.as_str(), digest(directory))))
+    }
+
+    /// The digest of all installed apps that the catalog has.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn latest_checksum(&self) -> Result<String, Error> {
+        let all = self.all()?;
+        Ok(checksum(all.iter().map(|(app, one)| (app.as_str(), one.manifest.clone()))))
+    }
+
+    /// The digests of the files of an app in object storage that no process removes as garbage for hours.
+    pub(crate) async fn young(&self, app: &str) -> Result<BTreeSet<String>, Error> {
+        let root = ObjectPath::from_iter([ROOT, app]);
+        let fail = |source| Error::Store { action: "list", path: root.to_string(), source };
+        let now = self.clock.now();
+        let mut young = BTreeSet::new();
+        let mut listed = self.store.list(Some(&root));
+        while let Some(object) = listed.try_next().await.map_err(fail)? {
+            let written = EventTime(object.last_modified.timestamp_micros());
+            if !is_older(written, now, OBJECT_GRACE / 2) {
+                young.extend(object.location.filename().map(str::to_owned));
+            }
+        }
+        Ok(young)
     }
 
     /// Takes an app out of force; false if it is none of the installed ones.
@@ -256,7 +300,7 @@ impl InstalledApps {
         }
     }
 
-    async fn copy_app(&self, app: &str, digest: &str) -> Result<PathBuf, Error> {
+    pub(crate) async fn copy_app(&self, app: &str, digest: &str) -> Result<PathBuf, Error> {
         if digest.is_empty() || !digest.chars().all(|c| c.is_ascii_hexdigit()) {
             let reason = "the manifest is not a digest".to_owned();
             return Err(Error::Damaged { what: format!("{KIND}/{app}"), reason });
@@ -306,7 +350,7 @@ impl InstalledApps {
         Ok(target)
     }
 
-    async fn manifest(&self, app: &str, digest: &str) -> Result<Manifest, Error> {
+    pub(crate) async fn manifest(&self, app: &str, digest: &str) -> Result<Manifest, Error> {
         let bytes = self.object(app, digest).await?;
         let what = || format!("the manifest of the app {app}");
         let manifest: Manifest =
@@ -323,7 +367,7 @@ impl InstalledApps {
     }
 
     /// An object with the content that its name says.
-    async fn object(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
+    pub(crate) async fn object(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
         let path = ObjectPath::from_iter([ROOT, app, digest]);
         let fail = |source| Error::Store { action: "read", path: path.to_string(), source };
         let bytes = self.store.get(&path).await.map_err(fail)?.bytes().await.map_err(fail)?;
@@ -347,7 +391,9 @@ impl InstalledApps {
     /// If object storage fails. What is left is deleted with the next installation.
     pub(crate) async fn collect_garbage(&self) -> Result<(), Error> {
         let mut known: BTreeSet<ObjectPath> = BTreeSet::new();
-        for (app, installation) in self.all()? {
+        // One may go back to the bundle before.
+        let previous = Bundles::read(&self.catalog.snapshot())?.previous.unwrap_or_default();
+        for (app, installation) in self.all()?.into_iter().chain(previous.apps) {
             let manifest = self.manifest(&app, &installation.manifest).await?;
             let digests = manifest.files.iter().map(|file| file.sha256.as_str());
             let digests = digests.chain([installation.manifest.as_str()]);
@@ -376,7 +422,7 @@ fn is_older(time: EventTime, now: EventTime, than: Duration) -> bool {
     now.0.saturating_sub(time.0) > than
 }
 
-fn listed(file: PackedFile) -> Result<(Listed, Bytes), Error> {
+pub(crate) fn listed(file: PackedFile) -> Result<(Listed, Bytes), Error> {
     let bytes = Bytes::from(file.bytes);
     let path = file.path.to_str().ok_or_else(|| {
         Error::Invalid(format!("{}: names of files are UTF-8", file.path.display()))
@@ -391,7 +437,7 @@ fn listed(file: PackedFile) -> Result<(Listed, Bytes), Error> {
 }
 
 /// The content of a file of the version before, if the file has not changed.
-fn unchanged(before: &Path, file: &Listed) -> Option<Bytes> {
+pub(crate) fn unchanged(before: &Path, file: &Listed) -> Option<Bytes> {
     let path = before.join(&file.path);
     let is_same_size = fs::metadata(&path).ok()?.len() == file.bytes;
     let bytes = is_same_size.then(|| fs::read(&path).ok())??;
@@ -406,13 +452,4 @@ fn is_complete(directory: &Path, manifest: &Manifest) -> bool {
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
     };
     folder.is_dir() && manifest.files.iter().all(is_there)
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
-    let mut text = String::with_capacity(64);
-    for byte in digest.as_ref() {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

@@ -16,15 +16,15 @@ use tempfile::TempDir;
 
 use crate::{Apps, Error, InstalledApps, Package, PackedFile, Parts};
 
-struct Setup {
+pub(crate) struct Setup {
     store: Arc<dyn ObjectStore>,
-    catalog: Catalog,
-    clock: Arc<ManualClock>,
-    data: TempDir,
+    pub(crate) catalog: Catalog,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) data: TempDir,
 }
 
 impl Setup {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let now = i64::try_from(now().as_micros()).unwrap();
         let clock = Arc::new(ManualClock::new(model::EventTime(now)));
@@ -35,7 +35,7 @@ impl Setup {
     }
 
     /// A process that has what is in force.
-    async fn process(&self, name: &str) -> Apps {
+    pub(crate) async fn process(&self, name: &str) -> Apps {
         let directory = self.data.path().join(name);
         let (catalog, store) = (self.catalog.clone(), Arc::clone(&self.store));
         let installed = InstalledApps::new(catalog, store, directory, self.clock.clone());
@@ -52,7 +52,7 @@ impl Setup {
         .unwrap()
     }
 
-    async fn objects(&self) -> Vec<ObjectPath> {
+    pub(crate) async fn objects(&self) -> Vec<ObjectPath> {
         let root = ObjectPath::from("installed");
         let listed: Vec<_> = self.store.list(Some(&root)).try_collect().await.unwrap();
         listed.into_iter().map(|object| object.location).collect()
@@ -64,7 +64,7 @@ fn now() -> Duration {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap()
 }
 
-fn package(files: &[(&str, &str)]) -> Package {
+pub(crate) fn package(files: &[(&str, &str)]) -> Package {
     let file = |(path, text): &(&str, &str)| PackedFile {
         path: PathBuf::from(path),
         bytes: text.as_bytes().to_vec(),
@@ -73,7 +73,7 @@ fn package(files: &[(&str, &str)]) -> Package {
     Package { app: "shop".to_owned(), files: files.iter().map(file).collect() }
 }
 
-fn definition(apps: &Apps, name: &str) -> Option<String> {
+pub(crate) fn definition(apps: &Apps, name: &str) -> Option<String> {
     let conf = apps.knowledge().conf("macros");
     conf.get(name, "definition").map(|entry| entry.value.clone())
 }

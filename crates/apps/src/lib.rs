@@ -4,8 +4,8 @@
 //! Guarantees: a change is durable when it is answered, and the next search sees it; what a user sees depends
 //! on the user and the app alone ([`Namespace`]). Files of apps are never written: what is changed stands in
 //! the catalog and in object storage, so a search head keeps nothing. Apps that are installed at run time
-//! ([`Apps::install`]) are in object storage, too, and in force in all processes. Leaves to others: what
-//! settings mean (`knowledge`), who may change them (`api`).
+//! ([`Apps::install`], [`Apps::apply_bundle`]) are in object storage, too, and in force in all processes.
+//! Leaves to others: what settings mean (`knowledge`), who may change them (`api`).
 //!
 //! ```text
 //! files of apps ----+
@@ -16,11 +16,16 @@
 //! ```
 
 mod apps;
+mod bundle;
+#[cfg(test)]
+mod bundle_tests;
 mod collections;
+mod digest;
 mod documents;
 mod error;
 mod gains;
 mod install;
+mod installation;
 mod installed;
 #[cfg(test)]
 mod installed_tests;
@@ -41,12 +46,14 @@ mod suppressions;
 mod tests;
 
 pub use apps::{AppInfo, Applied, Apps, Parts, Tolerate};
+pub use bundle::{Change, Validated, pack_bundle, read_bundle};
 pub use collections::{Collection, MAX_BATCH};
 pub use documents::{FieldTypes, changed_names};
 pub use error::Error;
 pub use gains::Gain;
 pub use install::{Install, Installed, Remark, Target, install, report};
-pub use installed::{Installation, InstalledApps};
+pub use installation::{Bundle, Bundles, Installation};
+pub use installed::{InstalledApps, Listed};
 pub use lookup_files::{LookupBytes, LookupFile};
 pub use media_types::media_type;
 pub use namespace::{NOBODY, Namespace, SEARCH, SYSTEM, Sharing};

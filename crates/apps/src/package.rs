@@ -90,13 +90,36 @@ impl Package {
     /// # Errors
     /// As [`Self::read`].
     pub fn unpack(archive: &[u8], name: &str) -> Result<Self, Error> {
-        let name = Path::new(name);
-        let files = match archive.starts_with(&GZIP) {
-            true => of_archive(GzDecoder::new(archive), name),
-            false => of_archive(archive, name),
-        };
-        app_of(files?, name)
+        app_of(unpacked(archive, name)?, Path::new(name))
     }
+}
+
+/// The files of an archive, compressed or not.
+pub(crate) fn unpacked(archive: &[u8], name: &str) -> Result<Vec<PackedFile>, Error> {
+    let name = Path::new(name);
+    match archive.starts_with(&GZIP) {
+        true => of_archive(GzDecoder::new(archive), name),
+        false => of_archive(archive, name),
+    }
+}
+
+/// Files as a compressed archive.
+pub(crate) fn archive_of(files: &[PackedFile]) -> io::Result<Vec<u8>> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&archive(files, Path::new(""))?)?;
+    packed.finish()
+}
+
+/// Files below a directory as an archive (`.tar`).
+fn archive(files: &[PackedFile], below: &Path) -> io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for file in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(file.bytes.len() as u64);
+        header.set_mode(if file.executable { 0o755 } else { 0o644 });
+        archive.append_data(&mut header, below.join(&file.path), file.bytes.as_slice())?;
+    }
+    archive.into_inner()
 }
 
 impl Package {
@@ -115,15 +138,7 @@ impl Package {
     /// # Errors
     /// A path that no archive can have.
     pub fn archive(&self) -> io::Result<Vec<u8>> {
-        let mut archive = tar::Builder::new(Vec::new());
-        for file in &self.files {
-            let mut header = tar::Header::new_gnu();
-            header.set_size(file.bytes.len() as u64);
-            header.set_mode(if file.executable { 0o755 } else { 0o644 });
-            let path = Path::new(&self.app).join(&file.path);
-            archive.append_data(&mut header, path, file.bytes.as_slice())?;
-        }
-        archive.into_inner()
+        archive(&self.files, Path::new(&self.app))
     }
 }
 
@@ -261,7 +276,7 @@ fn named(app: &str, files: Vec<PackedFile>) -> Result<Package, Error> {
     Ok(Package { app: app.to_owned(), files })
 }
 
-fn check_app_name(name: &str) -> Result<(), Error> {
+pub(crate) fn check_app_name(name: &str) -> Result<(), Error> {
     let plain = !name.is_empty()
         && name.len() <= MAX_NAME
         && !name.starts_with('.')

@@ -15,7 +15,7 @@ use transport::Transport;
 
 use crate::adapter::{Adapter, LastFailure};
 use crate::codec::{self, Entry};
-use crate::commit::{Documents, violated_by_name};
+use crate::commit::violated_by_name;
 use crate::contents::Contents;
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
@@ -254,7 +254,17 @@ impl Catalog {
     /// As [`put_document`](Self::put_document); the size limit does not apply.
     pub async fn put_documents(&self, documents: Vec<(String, String, Value)>) -> Result<()> {
         let some = |(kind, name, json)| (kind, name, Some(json));
-        let documents: Documents = documents.into_iter().map(some).collect();
+        self.change_documents(documents.into_iter().map(some).collect()).await
+    }
+
+    /// Writes several documents, and deletes those without content, in one atomic, durable change.
+    ///
+    /// # Errors
+    /// As [`put_documents`](Self::put_documents).
+    pub async fn change_documents(
+        &self,
+        documents: Vec<(String, String, Option<Value>)>,
+    ) -> Result<()> {
         let follower = match self.role() {
             Role::Writer(writer) => return writer.documents(documents).await,
             Role::Follower(follower) => follower,

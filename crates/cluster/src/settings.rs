@@ -1,8 +1,27 @@
-//! When an indexer counts as gone; how processes are restarted.
+//! Where a process is; when an indexer counts as gone; how processes are restarted.
 
 use std::time::Duration;
 
 use conf::{Type, Unit};
+
+use crate::is_site;
+
+conf::settings! {
+    /// Where a process is.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Place {
+        "server"["general"] {
+            /// The site of this process: a data centre, or a zone. Copies of journals may be spread over
+            /// sites (`site_replication_factor`). Default: none.
+            "site" => pub site: Option<String> = "", SITE;
+        }
+    }
+}
+
+const SITE: Type = Type::Form {
+    expected: "a name of letters, digits, - _ and ., such as site1 or eu-central-1a; not origin or total",
+    fits: is_site,
+};
 
 conf::settings! {
     /// When an indexer counts as gone; how processes are restarted.

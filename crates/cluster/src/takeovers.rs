@@ -26,6 +26,8 @@ pub struct Seen {
     pub unrecovered: BTreeSet<IndexerId>,
     /// The sets of the catalog.
     pub sets: Vec<Owned>,
+    /// Indexers that are being taken out of the cluster: they recover nothing if there is somebody else.
+    pub leaving: BTreeSet<IndexerId>,
 }
 
 /// What is to be done.
@@ -101,7 +103,8 @@ impl Takeovers {
 /// different indexers.
 fn successor(from: IndexerId, seen: &Seen) -> Option<IndexerId> {
     let there = seen.registered.intersection(&seen.answered).filter(|indexer| **indexer != from);
-    there.copied().max_by_key(|indexer| (weight(from, *indexer), *indexer))
+    let stays = |indexer: &IndexerId| !seen.leaving.contains(indexer);
+    there.copied().max_by_key(|indexer| (stays(indexer), weight(from, *indexer), *indexer))
 }
 
 /// FNV-1a over both.
@@ -130,6 +133,7 @@ mod tests {
             answered: answered.iter().copied().collect(),
             unrecovered: unrecovered.iter().copied().collect(),
             sets: [A, B, C].map(|indexer| Owned { indexer, owner: indexer }).to_vec(),
+            leaving: BTreeSet::new(),
         }
     }
 
@@ -187,6 +191,20 @@ mod tests {
     fn a_new_leader_waits_for_the_timeout_itself() {
         let mut takeovers = Takeovers::new(at(10));
         assert_eq!(takeovers.step(at(10_000), &seen(&[B, C], &[A])), []);
+    }
+
+    #[test]
+    fn who_leaves_recovers_only_if_there_is_nobody_else() {
+        let mut takeovers = Takeovers::new(at(10));
+        for (leaving, by) in [(B, C), (C, B)] {
+            let mut seen = seen(&[B, C], &[A]);
+            seen.leaving.insert(leaving);
+            takeovers.step(at(0), &seen);
+            assert_eq!(takeovers.step(at(10), &seen), [Action::TakeOver { from: A, by }]);
+        }
+        let mut alone = seen(&[B], &[A]);
+        alone.leaving.insert(B);
+        assert_eq!(takeovers.step(at(20), &alone), [Action::TakeOver { from: A, by: B }]);
     }
 
     #[test]

@@ -19,6 +19,8 @@
 mod connection;
 mod directory;
 mod held;
+mod leaving;
+mod maintenance;
 mod objects;
 mod registration;
 mod restarts;
@@ -28,7 +30,9 @@ mod settings;
 
 pub use connection::Connect;
 pub use directory::{Directory, Indexer};
-pub use registration::{Registration, leader, leave, note_leader};
+pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
+pub use maintenance::{maintenance, set_maintenance};
+pub use registration::{Registration, bundle_of, leader, leave, note_bundle, note_leader};
 pub use restarts::{is_told, wave, write_wave};
 pub use service::{HotParts, HotService};
 pub use settings::Settings;

@@ -7,6 +7,8 @@ use crate::Indexer;
 
 /// The kind of the documents. Their names are the identities of the processes.
 const KIND: &str = "peer";
+/// The kind of the documents that say by which apps processes work.
+const APPS: &str = "bundle_of";
 /// The kind and the name of the document that says who leads.
 const LEADER: (&str, &str) = ("leader", "catalog");
 
@@ -28,6 +30,14 @@ pub struct Registration {
     /// Whether it may acknowledge events that are on its disk only.
     #[serde(default = "unknown")]
     pub local_acks: bool,
+    /// Its site.
+    #[serde(default = "no_site")]
+    pub site: String,
+}
+
+/// A process of an older version has none.
+fn no_site() -> String {
+    cluster::NO_SITE.to_owned()
 }
 
 /// A process of an older version does.
@@ -77,10 +87,26 @@ impl Registration {
 /// # Errors
 /// If the catalog does not take the change.
 pub async fn leave(catalog: &Catalog, id: &str) -> Result<(), Error> {
-    if catalog.snapshot().document(KIND, id).is_none() {
-        return Ok(());
+    for kind in [KIND, APPS] {
+        if catalog.snapshot().document(kind, id).is_some() {
+            catalog.delete_document(kind, id).await?;
+        }
     }
-    catalog.delete_document(KIND, id).await
+    Ok(())
+}
+
+/// Notes by which installed apps a process works: their digest.
+///
+/// # Errors
+/// If the catalog does not take the document.
+pub async fn note_bundle(catalog: &Catalog, id: &str, checksum: &str) -> Result<(), Error> {
+    catalog.put_document(APPS, id, serde_json::json!({ "checksum": checksum })).await
+}
+
+/// The digest of the installed apps by which a process works, as it has said last.
+#[must_use]
+pub fn bundle_of(snapshot: &Snapshot, id: &str) -> Option<String> {
+    snapshot.document(APPS, id)?["checksum"].as_str().map(str::to_owned)
 }
 
 /// Notes that a process leads, and since when.

@@ -24,12 +24,25 @@ use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT};
 
 /// Makes the connection to the process at an address, once it is used; fails for an address that is none.
 pub type Connect = Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>;
-/// The indexers that may have copies, with their cluster addresses; this process is not among them.
-pub type Addresses = Arc<dyn Fn() -> Vec<(IndexerId, String)> + Send + Sync>;
+/// The indexers that may have copies; this process is not among them.
+pub type Peers = Arc<dyn Fn() -> Vec<Peer> + Send + Sync>;
+
+/// An indexer that may have copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Its identity.
+    pub id: IndexerId,
+    /// Its cluster address.
+    pub address: String,
+    /// Its site.
+    pub site: String,
+    /// Whether it is being taken out of the cluster: it gets no new copies.
+    pub leaves: bool,
+}
 
 /// See the module.
 pub(crate) struct Client {
-    addresses: Addresses,
+    peers: Peers,
     connect: Connect,
     timeout: Duration,
     channels: Mutex<HashMap<String, Channel>>,
@@ -45,12 +58,12 @@ impl fmt::Debug for Client {
 
 impl Client {
     pub(crate) fn new(
-        (addresses, connect): (Addresses, Connect),
+        (peers, connect): (Peers, Connect),
         timeout: Duration,
         local: Option<(IndexerId, Copies)>,
     ) -> Self {
         let local = local.map(|(own, copies)| (own, ReplicaService::new(copies)));
-        Self { addresses, connect, timeout, channels: Mutex::default(), local }
+        Self { peers, connect, timeout, channels: Mutex::default(), local }
     }
 
     fn local(&self, peer: IndexerId) -> Option<ReplicaService> {
@@ -58,14 +71,14 @@ impl Client {
     }
 
     /// The indexers that may have copies.
-    pub(crate) fn peers(&self) -> Vec<IndexerId> {
-        (self.addresses)().into_iter().map(|(peer, _)| peer).collect()
+    pub(crate) fn peers(&self) -> Vec<Peer> {
+        (self.peers)()
     }
 
     fn channel(&self, peer: IndexerId) -> Result<Channel, Status> {
-        let address = (self.addresses)().into_iter().find(|(known, _)| *known == peer);
+        let known = (self.peers)().into_iter().find(|known| known.id == peer);
         let unknown = || Status::unavailable("it is not in the list of the cluster");
-        let (_, address) = address.ok_or_else(unknown)?;
+        let address = known.ok_or_else(unknown)?.address;
         let mut channels = self.channels.lock();
         if let Some(channel) = channels.get(&address) {
             return Ok(channel.clone());

@@ -10,7 +10,8 @@
 //! [`ReplicaStore`] is an object store of journals: `ingest` writes the same objects there as to object
 //! storage (`ingest::remote`), under the same paths. An object is put when *all* copies have it on their
 //! disks. The catalog says who has copies. If one does not answer, another indexer gets a copy of
-//! everything, and then the document names it; in between, the owner acknowledges nothing.
+//! everything, and then the document names it; in between, the owner acknowledges nothing. How many there are
+//! and in which sites is decided by `cluster::Placement`.
 //!
 //! Guarantees: every copy that the catalog names has each object whose put has succeeded and that was not
 //! deleted. So one copy is enough to recover from, and sealing one is enough to end the acknowledgements of
@@ -29,12 +30,18 @@ mod service;
 mod settings;
 mod store;
 
-pub use client::{Addresses, Connect};
+pub use client::{Connect, Peer, Peers};
 pub use copies::Copies;
-pub use own::{Parts, Replicas};
+pub use own::{Parts, Pauses, Replicas};
 pub use service::ReplicaService;
 pub use settings::Settings;
 pub use store::ReplicaStore;
+
+/// The indexers with copies of their journals at another one, as the catalog names them.
+#[must_use]
+pub fn held_at(snapshot: &catalog::Snapshot, peer: model::IndexerId) -> Vec<model::IndexerId> {
+    members::Members::held_at(snapshot, peer)
+}
 
 /// The declarations of settings.
 pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];

@@ -34,6 +34,13 @@ impl Members {
         read.map(|document| document.members).unwrap_or_default()
     }
 
+    /// The indexers with copies of their journals at `peer`.
+    pub(crate) fn held_at(snapshot: &Snapshot, peer: IndexerId) -> Vec<IndexerId> {
+        let has_copy =
+            |owner: &IndexerId| Self::of(snapshot, *owner).iter().any(|member| member.peer == peer);
+        Self::owners(snapshot).into_iter().filter(has_copy).collect()
+    }
+
     /// The indexers whose journals have copies.
     pub(crate) fn owners(snapshot: &Snapshot) -> Vec<IndexerId> {
         let documents = snapshot.documents(KIND).into_iter();

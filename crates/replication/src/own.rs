@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -11,11 +12,12 @@ use metrics::{counter, gauge};
 use model::IndexerId;
 use parking_lot::Mutex;
 use runtime::metrics as names;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use crate::Settings;
-use crate::client::{Addresses, Client, Connect};
+use crate::client::{Client, Connect, Peers};
 use crate::copies::Copies;
 use crate::members::{Member, Members, in_order};
 
@@ -27,17 +29,24 @@ const COPIED: usize = 4;
 pub struct Parts {
     /// This indexer.
     pub own: IndexerId,
+    /// Its site.
+    pub site: String,
     /// Where the documents are.
     pub catalog: Catalog,
     /// The other indexers.
-    pub addresses: Addresses,
+    pub peers: Peers,
     /// Connects to them.
     pub connect: Connect,
+    /// Whether copies that are lost are not to be replaced now.
+    pub pauses: Pauses,
     /// The copies of this process, if others can reach them.
     pub copies: Option<Copies>,
-    /// How many copies there are.
+    /// How many copies there are, and in which sites.
     pub settings: Settings,
 }
+
+/// Whether copies that are lost are not to be replaced now: the cluster is in maintenance mode.
+pub type Pauses = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,17 +56,20 @@ impl fmt::Debug for Parts {
 
 /// The journals of indexers at other indexers: an [`ObjectStore`](object_store::ObjectStore) with the
 /// objects `journal/<indexer>/<number>.journal`.
-#[derive(Debug)]
 pub struct Replicas {
     pub(crate) own: IndexerId,
+    site: String,
     pub(crate) catalog: Catalog,
     pub(crate) client: Client,
     settings: Settings,
+    pauses: Pauses,
     log: tokio::sync::Mutex<OwnLog>,
     /// The objects that the copies of this indexer's journal have.
     present: Mutex<BTreeSet<u64>>,
     is_needed: AtomicBool,
     failing: Mutex<Option<Instant>>,
+    /// Why there are too few copies, for administrators.
+    lacking: watch::Sender<Option<Arc<str>>>,
 }
 
 #[derive(Debug, Default)]
@@ -83,22 +95,36 @@ pub(crate) enum Failed {
     For(String),
 }
 
+impl fmt::Debug for Replicas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replicas").field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+fn paused() -> Failed {
+    let reason = "a copy of the journal is lost, and is not replaced in maintenance mode";
+    Failed::For(reason.to_owned())
+}
+
 impl Replicas {
     /// The copies of these indexers.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { own, catalog, addresses, connect, copies, settings } = parts;
+        let Parts { own, site, catalog, peers, connect, pauses, copies, settings } = parts;
         let local = copies.map(|copies| (own, copies));
-        let client = Client::new((addresses, connect), settings.timeout, local);
+        let client = Client::new((peers, connect), settings.timeout, local);
         Self {
             own,
+            site,
             catalog,
             client,
             settings,
+            pauses,
             log: tokio::sync::Mutex::default(),
             present: Mutex::default(),
             is_needed: AtomicBool::new(false),
             failing: Mutex::new(None),
+            lacking: watch::Sender::new(None),
         }
     }
 
@@ -114,6 +140,35 @@ impl Replicas {
         self.failing.lock().is_some_and(|since| since.elapsed() >= self.settings.timeout)
     }
 
+    /// Why acknowledgements of indexes with `ackLevel = replicated` wait for buckets: too few indexers
+    /// answer, or they are not in the sites where copies are wanted.
+    #[must_use]
+    pub fn lacking(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.lacking.subscribe()
+    }
+
+    /// There are enough copies.
+    fn note_enough(&self) {
+        *self.failing.lock() = None;
+        self.lacking.send_if_modified(|lacking| lacking.take().is_some());
+    }
+
+    /// There are too few indexers for copies. One that only starts is there a moment later.
+    fn note_lacking(&self, failed: &Failed) {
+        let Failed::For(reason) = failed else { return };
+        if !self.is_stalled() {
+            return;
+        }
+        let said = format!(
+            "acknowledgements of events with ackLevel = replicated wait for buckets: {reason}"
+        );
+        self.lacking.send_if_modified(|lacking| {
+            let is_new = lacking.as_deref() != Some(said.as_str());
+            *lacking = Some(said.into());
+            is_new
+        });
+    }
+
     /// Whether the catalog names copies of the journal of an indexer.
     #[must_use]
     pub fn has_copies(&self, owner: IndexerId) -> bool {
@@ -126,9 +181,40 @@ impl Replicas {
         let mut log = self.log.lock().await;
         log.is_checked = false;
         match self.check(&mut log).await {
-            Ok(()) => *self.failing.lock() = None,
+            Ok(()) => self.note_enough(),
             Err(Failed::Taken) => {}
             Err(Failed::For(reason)) => tracing::debug!(reason, "the journal has too few copies"),
+        }
+    }
+
+    /// Gives copies to others that are at indexers which are being taken out of the cluster. Until others
+    /// have them, they stay where they are.
+    ///
+    /// # Errors
+    /// Why one stays there, such as too few other indexers.
+    pub async fn move_copies(&self) -> Result<(), String> {
+        let leaving = self.client.peers().into_iter().filter(|peer| peer.leaves);
+        let leaving: BTreeSet<IndexerId> = leaving.map(|peer| peer.id).collect();
+        let goes = |member: &Member| leaving.contains(&member.peer);
+        if !Members::of(&self.catalog.snapshot(), self.own).iter().any(goes) {
+            return Ok(());
+        }
+        let mut log = self.log.lock().await;
+        let moved = async {
+            // Those that stay have to be there.
+            log.is_checked = false;
+            self.check(&mut log).await?;
+            let kept: Vec<Member> =
+                log.members.iter().filter(|member| !goes(member)).copied().collect();
+            match kept.len() == log.members.len() {
+                true => Ok(()),
+                false => self.replace(&mut log, kept).await,
+            }
+        };
+        match moved.await {
+            // Another process sees to the journal.
+            Ok(()) | Err(Failed::Taken) => Ok(()),
+            Err(Failed::For(reason)) => Err(reason),
         }
     }
 
@@ -160,7 +246,7 @@ impl Replicas {
         drop(log);
         match &put {
             Ok(()) => {
-                *self.failing.lock() = None;
+                self.note_enough();
                 self.present.lock().insert(number);
             }
             Err(_) => {
@@ -197,6 +283,11 @@ impl Replicas {
         if !is_gone && !self.is_stalled() {
             return Err(Failed::For(reason()));
         }
+        if (self.pauses)() {
+            let paused = paused();
+            self.note_lacking(&paused);
+            return Err(paused);
+        }
         tracing::warn!(peer = %member.peer, reason = status.message(), "a copy of the journal is lost");
         self.replace(log, kept).await?;
         Err(Failed::For(format!("{}; another one has the copy now", reason())))
@@ -226,7 +317,13 @@ impl Replicas {
             self.present.lock().clear();
         }
         log.members = known;
-        if kept.len() + 1 < self.settings.factor || kept.len() < log.members.len() {
+        if kept.len() < log.members.len() || !self.is_enough(&kept) {
+            // Without any, the first ones are made.
+            if !log.members.is_empty() && (self.pauses)() {
+                let paused = paused();
+                self.note_lacking(&paused);
+                return Err(paused);
+            }
             self.replace(log, kept).await?;
         }
         log.is_checked = true;
@@ -236,9 +333,13 @@ impl Replicas {
 
     /// Makes new copies for those that are lost.
     async fn replace(&self, log: &mut OwnLog, kept: Vec<Member>) -> Result<(), Failed> {
-        let wanted = self.settings.factor.saturating_sub(1);
         let is_needed = self.is_needed.load(Ordering::Relaxed);
-        let new = match self.begin(wanted.saturating_sub(kept.len()), &kept).await {
+        let kept = self.where_wanted(&kept);
+        let begun = self.begin(&kept).await;
+        if let Err(failed) = &begun {
+            self.note_lacking(failed);
+        }
+        let new = match begun {
             Err(failed) if kept.is_empty() && !is_needed && !log.members.is_empty() => {
                 // Whoever recovers the events of this indexer need not wait for copies of nothing.
                 if Members::write(&self.catalog, self.own, &[]).await.is_ok() {
@@ -250,12 +351,13 @@ impl Replicas {
             }
             begun => begun?,
         };
+        let kept: Vec<Member> = kept.into_iter().map(|(member, _)| member).collect();
         if is_needed && !log.members.is_empty() {
             self.copy(&log.members, &kept, &new).await?;
         } else if kept.is_empty() {
             self.present.lock().clear();
         }
-        let members: Vec<Member> = kept.into_iter().chain(new).take(wanted).collect();
+        let members: Vec<Member> = kept.into_iter().chain(new).collect();
         let written = Members::write(&self.catalog, self.own, &members).await;
         written.map_err(|error| Failed::For(format!("the catalog does not name them: {error}")))?;
         // The snapshot has the document, and every takeover before it.
@@ -274,42 +376,81 @@ impl Replicas {
         Ok(())
     }
 
-    /// Makes empty copies at so many other indexers.
-    async fn begin(&self, count: usize, kept: &[Member]) -> Result<Vec<Member>, Failed> {
-        let mut new = Vec::new();
-        if count == 0 {
-            return Ok(new);
+    /// Those of these copies whose indexers are in the list of the cluster, with their sites.
+    fn sites(&self, members: &[Member]) -> Vec<(Member, String)> {
+        let peers = self.client.peers();
+        let placed = members.iter().filter_map(|member| {
+            let known = peers.iter().find(|peer| peer.id == member.peer)?;
+            Some((*member, known.site.clone()))
+        });
+        placed.collect()
+    }
+
+    /// Those of these copies that count, with their sites.
+    fn where_wanted(&self, members: &[Member]) -> Vec<(Member, String)> {
+        let placed = self.sites(members);
+        let sites: Vec<&str> = placed.iter().map(|(_, site)| site.as_str()).collect();
+        let mut kept = self.settings.placement.kept(&self.site, &sites).into_iter();
+        placed.into_iter().filter(|_| kept.next().unwrap_or_default()).collect()
+    }
+
+    /// Whether these copies are as many as there are to be, where they are to be.
+    fn is_enough(&self, members: &[Member]) -> bool {
+        let wanted = self.where_wanted(members);
+        let sites: Vec<&str> = wanted.iter().map(|(_, site)| site.as_str()).collect();
+        wanted.len() == members.len()
+            && self.settings.placement.choose(&self.site, &sites, &[]).is_ok()
+    }
+
+    /// Makes empty copies at the indexers that are to have some beside those that have one.
+    async fn begin(&self, kept: &[(Member, String)]) -> Result<Vec<Member>, Failed> {
+        let placement = &self.settings.placement;
+        let is_kept = |peer: &IndexerId| kept.iter().any(|(member, _)| member.peer == *peer);
+        let mut sites_of: BTreeMap<IndexerId, String> = BTreeMap::new();
+        for peer in self.client.peers() {
+            if peer.id != self.own && !peer.leaves && !is_kept(&peer.id) {
+                sites_of.insert(peer.id, peer.site);
+            }
         }
-        let is_kept = |peer: &IndexerId| kept.iter().any(|member| member.peer == *peer);
-        let others: Vec<_> = self
-            .client
-            .peers()
-            .into_iter()
-            .filter(|peer| *peer != self.own && !is_kept(peer))
-            .collect();
-        let others = in_order(self.own, others);
+        let mut free = in_order(self.own, sites_of.keys().copied().collect());
+        let mut held: Vec<String> = kept.iter().map(|(_, site)| site.clone()).collect();
+        let mut new: Vec<Member> = Vec::new();
         let mut reasons = Vec::new();
-        for asked in others.chunks(count) {
-            let begins = asked.iter().take(count - new.len()).map(|peer| async move {
+        let lacking = loop {
+            let there: Vec<&str> = held.iter().map(String::as_str).collect();
+            let sites: Vec<&str> = free.iter().map(|peer| sites_of[peer].as_str()).collect();
+            let asked = match placement.choose(&self.site, &there, &sites) {
+                Ok(asked) if asked.is_empty() => return Ok(new),
+                Ok(asked) => asked,
+                Err(lacking) => break lacking,
+            };
+            let asked: Vec<IndexerId> = asked.into_iter().map(|place| free[place]).collect();
+            let begins = asked.iter().map(|peer| async move {
                 let member = Member { peer: *peer, copy: runtime::random::uuid() };
                 (member, self.client.begin(self.own, member).await)
             });
             for (member, begun) in join_all(begins).await {
                 match begun {
-                    Ok(()) => new.push(member),
+                    Ok(()) => {
+                        held.push(sites_of[&member.peer].clone());
+                        new.push(member);
+                    }
                     Err(status) => reasons.push(format!("{}: {}", member.peer, status.message())),
                 }
             }
-            if new.len() == count {
-                return Ok(new);
-            }
-        }
+            free.retain(|peer| !asked.contains(peer));
+        };
         self.drop(self.own, &new).await;
-        let (has, wanted) = (kept.len() + new.len() + 1, self.settings.factor);
+        let has = kept.len() + new.len() + free.len() + 1;
+        let (wanted, setting) = (placement.total(), placement.setting());
+        let lacking = match placement.multisite {
+            true => format!("; it is in the site {} and lacks {lacking}", self.site),
+            false => String::new(),
+        };
         let reasons =
             if reasons.is_empty() { "there are no others".to_owned() } else { reasons.join("; ") };
         Err(Failed::For(format!(
-            "{has} of {wanted} indexers (replication_factor) can have the journal; {reasons}"
+            "{has} of {wanted} indexers ({setting}) can have the journal{lacking}; {reasons}"
         )))
     }
 

@@ -54,6 +54,8 @@ pub const CACHE_FULL: &str = "cache_full";
 pub const LOG_UNWRITABLE: &str = "log_unwritable";
 /// An installed app cannot be copied to this process.
 pub const APPS_NOT_COPIED: &str = "apps_not_copied";
+/// The journal of this process is at too few other indexers.
+pub const TOO_FEW_COPIES: &str = "too_few_copies";
 /// The certificate expires soon, or is not valid for TLS.
 pub const CERTIFICATE: &str = "certificate";
 
@@ -111,6 +113,7 @@ impl Condition {
             CACHE_FULL => "the file system of the cache has no room",
             LOG_UNWRITABLE => "the log of the server cannot be written",
             APPS_NOT_COPIED => "an installed app cannot be copied",
+            TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
             CERTIFICATE => "the certificate needs to be renewed",
             // A text that nobody has looked at for this purpose is told to nobody.
             _ => "the log of the server says more",

@@ -27,6 +27,16 @@ pub struct Worker {
     pub name: String,
     /// The connection to it; `None` for this process.
     pub channel: Option<Channel>,
+    /// Whether it is where this process is. Those read stored buckets, if there are some.
+    pub is_near: bool,
+}
+
+/// Those who read stored buckets: those that are near, or else all.
+pub(crate) fn near(mut workers: Vec<Worker>) -> Vec<Worker> {
+    if workers.iter().any(|worker| worker.is_near) {
+        workers.retain(|worker| worker.is_near);
+    }
+    workers
 }
 
 /// How long an indexer that did not answer is not asked.
@@ -71,4 +81,26 @@ impl LostWorkers {
 /// One that was started again may be asked.
 fn key(worker: &Worker) -> (String, String) {
     (worker.id.clone(), worker.started.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(id: &str, is_near: bool) -> Worker {
+        let (started, name) = ("then".to_owned(), id.to_owned());
+        Worker { id: id.to_owned(), started, name, channel: None, is_near }
+    }
+
+    #[test]
+    fn those_that_are_near_read_and_the_others_if_there_are_none() {
+        let ids = |workers: Vec<Worker>| -> Vec<String> {
+            near(workers).into_iter().map(|worker| worker.id).collect()
+        };
+        let far = || vec![worker("a", false), worker("b", false)];
+        assert_eq!(ids(far()), ["a", "b"]);
+        let mut mixed = far();
+        mixed.push(worker("c", true));
+        assert_eq!(ids(mixed), ["c"]);
+    }
 }

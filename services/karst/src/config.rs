@@ -19,7 +19,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditExportOptions, AuditOptions, AuditVerifyOptions, AuditWhat};
 pub(crate) use cluster::{
-    ClusterInitOptions, ClusterOptions, ClusterRemoveOptions, ClusterWhat, RollingRestartOptions,
+    BundleOptions, BundleWhat, ClusterInitOptions, ClusterOptions, ClusterRemoveOptions,
+    ClusterWhat, MaintenanceOptions, MaintenanceWhat, OfflineOptions, RollingRestartOptions,
 };
 pub(crate) use identity::{
     AddUserOptions, CreateTokenOptions, ListingOptions, PasswordOptions, TokenOptions, TokenWhat,
@@ -150,6 +151,10 @@ pub(crate) struct ServerOptions {
     /// --cluster-address binds: in a pod, behind a NAT. Default: that address; the host name for 0.0.0.0.
     #[arg(long, env = "KARST_CLUSTER_ADVERTISE", requires = "cluster_address", value_parser = host_and_port)]
     pub(crate) cluster_advertise: Option<String>,
+    /// The site of this process, such as a data centre or a zone: site1, eu-central-1a. Copies of journals
+    /// may be spread over sites. Default: server.conf [general] site.
+    #[arg(long, env = "KARST_SITE", value_parser = site)]
+    pub(crate) site: Option<String>,
     /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
     /// without the role control-plane; with it, it makes this process one of them.
     #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',')]
@@ -683,6 +688,15 @@ fn memory_limit(text: &str) -> Result<MemoryLimit, String> {
     conf::size(&plain).map(MemoryLimit::Bytes).ok_or_else(|| {
         "is not a size such as 8GiB, 8192MB or a number of bytes, or auto".to_owned()
     })
+}
+
+fn site(text: &str) -> Result<String, String> {
+    match ::cluster::is_site(text) {
+        true => Ok(text.to_owned()),
+        false => Err("is not a name of letters, digits, - _ and ., such as site1 or eu-central-1a (not origin \
+                      or total)"
+            .to_owned()),
+    }
 }
 
 /// The arguments of the command line, with short forms expanded.

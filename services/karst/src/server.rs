@@ -25,6 +25,7 @@ mod ingest_conf;
 mod inputs;
 mod installed_apps;
 mod leadership;
+mod leaving;
 mod listen;
 mod lock;
 mod log_file;
@@ -266,6 +267,7 @@ async fn wait_for_end(
 ) -> Result<Ended> {
     let reason = tokio::select! {
         () = told_to_stop.arrived() => return Ok(Ended::Stopped),
+        () = karst.state.control.retirement_wanted() => return Ok(Ended::Stopped),
         () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
         reason = leadership.ended(karst.catalog()) => reason,
         reason = karst.failover.lost() => {

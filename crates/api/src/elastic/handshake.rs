@@ -202,6 +202,8 @@ mod tests {
             web_port: 0,
             web_tls: false,
             memory: crate::MemoryLimits::default(),
+            site: String::new(),
+            placement: cluster::Placement::default(),
         };
         answer(method, path, "8.1.2", &info)
     }

@@ -1,10 +1,12 @@
 //! `/services/cluster/manager`: the processes of the cluster.
 
 use axum::response::Response;
+use model::ErrorKind;
 use peers::Registration;
 use serde_json::json;
 
 use super::feed;
+use crate::ApiState;
 use crate::atom::Entry;
 use crate::call::Call;
 use crate::error::RestError;
@@ -29,6 +31,7 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     };
     let own = state.catalog.snapshot();
     let leader = peers::leader(&own);
+    let leaving = peers::leaving(&own);
     let entry = |(id, registration): (String, Registration)| {
         // This process has the newest state that it knows of.
         let answer = if id == state.info.guid {
@@ -37,17 +40,22 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
             answers.iter().find(|(known, _)| *known == id).map(|(_, answer)| answer.clone())
         };
         let (status, write, reason) = match answer {
+            Some(Ok(number)) if leaving.contains_key(&id) => {
+                ("Decommissioning", Some(number), String::new())
+            }
             Some(Ok(number)) => ("Up", Some(number), String::new()),
             Some(Err(reason)) => ("Down", None, reason),
             None => ("Unknown", None, String::new()),
         };
+        let bundle_of = peers::bundle_of(&own, &id);
         let leads = leader.as_ref().filter(|(leader, _)| *leader == id);
         let since = leads.map(|(_, since)| since);
-        let Registration { name, address, roles, management, version, started, local_acks } =
+        let Registration { name, address, roles, management, version, started, local_acks, site } =
             registration;
         let content = json!({
             "label": name,
             "host_port_pair": address,
+            "site": site,
             "roles": roles,
             "register_search_address": management,
             "splunk_version": version,
@@ -56,12 +64,43 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
             "status": status,
             "status_reason": reason,
             "catalog_write": write,
+            "active_bundle_id": bundle_of,
             "leads_since": since,
         });
         Entry::new(PATH, &id, feed::content(content))
     };
     let entries = Registration::all(&own).into_iter().map(entry).collect();
     feed::respond("clustermanagerpeers", PATH, entries, &params)
+}
+
+/// The other processes that answer, by identity.
+pub(super) async fn answering(state: &ApiState) -> Vec<String> {
+    let Some(directory) = &state.directory else { return Vec::new() };
+    let answers = directory.answers().await.into_iter();
+    answers.filter_map(|(id, answer)| answer.is_ok().then_some(id)).collect()
+}
+
+/// The process with an ID or a name.
+pub(super) fn one<'k>(
+    known: &'k [(String, Registration)],
+    name: &str,
+) -> Result<(&'k String, &'k Registration), RestError> {
+    // As `instance.id` has it, too.
+    let plain = name.replace('-', "");
+    let is_meant = |id: &String| *id == name || *id == plain;
+    let found: Vec<_> =
+        known.iter().filter(|(id, peer)| is_meant(id) || peer.name == name).collect();
+    match found[..] {
+        [(id, peer)] => Ok((id, peer)),
+        [] => Err(RestError::not_found(format!("the cluster has no process \"{name}\""))),
+        _ => Err(RestError::invalid(format!(
+            "several processes have the name \"{name}\"; give the ID of one"
+        ))),
+    }
+}
+
+pub(super) fn conflict(text: String) -> RestError {
+    RestError::of_kind(ErrorKind::Conflict, text)
 }
 
 /// Requests and their answers.

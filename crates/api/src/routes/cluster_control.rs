@@ -6,8 +6,8 @@ use model::ErrorKind;
 use peers::Registration;
 use serde_json::{Map, json};
 
-use super::feed;
-use crate::ApiState;
+use super::cluster::{answering, conflict, one};
+use super::{cluster_offline, feed};
 use crate::atom::Entry;
 use crate::call::Call;
 use crate::error::RestError;
@@ -25,7 +25,11 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .at(
             STATUS,
-            get(May("list_settings"), "State of the cluster, and of a rolling restart", status),
+            get(
+                May("list_settings"),
+                "State of the cluster, of a rolling restart, and of indexers that are taken out",
+                status,
+            ),
         )
         .at(
             RESTART,
@@ -46,13 +50,6 @@ pub(super) fn routes() -> Routes {
         )
 }
 
-/// The other processes that answer, by identity.
-async fn answering(state: &ApiState) -> Vec<String> {
-    let Some(directory) = &state.directory else { return Vec::new() };
-    let answers = directory.answers().await.into_iter();
-    answers.filter_map(|(id, answer)| answer.is_ok().then_some(id)).collect()
-}
-
 async fn status(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let up = answering(&state).await;
     let snapshot = state.catalog.snapshot();
@@ -62,6 +59,7 @@ async fn status(Call { state, params, .. }: Call) -> Result<Response, RestError>
         let status = if is_up { "Up" } else { "Down" };
         peers.insert(id, json!({ "label": known.name, "roles": known.roles, "status": status }));
     }
+    let leaving = cluster_offline::all(&state).await;
     let wave = peers::wave(&snapshot);
     let is_restarting = wave.as_ref().is_some_and(|wave| !wave.is_over());
     let wave = wave.unwrap_or_default();
@@ -69,7 +67,9 @@ async fn status(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let content = json!({
         "peers": peers,
         "rolling_restart_flag": is_restarting,
+        "maintenance_mode": peers::maintenance(&snapshot).is_some(),
         "restart_progress": progress(&wave),
+        "decommission": leaving,
         "messages": halted,
     });
     let entry = Entry::new(STATUS, "status", feed::content(content));
@@ -108,6 +108,12 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
         let (back, all) = (wave.done.len(), wave.len());
         return Err(conflict(format!(
             "a rolling restart is under way: {back} of {all} processes are back"
+        )));
+    }
+    let leaving = peers::leaving(&snapshot);
+    if let Some(id) = leaving.keys().next().filter(|_| !is_forced) {
+        return Err(conflict(format!(
+            "indexer {id} is being taken out of the cluster; force=1 does not wait"
         )));
     }
     let up = answering(&state).await;
@@ -155,10 +161,6 @@ async fn cancel(Call { state, params, caller, .. }: Call) -> Result<Response, Re
     feed::respond_empty("clustermanagercontrol", CANCEL, &params)
 }
 
-fn conflict(text: String) -> RestError {
-    RestError::of_kind(ErrorKind::Conflict, text)
-}
-
 /// Removes processes that do not come back. Events that they had on their disks only are given up: searches
 /// do not say any more that these are missing.
 async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError> {
@@ -168,19 +170,7 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let up = answering(&state).await;
     let mut gone = Vec::new();
     for name in wanted.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        // As `instance.id` has it, too.
-        let plain = name.replace('-', "");
-        let is_meant = |id: &String| *id == name || *id == plain;
-        let found: Vec<_> =
-            known.iter().filter(|(id, peer)| is_meant(id) || peer.name == name).collect();
-        let [(id, peer)] = found[..] else {
-            return Err(match found.len() {
-                0 => RestError::not_found(format!("the cluster has no process \"{name}\"")),
-                _ => RestError::invalid(format!(
-                    "several processes have the name \"{name}\"; give the ID of one"
-                )),
-            });
-        };
+        let (id, peer) = one(&known, name)?;
         if up.contains(id) || *id == state.info.guid {
             return Err(conflict(format!(
                 "{} ({id}) is running; stop it, and it leaves the list itself",

@@ -4,6 +4,8 @@
 //! replication and of searchable copies are those of the store and always met. What may be missing are
 //! events that an indexer has only on its disk or in its memory.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::response::Response;
 use catalog::{Snapshot, Takeover};
 use model::{BucketHeader, BucketState, IndexName};
@@ -11,7 +13,7 @@ use peers::Registration;
 use serde_json::{Map, Value, json};
 
 use super::data_indexes::existing;
-use super::feed;
+use super::{bundle, feed};
 use crate::ApiState;
 use crate::atom::Entry;
 use crate::call::Call;
@@ -31,8 +33,6 @@ const SITES: &str = "/services/cluster/manager/sites";
 const FIXUP: &str = "/services/cluster/manager/fixup";
 const PEER: &str = "/services/cluster/peer/info";
 const SEARCH_HEAD: &str = "/services/cluster/searchhead/generation";
-/// The only site: where processes are is not known yet.
-const SITE: &str = "default";
 
 const SEES: crate::rights::Need = May("list_settings");
 
@@ -90,8 +90,10 @@ async fn config(Call { state, params, .. }: Call) -> Result<Response, RestError>
         "guid": state.info.guid,
         "roles": own.map(|(_, own)| own.roles.clone()).unwrap_or_default(),
         "manager_uri": addresses.join(","),
-        "multisite": false,
-        "site": SITE,
+        "multisite": state.info.placement.multisite,
+        "site": state.info.site,
+        "replication_factor": state.info.placement.factor,
+        "site_replication_factor": state.info.placement.sites.to_string(),
     });
     let entry = Entry::new(CONFIG, "config", feed::content(content));
     feed::respond_one("clusterconfig", CONFIG, entry, &params)
@@ -101,6 +103,7 @@ async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let snapshot = state.catalog.snapshot();
     let leader = leader(&snapshot);
     let is_restarting = peers::wave(&snapshot).is_some_and(|wave| !wave.is_over());
+    let (active_bundle, previous_bundle) = bundle::both(&state.apps);
     let named = |of: fn(&(String, Registration)) -> &String| leader.as_ref().map(of);
     let content = json!({
         "guid": named(|(id, _)| id),
@@ -111,12 +114,15 @@ async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
         "initialized_flag": leader.is_some(),
         "service_ready_flag": leader.is_some(),
         "indexing_ready_flag": leader.is_some(),
-        "maintenance_mode": false,
-        "multisite": false,
+        "maintenance_mode": peers::maintenance(&snapshot).is_some(),
+        "multisite": state.info.placement.multisite,
         "rolling_restart_flag": is_restarting,
         "peer_count": Registration::all(&snapshot).iter().filter(|(_, k)| has_role(k, "indexer")).count(),
         "bucket_count": snapshot.len(),
         "catalog_write": snapshot.number(),
+        "active_bundle": active_bundle,
+        "previous_active_bundle": previous_bundle,
+        "latest_bundle": { "checksum": state.apps.latest_checksum() },
     });
     let entry = Entry::new(INFO, "manager", feed::content(content));
     feed::respond_one("clustermanagerinfo", INFO, entry, &params)
@@ -129,9 +135,9 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     // What others have on their disks or in their memory is not searchable without them.
     let unread = !recoveries(&snapshot).is_empty();
     let leads = leader(&snapshot).is_some() || all.is_empty();
-    let versions: std::collections::BTreeSet<&str> =
-        all.iter().map(|(_, known)| known.version.as_str()).collect();
+    let versions: BTreeSet<&str> = all.iter().map(|(_, known)| known.version.as_str()).collect();
     let is_searchable = down.is_empty() && !unread;
+    let unmet = unmet(&state, &all, &down);
     let messages: Vec<String> = down
         .iter()
         .map(|(id, reason)| {
@@ -140,6 +146,7 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
             format!("{name} ({id}) does not answer: {reason}")
         })
         .chain((!leads).then(|| "no control plane leads: buckets are not committed".to_owned()))
+        .chain(unmet.clone())
         .collect();
     let content = json!({
         "all_data_is_searchable": is_searchable,
@@ -147,17 +154,34 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
         "no_fixup_tasks_in_progress": !unread,
         "replication_factor_met": true,
         "search_factor_met": true,
-        "site_replication_factor_met": true,
+        "site_replication_factor_met": unmet.is_none(),
         "site_search_factor_met": true,
         "cm_version_is_compatible": versions.len() <= 1,
         "splunk_version_peer_count": all.len(),
-        "multisite": false,
+        "multisite": state.info.placement.multisite,
         "pre_flight_check": is_searchable && leads,
         "ready_for_searchable_rolling_upgrade": is_searchable && leads,
         "messages": messages,
     });
     let entry = Entry::new(HEALTH, "manager", feed::content(content));
     feed::respond_one("clustermanagerhealth", HEALTH, entry, &params)
+}
+
+/// What copies of journals lack with `multisite`, if only the indexers have some that answer.
+fn unmet(
+    state: &ApiState,
+    all: &[(String, Registration)],
+    down: &[(String, String)],
+) -> Option<String> {
+    let placement = &state.info.placement;
+    let is_up = |id: &String| !down.iter().any(|(gone, _)| gone == id);
+    let up = all.iter().filter(|(id, known)| has_role(known, "indexer") && is_up(id));
+    let sites: Vec<&str> = up.map(|(_, known)| known.site.as_str()).collect();
+    let lacking = placement.unmet(&sites).filter(|_| placement.multisite)?;
+    Some(format!(
+        "{} cannot be met ({lacking}): acknowledgements of events with ackLevel = replicated wait for buckets",
+        placement.setting()
+    ))
 }
 
 fn peers_of(snapshot: &Snapshot, down: &[(String, String)]) -> Map<String, Value> {
@@ -169,7 +193,7 @@ fn peers_of(snapshot: &Snapshot, down: &[(String, String)]) -> Map<String, Value
         let peer = json!({
             "label": known.name,
             "host_port_pair": known.address,
-            "site": SITE,
+            "site": known.site,
             "status": status,
             "splunk_version": known.version,
         });
@@ -243,7 +267,8 @@ fn bucket(header: &BucketHeader) -> Entry {
         "standalone": false,
         "status": status,
         "path": header.path(),
-        "origin_site": SITE,
+        // Every site reads it from object storage.
+        "origin_site": cluster::NO_SITE,
     });
     Entry::new(BUCKETS, &header.id.to_string(), feed::content(content))
 }
@@ -277,9 +302,15 @@ async fn indexes(Call { state, params, .. }: Call) -> Result<Response, RestError
 async fn sites(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let down = down(&state).await;
     let snapshot = state.catalog.snapshot();
-    let content = json!({ "peers": peers_of(&snapshot, &down) });
-    let entry = Entry::new(SITES, SITE, feed::content(content));
-    feed::respond("clustermanagersites", SITES, vec![entry], &params)
+    let mut sites: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for (id, peer) in peers_of(&snapshot, &down) {
+        let site = peer["site"].as_str().unwrap_or_default().to_owned();
+        sites.entry(site).or_default().insert(id, peer);
+    }
+    let entry = |(site, peers): (String, Map<String, Value>)| {
+        Entry::new(SITES, &site, feed::content(json!({ "peers": peers })))
+    };
+    feed::respond("clustermanagersites", SITES, sites.into_iter().map(entry).collect(), &params)
 }
 
 async fn fixup(Call { state, params, .. }: Call) -> Result<Response, RestError> {
@@ -316,9 +347,9 @@ async fn peer(Call { state, params, .. }: Call) -> Result<Response, RestError> {
         "label": state.info.server_name,
         "is_registered": is_indexer,
         "status": if is_indexer { "Up" } else { "Disabled" },
-        "site": SITE,
+        "site": state.info.site,
         "base_generation_id": snapshot.number(),
-        "maintenance_mode": false,
+        "maintenance_mode": peers::maintenance(&snapshot).is_some(),
         "restart_state": "NoRestart",
     });
     let entry = Entry::new(PEER, "peer", feed::content(content));
@@ -345,13 +376,13 @@ async fn search_head(Call { state, params, .. }: Call) -> Result<Response, RestE
 #[cfg(test)]
 pub(super) fn cases() -> Vec<Case> {
     let all = [
-        (CONFIG, "\"mode\":\"disabled\""),
+        (CONFIG, "\"site\":\"site1\""),
         (INFO, "\"service_ready_flag\":false"),
         (HEALTH, "\"all_data_is_searchable\":true"),
         (GENERATION, "\"generation_id\":"),
         (BUCKETS, "\"entry\":["),
         (INDEXES, "\"entry\":["),
-        (SITES, "\"name\":\"default\""),
+        (SITES, "\"entry\":[]"),
         (FIXUP, "\"entry\":[]"),
         (PEER, "\"is_registered\":false"),
         (SEARCH_HEAD, "\"is_searchable\":true"),

@@ -150,7 +150,7 @@ const WITHOUT_INPUT: [(&str, Method); 6] = [
 ];
 /// Operations that only answer where a provider or a cluster is set up, which `tests/clients` have, or that
 /// are signed (`tests/deployment.rs`).
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 14] = [
     "/saml/acs",
     "/saml/finish",
     "/saml/login",
@@ -160,6 +160,7 @@ const ELSEWHERE: [&str; 13] = [
     "/services/cluster/manager/control/control/cancel_restart",
     "/services/cluster/manager/control/control/remove_peers",
     "/services/cluster/manager/control/control/restart",
+    "/services/cluster/peer/control/control/decommission",
     "/services/auth/oidc/callback",
     "/services/auth/oidc/login",
     "/services/deployment/server/clients/{name}",

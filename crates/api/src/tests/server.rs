@@ -324,6 +324,8 @@ async fn state(
             web_port: 8000,
             web_tls: false,
             memory: crate::MemoryLimits::default(),
+            site: "site1".to_owned(),
+            placement: cluster::Placement::default(),
         }),
         request_memory: runtime::Budget::new(256 << 20, Duration::from_secs(60)),
         settings,
@@ -427,6 +429,14 @@ struct NoReports;
 impl crate::AppReports for NoReports {
     fn report(&self, package: &apps::Package) -> apps::Installed {
         apps::report(package, apps::Target::Server, &conf::Registry::new(&[]))
+    }
+
+    fn mistakes(
+        &self,
+        _: &knowledge::Knowledge,
+        _: &[conf::Warning],
+    ) -> Vec<(Option<String>, String)> {
+        Vec::new()
     }
 
     fn ignored(&self, _: &str) -> Vec<String> {

@@ -198,3 +198,101 @@ async fn a_journal_that_is_not_needed_is_forgotten() {
     owner.put_again(1, "one").await;
     assert_eq!(objects(&other).await, numbered(&[(1, "one")]));
 }
+
+#[tokio::test]
+async fn copies_are_in_the_sites_that_are_wanted() {
+    let mut cluster = Cluster::in_sites("origin:2,total:3", &["a", "a", "a", "b", "b"]).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    owner.put(0, "zero").await.unwrap();
+    let in_b = |members: &[model::IndexerId]| members.iter().filter(|peer| **peer > id(2)).count();
+    let before = cluster.members();
+    assert_eq!((before.len(), in_b(&before)), (2, 1), "{before:?}");
+    // Another indexer of the same site takes the place of one that is lost.
+    let lost = *before.iter().find(|peer| **peer > id(2)).unwrap();
+    cluster.stop(lost).await;
+    owner.put_again(1, "one").await;
+    let after = cluster.members();
+    assert_eq!((after.len(), in_b(&after)), (2, 1), "{after:?}");
+    assert!(!after.contains(&lost));
+}
+
+#[tokio::test]
+async fn without_another_site_it_is_said_what_is_lacking() {
+    let mut cluster = Cluster::in_sites("origin:2,total:3", &["a", "a", "a", "b"]).await;
+    let owner = cluster.seen_by(OWNER);
+    cluster.stop(id(3)).await;
+    let refused = owner.put(0, "zero").await.unwrap_err().to_string();
+    assert!(refused.contains("lacks 1 more in other sites than a"), "{refused}");
+    while !owner.replicas.is_stalled() {
+        assert!(owner.put(0, "zero").await.is_err());
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    owner.replicas.probe().await;
+    let said = owner.replicas.lacking().borrow().clone().unwrap();
+    assert!(said.contains("site_replication_factor = origin:2,total:3"), "{said}");
+    cluster.run(id(3)).await;
+    owner.put_again(0, "zero").await;
+    assert_eq!(*owner.replicas.lacking().borrow(), None);
+}
+
+#[tokio::test]
+async fn copies_leave_an_indexer_that_is_taken_out() {
+    let mut cluster = Cluster::start(3, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    for number in 0..5 {
+        owner.put(number, &format!("text {number}")).await.unwrap();
+    }
+    owner.replicas.move_copies().await.unwrap();
+    let [leaves, kept] = cluster.members()[..] else { panic!("{:?}", cluster.members()) };
+    cluster.leaving.lock().insert(leaves);
+    owner.replicas.move_copies().await.unwrap();
+    let now = cluster.members();
+    assert!(now.contains(&kept) && !now.contains(&leaves) && now.len() == 2, "{now:?}");
+    let snapshot = cluster.catalog.snapshot();
+    assert!(karst_replication::held_at(&snapshot, leaves).is_empty());
+    assert_eq!(karst_replication::held_at(&snapshot, kept), [OWNER]);
+    // The new one alone has everything, and the owner goes on.
+    owner.put(5, "text 5").await.unwrap();
+    cluster.stop(kept).await;
+    assert_eq!(objects(&cluster.seen_by(id(9))).await.len(), 6);
+}
+
+#[tokio::test]
+async fn without_others_a_copy_stays_at_an_indexer_that_is_to_leave() {
+    let cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    owner.put(0, "zero").await.unwrap();
+    let before = cluster.members();
+    cluster.leaving.lock().insert(before[0]);
+    let reason = owner.replicas.move_copies().await.unwrap_err();
+    assert!(reason.contains("2 of 3 indexers (replication_factor)"), "{reason}");
+    assert_eq!(cluster.members(), before);
+    owner.put(1, "one").await.unwrap();
+}
+
+#[tokio::test]
+async fn in_maintenance_mode_a_copy_that_is_lost_is_not_replaced() {
+    let mut cluster = Cluster::start(3, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    owner.put(0, "zero").await.unwrap();
+    let before = cluster.members();
+    cluster.pauses.store(true, std::sync::atomic::Ordering::Relaxed);
+    cluster.stop(before[0]).await;
+    while !owner.replicas.is_stalled() {
+        assert!(owner.put(1, "one").await.is_err());
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(owner.put(1, "one").await.is_err());
+    owner.replicas.probe().await;
+    assert_eq!(cluster.members(), before);
+    let said = owner.replicas.lacking().borrow().clone().unwrap();
+    assert!(said.contains("maintenance mode"), "{said}");
+    // It is replaced as soon as maintenance is over.
+    cluster.pauses.store(false, std::sync::atomic::Ordering::Relaxed);
+    owner.put_again(1, "one").await;
+    assert!(!cluster.members().contains(&before[0]));
+}

@@ -1,14 +1,16 @@
 //! Indexers that are only their copies, behind real ports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::{Catalog, Commit, Takeover};
+use cluster::{Placement, SiteFactor};
 use futures::TryStreamExt;
-use karst_replication::{Copies, Parts, ReplicaService, ReplicaStore, Replicas, Settings};
+use karst_replication::{Copies, Parts, Peer, ReplicaService, ReplicaStore, Replicas, Settings};
 use model::IndexerId;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -40,11 +42,31 @@ pub(crate) struct Cluster {
     peers: Arc<Mutex<BTreeMap<IndexerId, Serving>>>,
     /// Where those that are stopped were.
     stopped: BTreeMap<IndexerId, String>,
-    factor: usize,
+    placement: Placement,
+    /// The sites of those that are not in `default`.
+    sites: BTreeMap<IndexerId, String>,
+    /// Those that are being taken out of the cluster.
+    pub(crate) leaving: Arc<Mutex<BTreeSet<IndexerId>>>,
+    /// Whether copies that are lost stay lost.
+    pub(crate) pauses: Arc<AtomicBool>,
 }
 
 impl Cluster {
     pub(crate) async fn start(peers: u128, factor: usize) -> Self {
+        let placement = Placement { factor, ..Placement::default() };
+        Self::with(peers, placement, BTreeMap::new()).await
+    }
+
+    /// A cluster with an indexer for each site of these, the owner's the first one.
+    pub(crate) async fn in_sites(factor: &str, sites: &[&str]) -> Self {
+        let sites = (0..).map(id).zip(sites.iter().map(|&site| site.to_owned())).collect();
+        let factor = SiteFactor::parse(factor).unwrap();
+        let placement = Placement { multisite: true, sites: factor, ..Placement::default() };
+        let others = BTreeMap::len(&sites) as u128 - 1;
+        Self::with(others, placement, sites).await
+    }
+
+    async fn with(peers: u128, placement: Placement, sites: BTreeMap<IndexerId, String>) -> Self {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let clock = Arc::new(runtime::SystemClock);
         let catalog = Catalog::open(store, "catalog", catalog::Settings::default(), clock);
@@ -53,7 +75,10 @@ impl Cluster {
             root: TestDir::new(),
             peers: Arc::default(),
             stopped: BTreeMap::new(),
-            factor,
+            placement,
+            sites,
+            leaving: Arc::default(),
+            pauses: Arc::default(),
         };
         for number in 1..=peers {
             cluster.run(id(number)).await;
@@ -162,12 +187,26 @@ impl Cluster {
         // Owners give up soon, and are tried again; who recovers has to wait for a busy machine.
         let timeout =
             if own == OWNER { Duration::from_millis(500) } else { Duration::from_secs(30) };
-        let settings = Settings { factor: self.factor, timeout };
+        let settings = Settings { timeout, placement: self.placement.clone() };
+        let pauses = Arc::clone(&self.pauses);
+        let (sites, leaving) = (self.sites.clone(), Arc::clone(&self.leaving));
+        let site_of = move |of: IndexerId| sites.get(&of).cloned().unwrap_or_default();
+        let site = site_of(own);
+        let peers = move || {
+            let leaving = leaving.lock();
+            let peer = |(id, address)| {
+                let leaves = leaving.contains(&id);
+                Peer { id, address, site: site_of(id), leaves }
+            };
+            addresses().into_iter().map(peer).collect()
+        };
         let replicas = Arc::new(Replicas::new(Parts {
             own,
+            site,
             catalog: self.catalog.clone(),
-            addresses: Arc::new(addresses),
+            peers: Arc::new(peers),
             connect: Arc::new(connect),
+            pauses: Arc::new(move || pauses.load(Ordering::Relaxed)),
             copies,
             settings,
         }));

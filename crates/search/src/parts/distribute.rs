@@ -22,7 +22,7 @@ use crate::preview::{self, Kept};
 use crate::recipes::{Answers, HotShare, PartOf, Recipe, Recording, Search};
 use crate::report::ScanReport;
 use crate::scan::BucketScanExec;
-use crate::workers::Worker;
+use crate::workers::{Worker, near};
 
 /// A search that may be run in parts.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Head {
         }
         let owners = self.engine.deps.workers.as_ref().map(|workers| workers.now());
         let owners = owners.unwrap_or_default();
-        let mut readers = self.engine.lost_workers.without(owners.clone());
+        let mut readers = near(self.engine.lost_workers.without(owners.clone()));
         if !is_large || readers.iter().all(|worker| worker.channel.is_none()) {
             readers.clear();
         }

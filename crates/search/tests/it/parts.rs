@@ -156,6 +156,7 @@ impl Workers for Cluster {
             started: String::new(),
             name: format!("indexer {at}"),
             channel: Some(channel.clone()),
+            is_near: true,
         };
         self.channels.iter().enumerate().map(worker).collect()
     }

@@ -75,6 +75,7 @@ export function decodePeers(body: unknown): Peer[] {
       id: asText(asObject(entry).name),
       name: asText(content.label),
       address: asText(content.host_port_pair),
+      site: asText(content.site) || 'default',
       roles: asList(content.roles).map(asText),
       status: asText(content.status) || 'Unknown',
       reason: asText(content.status_reason),

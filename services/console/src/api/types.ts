@@ -235,7 +235,10 @@ export interface Peer {
   name: string;
   /** Where the other processes reach it. */
   address: string;
+  /** Its data centre or zone; `default` for none. */
+  site: string;
   roles: string[];
+  /** `Up`, `Down`, `Unknown`, or `Decommissioning` while it is taken out, until when it answers. */
   status: string;
   /** Why it does not answer. */
   reason: string;

@@ -1,6 +1,6 @@
 /**
  * The processes of the cluster, whether each of them answers, and what is done with them: rolling restarts,
- * and the removal of one that does not come back. Looks again every few seconds.
+ * taking an indexer out, and the removal of one that does not come back. Looks again every few seconds.
  */
 
 import { Button } from '@mantine/core';
@@ -16,15 +16,18 @@ import { NotAllowed } from '../states/NotAllowed';
 import { Skeleton } from '../states/Skeleton';
 import { StaleStripe } from '../states/Stripe';
 import styles from './ClusterPage.module.css';
-import { type PeerRow, rowsOf, summaryOf } from './peers';
+import { LeavingProgress } from './LeavingProgress';
+import { OfflineDialog } from './OfflineDialog';
+import { decodeLeaving, mayLeave } from './offline';
+import { hasSites, type PeerRow, rowsOf, summaryOf } from './peers';
 import { RemovePeerDialog } from './RemovePeerDialog';
 import { RestartDialog } from './RestartDialog';
 import { RestartProgress } from './RestartProgress';
-import { labelOf, restartState } from './rollingRestart';
+import { clusterState, labelOf } from './rollingRestart';
 
-/** Milliseconds between two looks, and while processes restart. */
+/** Milliseconds between two looks, and while processes restart or leave. */
 const EVERY = 5_000;
-const EVERY_IN_RESTART = 2_000;
+const EVERY_WHEN_BUSY = 2_000;
 /** What the server asks for: to see the cluster, and to change it. */
 const SEES = 'list_settings';
 const CHANGES = 'edit_server';
@@ -36,19 +39,19 @@ export function ClusterPage({ client }: { client: KarstClient }) {
   const again = () => setLook((before) => before + 1);
   const [isPlanning, setPlanning] = useState(false);
   const [removed, setRemoved] = useState<Peer | null>(null);
+  const [taken, setTaken] = useState<Peer | null>(null);
   const { value, error } = useLoaded('cluster', String(look), async (signal) => {
-    const [peers, restart] = await Promise.all([
-      client.peers(signal),
-      restartState(client, signal),
-    ]);
-    return { peers, restart, at: Date.now() };
+    const [peers, state] = await Promise.all([client.peers(signal), clusterState(client, signal)]);
+    const { restart } = state;
+    return { peers, restart, leaving: decodeLeaving(state.leaving), at: Date.now() };
   });
   const isRestarting = value?.restart.isRunning ?? false;
+  const isBusy = isRestarting || (value?.leaving.length ?? 0) > 0;
   useEffect(() => {
-    const every = isRestarting ? EVERY_IN_RESTART : EVERY;
+    const every = isBusy ? EVERY_WHEN_BUSY : EVERY;
     const timer = setInterval(() => setLook((before) => before + 1), every);
     return () => clearInterval(timer);
-  }, [isRestarting]);
+  }, [isBusy]);
 
   const rows = value && rowsOf(value.peers);
   const mayChange = me?.capabilities.has(CHANGES) ?? false;
@@ -98,10 +101,20 @@ export function ClusterPage({ client }: { client: KarstClient }) {
             mayCancel={mayChange}
             onCancelled={again}
           />
-          <Processes rows={rows} onRemove={mayChange ? setRemoved : null} />
+          <LeavingProgress
+            leaving={value.leaving}
+            peers={value.peers}
+            mayCancel={mayChange}
+            onCancelled={again}
+          />
+          <Processes
+            rows={rows}
+            onRemove={mayChange ? setRemoved : null}
+            onTakeOut={mayChange && !isRestarting ? setTaken : null}
+          />
           {me && !mayChange && (
             <p className={styles.last} data-testid="no-control">
-              Rolling restarts and the removal of processes need a role with the capability{' '}
+              What is done with processes needs a role with the capability{' '}
               <code>{CHANGES}</code>.
             </p>
           )}
@@ -110,6 +123,14 @@ export function ClusterPage({ client }: { client: KarstClient }) {
               peers={value.peers}
               onStarted={again}
               onClose={() => setPlanning(false)}
+            />
+          )}
+          {taken && (
+            <OfflineDialog
+              peer={taken}
+              peers={value.peers}
+              onStarted={again}
+              onClose={() => setTaken(null)}
             />
           )}
           {removed && (
@@ -130,9 +151,12 @@ interface ProcessesProps {
   rows: PeerRow[];
   /** Null where the user may not remove processes. */
   onRemove: ((peer: Peer) => void) | null;
+  /** Null where nobody is taken out now. */
+  onTakeOut: ((peer: Peer) => void) | null;
 }
 
-function Processes({ rows, onRemove }: ProcessesProps) {
+function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
+  const withSites = hasSites(rows);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
     <section className={styles.scroll} tabIndex={0} aria-label="Processes">
@@ -141,6 +165,7 @@ function Processes({ rows, onRemove }: ProcessesProps) {
           <tr>
             <th scope="col">Name</th>
             <th scope="col">Roles</th>
+            {withSites && <th scope="col">Site</th>}
             <th scope="col">Status</th>
             <th scope="col" data-numeric="true">
               Catalog write
@@ -162,6 +187,7 @@ function Processes({ rows, onRemove }: ProcessesProps) {
                   </span>
                 )}
               </td>
+              {withSites && <td>{row.site}</td>}
               <td>
                 <span className={styles.status}>{row.status}</span>
                 {row.reason && <div className={styles.reason}>{row.reason}</div>}
@@ -174,6 +200,17 @@ function Processes({ rows, onRemove }: ProcessesProps) {
                     onClick={() => onRemove(row)}
                   >
                     Remove …
+                  </Button>
+                )}
+                {onTakeOut && mayLeave(row) && (
+                  <Button
+                    size="compact-xs"
+                    variant="subtle"
+                    className={styles.remove}
+                    aria-label={`Take ${labelOf(rows, row)} out …`}
+                    onClick={() => onTakeOut(row)}
+                  >
+                    Take out …
                   </Button>
                 )}
               </td>

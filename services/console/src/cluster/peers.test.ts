@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Peer } from '../api/types';
-import { rowsOf, summaryOf } from './peers';
+import { hasSites, rowsOf, summaryOf } from './peers';
 
 const peer = (address: string, roles: string[], more: Partial<Peer> = {}): Peer => ({
   id: address,
   name: 'host',
   address,
+  site: 'default',
   roles,
   status: 'Up',
   reason: '',
@@ -31,8 +32,15 @@ describe('rows of the cluster page', () => {
     expect(summaryOf(rows)).toBe('5 processes, 1 of them does not answer');
   });
 
+  it('has sites where a process says its own', () => {
+    expect(hasSites([peer('a', []), peer('b', [])])).toBe(false);
+    expect(hasSites([peer('a', []), peer('b', [], { site: 'site2' })])).toBe(true);
+  });
+
   it('says when all is well', () => {
     expect(summaryOf(rowsOf([peer('a', [])]))).toBe('1 process, all of them answer');
     expect(rowsOf([])).toEqual([]);
+    const leaving = peer('i', ['indexer'], { status: 'Decommissioning' });
+    expect(summaryOf(rowsOf([leaving]))).toBe('1 process, all of them answer');
   });
 });

@@ -15,6 +15,14 @@ function place(peer: Peer): number {
   return Math.min(ORDER.length, ...places);
 }
 
+/** Whether it answers: one that is taken out does until it stops. */
+export const answers = (peer: Peer): boolean =>
+  peer.status === 'Up' || peer.status === 'Decommissioning';
+
+/** Whether somebody has said where processes are. */
+export const hasSites = (peers: readonly Peer[]): boolean =>
+  peers.some((peer) => peer.site !== 'default');
+
 /** Control planes first, the one that leads before all. */
 export function rowsOf(peers: Peer[]): PeerRow[] {
   const writes = peers.map((peer) => peer.write ?? 0);
@@ -35,7 +43,7 @@ export function rowsOf(peers: Peer[]): PeerRow[] {
 
 /** One sentence about all of them. */
 export function summaryOf(rows: PeerRow[]): string {
-  const down = rows.filter((row) => row.status !== 'Up');
+  const down = rows.filter((row) => !answers(row));
   const processes = `${rows.length} ${rows.length === 1 ? 'process' : 'processes'}`;
   if (down.length === 0) return `${processes}, all of them answer`;
   return `${processes}, ${down.length} of them ${down.length === 1 ? 'does' : 'do'} not answer`;

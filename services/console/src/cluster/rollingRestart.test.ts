@@ -17,6 +17,7 @@ const peer = (id: string, more: Partial<Peer> = {}): Peer => ({
   id,
   name: `name of ${id}`,
   address: '',
+  site: 'default',
   roles: ['indexer'],
   status: 'Up',
   reason: '',

@@ -6,6 +6,7 @@
 import type { KarstClient } from '../api/client';
 import { asObject } from '../api/decode';
 import type { Peer } from '../api/types';
+import { answers } from './peers';
 
 export const STATUS_PATH = '/services/cluster/manager/status';
 const CONTROL = '/services/cluster/manager/control/control';
@@ -35,6 +36,13 @@ export interface RestartState extends Progress {
   isRunning: boolean;
 }
 
+/** What the server says of operations that are under way. */
+export interface ClusterState {
+  restart: RestartState;
+  /** Indexers that are taken out, as the server lists them. */
+  leaving: unknown;
+}
+
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
 export function decodeProgress(value: unknown): Progress {
@@ -48,15 +56,16 @@ export function decodeProgress(value: unknown): Progress {
   };
 }
 
-export async function restartState(
+export async function clusterState(
   client: KarstClient,
   signal?: AbortSignal,
-): Promise<RestartState> {
+): Promise<ClusterState> {
   const [entry] = await client.entries(STATUS_PATH, signal);
   const content = entry?.content ?? {};
+  const isRunning = content.rolling_restart_flag === true;
   return {
-    ...decodeProgress(content.restart_progress),
-    isRunning: content.rolling_restart_flag === true,
+    restart: { ...decodeProgress(content.restart_progress), isRunning },
+    leaving: content.decommission,
   };
 }
 
@@ -127,7 +136,7 @@ export const confirmationOf = (peers: readonly Peer[], peer: Peer): string =>
 
 /** Processes that keep a restart from going on, even a forced one: nothing restarts while one is away. */
 export const awayOf = (peers: readonly Peer[], restarting: readonly string[] = []): Peer[] =>
-  peers.filter((peer) => peer.status !== 'Up' && !restarting.includes(peer.id));
+  peers.filter((peer) => !answers(peer) && !restarting.includes(peer.id));
 
 /** One sentence about a restart that runs, or the last one; null where there was none. */
 export function progressText(state: RestartState): string | null {

@@ -8,11 +8,13 @@ use runtime::SystemClock;
 use serde_json::{Value, json};
 use transport::Credentials;
 
+use super::bundle::bundle;
 use super::client::Client;
+use super::cluster_offline::offline;
 use super::table::{Rows, print_listing};
 use crate::config::{
-    ClusterInitOptions, ClusterOptions, ClusterRemoveOptions, ClusterWhat, RollingRestartOptions,
-    StatusOptions,
+    ClusterInitOptions, ClusterOptions, ClusterRemoveOptions, ClusterWhat, MaintenanceOptions,
+    MaintenanceWhat, RollingRestartOptions, StatusOptions,
 };
 
 pub(crate) async fn cluster(options: ClusterOptions) -> Result<ExitCode> {
@@ -21,6 +23,9 @@ pub(crate) async fn cluster(options: ClusterOptions) -> Result<ExitCode> {
         ClusterWhat::Status(options) => status(options).await,
         ClusterWhat::Remove(options) => remove(&options).await,
         ClusterWhat::RollingRestart(options) => rolling_restart(&options).await,
+        ClusterWhat::Offline(options) => offline(&options).await,
+        ClusterWhat::Bundle(options) => bundle(options).await,
+        ClusterWhat::MaintenanceMode(options) => maintenance_mode(&options).await,
     }
 }
 
@@ -47,10 +52,11 @@ fn init(options: &ClusterInitOptions) -> Result<ExitCode> {
 }
 
 /// The columns of the list.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "label",
     "roles",
     "host_port_pair",
+    "site",
     "status",
     "leads_since",
     "catalog_write",
@@ -66,6 +72,7 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
         "name",
         "roles",
         "address",
+        "site",
         "status",
         "leads since",
         "catalog write",
@@ -78,7 +85,8 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
     let mut all_up = true;
     for entry in entries {
         let content = &entry["content"];
-        all_up &= content["status"] == "Up";
+        // One that is taken out does its work until it stops.
+        all_up &= content["status"] == "Up" || content["status"] == "Decommissioning";
         let cells = FIELDS.iter().map(|field| cell(&content[*field]));
         rows.rows.push(cells.chain([entry["name"].clone()]).collect());
     }
@@ -96,6 +104,24 @@ async fn remove(options: &ClusterRemoveOptions) -> Result<ExitCode> {
     let form = [("output_mode", "json"), ("peers", options.peer.as_str())];
     client.post(path, &form).await?;
     println!("Removed {} from the list of the cluster.", options.peer);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn maintenance_mode(options: &MaintenanceOptions) -> Result<ExitCode> {
+    let client = Client::new(&options.client)?;
+    let on = match options.what {
+        MaintenanceWhat::Show => {
+            let info = client.get("/services/cluster/manager/info?output_mode=json").await?;
+            info["entry"][0]["content"]["maintenance_mode"] == true
+        }
+        what => {
+            let mode = if what == MaintenanceWhat::Enable { "true" } else { "false" };
+            let path = "/services/cluster/manager/control/default/maintenance";
+            client.post(path, &[("output_mode", "json"), ("mode", mode)]).await?;
+            what == MaintenanceWhat::Enable
+        }
+    };
+    println!("Maintenance mode is {}.", if on { "on" } else { "off" });
     Ok(ExitCode::SUCCESS)
 }
 

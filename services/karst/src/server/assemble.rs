@@ -166,6 +166,9 @@ pub(crate) async fn assemble(
     progress.set("recovering the journal");
     let replicas = cluster.replicas(&catalog, indexer, (&layers, data), shutdown)?;
     let (replicas, copies) = replicas.unzip();
+    if let Some(replicas) = &replicas {
+        told(replicas.lacking(), health::TOO_FEW_COPIES);
+    }
     let ingest = Arc::new(
         Ingest::start(ingest::Parts {
             data: data.clone(),
@@ -309,7 +312,7 @@ pub(crate) async fn assemble(
         metrics: Arc::new(metrics_text),
         files,
         inputs,
-        info: Arc::new(server_info(options, indexer, clock.as_ref(), memory.view())),
+        info: Arc::new(server_info(options, &cluster, indexer, clock.as_ref(), memory.view())),
         clock,
         shutdown: shutdown.clone(),
         health: conditions,
@@ -324,7 +327,12 @@ pub(crate) async fn assemble(
         follower.again();
     }
     let (following, conditions) = (Arc::clone(&follower), state.health.clone());
-    shutdown.spawn(following.run(state.apps.clone(), conditions, shutdown.clone()));
+    let telling = state
+        .directory
+        .is_some()
+        .then(|| installed_apps::Telling { catalog: catalog.clone(), id: state.info.guid.clone() });
+    let run = following.run(state.apps.clone(), (conditions, telling), shutdown.clone());
+    shutdown.spawn(run);
     if state.directory.is_some() {
         let mut documents = kept_documents(&state);
         documents.push(follower);
@@ -548,6 +556,7 @@ fn api_settings(http: &HttpServer) -> api::Settings {
 
 fn server_info(
     options: &ServerOptions,
+    cluster: &Cluster,
     indexer: model::IndexerId,
     clock: &dyn Clock,
     memory: MemoryLimits,
@@ -563,6 +572,8 @@ fn server_info(
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         startup_time: clock.now().0 / 1_000_000,
         memory,
+        site: cluster.site.clone(),
+        placement: cluster.placement.clone(),
     }
 }
 

@@ -9,13 +9,14 @@ use anyhow::{Context, Result};
 use api::Control;
 use axum::Router;
 use catalog::Catalog;
+use cluster::{NO_SITE, Place, Placement};
 use conf::Layers;
 use distributed::PartService;
 use ingest::Ingest;
 use model::IndexerId;
 use object_store::memory::InMemory;
 use peers::{Connect, Directory, HotParts, HotService, Indexer, Registration};
-use replication::{Copies, ReplicaService, Replicas};
+use replication::{Copies, Peer, ReplicaService, Replicas};
 use runtime::{Clock, Shutdown};
 use search::Workers;
 use tokio::net::TcpListener;
@@ -28,6 +29,7 @@ use super::assemble::{Karst, host_name};
 use super::failover::Failover;
 use super::gateway::Progress;
 use super::indexers::Indexers;
+use super::leaving::{self, Leaver};
 use super::other_heads::{self, OtherHeads, WithRole};
 use super::ownership::now_text;
 use super::roles::Roles;
@@ -44,6 +46,9 @@ pub(crate) struct Cluster {
     managers: Vec<String>,
     /// What all processes of the cluster know, and nobody else.
     secret: Option<String>,
+    /// Where this process is.
+    pub(crate) site: String,
+    pub(crate) placement: Placement,
 }
 
 impl Cluster {
@@ -57,6 +62,7 @@ impl Cluster {
         clock: &dyn Clock,
     ) -> Result<Self> {
         let roles = Roles::of(options)?;
+        let (site, placement) = site(options, roles, layers)?;
         let settings = transport::Settings::read(layers)?;
         let credentials = options.cluster_dir.as_deref();
         let credentials = credentials.map(|path| Credentials::open(path, clock)).transpose()?;
@@ -84,7 +90,7 @@ impl Cluster {
         let mut managers = options.manager_uri.clone();
         // All control planes may be given the same list.
         managers.retain(|manager| Some(manager) != address.as_ref());
-        Ok(Self { roles, transport, listener, address, managers, secret })
+        Ok(Self { roles, transport, listener, address, managers, secret, site, placement })
     }
 
     /// A key that all processes of the cluster derive from its secret; `None` without credentials.
@@ -194,26 +200,35 @@ impl Cluster {
         shutdown.spawn(copies.clone().clean(catalog.clone(), own, shutdown.clone()));
         let (transport, known) = (self.transport.clone(), catalog.clone());
         let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
-        let addresses = move || {
-            let all = Registration::all(&known.snapshot()).into_iter();
+        let peers = move || {
+            let snapshot = known.snapshot();
+            let leaving = peers::leaving(&snapshot);
+            let all = Registration::all(&snapshot).into_iter();
             let others = all.filter(|(_, registration)| is_indexer(registration));
-            let others = others.filter_map(|(id, registration)| {
+            let others = others.filter_map(|(id, Registration { address, site, .. })| {
+                let leaves = leaving.contains_key(&id);
                 let id = Uuid::parse_str(&id).ok().map(IndexerId).filter(|id| *id != own)?;
-                Some((id, registration.address))
+                Some(Peer { id, address, site, leaves })
             });
             others.collect()
         };
+        let maintained = catalog.clone();
         let connect =
             move |address: &str| transport.channel(address).map_err(|error| error.to_string());
         let replicas = Replicas::new(replication::Parts {
             own,
+            site: self.site.clone(),
             catalog: catalog.clone(),
-            addresses: Arc::new(addresses),
+            peers: Arc::new(peers),
             connect: Arc::new(connect),
+            pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
             copies: self.roles.indexer.then(|| copies.clone()),
             settings: replication::Settings::read(layers)?,
         });
-        Ok(Some((Arc::new(replicas), copies)))
+        let replicas = Arc::new(replicas);
+        let moving = leaving::move_copies(Arc::clone(&replicas), catalog.clone(), shutdown.clone());
+        shutdown.spawn(moving);
+        Ok(Some((replicas, copies)))
     }
 
     /// Recovers events of indexers that are gone, and decides who does if this process leads.
@@ -239,7 +254,9 @@ impl Cluster {
 
     /// The indexers that read buckets for searches of this process, if there may be some.
     pub(crate) fn indexers(&self, catalog: &Catalog, own: &str) -> Option<Arc<dyn Workers>> {
-        let indexers = || Indexers::new(catalog.clone(), self.transport.clone(), own.to_owned());
+        let site = self.placement.multisite.then(|| self.site.clone());
+        let own = (own.to_owned(), site);
+        let indexers = || Indexers::new(catalog.clone(), self.transport.clone(), own);
         self.is_one_of_many().then(|| Arc::new(indexers()) as Arc<dyn Workers>)
     }
 
@@ -314,6 +331,7 @@ impl Cluster {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: now_text(),
             local_acks: self.roles.indexer && ingest.acknowledges_locally(),
+            site: self.site,
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
         let restart = restart_when_told(
@@ -328,6 +346,23 @@ impl Cluster {
                 () = restart => {}
             }
         });
+        if self.roles.indexer {
+            let leaver = Leaver {
+                catalog: catalog.clone(),
+                ingest: Arc::clone(ingest),
+                control: karst.state.control.clone(),
+                own: karst.failover.own,
+                id: id.to_owned(),
+                started: registration.started.clone(),
+            };
+            let stop = shutdown.clone();
+            shutdown.spawn(async move {
+                tokio::select! {
+                    () = stop.stopped() => {}
+                    () = leaver.run() => {}
+                }
+            });
+        }
         if self.roles.control_plane {
             let (catalog, id, stop) = (catalog.clone(), id.to_owned(), shutdown.clone());
             shutdown.spawn(async move {
@@ -339,6 +374,20 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// The site of this process, and how copies of journals are spread over sites.
+fn site(options: &ServerOptions, roles: Roles, layers: &Layers) -> Result<(String, Placement)> {
+    let placement = Placement::read(layers)?;
+    let configured = Place::read(layers)?.site;
+    let site = options.site.clone().or(configured);
+    let needs_site = placement.multisite && roles.indexer && options.cluster_address.is_some();
+    anyhow::ensure!(
+        site.is_some() || !needs_site,
+        "multisite = true in server.conf [clustering], and this indexer has no site: give --site (KARST_SITE), or \
+         site in [general], for example site1"
+    );
+    Ok((site.unwrap_or_else(|| NO_SITE.to_owned()), placement))
 }
 
 /// Restarts this process when its turn comes in a rolling restart.

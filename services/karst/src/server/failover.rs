@@ -101,6 +101,7 @@ impl Failover {
                 }
                 logs.forget(from);
             }
+            self.forget_those_that_left(&present).await;
             if let Err(error) = self.restart(&mut restarts, began.elapsed(), &present).await {
                 tracing::warn!("{error:#}; the rolling restart waits");
             }
@@ -130,6 +131,21 @@ impl Failover {
         Ok(())
     }
 
+    /// Forgets that indexers were asked to leave that have left, or that were started again before.
+    async fn forget_those_that_left(&self, present: &Present) {
+        for (id, leaving) in peers::leaving(&self.catalog.snapshot()) {
+            if !leaving.is_over(&id, present) {
+                continue;
+            }
+            match peers::forget_leaving(&self.catalog, &id).await {
+                Ok(()) => tracing::info!(indexer = id, "an indexer has left, or was started again"),
+                Err(error) => {
+                    tracing::warn!(%error, indexer = id, "it is asked to leave for longer")
+                }
+            }
+        }
+    }
+
     async fn look(&self, directory: &Directory, logs: &mut Logs) -> Result<(Seen, Present)> {
         let answers = directory.answers().await.into_iter();
         let answered = answers.filter(|(_, answer)| answer.is_ok());
@@ -155,7 +171,9 @@ impl Failover {
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
         let of = (&recoverable, &answered);
         let unrecovered = logs.of_others(&self.stores(), of, often).await?;
-        Ok((Seen { registered, answered, unrecovered, sets }, present))
+        let leaving = peers::leaving(&snapshot);
+        let leaving = leaving.keys().filter_map(|id| indexer(id)).collect();
+        Ok((Seen { registered, answered, unrecovered, sets, leaving }, present))
     }
 
     /// Where journals of indexers are besides their own disks.

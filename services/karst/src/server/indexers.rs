@@ -16,6 +16,8 @@ pub(crate) struct Indexers {
     transport: Transport,
     /// The identity of this process.
     own: String,
+    /// Its site, if those in the same site are to read stored buckets.
+    site: Option<String>,
     /// The connections so far, by address.
     channels: Mutex<HashMap<String, Channel>>,
 }
@@ -27,8 +29,12 @@ impl fmt::Debug for Indexers {
 }
 
 impl Indexers {
-    pub(crate) fn new(catalog: Catalog, transport: Transport, own: String) -> Self {
-        Self { catalog, transport, own, channels: Mutex::default() }
+    pub(crate) fn new(
+        catalog: Catalog,
+        transport: Transport,
+        (own, site): (String, Option<String>),
+    ) -> Self {
+        Self { catalog, transport, own, site, channels: Mutex::default() }
     }
 
     /// The connection to an address; `None` if it is none, which a warning says.
@@ -60,7 +66,9 @@ impl Workers for Indexers {
                 true => None,
                 false => Some(self.channel(&known.name, &known.address)?),
             };
-            Some(Worker { id, started: known.started, name: known.name, channel })
+            let is_near = self.site.as_ref().is_none_or(|site| known.site == *site);
+            let Registration { started, name, .. } = known;
+            Some(Worker { id, started, name, channel, is_near })
         };
         indexers.filter_map(worker).collect()
     }

@@ -10,7 +10,7 @@ use access::Permissions;
 use api::{AppReports, Messages};
 use apps::{Applied, Apps, Installed, Package, Target};
 use async_trait::async_trait;
-use catalog::Followed;
+use catalog::{Catalog, Followed};
 use conf::{Layers, Warning};
 use ingest::{IndexCatalog, Ingest};
 use knowledge::Knowledge;
@@ -102,6 +102,11 @@ impl AppReports for Consumers {
         apps::report(package, Target::Server, &crate::settings::registry())
     }
 
+    fn mistakes(&self, rules: &Knowledge, ignored: &[Warning]) -> Vec<(Option<String>, String)> {
+        let found = mistakes::ignored(rules, ignored).into_iter();
+        found.map(|mistake| (mistake.app, mistake.text)).collect()
+    }
+
     fn ignored(&self, app: &str) -> Vec<String> {
         let told = self.told.lock();
         let of_app = told.mistakes.iter().filter(|mistake| mistake.app.as_deref() == Some(app));
@@ -124,6 +129,26 @@ impl Followed for Follower {
     }
 }
 
+/// Tells the other processes by which apps this one works.
+#[derive(Debug)]
+pub(super) struct Telling {
+    pub(super) catalog: Catalog,
+    /// This process.
+    pub(super) id: String,
+}
+
+impl Telling {
+    async fn tell(&self, apps: &Apps, told: &mut Option<String>) {
+        let now = apps.checksum();
+        let Some(checksum) = now.filter(|now| told.as_ref() != Some(now)) else { return };
+        match peers::note_bundle(&self.catalog, &self.id, &checksum).await {
+            Ok(()) => *told = Some(checksum),
+            // It is tried again with the next change.
+            Err(error) => tracing::warn!(%error, "cannot say by which apps this process works"),
+        }
+    }
+}
+
 impl Follower {
     /// Looks again.
     pub(super) fn again(&self) {
@@ -132,9 +157,18 @@ impl Follower {
 
     /// Puts installed apps and shared objects in force whenever others change them, and again after a failure,
     /// until shutdown.
-    pub(super) async fn run(self: Arc<Self>, apps: Apps, conditions: Health, shutdown: Shutdown) {
+    pub(super) async fn run(
+        self: Arc<Self>,
+        apps: Apps,
+        (conditions, telling): (Health, Option<Telling>),
+        shutdown: Shutdown,
+    ) {
         let mut is_behind = false;
+        let mut told = None;
         loop {
+            if let Some(telling) = &telling {
+                telling.tell(&apps, &mut told).await;
+            }
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = self.0.notified() => {}

@@ -21,6 +21,9 @@ use crate::config::ServerOptions;
 const REQUESTS: Duration = Duration::from_secs(8);
 /// How long searches may take to end that are cancelled then.
 pub(crate) const SEARCHES: Duration = Duration::from_secs(2);
+/// The time of an indexer that is taken out of the cluster: what it has come by since everything was stored
+/// has to get into object storage, however slow that is.
+const RETIREMENT: Duration = Duration::from_secs(600);
 /// How much of the time is kept for what comes last: commits under way, catalog, cache and lease.
 const LAST_STEPS: Duration = Duration::from_secs(12);
 
@@ -59,6 +62,7 @@ pub(crate) async fn stop(
 ) {
     let begin = Instant::now();
     let time = Duration::from_secs(options.drain_timeout - options.drain_delay);
+    let time = if karst.state.control.retires() { time.max(RETIREMENT) } else { time };
     let until = begin + time.saturating_sub(LAST_STEPS);
     intake.stop();
     shutdown.stop();

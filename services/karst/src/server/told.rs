@@ -20,6 +20,7 @@ pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> De
         "parallelIngestionPipelines",
         "--parallel-ingestion-pipelines (KARST_PARALLEL_INGESTION_PIPELINES)",
     );
+    add(options.site.clone(), "general", "site", "--site (KARST_SITE)");
     add(
         options.max_data_size_mib.map(|mib| format!("{mib}MB")),
         "ingest",
@@ -110,10 +111,11 @@ mod tests {
             "--cache-dram-mib=64",
             "--cache-nvme-mib=7",
             "--metrics-token=secret",
+            "--site=site2",
         ];
         let options = options(&flags);
         let Declared { registry, flags } = declared(&options, Vec::new());
-        assert_eq!(flags.len(), 5);
+        assert_eq!(flags.len(), 6);
         let mut layers = Layers::builtin();
         for FlagSetting { conf, stanza, name, value, .. } in &flags {
             let setting = registry.find(conf, stanza, name).unwrap();

@@ -1,0 +1,505 @@
+//! The configuration bundle: a directory of several apps (`manager-apps`) that is put in force as one change,
+//! in all processes, and can be taken back.
+//!
+//! ```text
+//! manager-apps/<app>/...  --pack_bundle-->  archive: <app>/<path> of changed files,
+//!                                                    bundle.json: the digests of the others
+//!   --> packages --> objects and manifests --> one commit: installed_app/<app> for all, bundle/manager-apps
+//! ```
+//!
+//! Guarantees: the apps of a bundle are in force all or none, an app that is not in the directory any more is
+//! taken out, and apps that were installed one by one stay. The directory is the truth: users' own files of
+//! an app (`local`) are those of the directory. What has not changed is not moved again: neither to the
+//! server, nor to object storage for hours, nor to the other processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use conf::Warning;
+use knowledge::Knowledge;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::digest::sha256;
+use crate::installation::{Bundle, Bundles, Installation, KIND};
+use crate::installed::{Directories, InstalledApps, Listed, listed, unchanged};
+use crate::package::{archive_of, check_app_name, unpacked};
+use crate::{Apps, Error, Package, PackedFile};
+
+/// The entry of the archive that names the files which are not in it.
+const LIST: &str = "bundle.json";
+/// The document that is there while a bundle is applied.
+const LOCK: (&str, &str) = ("bundle", "applying");
+/// How long a process may take to apply one: what it has left behind after that counts no more.
+const LOCKED: Duration = Duration::from_secs(600);
+
+/// A file of a bundle that the server has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    app: String,
+    path: String,
+    sha256: String,
+    executable: bool,
+}
+
+/// The files of an app that another version changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The app.
+    pub app: String,
+    /// Files that it gets.
+    pub added: Vec<String>,
+    /// Files with another content.
+    pub changed: Vec<String>,
+    /// Files that it loses.
+    pub removed: Vec<String>,
+}
+
+/// What a bundle would do.
+#[derive(Debug)]
+pub struct Validated {
+    /// What it changes, by app; apps without changes are not among them.
+    pub changes: Vec<Change>,
+    /// What the files would say.
+    pub rules: Arc<Knowledge>,
+    /// The settings of apps that would be left out because they are wrong.
+    pub ignored: Vec<Warning>,
+    /// Where the files are that the rules name.
+    places: Vec<String>,
+}
+
+impl Validated {
+    /// A text about the rules, with the files below their apps.
+    #[must_use]
+    pub fn shown(&self, text: &str) -> String {
+        self.places.iter().fold(text.to_owned(), |text, place| text.replace(place, ""))
+    }
+}
+
+/// Reads a directory of apps.
+///
+/// # Errors
+/// [`Error::Invalid`] for something else in it than apps, or a file that cannot be read.
+pub fn read_bundle(directory: &Path) -> Result<Vec<Package>, Error> {
+    let fail =
+        |source| Error::File { action: "read", path: directory.display().to_string(), source };
+    let mut packages = Vec::new();
+    for entry in fs::read_dir(directory).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        // What version control and systems leave there is no app.
+        if name.starts_with('.') {
+            continue;
+        }
+        if !path.is_dir() || matches!(name.as_str(), "default" | "local" | "metadata") {
+            return Err(Error::Invalid(format!(
+                "{} is no app: give a directory that has a directory for each app, such as manager-apps",
+                path.display()
+            )));
+        }
+        packages.push(Package::read(&path)?);
+    }
+    packages.sort_by(|a, b| a.app.cmp(&b.app));
+    let twice = packages.windows(2).find(|two| two[0].app == two[1].app);
+    if let Some(two) = twice {
+        return Err(Error::Invalid(format!("the app {} is there twice", two[0].app)));
+    }
+    if packages.is_empty() {
+        let path = directory.display();
+        return Err(Error::Invalid(format!("{path} has no apps")));
+    }
+    Ok(packages)
+}
+
+/// Packs a bundle, but for the content of files that the server has: digests by app.
+///
+/// # Errors
+/// A path that no archive can have.
+pub fn pack_bundle(
+    packages: Vec<Package>,
+    there: &BTreeMap<String, BTreeSet<String>>,
+) -> io::Result<Vec<u8>> {
+    let (mut files, mut kept) = (Vec::new(), Vec::new());
+    for Package { app, files: own } in packages {
+        let is_there = there.get(&app);
+        for file in own {
+            let digest = sha256(&file.bytes);
+            let path = Path::new(&app).join(&file.path);
+            match file.path.to_str().filter(|_| is_there.is_some_and(|all| all.contains(&digest))) {
+                Some(path) => kept.push(Kept {
+                    app: app.clone(),
+                    path: path.to_owned(),
+                    sha256: digest,
+                    executable: file.executable,
+                }),
+                None => files.push(PackedFile { path, ..file }),
+            }
+        }
+    }
+    let bytes = serde_json::to_vec(&kept)?;
+    files.push(PackedFile { path: LIST.into(), bytes, executable: false });
+    archive_of(&files)
+}
+
+impl InstalledApps {
+    /// The files of all installed apps that are in force.
+    ///
+    /// # Errors
+    /// If object storage fails, or something there is damaged.
+    pub async fn files(&self) -> Result<BTreeMap<String, Vec<Listed>>, Error> {
+        let mut files = BTreeMap::new();
+        for (app, one) in self.all()? {
+            let manifest = self.manifest(&app, &one.manifest).await?;
+            files.insert(app, manifest.files);
+        }
+        Ok(files)
+    }
+
+    /// The apps of a packed bundle, with the files that are here.
+    async fn unpack(&self, archive: &[u8]) -> Result<Vec<Package>, Error> {
+        let mut apps: BTreeMap<String, Vec<PackedFile>> = BTreeMap::new();
+        let mut kept: Vec<Kept> = Vec::new();
+        for file in unpacked(archive, "the bundle")? {
+            if file.path == Path::new(LIST) {
+                let read = serde_json::from_slice(&file.bytes);
+                kept = read.map_err(|error| Error::Invalid(format!("{LIST}: {error}")))?;
+                continue;
+            }
+            let mut parts = file.path.components();
+            let app = parts.next().map(|app| app.as_os_str().to_string_lossy().into_owned());
+            let path = parts.as_path().to_owned();
+            let Some(app) = app.filter(|_| path != Path::new("")) else {
+                let text =
+                    format!("{} is in no app: pack a directory of apps", file.path.display());
+                return Err(Error::Invalid(text));
+            };
+            apps.entry(app).or_default().push(PackedFile { path, ..file });
+        }
+        let in_force = self.files().await?;
+        for Kept { app, path, sha256, executable } in kept {
+            let mut known = in_force.get(&app).into_iter().flatten();
+            let Some(known) = known.find(|file| file.sha256 == sha256) else {
+                return Err(Error::Changed(format!(
+                    "{app}/{path} is not here any more: another version of the app is in force; send all files"
+                )));
+            };
+            let bytes = self.content(&app, known).await?.to_vec();
+            let file = PackedFile { path: PathBuf::from(path), bytes, executable };
+            apps.entry(app).or_default().push(file);
+        }
+        let mut packages = Vec::with_capacity(apps.len());
+        for (app, mut files) in apps {
+            check_app_name(&app)?;
+            let is_below = |file: &PackedFile| {
+                let mut parts = file.path.components();
+                parts.all(|part| matches!(part, std::path::Component::Normal(_)))
+            };
+            if !files.iter().all(is_below) {
+                return Err(Error::Invalid(format!("{app} has a file outside of it")));
+            }
+            files.sort();
+            files.dedup_by(|a, b| a.path == b.path);
+            packages.push(Package { app, files });
+        }
+        if packages.is_empty() {
+            return Err(Error::Invalid("the bundle has no apps".to_owned()));
+        }
+        Ok(packages)
+    }
+
+    /// The content of a file that is in force: from the local copy if it is there.
+    async fn content(&self, app: &str, file: &Listed) -> Result<Bytes, Error> {
+        let directory = self.directories().remove(app);
+        let folder = directory.map(|directory| directory.join("apps").join(app));
+        match folder.and_then(|folder| unchanged(&folder, file)) {
+            Some(bytes) => Ok(bytes),
+            None => self.object(app, &file.sha256).await,
+        }
+    }
+
+    /// What other apps change of those in force; `None` takes an app out.
+    async fn changes(
+        &self,
+        apps: &BTreeMap<String, Option<Vec<Listed>>>,
+    ) -> Result<Vec<Change>, Error> {
+        let mut in_force = self.files().await?;
+        let mut changes = Vec::new();
+        for (app, files) in apps {
+            let before = in_force.remove(app).unwrap_or_default();
+            changes.extend(change(app, &before, files.as_deref().unwrap_or_default()));
+        }
+        Ok(changes)
+    }
+
+    /// Puts the apps in force as one change, in place of those of the bundle before.
+    async fn apply(&self, packages: Vec<Package>, by: &str) -> Result<(), Error> {
+        let lock = self.lock(by).await?;
+        let applied = self.apply_locked(packages, by, &lock).await;
+        self.unlock(&lock).await;
+        applied
+    }
+
+    async fn apply_locked(
+        &self,
+        packages: Vec<Package>,
+        by: &str,
+        lock: &str,
+    ) -> Result<(), Error> {
+        let in_force = self.all()?;
+        let mut apps = BTreeMap::new();
+        for Package { app, files } in packages {
+            let files: Vec<(Listed, Bytes)> =
+                files.into_iter().map(listed).collect::<Result<_, _>>()?;
+            // What is old may be removed as garbage before this is in force.
+            let young = self.young(&app).await?;
+            let is_new = |(file, _): &(Listed, Bytes)| !young.contains(&file.sha256);
+            let new: Vec<(Listed, Bytes)> =
+                files.iter().filter(|file| is_new(file)).cloned().collect();
+            self.write_all(&app, &new).await?;
+            let files = files.into_iter().map(|(file, _)| file).collect();
+            let mut installation = self.write_manifest(&app, files, by).await?;
+            let same = in_force.get(&app).filter(|known| known.manifest == installation.manifest);
+            if let Some(same) = same {
+                installation = same.clone();
+            }
+            apps.insert(app, installation);
+        }
+        self.commit(apps, by, lock).await
+    }
+
+    /// Puts the apps of the bundle before the last one in force again.
+    async fn roll_back(&self, by: &str) -> Result<(), Error> {
+        let lock = self.lock(by).await?;
+        let rolled = async {
+            let bundles = Bundles::read(&self.catalog.snapshot())?;
+            let none = || Error::Changed("there is no bundle to go back to".to_owned());
+            let previous = bundles.previous.ok_or_else(none)?;
+            for (app, installation) in &previous.apps {
+                self.copy_app(app, &installation.manifest).await?;
+            }
+            self.commit(previous.apps, by, &lock).await
+        };
+        let rolled = rolled.await;
+        self.unlock(&lock).await;
+        rolled
+    }
+
+    /// Makes these the apps of the bundle; those that were and are not any more go.
+    async fn commit(
+        &self,
+        apps: BTreeMap<String, Installation>,
+        by: &str,
+        lock: &str,
+    ) -> Result<(), Error> {
+        let snapshot = self.catalog.snapshot();
+        let bundles = Bundles::read(&snapshot)?;
+        let holds = snapshot.document(LOCK.0, LOCK.1).is_some_and(|held| held["token"] == lock);
+        if !holds {
+            return Err(Error::Changed("another bundle has been applied meanwhile".to_owned()));
+        }
+        let in_force = self.all()?;
+        let mut documents: Vec<(String, String, Option<Value>)> = Vec::new();
+        for (app, installation) in &apps {
+            if in_force.get(app) != Some(installation) {
+                documents.push((KIND.to_owned(), app.clone(), Some(json!(installation))));
+            }
+        }
+        let before = bundles.active.unwrap_or_else(|| Bundle {
+            // Whoever goes back from the first bundle has the apps that were there before it.
+            apps: in_force.iter().filter(|(app, _)| apps.contains_key(*app)).map(owned).collect(),
+            ..Bundle::default()
+        });
+        for app in before.apps.keys().filter(|app| !apps.contains_key(*app)) {
+            if in_force.contains_key(app) {
+                documents.push((KIND.to_owned(), app.clone(), None));
+            }
+        }
+        let active = Bundle { apps, applied: self.clock.now().0, by: by.to_owned() };
+        let bundles = Bundles { active: Some(active), previous: Some(before) };
+        documents.push(bundles.document());
+        self.catalog.change_documents(documents).await?;
+        Ok(())
+    }
+
+    /// Notes that a bundle is being applied; the token of it.
+    async fn lock(&self, by: &str) -> Result<String, Error> {
+        let now = self.clock.now().0;
+        let held = self.catalog.snapshot().document(LOCK.0, LOCK.1);
+        if let Some(held) = held {
+            let since = held["since"].as_i64().unwrap_or_default();
+            let age = now.saturating_sub(since) / 1_000_000;
+            if age < i64::try_from(LOCKED.as_secs()).unwrap_or(i64::MAX) {
+                let who = held["by"].as_str().unwrap_or_default();
+                return Err(Error::Changed(format!(
+                    "a bundle is being applied by {who}, since {age} s; try again when it is in force"
+                )));
+            }
+        }
+        let token = runtime::random::uuid().to_string();
+        let document = json!({ "token": token, "by": by, "since": now });
+        self.catalog.put_document(LOCK.0, LOCK.1, document).await?;
+        Ok(token)
+    }
+
+    async fn unlock(&self, token: &str) {
+        let held = self.catalog.snapshot().document(LOCK.0, LOCK.1);
+        if held.is_none_or(|held| held["token"] != token) {
+            return;
+        }
+        if let Err(error) = self.catalog.delete_document(LOCK.0, LOCK.1).await {
+            tracing::warn!(%error, "no other bundle can be applied for ten minutes");
+        }
+    }
+}
+
+fn owned((app, one): (&String, &Installation)) -> (String, Installation) {
+    (app.clone(), one.clone())
+}
+
+/// What an app with other files changes; `None` if nothing.
+fn change(app: &str, before: &[Listed], after: &[Listed]) -> Option<Change> {
+    let find = |files: &[Listed], path: &str| files.iter().any(|file| file.path == path);
+    let mut change = Change { app: app.to_owned(), ..Change::default() };
+    for file in after {
+        if !find(before, &file.path) {
+            change.added.push(file.path.clone());
+        } else if !before.contains(file) {
+            change.changed.push(file.path.clone());
+        }
+    }
+    let gone = before.iter().filter(|file| !find(after, &file.path));
+    change.removed.extend(gone.map(|file| file.path.clone()));
+    let is_none = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
+    (!is_none).then_some(change)
+}
+
+impl Apps {
+    /// What the catalog has of bundles.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn bundles(&self) -> Result<Bundles, Error> {
+        Bundles::read(&self.installed()?.catalog.snapshot())
+    }
+
+    /// The files of all installed apps that are in force.
+    ///
+    /// # Errors
+    /// As [`InstalledApps::files`].
+    pub async fn bundle_files(&self) -> Result<BTreeMap<String, Vec<Listed>>, Error> {
+        self.installed()?.files().await
+    }
+
+    /// The apps of a packed bundle ([`pack_bundle`], or any archive of a directory of apps).
+    ///
+    /// # Errors [`Error::Invalid`] for what is none or cannot be installed, [`Error::Changed`] for a file
+    /// that is not in the archive and not in force any more.
+    pub async fn unpack_bundle(&self, archive: &[u8]) -> Result<Vec<Package>, Error> {
+        let packages = self.installed()?.unpack(archive).await?;
+        for package in &packages {
+            self.check_installable(&package.app)?;
+        }
+        Ok(packages)
+    }
+
+    /// What a bundle would change and say, before it is in force.
+    ///
+    /// # Errors
+    /// If files of apps cannot be read or written.
+    pub async fn validate_bundle(&self, packages: &[Package]) -> Result<Validated, Error> {
+        let installed = self.installed()?;
+        let bundles = self.bundles()?;
+        let mut after: BTreeMap<String, Option<Vec<Listed>>> = BTreeMap::new();
+        for app in bundles.active.iter().flat_map(|bundle| bundle.apps.keys()) {
+            after.insert(app.clone(), None);
+        }
+        for package in packages {
+            let files = package.files.iter().cloned().map(listed);
+            let files = files.map(|file| Ok(file?.0)).collect::<Result<_, Error>>()?;
+            after.insert(package.app.clone(), Some(files));
+        }
+        let changes = installed.changes(&after).await?;
+        let mut directories = installed.directories();
+        directories.retain(|app, _| !after.contains_key(app));
+        let trial = Trial::of(installed, packages, &mut directories)?;
+        let (rules, ignored) = self.rules_with(&directories)?;
+        let places = directories.values().map(|directory| format!("{}/", directory.display()));
+        let mut places: Vec<String> = places.collect();
+        places.extend(installed.directories().values().map(|old| format!("{}/", old.display())));
+        places.sort();
+        places.dedup();
+        drop(trial);
+        Ok(Validated { changes, rules, ignored: ignored.to_vec(), places })
+    }
+
+    /// Puts a bundle in force in all processes, and returns when it is in this one.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] while another one is being applied, or if object storage or the catalog fail.
+    pub async fn apply_bundle(&self, packages: Vec<Package>, by: &str) -> Result<(), Error> {
+        self.installed()?.apply(packages, by).await?;
+        self.apply_installed().await?;
+        self.collect_garbage_beside()
+    }
+
+    /// Puts the bundle in force again that was before the last one.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if there is none, or another one is being applied.
+    pub async fn roll_back_bundle(&self, by: &str) -> Result<(), Error> {
+        self.installed()?.roll_back(by).await?;
+        self.apply_installed().await
+    }
+
+    /// The digest of the installed apps that the catalog has; none where none can be installed.
+    #[must_use]
+    pub fn latest_checksum(&self) -> Option<String> {
+        self.installed().and_then(|installed| installed.latest_checksum()).ok()
+    }
+
+    /// The digest of the installed apps by which this process works; none where none can be installed.
+    #[must_use]
+    pub fn checksum(&self) -> Option<String> {
+        self.installed().ok().map(|installed| installed.checksum())
+    }
+}
+
+/// A bundle on the local disk that is not in force; removed in the end.
+struct Trial(PathBuf);
+
+impl Trial {
+    fn of(
+        installed: &InstalledApps,
+        packages: &[Package],
+        directories: &mut Directories,
+    ) -> Result<Self, Error> {
+        let name = format!(".validate-{}", runtime::random::uuid());
+        let trial = Self(installed.directory.join(name));
+        for package in packages {
+            let folder = trial.0.join("apps").join(&package.app);
+            let fail = |source| Error::File {
+                action: "create",
+                path: folder.display().to_string(),
+                source,
+            };
+            fs::create_dir_all(&folder).map_err(fail)?;
+            for file in &package.files {
+                file.write_below(&folder)?;
+            }
+            directories.insert(package.app.clone(), trial.0.clone());
+        }
+        Ok(trial)
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,216 @@
+//! Bundles of apps, in two processes over one catalog and one store.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::installed_tests::{Setup, definition, package};
+use crate::{Apps, Error, Package, pack_bundle, read_bundle};
+
+fn app(name: &str, files: &[(&str, &str)]) -> Package {
+    Package { app: name.to_owned(), ..package(files) }
+}
+
+fn first() -> Vec<Package> {
+    let shop = [("default/macros.conf", "[m]\ndefinition = one\n"), ("lookups/a.csv", "a\n1\n")];
+    let till = [("default/macros.conf", "[t]\ndefinition = two\n"), ("bin/run.sh", "#!/bin/sh\n")];
+    vec![app("shop", &shop), app("till", &till)]
+}
+
+/// Another `m`, a further file of one app, the other app is gone.
+fn second() -> Vec<Package> {
+    let shop = [
+        ("default/macros.conf", "[m]\ndefinition = three\n"),
+        ("lookups/a.csv", "a\n1\n"),
+        ("lookups/b.csv", "b\n"),
+    ];
+    vec![app("shop", &shop)]
+}
+
+/// Packs a bundle as a client does that knows what is in force, and sends it.
+async fn sent(apps: &Apps, packages: Vec<Package>) -> (Vec<Package>, usize) {
+    let mut there: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (app, files) in apps.bundle_files().await.unwrap() {
+        there.insert(app, files.into_iter().map(|file| file.sha256).collect());
+    }
+    let archive = pack_bundle(packages, &there).unwrap();
+    let files = crate::package::unpacked(&archive, "sent").unwrap().len();
+    // One of them names the others.
+    (apps.unpack_bundle(&archive).await.unwrap(), files - 1)
+}
+
+#[tokio::test]
+async fn a_bundle_is_in_force_as_one_change_and_is_taken_back_as_one() {
+    let setup = Setup::new().await;
+    let (one, two) = (setup.process("one").await, setup.process("two").await);
+    assert_eq!(one.checksum(), two.checksum());
+    one.apply_bundle(first(), "ann").await.unwrap();
+    assert_eq!(definition(&one, "m").as_deref(), Some("one"));
+    assert_eq!(definition(&one, "t").as_deref(), Some("two"));
+    assert_ne!(one.checksum(), two.checksum(), "the other one does not know yet");
+    two.apply_installed().await.unwrap();
+    assert_eq!(definition(&two, "t").as_deref(), Some("two"));
+    let active = one.bundles().unwrap().active.unwrap();
+    assert_eq!(one.checksum(), two.checksum());
+    assert_eq!(one.checksum().unwrap(), active.checksum());
+    assert_eq!(active.by, "ann");
+    assert_eq!(one.latest_checksum(), two.checksum());
+
+    two.apply_bundle(second(), "bob").await.unwrap();
+    one.apply_installed().await.unwrap();
+    for apps in [&one, &two] {
+        assert_eq!(definition(apps, "m").as_deref(), Some("three"));
+        assert_eq!(definition(apps, "t"), None, "the app is not in the bundle any more");
+    }
+    one.roll_back_bundle("ann").await.unwrap();
+    two.apply_installed().await.unwrap();
+    for apps in [&one, &two] {
+        assert_eq!(definition(apps, "m").as_deref(), Some("one"));
+        assert_eq!(definition(apps, "t").as_deref(), Some("two"));
+    }
+    let again = setup.process("one").await;
+    assert_eq!(again.checksum(), two.checksum());
+    // Going back goes forward the next time.
+    one.roll_back_bundle("ann").await.unwrap();
+    assert_eq!(definition(&one, "m").as_deref(), Some("three"));
+}
+
+#[tokio::test]
+async fn apps_that_were_installed_one_by_one_stay() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    let other = app("other", &[("default/macros.conf", "[o]\ndefinition = mine\n")]);
+    one.install(other, false, "ann").await.unwrap();
+    let shop = app("shop", &[("default/macros.conf", "[m]\ndefinition = before\n")]);
+    one.install(shop, false, "ann").await.unwrap();
+    one.apply_bundle(first(), "ann").await.unwrap();
+    assert_eq!(definition(&one, "o").as_deref(), Some("mine"));
+    assert_eq!(definition(&one, "m").as_deref(), Some("one"));
+    // Before the first bundle there was the app as it had been installed.
+    one.roll_back_bundle("ann").await.unwrap();
+    assert_eq!(definition(&one, "m").as_deref(), Some("before"));
+    assert_eq!((definition(&one, "t"), definition(&one, "o").as_deref()), (None, Some("mine")));
+}
+
+#[tokio::test]
+async fn only_what_changes_is_sent_and_written() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    let (packages, files) = sent(&one, first()).await;
+    assert_eq!((files, &packages), (4, &sorted(first())));
+    one.apply_bundle(packages, "ann").await.unwrap();
+    let before: BTreeSet<_> = setup.objects().await.into_iter().collect();
+    let (packages, files) = sent(&one, second()).await;
+    assert_eq!((files, &packages), (2, &sorted(second())), "a.csv is there");
+    one.apply_bundle(packages, "ann").await.unwrap();
+    let after: BTreeSet<_> = setup.objects().await.into_iter().collect();
+    assert_eq!(after.difference(&before).count(), 3, "two files and the manifest");
+    // The same again changes nothing.
+    let in_force = one.bundles().unwrap().active.unwrap().checksum();
+    one.apply_bundle(second(), "bob").await.unwrap();
+    assert_eq!(one.bundles().unwrap().active.unwrap().checksum(), in_force);
+}
+
+/// As they are in an archive.
+fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
+    for package in &mut packages {
+        package.files.sort();
+    }
+    packages
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_in_force_any_more_has_to_be_sent() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    one.apply_bundle(first(), "ann").await.unwrap();
+    let mut there = BTreeMap::new();
+    for (app, files) in one.bundle_files().await.unwrap() {
+        there.insert(app, files.into_iter().map(|file| file.sha256).collect::<BTreeSet<_>>());
+    }
+    let archive = pack_bundle(first(), &there).unwrap();
+    one.apply_bundle(second(), "bob").await.unwrap();
+    let refused = one.unpack_bundle(&archive).await;
+    assert!(
+        matches!(&refused, Err(Error::Changed(text)) if text.contains("send all files")),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_bundle_would_change_is_known_before() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    one.apply_bundle(first(), "ann").await.unwrap();
+    let validated = one.validate_bundle(&second()).await.unwrap();
+    let [shop, till] = &validated.changes[..] else { panic!("{:?}", validated.changes) };
+    assert_eq!((shop.app.as_str(), &shop.added[..]), ("shop", &["lookups/b.csv".to_owned()][..]));
+    assert_eq!(shop.changed, ["default/macros.conf"]);
+    assert_eq!((till.app.as_str(), till.removed.len()), ("till", 2));
+    let rules = validated.rules.conf("macros");
+    assert_eq!(rules.get("m", "definition").map(|entry| entry.value.as_str()), Some("three"));
+    let place = rules.get("m", "definition").unwrap().place.to_string();
+    assert!(validated.shown(&place).starts_with("apps/shop/default/macros.conf"), "{place}");
+    // Nothing of it is in force, and nothing is left of the trial.
+    assert_eq!(definition(&one, "m").as_deref(), Some("one"));
+    let left = std::fs::read_dir(setup.data.path().join("one")).unwrap();
+    assert!(
+        left.filter_map(Result::ok)
+            .all(|entry| !entry.file_name().to_string_lossy().contains("validate"))
+    );
+    assert!(one.validate_bundle(&first()).await.unwrap().changes.is_empty());
+}
+
+#[tokio::test]
+async fn one_bundle_at_a_time_is_applied() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    let since = runtime::Clock::now(&*setup.clock).0;
+    let lock =
+        |since: i64| serde_json::json!({ "token": "of another", "by": "bob", "since": since });
+    setup.catalog.put_document("bundle", "applying", lock(since)).await.unwrap();
+    let refused = one.apply_bundle(first(), "ann").await;
+    assert!(matches!(&refused, Err(Error::Changed(text)) if text.contains("bob")), "{refused:?}");
+    assert_eq!(definition(&one, "m"), None);
+    // What a process has left behind that was killed holds nobody up for ever.
+    setup.catalog.put_document("bundle", "applying", lock(since - 700_000_000)).await.unwrap();
+    one.apply_bundle(first(), "ann").await.unwrap();
+    assert_eq!(definition(&one, "m").as_deref(), Some("one"));
+    assert!(setup.catalog.snapshot().document("bundle", "applying").is_none());
+    let refused = setup.process("two").await.roll_back_bundle("ann").await;
+    assert!(refused.is_ok(), "before the first bundle there was nothing: {refused:?}");
+}
+
+#[tokio::test]
+async fn without_a_bundle_there_is_nothing_to_go_back_to() {
+    let setup = Setup::new().await;
+    let refused = setup.process("one").await.roll_back_bundle("ann").await;
+    assert!(
+        matches!(&refused, Err(Error::Changed(text)) if text.contains("no bundle")),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_directory_of_apps_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let read = || read_bundle(directory.path());
+    let refused = read().unwrap_err().to_string();
+    assert!(refused.contains("has no apps"), "{refused}");
+    write("shop/default/macros.conf", "[m]\n");
+    write("till/local/macros.conf", "[t]\n");
+    write(".git/config", "");
+    let names: Vec<String> = read().unwrap().into_iter().map(|package| package.app).collect();
+    assert_eq!(names, ["shop", "till"]);
+    write("README", "");
+    let refused = read().unwrap_err().to_string();
+    assert!(refused.contains("README is no app"), "{refused}");
+    let refused = read_bundle(&directory.path().join("shop")).unwrap_err().to_string();
+    assert!(refused.contains("manager-apps"), "{refused}");
+    assert!(read_bundle(Path::new("/nowhere")).is_err());
+}

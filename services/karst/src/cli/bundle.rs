@@ -1,0 +1,236 @@
+//! `karst cluster bundle`: a directory of apps (`manager-apps`) as one change in all processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use apps::{Package, pack_bundle, read_bundle};
+use reqwest::{Method, header};
+use serde_json::Value;
+
+use super::client::Client;
+use super::table::{Rows, print_listing};
+use crate::config::{BundleOptions, BundleWhat, StatusOptions};
+
+const CONTROL: &str = "/services/cluster/manager/control/default";
+const FILES: &str = "/services/cluster/manager/bundle?output_mode=json&count=0";
+const INFO: &str = "/services/cluster/manager/info?output_mode=json";
+const PEERS: &str = "/services/cluster/manager/peers?output_mode=json&count=0";
+/// Time-out of a request: files are copied to object storage.
+const SLOW: Duration = Duration::from_secs(600);
+/// How often is looked which processes work by the bundle, and how many times.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOKS: usize = 60;
+
+pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
+    match options.what {
+        BundleWhat::Show(options) => show(&options).await,
+        BundleWhat::Validate(options) => {
+            let client = Client::with_timeout(&options.client, SLOW)?;
+            let answer = send(&client, "validate_bundle", &options.directory).await?;
+            print(&answer);
+            println!("Nothing has been changed.");
+            Ok(ExitCode::SUCCESS)
+        }
+        BundleWhat::Apply(options) => {
+            let client = Client::with_timeout(&options.client, SLOW)?;
+            print(&send(&client, "apply", &options.directory).await?);
+            in_force(&client).await
+        }
+        BundleWhat::Rollback(options) => {
+            let client = Client::with_timeout(&options.client, SLOW)?;
+            let answer =
+                client.post(&format!("{CONTROL}/rollback"), &[("output_mode", "json")]).await?;
+            let apps = &answer["entry"][0]["content"]["active_bundle"]["apps"];
+            println!("The bundle before is in force again: {}", listed(apps));
+            in_force(&client).await
+        }
+    }
+}
+
+/// Sends a directory, but for the files that the server has.
+async fn send(client: &Client, what: &str, directory: &Path) -> Result<Value> {
+    let packages = read_bundle(directory)?;
+    let feed = client.get(FILES).await?;
+    let there = there(&feed);
+    let path = format!("{CONTROL}/{what}?output_mode=json");
+    match post(client, &path, packages.clone(), &there).await {
+        // Another version came into force in between.
+        Err(error) if !there.is_empty() && error.to_string().contains("send all files") => {
+            post(client, &path, packages, &BTreeMap::new()).await
+        }
+        sent => sent,
+    }
+}
+
+async fn post(
+    client: &Client,
+    path: &str,
+    packages: Vec<Package>,
+    there: &BTreeMap<String, BTreeSet<String>>,
+) -> Result<Value> {
+    let body = pack_bundle(packages, there).context("cannot pack the apps")?;
+    let request = client.request(Method::POST, path).body(body);
+    let mut answer = client.send(request.header(header::CONTENT_TYPE, "application/gzip")).await?;
+    Ok(answer["entry"][0]["content"].take())
+}
+
+/// The digests of the files that are in force, by app.
+fn there(feed: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let mut there = BTreeMap::new();
+    for entry in feed["entry"].as_array().into_iter().flatten() {
+        let Some(app) = entry["name"].as_str() else { continue };
+        let files = entry["content"]["files"].as_array().into_iter().flatten();
+        let digests = files.filter_map(|file| file["sha256"].as_str().map(str::to_owned));
+        there.insert(app.to_owned(), digests.collect());
+    }
+    there
+}
+
+fn print(content: &Value) {
+    for line in report(content) {
+        println!("{line}");
+    }
+}
+
+/// What a bundle changes and what is wrong in it, as lines.
+fn report(content: &Value) -> Vec<String> {
+    let texts = |value: &Value| -> Vec<String> {
+        let texts = value.as_array().into_iter().flatten();
+        texts.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut lines = Vec::new();
+    let changes = content["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if changes.is_empty() {
+        lines.push("No file is changed.".to_owned());
+    }
+    for change in changes {
+        let app = change["app"].as_str().unwrap_or_default();
+        for (field, sign) in [("added", '+'), ("changed", '~'), ("removed", '-')] {
+            lines.extend(texts(&change[field]).iter().map(|file| format!("  {sign} {app}/{file}")));
+        }
+    }
+    lines.extend(texts(&content["ignored"]).iter().map(|text| format!("  ignored   {text}")));
+    lines.extend(texts(&content["breaks"]).iter().map(|text| format!("  breaks    {text}")));
+    for remark in content["not_used"].as_array().into_iter().flatten() {
+        let part = |field: &str| remark[field].as_str().unwrap_or_default().to_owned();
+        lines.push(format!("  not used  {}/{}: {}", part("app"), part("place"), part("text")));
+    }
+    lines
+}
+
+/// Waits until all processes that answer work by the same apps as the catalog has.
+async fn in_force(client: &Client) -> Result<ExitCode> {
+    let mut behind = Vec::new();
+    for _ in 0..LOOKS {
+        let (info, peers) = (client.get(INFO).await?, client.get(PEERS).await?);
+        let latest = &info["entry"][0]["content"]["latest_bundle"]["checksum"];
+        let all = processes(&peers, latest);
+        behind = all.iter().filter(|one| !one.has_it).map(|one| one.name.clone()).collect();
+        if behind.is_empty() {
+            match all.len() {
+                0 => println!("It is in force."),
+                all => println!("It is in force in all processes ({all})."),
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    eprintln!(
+        "karst: it is in force, but after {} s not in {}: their health says why",
+        LOOK.as_secs() * LOOKS as u64,
+        behind.join(", ")
+    );
+    Ok(ExitCode::FAILURE)
+}
+
+/// A process, and whether it works by the apps that the catalog has.
+struct Process {
+    name: String,
+    has_it: bool,
+}
+
+/// Those that answer.
+fn processes(peers: &Value, latest: &Value) -> Vec<Process> {
+    let entries = peers["entry"].as_array().into_iter().flatten();
+    let contents = entries.map(|entry| &entry["content"]);
+    let answer = contents.filter(|content| content["status"] != "Down");
+    let process = |content: &Value| Process {
+        name: content["label"].as_str().unwrap_or_default().to_owned(),
+        has_it: content["active_bundle_id"] == *latest,
+    };
+    answer.map(process).collect()
+}
+
+async fn show(options: &StatusOptions) -> Result<ExitCode> {
+    let client = Client::new(&options.client)?;
+    let (info, peers) = (client.get(INFO).await?, client.get(PEERS).await?);
+    let content = &info["entry"][0]["content"];
+    for (field, what) in [("active_bundle", "in force"), ("previous_active_bundle", "before it")] {
+        let bundle = &content[field];
+        match bundle.is_null() {
+            true => eprintln!("{what}: no bundle"),
+            false => eprintln!("{what}: {}", listed(&bundle["apps"])),
+        }
+    }
+    let mut rows = Rows::default();
+    rows.fields.extend(["name", "roles", "status", "active bundle", "id"].map(str::to_owned));
+    for entry in peers["entry"].as_array().into_iter().flatten() {
+        let content = &entry["content"];
+        let roles = listed(&content["roles"]);
+        rows.rows.push(vec![
+            content["label"].clone(),
+            roles.into(),
+            content["status"].clone(),
+            content["active_bundle_id"].clone(),
+            entry["name"].clone(),
+        ]);
+    }
+    print_listing(&rows, options.format.output)?;
+    let latest = &content["latest_bundle"]["checksum"];
+    let all_have_it = processes(&peers, latest).iter().all(|one| one.has_it);
+    Ok(if all_have_it { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Names as one text.
+fn listed(names: &Value) -> String {
+    let names: Vec<&str> =
+        names.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if names.is_empty() { "no apps".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_lists_files_and_what_is_wrong() {
+        let content = json!({
+            "changes": [{ "app": "shop", "added": ["a"], "changed": ["b"], "removed": ["c"] }],
+            "ignored": ["apps/shop/b:1: wrong"], "breaks": [],
+            "not_used": [{ "app": "shop", "place": "d", "text": "means nothing" }],
+        });
+        let lines = [
+            "  + shop/a",
+            "  ~ shop/b",
+            "  - shop/c",
+            "  ignored   apps/shop/b:1: wrong",
+            "  not used  shop/d: means nothing",
+        ];
+        assert_eq!(report(&content), lines);
+        assert_eq!(report(&json!({ "changes": [] })), ["No file is changed."]);
+    }
+
+    #[test]
+    fn processes_that_answer_are_compared_with_the_catalog() {
+        let peer = |name: &str, status: &str, id: &str| json!({ "content": { "label": name, "status": status, "active_bundle_id": id } });
+        let peers = json!({ "entry": [peer("a", "Up", "1"), peer("b", "Down", "0"), peer("c", "Up", "0")] });
+        let found: Vec<(String, bool)> =
+            processes(&peers, &json!("1")).into_iter().map(|one| (one.name, one.has_it)).collect();
+        assert_eq!(found, [("a".to_owned(), true), ("c".to_owned(), false)]);
+    }
+}
