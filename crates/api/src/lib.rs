@@ -247,7 +247,7 @@ pub trait AppReports: Send + Sync + std::fmt::Debug {
     /// settings that were left out of the rules.
     fn mistakes(
         &self,
-        rules: &knowledge::Knowledge,
+        rules: &Knowledge,
         ignored: &[conf::Warning],
     ) -> Vec<(Option<String>, String)>;
     /// What is ignored of an app that is in force, because it is wrong.

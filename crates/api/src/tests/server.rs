@@ -431,11 +431,7 @@ impl crate::AppReports for NoReports {
         apps::report(package, apps::Target::Server, &conf::Registry::new(&[]))
     }
 
-    fn mistakes(
-        &self,
-        _: &knowledge::Knowledge,
-        _: &[conf::Warning],
-    ) -> Vec<(Option<String>, String)> {
+    fn mistakes(&self, _: &Knowledge, _: &[conf::Warning]) -> Vec<(Option<String>, String)> {
         Vec::new()
     }
 

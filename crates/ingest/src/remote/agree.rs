@@ -12,6 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use foldhash::HashMap;
 use model::{IndexerId, JournalPlace, JournalPosition};
+use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::fetch::{Source, blocking, fetch};
@@ -62,20 +63,46 @@ pub(crate) async fn agree(
 ) -> Result<Agreed, Error> {
     let existing = Existing::list(store.as_ref(), indexer).await?;
     let shipped = last_shipped(store, indexer, &existing, sets, committed).await?;
-    let mut agreed = Agreed { existing, ..Agreed::default() };
+    let is_all = existing.with_records.len() <= LOOK;
+    let mut agreed = Agreed::default();
+    let mut unsure = HashMap::default();
     for set in sets {
+        let is_found = is_all || shipped.contains_key(set);
         let shipped = shipped.get(set).copied().unwrap_or_default();
         let directory = root.join(set.to_string());
         let committed = committed.get(set).cloned().unwrap_or_default();
         let local =
             blocking(move || Local::read(&directory, (place, shipped.upto), &committed)).await?;
-        if shipped.is_needed && shipped.upto > local.last {
+        let is_behind = shipped.upto > local.last || (!is_found && local.last.is_none());
+        if is_behind && shipped.is_needed {
             agreed.behind.push((*set, local.last));
+        } else if is_behind {
+            unsure.insert(*set, local.last);
         }
         if !local.unshipped.records.is_empty() {
             agreed.unshipped.insert(*set, local.unshipped);
         }
     }
+    // The newest objects have records of streams that are stored; older ones may have others.
+    for number in existing.with_records.iter().rev() {
+        if unsure.is_empty() {
+            break;
+        }
+        for (set, records) in read(store, &path_of(indexer, *number)).await? {
+            let Some(last) = unsure.get(&set).copied() else { continue };
+            let covered = committed.get(&set);
+            let mut is_needed = false;
+            scan_raw(&records, |record| {
+                let known = covered.and_then(|covered| covered.get(&record.stream));
+                is_needed |= known.max(last.as_ref()) < Some(&record.position);
+            });
+            if is_needed {
+                unsure.remove(&set);
+                agreed.behind.push((set, last));
+            }
+        }
+    }
+    agreed.existing = existing;
     Ok(agreed)
 }
 
@@ -108,6 +135,14 @@ pub(crate) async fn restore(
     .await
 }
 
+/// The records of an object, by set.
+async fn read(store: &Arc<dyn ObjectStore>, path: &ObjectPath) -> Result<Vec<(u16, Bytes)>, Error> {
+    let object = store.get(path).await.map_err(fail("read", path))?;
+    let object = object.bytes().await.map_err(fail("read", path))?;
+    let damaged = |reason| Error::JournalDamaged { path: path.as_ref().into(), offset: 0, reason };
+    object::decode(&object).map_err(damaged)
+}
+
 async fn last_shipped(
     store: &Arc<dyn ObjectStore>,
     indexer: IndexerId,
@@ -120,12 +155,7 @@ async fn last_shipped(
         if sets.iter().all(|set| found.contains_key(set)) {
             break;
         }
-        let path = path_of(indexer, *number);
-        let object = store.get(&path).await.map_err(fail("read", &path))?;
-        let object = object.bytes().await.map_err(fail("read", &path))?;
-        let damaged =
-            |reason| Error::JournalDamaged { path: path.as_ref().into(), offset: 0, reason };
-        for (set, records) in object::decode(&object).map_err(damaged)? {
+        for (set, records) in read(store, &path_of(indexer, *number)).await? {
             if found.contains_key(&set) {
                 continue;
             }

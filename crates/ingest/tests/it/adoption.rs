@@ -206,6 +206,29 @@ async fn what_the_disk_has_lost_comes_back_at_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_disk_comes_back_also_where_the_newest_object_is_stored_in_buckets() {
+    let root = TestDir::new();
+    let conf = "[main]\nackLevel = remote\n[other]\nackLevel = remote\n";
+    let (data, store) = (root.join("first"), local(root.path()));
+    let setup = start_configured(&data, fast(), Arc::clone(&store), store, conf).await;
+    setup.events(&["kept by the log alone"]).await;
+    setup.ingest.submit(of_index("other", "stored")).await.unwrap();
+    setup.ingest.roll_all(Some(&IndexName::new("other").unwrap())).await.unwrap();
+    let is_stored = || async { setup.catalog.snapshot().len() == 1 };
+    assert!(wait_until(is_stored, LONG).await);
+    let Setup { ingest, catalog, store } = setup;
+    drop(ingest);
+    std::fs::remove_dir_all(data.join("journal")).unwrap();
+    let other = lost_ingest(root.path(), &catalog, &store).await;
+    let setup = Setup { ingest: Arc::new(other), catalog, store };
+    let mut parts = parts(&data, &setup, fast());
+    let layers = Layers::builtin().with(Layer::SystemLocal, "indexes", conf);
+    parts.knowledge = Arc::new(Knowledge::new(layers));
+    let first = Arc::new(Ingest::start(parts).await.unwrap());
+    assert_eq!(texts(setup, first).await, ["kept by the log alone", "stored"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_of_the_log_go_with_their_buckets_and_at_the_end() {
     let root = TestDir::new();
     let setup = first(root.path()).await;
