@@ -114,8 +114,7 @@ export function ClusterPage({ client }: { client: KarstClient }) {
           />
           {me && !mayChange && (
             <p className={styles.last} data-testid="no-control">
-              What is done with processes needs a role with the capability{' '}
-              <code>{CHANGES}</code>.
+              What is done with processes needs a role with the capability <code>{CHANGES}</code>.
             </p>
           )}
           {isPlanning && (
