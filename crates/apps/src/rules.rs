@@ -1,8 +1,8 @@
 //! The rules by which events are taken in: what files and shared objects say.
 //!
-//! Guarantees: a shared object of `props.conf` or `transforms.conf` counts as a setting of its app's files does;
-//! those of users do not count, for events belong to nobody. The rules are made again only if one of these
-//! objects is another.
+//! Guarantees: a shared object of `props.conf` or `transforms.conf` counts as a setting of its app's files
+//! does; those of users do not count, for events belong to nobody. The rules are made again only if one of
+//! these objects is another.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! XML in texts, for `KV_MODE = xml` and `spath`: elements by path (`Event.System.EventID`), attributes as
 //! `path{@name}`.
 //!
-//! Guarantees: a fault ends the reading; what precedes it counts. Elements deeper than 64 levels are not read.
+//! Guarantees: a fault ends the reading; what precedes it counts. Elements deeper than 64 levels are not
+//! read.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -90,8 +91,8 @@ fn entity(name: &str, out: &mut String) {
     }
 }
 
-/// A place in XML: `a.b`, `a.b{2}.c` with indexes from 1, `a.b{@name}`. An element without an index stands for all
-/// of its name, as one with `{}` does.
+/// A place in XML: `a.b`, `a.b{2}.c` with indexes from 1, `a.b{@name}`. An element without an index stands
+/// for all of its name, as one with `{}` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XmlPath {
     steps: Vec<Step>,
@@ -127,12 +128,12 @@ impl XmlPath {
         Self { steps, attribute }
     }
 
-    /// Visits what is at the path, in order: the value of the attribute, the text of an element, or, if it has
-    /// elements inside, its content as it is written.
+    /// Visits what is at the path, in order: the value of the attribute, the text of an element, or, if it
+    /// has elements inside, its content as it is written.
     pub fn visit(&self, xml: &str, visit: &mut dyn FnMut(&str)) {
         let mut reader = Reader::from_str(xml);
-        // How many elements are open, how many of them, from the outermost one, are those of the path, and how
-        // many of the name of the next step each of these has had so far.
+        // How many elements are open, how many of them, from the outermost one, are those of the path, and
+        // how many of the name of the next step each of these has had so far.
         let (mut depth, mut matched) = (0, 0);
         let mut counts = vec![0_usize; self.steps.len()];
         let mut begin = 0;

@@ -90,7 +90,8 @@ impl Renames {
         }
     }
 
-    /// The events with their source types as they are called, and with the stored names if they are asked for.
+    /// The events with their source types as they are called, and with the stored names if they are asked
+    /// for.
     pub(crate) fn apply(&self, frame: Frame, wants_original: bool) -> Result<Frame, Error> {
         let stored = || frame.field(SOURCETYPE);
         let mut columns = Vec::new();

@@ -1,5 +1,5 @@
-//! `spath` (of XML, too), `json_extract`, `json_extract_exact`, `json_valid`, `json`, `json_keys`, `json_entries`,
-//! `json_has_key_exact`, and the paths into JSON that they and the `spath` command use.
+//! `spath` (of XML, too), `json_extract`, `json_extract_exact`, `json_valid`, `json`, `json_keys`,
+//! `json_entries`, `json_has_key_exact`, and the paths into JSON that they and the `spath` command use.
 //!
 //! Guarantees: a path that is a literal is parsed once, when planning; text that is no JSON gives
 //! null.
@@ -135,8 +135,8 @@ pub struct DocumentPath {
 }
 
 impl DocumentPath {
-    /// Parses a path: keys or names of elements with points between, `{0}` for an item of an array, `{1}` for an
-    /// element of XML, `{}` for all, `{@name}` for an attribute.
+    /// Parses a path: keys or names of elements with points between, `{0}` for an item of an array, `{1}` for
+    /// an element of XML, `{}` for all, `{@name}` for an attribute.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self { json: JsonPath::new(text), xml: XmlPath::new(text) }
@@ -188,8 +188,8 @@ pub(super) fn paths(
     }
 }
 
-/// `spath(text, path)`: every value at the path. Whether there are several depends on the text: elements of XML
-/// repeat without a mark in the path.
+/// `spath(text, path)`: every value at the path. Whether there are several depends on the text: elements of
+/// XML repeat without a mark in the path.
 fn spath(call: &Call<'_>) -> Preparation {
     let literal = call.text(1).map(|path| Arc::new(DocumentPath::new(path)));
     let cache = Cached::new(|path| Some(DocumentPath::new(path)));

@@ -1,8 +1,8 @@
 //! Where records end: line ends outside of quotes, and the closing brackets of JSON.
 //!
-//! Logs of JSON objects ([`RecordScanner::objects`]) are lines, one object each; an object is read to its closing
-//! bracket only if its opening one stands on a line of its own, as pretty-printers write it. So a line that
-//! is cut does not hold back what follows.
+//! Logs of JSON objects ([`RecordScanner::objects`]) are lines, one object each; an object is read to its
+//! closing bracket only if its opening one stands on a line of its own, as pretty-printers write it. So a
+//! line that is cut does not hold back what follows.
 //!
 //! Guarantees: a record that does not close within its limits ends at its first line end, and the
 //! lines that were looked at in vain are not looked at again for more than a line each.

@@ -120,8 +120,8 @@ struct All<'a> {
     defaults: &'a [Arc<ParsedField>],
 }
 
-/// The objects that a search of events of these source types requires, and whether objects of others were left
-/// out.
+/// The objects that a search of events of these source types requires, and whether objects of others were
+/// left out.
 async fn chosen(
     required: &mut RequiredFields,
     all: All<'_>,

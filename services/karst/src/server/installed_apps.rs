@@ -155,8 +155,8 @@ impl Follower {
         self.0.notify_one();
     }
 
-    /// Puts installed apps and shared objects in force whenever others change them, and again after a failure,
-    /// until shutdown.
+    /// Puts installed apps and shared objects in force whenever others change them, and again after a
+    /// failure, until shutdown.
     pub(super) async fn run(
         self: Arc<Self>,
         apps: Apps,
