@@ -116,7 +116,7 @@ mod tests {
     fn a_long_list_answers_as_a_short_one() {
         let items = ["5", "\"x\"", "\"5.00\"", "1.50", "0", "\"1e20\"", "\"t\"", "\"\"", "s", "i"];
         let filler: Vec<_> = (0..super::MANY).map(|at| format!("\"filler {at}\"")).collect();
-        for value in ["s", "f", "i", "mv", "i > 2", "s . \"\"", "nothing"] {
+        for value in ["s", "f", "i", "mv", "(i > 2)", "(s . \"\")", "nothing"] {
             for item in items {
                 let of = |list: &str| table().eval(&format!("{value} IN ({list})"));
                 let short = of(item);

@@ -333,7 +333,7 @@ mod tests {
         for second in [3, 1, 3, 0] {
             sparkline.bin(second * 1_000_000).add(Value::Text("x"));
         }
-        let found = sparkline.results(vec![Some(sparkline.clone()), None]).unwrap();
+        let found = seconds(5).results(vec![Some(sparkline), None]).unwrap();
         let lists = found.as_list::<i32>();
         let texts = |row| {
             let texts = lists.value(row);
