@@ -185,12 +185,12 @@ impl Recogniser {
 
 /// JSON objects over several lines: an opening bracket alone on the first line, and soon a key.
 fn is_pretty_json(lines: &[&str]) -> bool {
-    let is_key = |line: &&str| {
+    let is_key = |line: &str| {
         let key = line.trim_start().strip_prefix('"').and_then(|rest| rest.split_once('"'));
         key.is_some_and(|(_, after)| after.trim_start().starts_with(':'))
     };
     let opens = |line: &&str| matches!(line.trim(), "{" | "[");
-    lines.first().is_some_and(opens) && lines.iter().skip(1).take(2).any(|line| is_key(&line))
+    lines.first().is_some_and(opens) && lines.iter().skip(1).take(2).any(|line| is_key(line))
 }
 
 /// A line without the codes that set colours of terminals, such as `ESC[32m`.
