@@ -40,7 +40,7 @@ def test_a_journal_on_another_disk_is_replayed_also_by_a_start_that_does_not_nam
     for name in moved:
         del server.environment[name]
     server.start()
-    assert server.count("search index=main moved") == 50
+    assert server.count("index=main moved") == 50
     assert (server.data / "journal").is_symlink() and (server.data / "spool").is_symlink()
     memory = server.rest("GET", "/services/server/status/memory?output_mode=json").json()
     content = memory["entry"][0]["content"]

@@ -217,9 +217,6 @@ async fn serve(
         let mut told = StopSignal::listen()?;
         listens.stop();
         let receivers = api::Receivers::new(karst.state.clone())?;
-        // Who sees it ready may use commands on the data directory.
-        let certificate = certificates.as_ref().map(|certificates| certificates.path());
-        credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.open(options, roles, &karst, &receivers, heads);
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
@@ -236,6 +233,8 @@ async fn serve(
         } else {
             shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
         }
+        let certificate = certificates.as_ref().map(|certificates| certificates.path());
+        credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         if let Some(health) = &health {
             health.open(&karst.state);

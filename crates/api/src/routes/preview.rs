@@ -44,6 +44,17 @@ const PARAMETERS: [&str; 7] =
     ["source", "host", "index", "sourcetype", "modified", "count", "output_mode"];
 /// What the names of those begin with.
 const PROPS: &str = "props.";
+/// Settings of `props.conf` that searches go by; the others change events that arrive.
+const AT_SEARCH: [&str; 8] = [
+    "KV_MODE",
+    "AUTO_KV_JSON",
+    "EXTRACT-*",
+    "REPORT-*",
+    "FIELDALIAS-*",
+    "EVAL-*",
+    "LOOKUP-*",
+    "rename",
+];
 /// How many times as many bytes as a preview reads its events may have.
 const SHOWN: usize = 4;
 
@@ -246,7 +257,7 @@ fn settings(knowledge: &Knowledge, sourcetype: &str, source: &str, host: &str) -
             "default": setting.setting.default,
             "stanza": stanza,
             "place": place,
-            "used": if setting.setting.effect == conf::Effect::Live { "search" } else { "arrival" },
+            "used": if AT_SEARCH.contains(&setting.setting.name) { "search" } else { "arrival" },
             "description": setting.setting.description(),
         })
     };
