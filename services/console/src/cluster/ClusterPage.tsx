@@ -206,7 +206,7 @@ function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
                     size="compact-xs"
                     variant="subtle"
                     className={styles.remove}
-                    aria-label={`Take ${labelOf(rows, row)} out …`}
+                    aria-label={`Take out … ${labelOf(rows, row)}`}
                     onClick={() => onTakeOut(row)}
                   >
                     Take out …
