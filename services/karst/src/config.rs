@@ -152,7 +152,7 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_CLUSTER_ADVERTISE", requires = "cluster_address", value_parser = host_and_port)]
     pub(crate) cluster_advertise: Option<String>,
     /// The site of this process, such as a data centre or a zone: site1, eu-central-1a. Copies of journals
-    /// may be spread over sites. Default: server.conf [general] site.
+    /// may be spread over sites. Default: `site` of `server.conf`, stanza `general`.
     #[arg(long, env = "KARST_SITE", value_parser = site)]
     pub(crate) site: Option<String>,
     /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
