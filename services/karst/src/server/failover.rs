@@ -140,7 +140,7 @@ impl Failover {
             match peers::forget_leaving(&self.catalog, &id).await {
                 Ok(()) => tracing::info!(indexer = id, "an indexer has left, or was started again"),
                 Err(error) => {
-                    tracing::warn!(%error, indexer = id, "it is asked to leave for longer")
+                    tracing::warn!(%error, indexer = id, "the request to leave stays for now")
                 }
             }
         }
