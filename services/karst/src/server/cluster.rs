@@ -220,7 +220,7 @@ impl Cluster {
             site: self.site.clone(),
             catalog: catalog.clone(),
             peers: Arc::new(peers),
-            connect: Arc::new(connect),
+            connect: replication::Connect::Channels(Arc::new(connect)),
             pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
             copies: self.roles.indexer.then(|| copies.clone()),
             settings: replication::Settings::read(layers)?,
