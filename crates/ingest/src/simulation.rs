@@ -19,7 +19,7 @@ use runtime::Shutdown;
 use crate::ack::{Share, Waiting};
 use crate::fence::Fence;
 use crate::journal::{
-    Codec, Encoder, Record, RollStarted, SEGMENT_HEADER, encode_roll, scan_bytes,
+    Codec, Encoder, Record, RollStarted, SEGMENT_HEADER, encode_roll, scan_bytes, scan_raw,
 };
 use crate::remote::{self, Committed, Journals, RemoteLog, Shipment};
 use crate::{Error, Settings};
@@ -119,6 +119,14 @@ pub fn decode_object(object: &Bytes) -> Result<Vec<(u16, Bytes)>, &'static str> 
 pub struct Existing(remote::Existing);
 
 impl Existing {
+    /// Lists the log of an indexer.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub async fn list(store: &dyn ObjectStore, indexer: IndexerId) -> Result<Self, Error> {
+        remote::Existing::list(store, indexer).await.map(Self)
+    }
+
     /// The numbers of objects that have records, in order.
     #[must_use]
     pub fn with_records(&self) -> &[u64] {
@@ -228,7 +236,7 @@ impl Log {
         (indexer, fence): (IndexerId, &Fenced),
         settings: &Settings,
     ) -> Self {
-        let store = match &replicas {
+        let store: Arc<dyn ObjectStore> = match &replicas {
             Some(replicas) => Arc::new(ReplicaStore(Arc::clone(replicas))),
             None => store,
         };
@@ -298,6 +306,11 @@ impl Log {
         self.0.release(set, stream, position);
     }
 
+    /// Waits until the place has everything.
+    pub async fn idle(self) {
+        self.0.idle().await;
+    }
+
     /// Puts what comes, until the signal to stop.
     pub async fn run(self, shutdown: Shutdown) {
         self.0.run(shutdown).await;
@@ -312,4 +325,9 @@ impl Log {
     pub async fn end(&self) {
         self.0.end().await;
     }
+}
+
+/// Hands the records of a part of a journal to `deliver` as they are, up to the first damage.
+pub fn split_records(records: &[u8], mut deliver: impl FnMut(Stream, JournalPosition, &[u8])) {
+    scan_raw(records, |record| deliver(record.stream, record.position, record.bytes));
 }
