@@ -99,7 +99,8 @@ fuzz: ## fuzz every decoder, for FUZZ_SECONDS in total
 SIMULATE_SECONDS ?= 60
 
 simulate: ## a cluster with faults, seed after seed, for SIMULATE_SECONDS (SIMULATE_SEED: one seed)
-	SIMULATE_SECONDS=$(SIMULATE_SECONDS) cargo run --locked -p karst-simulation -p karst-unify --example simulate
+	cargo build --locked -p karst-simulation -p karst-unify --example simulate
+	@SIMULATE_SECONDS=$(SIMULATE_SECONDS) $(CARGO_TARGET_DIR)/debug/examples/simulate
 
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
 	@ci/clients.sh
