@@ -181,6 +181,9 @@ async fn prepare(
         machine.journals.retain(|set, _| set.0 != from);
         machine.fetched.remove(&from);
     }
+    if sources.iter().all(|source| source.existing.with_records().is_empty()) {
+        return Ok(());
+    }
     let mut all: BTreeMap<u16, DiskJournal> = BTreeMap::new();
     for source in sources {
         let read = fetch(&source.store, from, source.existing.with_records()).await?;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use catalog::Catalog;
 use model::IndexerId;
+use peers::Registration;
 use prost::Message;
 use protocol::replication::{
     Copy as CopyMessage, Done, Entry, GetObject, KeepObjects, Listing, Object, PutObject,
@@ -25,6 +27,7 @@ use crate::world::{World, process};
 pub(crate) struct Calls {
     pub(crate) world: Arc<World>,
     pub(crate) pid: Pid,
+    pub(crate) catalog: Catalog,
 }
 
 #[async_trait]
@@ -36,8 +39,8 @@ impl replication::Calls for Calls {
         message: Bytes,
     ) -> Result<Bytes, Status> {
         let to = process(peer);
-        let own = self.world.indexer(self.pid);
-        let is_known = own.is_some_and(|own| own.knows(peer));
+        let listed = Registration::all(&self.catalog.snapshot());
+        let is_known = listed.iter().any(|(name, _)| *name == peer.to_string());
         if !is_known && to != self.pid {
             return Err(Status::unavailable("it is not in the list of the cluster"));
         }

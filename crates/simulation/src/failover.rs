@@ -48,12 +48,13 @@ pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Ar
     let peers = move || peers_of(&known.snapshot(), own);
     let maintained = catalog.clone();
     let factor = world.config.copies;
+    let calls = Calls { world: Arc::clone(world), pid: life.pid, catalog: catalog.clone() };
     Arc::new(Replicas::new(replication::Parts {
         own,
         site: cluster::NO_SITE.to_owned(),
         catalog: catalog.clone(),
         peers: Arc::new(peers),
-        connect: Connect::Simulated(Arc::new(Calls { world: Arc::clone(world), pid: life.pid })),
+        connect: Connect::Simulated(Arc::new(calls)),
         pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
         copies: None,
         settings: Settings {

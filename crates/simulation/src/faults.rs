@@ -284,7 +284,11 @@ async fn rest(world: &Arc<World>) {
         tokio::time::sleep(Duration::from_secs(2)).await;
         for pid in world.indexers() {
             let is_open = world.state().processes.get(&pid).is_some_and(|process| process.is_open);
-            if let Some(indexer) = world.indexer(pid).filter(|_| is_open) {
+            let Some(indexer) = world.indexer(pid).filter(|_| is_open) else { continue };
+            if indexer.fence.is_closed() {
+                // It says so, and an operator starts it again.
+                supervisor::begin_again(world, pid, "it takes nothing in");
+            } else {
                 indexer.roll_all();
             }
         }

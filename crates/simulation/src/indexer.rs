@@ -182,10 +182,8 @@ impl Indexer {
             Outcome::Now(durability) => Some(durability),
             Outcome::Bucket(stored) => stored.await.ok(),
             Outcome::Log(outcomes) => {
-                for outcome in outcomes {
-                    return outcome.wait().await.ok()?.findings.durability;
-                }
-                None
+                let outcome = outcomes.into_iter().next()?;
+                outcome.wait().await.ok()?.findings.durability
             }
         }
     }
