@@ -88,7 +88,7 @@ pub(crate) fn index_of(level: Level) -> IndexName {
         Level::Remote => "remote",
         Level::Replicated => "replicated",
     };
-    IndexName::new(name).unwrap_or_else(|_| unreachable!("it is a name"))
+    IndexName::new(name).expect("it is a name")
 }
 
 impl Indexer {

@@ -149,15 +149,17 @@ impl World {
                 wrong.push(format!("set {set} of {of} goes from {before:?} to {now:?}"));
             }
         }
-        for (stream, position) in database.state.indexers().into_iter().flat_map(|i| {
-            database.state.positions(i)
-        }) {
-            let now = new.positions(stream.indexer).into_iter().find(|(s, _)| *s == stream);
-            if now.is_none_or(|(_, now)| now < position) {
-                wrong.push(format!("the position of {stream} goes back"));
+        for indexer in database.state.indexers() {
+            let now: BTreeMap<_, _> = new.positions(indexer).into_iter().collect();
+            for (stream, position) in database.state.positions(indexer) {
+                if now.get(&stream).is_none_or(|now| *now < position) {
+                    wrong.push(format!("the position of {stream} goes back"));
+                }
             }
         }
-        wrong.extend(state.truth.written(&new));
+        if new.len() != database.state.len() {
+            wrong.extend(state.truth.written(&new));
+        }
         state.database.state = new;
         drop(guard);
         wrong.into_iter().for_each(|wrong| self.violate(wrong));
