@@ -334,6 +334,14 @@ impl Cluster {
             site: self.site,
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
+        let staying = stay(karst, (id.to_owned(), registration.clone()));
+        let stop = shutdown.clone();
+        shutdown.spawn(async move {
+            tokio::select! {
+                () = stop.stopped() => {}
+                () = staying => {}
+            }
+        });
         let restart = restart_when_told(
             catalog.clone(),
             (id.to_owned(), registration.started.clone()),
@@ -405,6 +413,31 @@ async fn restart_when_told(catalog: Catalog, (id, started): (String, String), co
     }
 }
 
+/// Puts this process into the list again if somebody takes it out who believes that it is gone: nobody would
+/// search its events. One whose sets are another's is about to be started again.
+fn stay(
+    karst: &Karst,
+    (id, registration): (String, Registration),
+) -> impl Future<Output = ()> + use<> {
+    let (catalog, ingest) = (karst.catalog().clone(), Arc::clone(&karst.ingest));
+    async move {
+        let mut changes = catalog.subscribe();
+        loop {
+            let snapshot = changes.borrow_and_update().clone();
+            let is_out = Registration::of(&snapshot, &id).is_none();
+            if is_out && ingest.check_owner(&snapshot).is_ok() {
+                tracing::warn!("this process was taken out of the list of the cluster; it joins again");
+                if let Err(error) = registration.write(&catalog, &id).await {
+                    tracing::warn!(%error, "this process is not in the list of the cluster");
+                }
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
 /// Tells the others who leads, once this process does.
 async fn note_leader(catalog: &Catalog, id: &str) {
     catalog.leads().await;
@@ -413,11 +446,15 @@ async fn note_leader(catalog: &Catalog, id: &str) {
     }
 }
 
-/// Takes this process out of the list, once everything that it had is in object storage.
+/// Takes this process out of the list, once everything that it had is in object storage. Its next start may
+/// be in the list before the request arrives.
 pub(crate) async fn leave(catalog: &Catalog, id: &str) {
     const LEAVE: Duration = Duration::from_secs(2);
-    match tokio::time::timeout(LEAVE, peers::leave(catalog, id)).await {
-        Ok(Ok(())) => {}
+    let Some(Registration { started, .. }) = Registration::of(&catalog.snapshot(), id) else {
+        return;
+    };
+    match tokio::time::timeout(LEAVE, peers::leave(catalog, id, &started)).await {
+        Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::warn!(%error, "this process stays in the list of the cluster"),
         Err(_) => {
             tracing::warn!("this process stays in the list of the cluster: no answer in time")

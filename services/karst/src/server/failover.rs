@@ -247,6 +247,8 @@ impl Failover {
 
     /// Recovers the events of an indexer; `false` if the process stops.
     async fn adopt(&self, from: IndexerId, shutdown: &Shutdown) -> bool {
+        // The one that is gone. When its sets are given back it may be started again at once.
+        let registered = Registration::of(&self.catalog.snapshot(), &from.to_string());
         loop {
             match self.ingest.adopt(from).await {
                 Ok(_) => break,
@@ -260,15 +262,15 @@ impl Failover {
                 return false;
             }
         }
-        self.let_go(from).await;
+        if let Some(registered) = registered {
+            self.let_go(from, registered).await;
+        }
         true
     }
 
-    /// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored.
-    async fn let_go(&self, from: IndexerId) {
-        let id = from.to_string();
-        let all = Registration::all(&self.catalog.snapshot());
-        let Some((_, known)) = all.into_iter().find(|(known, _)| *known == id) else { return };
+    /// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored; not
+    /// one that has been started again.
+    async fn let_go(&self, from: IndexerId, known: Registration) {
         if known.local_acks {
             tracing::warn!(
                 indexer = %from, name = known.name,
@@ -277,7 +279,8 @@ impl Failover {
             );
             return;
         }
-        if let Err(error) = peers::leave(&self.catalog, &id).await {
+        let left = peers::leave(&self.catalog, &from.to_string(), &known.started).await;
+        if let Err(error) = left {
             tracing::warn!(indexer = %from, %error, "it stays in the list of the cluster");
         }
     }
