@@ -162,7 +162,7 @@ pub(crate) async fn assemble(
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
     whole::begin(&catalog, indexer).await?;
-    failover::wait_until_returned(&catalog, indexer, progress).await;
+    failover::wait_until_returned(&catalog, indexer, progress).await?;
     progress.set("recovering the journal");
     let replicas = cluster.replicas(&catalog, indexer, (&layers, data), shutdown)?;
     let (replicas, copies) = replicas.unzip();

@@ -38,19 +38,27 @@ pub(crate) struct Failover {
 }
 
 /// Waits while another indexer stores what it has taken over from this one: until then its events would be
-/// there twice.
-pub(crate) async fn wait_until_returned(catalog: &Catalog, own: IndexerId, progress: &Progress) {
+/// there twice. Who opens the catalog itself takes its sets back instead, as the other one needs the catalog:
+/// what that one has not stored is in the journals of this one, and it stores nothing of it any more.
+///
+/// # Errors
+/// If the catalog does not take the change.
+pub(crate) async fn wait_until_returned(
+    catalog: &Catalog,
+    own: IndexerId,
+    progress: &Progress,
+) -> Result<()> {
     let mut changes = catalog.subscribe();
     let mut said: Option<Instant> = None;
     loop {
         let snapshot = changes.borrow_and_update().clone();
         let mut taken = snapshot.taken_over();
         let Some(taken) = taken.find(|taken| taken.indexer == own && taken.owner != own) else {
-            return;
+            return Ok(());
         };
-        // Who opens the catalog itself cannot wait: the other one needs it.
         if !catalog.follows() {
-            return;
+            tracing::warn!(by = %taken.owner, "this indexer takes its sets back");
+            return take_back(catalog, own).await;
         }
         let by = taken.owner;
         progress.set(format!(
@@ -62,9 +70,18 @@ pub(crate) async fn wait_until_returned(catalog: &Catalog, own: IndexerId, progr
         }
         let changed = tokio::time::timeout(SAY, changes.changed()).await;
         if matches!(changed, Ok(Err(_))) {
-            return;
+            return Ok(());
         }
     }
+}
+
+/// Makes an indexer the owner of its sets again.
+async fn take_back(catalog: &Catalog, own: IndexerId) -> Result<()> {
+    let snapshot = catalog.snapshot();
+    let taken = snapshot.taken_over().filter(|set| set.indexer == own && set.owner != own);
+    let take_over = taken.map(|set| Takeover { epoch: set.epoch + 1, owner: own, ..set }).collect();
+    let commit = Commit { take_over, ..Commit::default() };
+    catalog.commit(commit).await.context("cannot take the sets of this indexer back")
 }
 
 impl Failover {
@@ -91,11 +108,22 @@ impl Failover {
                     continue;
                 }
             };
-            for Action::TakeOver { from, by } in takeovers.step(began.elapsed(), &seen) {
-                tracing::warn!(
-                    indexer = %from, %by,
-                    "an indexer has not answered for heartbeat_timeout; another one recovers its events"
-                );
+            for action in takeovers.step(began.elapsed(), &seen) {
+                let (from, by) = match action {
+                    Action::TakeOver { from, by } => (from, by),
+                    Action::GiveBack { to } => (to, to),
+                };
+                if from == by {
+                    tracing::warn!(
+                        indexer = %from,
+                        "nobody answers who could recover the events of an indexer; its sets are its own again"
+                    );
+                } else {
+                    tracing::warn!(
+                        indexer = %from, %by,
+                        "an indexer has not answered for heartbeat_timeout; another one recovers its events"
+                    );
+                }
                 if let Err(error) = self.give(from, by).await {
                     tracing::warn!(indexer = %from, "{error:#}; it will be tried again");
                 }
