@@ -29,7 +29,7 @@ mod service;
 mod settings;
 
 pub use connection::Connect;
-pub use directory::{Directory, Indexer};
+pub use directory::{Directory, Indexer, Indexers};
 pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
 pub use maintenance::{maintenance, set_maintenance};
 pub use registration::{
