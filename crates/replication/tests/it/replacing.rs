@@ -192,7 +192,7 @@ async fn a_journal_that_is_not_needed_is_forgotten() {
     owner.put(0, "zero").await.unwrap();
     let other = cluster.seen_by(id(9));
     assert!(other.replicas.has_copies(OWNER));
-    other.replicas.forget(OWNER).await.unwrap();
+    other.replicas.forget(&other.replicas.named(OWNER)).await.unwrap();
     assert!(!other.replicas.has_copies(OWNER) && other.objects().await.unwrap().is_empty());
     // It begins anew.
     owner.put_again(1, "one").await;
