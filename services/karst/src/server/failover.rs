@@ -248,10 +248,16 @@ impl Failover {
                 }
                 continue;
             };
-            if !self.adopt(indexer, &shutdown).await {
+            if !self.adopt(indexer, || self.is_given(indexer), &shutdown).await {
                 return;
             }
         }
+    }
+
+    /// Whether the catalog gives the sets of an indexer to this one.
+    fn is_given(&self, from: IndexerId) -> bool {
+        let snapshot = self.catalog.snapshot();
+        snapshot.taken_over().any(|taken| taken.indexer == from && taken.owner == self.own)
     }
 
     /// Recovers what any other indexer has left in the object store, which no other process uses.
@@ -267,17 +273,26 @@ impl Failover {
         };
         for from in unrecovered.into_iter().filter(|indexer| *indexer != self.own) {
             let has_log = ingest::has_log(&self.store, from).await;
-            if !matches!(has_log, Ok(false)) && !self.adopt(from, &shutdown).await {
+            if !matches!(has_log, Ok(false)) && !self.adopt(from, || true, &shutdown).await {
                 return;
             }
         }
     }
 
-    /// Recovers the events of an indexer; `false` if the process stops.
-    async fn adopt(&self, from: IndexerId, shutdown: &Shutdown) -> bool {
+    /// Recovers the events of an indexer, as long as it is this one's to do; `false` if the process stops.
+    async fn adopt(
+        &self,
+        from: IndexerId,
+        is_given: impl Fn() -> bool,
+        shutdown: &Shutdown,
+    ) -> bool {
         // The one that is gone. When its sets are given back it may be started again at once.
         let registered = Registration::of(&self.catalog.snapshot(), &from.to_string());
         loop {
+            // It may have its sets again since the last attempt.
+            if !is_given() {
+                return true;
+            }
             match self.ingest.adopt(from).await {
                 Ok(_) => break,
                 // Somebody else does it.
