@@ -5,8 +5,8 @@
 use std::fmt::{self, Debug};
 use std::ops::Range;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -377,12 +377,23 @@ impl FailingStore {
 pub struct Failing {
     mode: AtomicU8,
     failed: AtomicU64,
+    /// How the paths begin of the operations that fail.
+    prefix: Mutex<String>,
 }
 
 impl Failing {
     /// From now on every operation fails: before it reaches the store, or after it was done, so
     /// that the caller cannot know.
     pub fn fail(&self, moment: Moment) {
+        self.fail_below(moment, "");
+    }
+
+    /// The same for operations on paths that begin with `prefix`.
+    ///
+    /// # Panics
+    /// If a thread has panicked in here.
+    pub fn fail_below(&self, moment: Moment, prefix: &str) {
+        prefix.clone_into(&mut self.prefix.lock().expect("no thread has panicked"));
         self.mode.store(if moment == Moment::Before { 1 } else { 2 }, Ordering::SeqCst);
     }
 
@@ -398,7 +409,8 @@ impl Failing {
     }
 
     fn check(&self, mode: u8, path: &str) -> Result<()> {
-        if self.mode.load(Ordering::SeqCst) != mode {
+        let is_told = self.mode.load(Ordering::SeqCst) == mode;
+        if !is_told || !path.starts_with(&*self.prefix.lock().expect("no thread has panicked")) {
             return Ok(());
         }
         self.failed.fetch_add(1, Ordering::SeqCst);

@@ -18,6 +18,7 @@ mod network;
 mod on_s3;
 mod parsing;
 mod remote_ack;
+mod recoveries;
 mod restore;
 mod retention;
 mod rules;
