@@ -5,8 +5,8 @@
 use std::fmt::{self, Debug};
 use std::ops::Range;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,7 @@ use object_store::{
     OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions,
     PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart, coalesce_ranges,
 };
+use parking_lot::Mutex;
 
 /// What is asked of a store. One operation is at least one request to S3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -389,11 +390,8 @@ impl Failing {
     }
 
     /// The same for operations on paths that begin with `prefix`.
-    ///
-    /// # Panics
-    /// If a thread has panicked in here.
     pub fn fail_below(&self, moment: Moment, prefix: &str) {
-        prefix.clone_into(&mut self.prefix.lock().expect("no thread has panicked"));
+        prefix.clone_into(&mut self.prefix.lock());
         self.mode.store(if moment == Moment::Before { 1 } else { 2 }, Ordering::SeqCst);
     }
 
@@ -410,7 +408,7 @@ impl Failing {
 
     fn check(&self, mode: u8, path: &str) -> Result<()> {
         let is_told = self.mode.load(Ordering::SeqCst) == mode;
-        if !is_told || !path.starts_with(&*self.prefix.lock().expect("no thread has panicked")) {
+        if !is_told || !path.starts_with(&*self.prefix.lock()) {
             return Ok(());
         }
         self.failed.fetch_add(1, Ordering::SeqCst);
