@@ -197,8 +197,9 @@ impl Failover {
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
-        let of = (&recoverable, &answered);
-        let unrecovered = logs.of_others(&self.stores(), of, often).await?;
+        let of = Others { registered: &registered, recoverable, answered: &answered };
+        let places = (&*self.stores(), self.replicas.as_deref());
+        let unrecovered = logs.of_others(places, of, often).await?;
         let leaving = peers::leaving(&snapshot);
         let leaving = leaving.keys().filter_map(|id| indexer(id)).collect();
         Ok((Seen { registered, answered, unrecovered, sets, leaving }, present))
@@ -350,8 +351,17 @@ struct Logs {
     with_records: BTreeSet<IndexerId>,
     /// Those that could not be listed, which is said once.
     unlisted: BTreeSet<IndexerId>,
-    /// Those without records: they get none as long as their indexer does not answer.
+    /// Those without records whose indexers are not in the list of the cluster: they get none. One that is in
+    /// the list may only be cut off from here.
     empty: BTreeSet<IndexerId>,
+}
+
+/// The other indexers, as their journals are looked for.
+struct Others<'a> {
+    registered: &'a BTreeSet<IndexerId>,
+    /// Those all of whose events others can recover.
+    recoverable: BTreeSet<IndexerId>,
+    answered: &'a BTreeSet<IndexerId>,
 }
 
 impl Logs {
@@ -362,11 +372,12 @@ impl Logs {
 
     async fn of_others(
         &mut self,
-        stores: &[Arc<dyn ObjectStore>],
-        (recoverable, answered): (&BTreeSet<IndexerId>, &BTreeSet<IndexerId>),
+        (stores, replicas): (&[Arc<dyn ObjectStore>], Option<&Replicas>),
+        Others { registered, recoverable, answered }: Others<'_>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
-        self.empty.retain(|indexer| !answered.contains(indexer));
+        let may_have = |indexer| answered.contains(indexer) || registered.contains(indexer);
+        self.empty.retain(|indexer| !may_have(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
             for store in stores {
@@ -381,7 +392,7 @@ impl Logs {
             }
             self.with_records.clear();
             for (indexer, stores) in logs {
-                match has_log(indexer, stores).await {
+                match has_log(indexer, (stores, replicas)).await {
                     // Everything of one without records is in buckets: its recovery takes it out of the list.
                     Ok(has_log) if has_log || recoverable.contains(&indexer) => {
                         self.with_records.insert(indexer);
@@ -405,14 +416,20 @@ impl Logs {
     }
 }
 
-/// Whether an indexer has records in one of these places.
+/// Whether an indexer has records in one of these places, or had some in copies that are lost: whoever recovers
+/// its events says so.
 async fn has_log(
     indexer: IndexerId,
-    stores: Vec<Arc<dyn ObjectStore>>,
+    (stores, replicas): (Vec<Arc<dyn ObjectStore>>, Option<&Replicas>),
 ) -> Result<bool, ingest::Error> {
     for store in stores {
-        if ingest::has_log(&store, indexer).await? {
-            return Ok(true);
+        match ingest::has_log(&store, indexer).await {
+            Ok(false) => {}
+            Ok(true) => return Ok(true),
+            Err(error) => {
+                let Some(replicas) = replicas else { return Err(error) };
+                return replicas.lost(indexer).await.map(|_| true).ok_or(error);
+            }
         }
     }
     Ok(false)
