@@ -279,7 +279,7 @@ impl Adopter {
                 sealed.lost_copies = lost.len();
                 tracing::error!(
                     indexer = %from, copies_at = join(&lost),
-                    "acknowledged events of an indexer are lost: every indexer that had a copy of its journal \
+                    "acknowledged events of an indexer may be lost: every indexer that had a copy of its journal \
                      has lost its disk, or was removed from the cluster"
                 );
             }

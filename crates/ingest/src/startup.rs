@@ -219,7 +219,7 @@ async fn agreed(
         if let Some(lost) = log.lost().await {
             tracing::error!(
                 copies = lost,
-                "acknowledged events are lost: the journal on the disk is lost, and every indexer that had a \
+                "acknowledged events may be lost: the journal on the disk is lost, and every indexer that had a \
                  copy of it has lost its disk, or was removed from the cluster"
             );
             return Ok(Some(Agreed::default()));

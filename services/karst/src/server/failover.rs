@@ -198,7 +198,8 @@ impl Failover {
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
         let of = Others { registered: &registered, recoverable, answered: &answered };
-        let places = (&*self.stores(), self.replicas.as_deref());
+        let stores = self.stores();
+        let places = (stores.as_slice(), self.replicas.as_deref());
         let unrecovered = logs.of_others(places, of, often).await?;
         let leaving = peers::leaving(&snapshot);
         let leaving = leaving.keys().filter_map(|id| indexer(id)).collect();
