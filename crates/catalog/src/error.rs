@@ -146,7 +146,9 @@ pub enum Error {
         id: BucketId,
     },
     /// A document is not what the change was made for.
-    #[error("the document {kind}/{name} of catalog \"{path}\" has been changed meanwhile; look again")]
+    #[error(
+        "the document {kind}/{name} of catalog \"{path}\" has been changed meanwhile; look again"
+    )]
     Changed {
         /// Where the catalog is.
         path: String,

@@ -192,8 +192,7 @@ mod tests {
         let mut takeovers = Takeovers::new(at(10));
         // Both are at their start, which they do not end before they have their sets.
         let mut waiting = seen(&[], &[A, B]);
-        waiting.sets =
-            [(A, B), (B, A)].map(|(indexer, owner)| Owned { indexer, owner }).to_vec();
+        waiting.sets = [(A, B), (B, A)].map(|(indexer, owner)| Owned { indexer, owner }).to_vec();
         assert_eq!(takeovers.step(at(0), &waiting), []);
         assert_eq!(takeovers.step(at(9), &waiting), []);
         let both = [Action::GiveBack { to: A }, Action::GiveBack { to: B }];

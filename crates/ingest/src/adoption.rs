@@ -261,8 +261,7 @@ impl Adopter {
             true => Existing::list(self.store.as_ref(), from).await?,
             false => self.seal_stored(from, epoch).await?,
         };
-        let sources =
-            vec![Source { store: Arc::clone(&self.store), existing: existing.clone() }];
+        let sources = vec![Source { store: Arc::clone(&self.store), existing: existing.clone() }];
         let mut sealed = Sealed { existing, copies: None, sources, lost_copies: 0 };
         let Some(replicas) = self.replicas.as_ref().filter(|known| known.has_copies(from)) else {
             return Ok(sealed);

@@ -134,8 +134,7 @@ const STARTED: &str = "journals";
 fn was_started(parts: &Parts, sets: &[u16]) -> bool {
     let snapshot = parts.catalog.snapshot();
     let has_epoch = |set: &u16| snapshot.owner(parts.indexer, *set).0 > OWN_EPOCH;
-    sets.iter().any(has_epoch)
-        || snapshot.document(STARTED, &parts.indexer.to_string()).is_some()
+    sets.iter().any(has_epoch) || snapshot.document(STARTED, &parts.indexer.to_string()).is_some()
 }
 
 /// Notes that this indexer has been started, where no epoch does.

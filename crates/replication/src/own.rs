@@ -297,9 +297,7 @@ impl Replicas {
         for member in &named.members {
             let is_lost = match self.client.list(owner, *member).await {
                 Ok(_) => false,
-                Err(status) => {
-                    status.code() == Code::NotFound || (self.removed)(member.peer)
-                }
+                Err(status) => status.code() == Code::NotFound || (self.removed)(member.peer),
             };
             if !is_lost {
                 return None;
@@ -386,7 +384,9 @@ impl Replicas {
         log.is_settled = false;
         log.is_checked = false;
         log.named = match named.is_there() {
-            true => named.replace(&self.catalog, self.own, &named.members).await.map_err(unnamed)?,
+            true => {
+                named.replace(&self.catalog, self.own, &named.members).await.map_err(unnamed)?
+            }
             false => named,
         };
         self.check_owner()?;

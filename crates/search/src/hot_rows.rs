@@ -198,8 +198,8 @@ impl HotRows {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use catalog::{Commit, Settings, Takeover};
     use async_trait::async_trait;
+    use catalog::{Commit, Settings, Takeover};
     use model::{BucketId, EventTime};
     use object_store::memory::InMemory;
     use uuid::Uuid;

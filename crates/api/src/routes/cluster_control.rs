@@ -170,7 +170,8 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let mut gone = Vec::new();
     for name in wanted.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         // One that has left the list may have copies of journals, and had sets of its own.
-        let had_sets = |name: &str| snapshot.taken_over().any(|set| set.indexer.to_string() == name);
+        let had_sets =
+            |name: &str| snapshot.taken_over().any(|set| set.indexer.to_string() == name);
         if !known.iter().any(|(id, peer)| id == name || peer.name == name) && had_sets(name) {
             gone.push((name.to_owned(), None));
             continue;

@@ -185,8 +185,7 @@ pub(crate) async fn assemble(
     shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
     let access = knowledge.layers().access();
-    let directory =
-        cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings);
+    let directory = cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings);
     let hot: Arc<dyn HotDirectory> = match &directory {
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
