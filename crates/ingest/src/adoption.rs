@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, Commit, Takeover};
+use catalog::{Catalog, Commit, JournalRange, Takeover};
 use foldhash::HashMap;
 use model::IndexerId;
 use object_store::ObjectStore;
@@ -393,8 +393,33 @@ impl Adopter {
             if states.iter().all(is_stored) {
                 return Ok(());
             }
+            if states.iter().all(|state| self.to.hot.is_stored(state.id)) {
+                self.store_rest(epochs, states).await;
+            }
             if !self.shutdown.sleep(LOOK).await {
                 return Err(Error::Closed);
+            }
+        }
+    }
+
+    /// Tells the catalog that everything of the journals is stored: their last records may be in no bucket,
+    /// where all events of these were set aside.
+    async fn store_rest(&self, epochs: &BTreeMap<u16, u64>, states: &[Arc<SetState>]) {
+        let mut ranges = Vec::new();
+        for state in states {
+            let epoch = epochs.get(&state.id.set).copied().unwrap_or_default();
+            for ((index, lane), upto) in state.journal().last_positions() {
+                let stream = state.id.stream(&index, lane);
+                ranges.push(JournalRange { stream, from: None, upto, epoch });
+            }
+        }
+        let commit = Commit { ranges: ranges.clone(), ..Commit::default() };
+        if let Err(error) = self.catalog.commit(commit).await {
+            return tracing::warn!(%error, "whether everything of a journal is stored is not known yet");
+        }
+        for state in states {
+            for range in ranges.iter().filter(|range| SetId::of(&range.stream) == state.id) {
+                state.release(&range.stream, range.upto);
             }
         }
     }

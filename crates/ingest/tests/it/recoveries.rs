@@ -242,3 +242,24 @@ async fn a_start_with_its_journal_does_not_wait_for_the_log() {
     let setup = Setup { ingest: Arc::new(first), ..setup };
     assert_eq!(setup.texts().await, ["a"]);
 }
+
+/// No bucket has its last record, all of whose events were set aside: the recovery ends all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recovery_ends_where_the_last_events_are_set_aside() {
+    let root = TestDir::new();
+    let store = local(root.path());
+    let earlier = Settings { max_event_size: 1 << 20, ..fast() };
+    let data = root.join("first");
+    let setup = start_configured(&data, earlier, Arc::clone(&store), store, REMOTE).await;
+    setup.events(&["a"]).await;
+    setup.events(&["x".repeat(500_000).as_str()]).await;
+    let setup = without_first(&root, setup).await;
+    let now = Settings { max_event_size: 100_000, ..fast() };
+    let mut parts = parts(&root.join("2"), &setup, now);
+    (parts.knowledge, parts.indexer) = (knowledge(), number(2));
+    let second = Arc::new(Ingest::start(parts).await.unwrap());
+    let adopted = tokio::time::timeout(LONG, second.adopt(FIRST)).await;
+    adopted.expect("it ends").unwrap();
+    assert_eq!(second.set_aside().borrow().events, 1);
+    assert_eq!(texts(setup, second).await, ["a"]);
+}
