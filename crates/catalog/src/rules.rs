@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
 
 use crate::change::{Change, Writes};
 use crate::codec::Shared;
+use crate::commit::{Documents, NamedDocument};
 use crate::error::Result;
 use crate::summaries::Summaries;
 use crate::{Commit, Error, Snapshot};
@@ -16,6 +16,12 @@ use crate::{Commit, Error, Snapshot};
 const PATH: &str = "simulated";
 /// Bytes of summaries that are kept: none are read.
 const SUMMARIES: usize = 1 << 10;
+
+/// A change is not made in time, and is still under way.
+pub(crate) fn under_way(deadline: std::time::Duration) -> Error {
+    let (leader, seconds) = (PATH.to_owned(), deadline.as_secs());
+    Error::Unreachable { leader, seconds, reason: "the change is under way".to_owned() }
+}
 
 /// Makes the changes of a catalog.
 #[async_trait]
@@ -26,11 +32,12 @@ pub trait Changes: Send + Sync {
     /// As [`Catalog::commit`](crate::Catalog::commit).
     async fn commit(&self, commit: Commit) -> Result<()>;
 
-    /// Writes documents, and deletes those without content: kind, name, content.
+    /// Writes documents, and deletes those without content: kind, name, content. Each of `before` has to be
+    /// what the catalog has.
     ///
     /// # Errors
-    /// As [`Catalog::change_documents`](crate::Catalog::change_documents).
-    async fn documents(&self, documents: Vec<(String, String, Option<Value>)>) -> Result<()>;
+    /// As [`Catalog::replace_documents`](crate::Catalog::replace_documents).
+    async fn documents(&self, after: Vec<NamedDocument>, before: Vec<NamedDocument>) -> Result<()>;
 }
 
 /// The state of a process that has the catalog open, changed by the rules of every catalog.
@@ -66,12 +73,16 @@ impl Rules {
         self.change(|change| change.commit(commit))
     }
 
-    /// Writes and deletes documents; whether that changes anything.
+    /// Writes and deletes documents, if each of `before` is what the state has; whether that changes anything.
     ///
     /// # Errors
-    /// A document cannot be written.
-    pub fn documents(&mut self, all: Vec<(String, String, Option<Value>)>) -> Result<bool> {
-        self.change(|change| change.documents(all))
+    /// [`Error::Changed`]; a document cannot be written.
+    pub fn documents(
+        &mut self,
+        after: Vec<NamedDocument>,
+        before: Vec<NamedDocument>,
+    ) -> Result<bool> {
+        self.change(|change| change.documents(Documents { after, before }))
     }
 
     fn change(&mut self, apply: impl FnOnce(&mut Change<'_>) -> Result<()>) -> Result<bool> {

@@ -160,7 +160,7 @@ pub async fn delete(store: &Arc<dyn ObjectStore>, indexer: IndexerId, numbers: V
 }
 
 /// What journal and log lack of each other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Agreed {
     /// What the place of the log has.
     pub existing: Existing,
@@ -253,6 +253,19 @@ impl Log {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn ObjectStore> {
         self.0.store()
+    }
+
+    /// Ends what former processes of the indexer have under way.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub async fn begin(&self) -> Result<(), Error> {
+        self.0.begin().await
+    }
+
+    /// How many copies there were, if all of them are lost.
+    pub async fn lost(&self) -> Option<usize> {
+        self.0.lost().await
     }
 
     /// Whether it takes more.

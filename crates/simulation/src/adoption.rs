@@ -1,4 +1,4 @@
-//! Recovering the events of an indexer that is gone, step by step as `ingest/adoption.rs` does it.
+//! Recovering the events of an indexer that is gone, step by step as `ingest/adoption.rs` and the server do it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use ingest::simulation::{Existing, delete, seal};
 use model::IndexerId;
 use object_store::ObjectStore;
 use peers::Registration;
-use replication::ReplicaStore;
+use replication::{NamedCopies, ReplicaStore};
 
 use crate::Mutant;
-use crate::disk::DiskJournal;
+use crate::disk::{DiskJournal, SetKey};
 use crate::indexer::{Indexer, SetState};
 use crate::startup::{fetch, recover_set};
 use crate::world::process;
@@ -21,6 +21,8 @@ use crate::world::process;
 const AGAIN: Duration = Duration::from_secs(5);
 /// How often a recovery looks whether its buckets are stored.
 const LOOK: Duration = Duration::from_millis(50);
+/// First and longest pause between attempts to give sets back.
+const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
 /// Why events are not recovered now.
 #[derive(Debug)]
@@ -42,10 +44,40 @@ impl From<catalog::Error> for Failed {
     }
 }
 
+/// What this process has done for indexers that it recovers.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The epochs that it has begun.
+    epochs: BTreeMap<SetKey, u64>,
+    /// The epochs in which it has sealed logs in object storage, and the numbers of the seals.
+    seals: BTreeMap<IndexerId, (u64, u64)>,
+}
+
+/// The sets of an indexer that are this one's, with their epochs.
+#[derive(Debug, Default)]
+struct Owned {
+    epochs: BTreeMap<u16, u64>,
+    /// The newest epoch in which this process, or one before it, owned all of them, if nobody did since.
+    before: Option<u64>,
+}
+
+impl Owned {
+    fn newest(&self) -> u64 {
+        self.epochs.values().copied().max().unwrap_or_default()
+    }
+}
+
 /// A log to read.
 struct Source {
     store: Arc<dyn ObjectStore>,
     existing: Existing,
+}
+
+/// The logs of an indexer, sealed.
+struct Sealed {
+    existing: Existing,
+    copies: Option<NamedCopies>,
+    sources: Vec<Source>,
 }
 
 /// Recovers what the catalog gives to this indexer.
@@ -61,48 +93,58 @@ pub(crate) async fn recover(indexer: Arc<Indexer>) {
             }
             continue;
         };
-        loop {
-            match adopt(&indexer, from).await {
-                Ok(()) => break let_go(&indexer, from).await,
-                Err(Failed::TakenOver) => break,
-                Err(Failed::For(reason)) => {
-                    let (own, of) = (indexer.pid(), process(from));
-                    let reason = reason.split(':').next().unwrap_or_default();
-                    indexer.world.note(format_args!("{own} does not recover {of} yet: {reason}"));
-                }
-            }
-            tokio::time::sleep(AGAIN).await;
-        }
+        recover_from(&indexer, from).await;
     }
 }
 
-/// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored.
-async fn let_go(indexer: &Indexer, from: IndexerId) {
-    let id = from.to_string();
-    let all = Registration::all(&indexer.catalog.snapshot());
-    let Some((_, known)) = all.into_iter().find(|(known, _)| *known == id) else { return };
-    if known.local_acks {
-        return;
+async fn recover_from(indexer: &Arc<Indexer>, from: IndexerId) {
+    // The one that is gone. When its sets are given back it may be started again at once.
+    let registered = Registration::of(&indexer.catalog.snapshot(), &from.to_string());
+    loop {
+        let snapshot = indexer.catalog.snapshot();
+        let mut taken = snapshot.taken_over();
+        if !taken.any(|taken| taken.indexer == from && taken.owner == indexer.id) {
+            return;
+        }
+        match adopt(indexer, from).await {
+            Ok(()) => break,
+            Err(Failed::TakenOver) => return,
+            Err(Failed::For(reason)) => {
+                let (own, of) = (indexer.pid(), process(from));
+                let reason = reason.split(':').next().unwrap_or_default();
+                indexer.world.note(format_args!("{own} does not recover {of} yet: {reason}"));
+            }
+        }
+        tokio::time::sleep(AGAIN).await;
     }
-    let left = peers::leave(&indexer.catalog, &id).await;
-    let (own, of) = (indexer.pid(), process(from));
-    indexer.world.note(format_args!("{own} takes {of} out of the list: {}", left.is_ok()));
+    if let Some(known) = registered.filter(|known| !known.local_acks) {
+        let left = peers::leave(&indexer.catalog, &from.to_string(), &known.started).await;
+        let (own, of) = (indexer.pid(), process(from));
+        let is_out = left.is_ok_and(|is_out| is_out);
+        indexer.world.note(format_args!("{own} takes {of} out of the list: {is_out}"));
+    }
 }
 
 async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<(), Failed> {
     let (own, of) = (indexer.pid(), process(from));
     indexer.world.note(format_args!("{own} recovers {of}"));
-    let existing = sealed(indexer, indexer.store.as_ref(), from).await?;
-    let epochs = own_sets(indexer, from).await?;
-    let mut sources =
-        vec![Source { store: Arc::clone(&indexer.store), existing: existing.clone() }];
-    if indexer.replicas.has_copies(from) {
-        let store: Arc<dyn ObjectStore> = Arc::new(ReplicaStore(Arc::clone(&indexer.replicas)));
-        let existing = sealed(indexer, store.as_ref(), from).await?;
-        sources.push(Source { store, existing });
+    let snapshot = indexer.catalog.snapshot();
+    let known = snapshot.taken_over().filter(|taken| taken.indexer == from);
+    let mut owned = take(indexer, from, known.map(|taken| taken.set).collect()).await?;
+    let is_fetched = prepare(indexer, from, &owned);
+    let sealed = seal_all(indexer, from, owned.newest(), is_fetched).await?;
+    if !is_fetched {
+        read(indexer, from, owned.newest(), &sealed.sources).await?;
     }
-    let newest = epochs.values().copied().max().unwrap_or_default();
-    prepare(indexer, from, newest, &sources).await?;
+    let unlisted = {
+        let state = indexer.world.state();
+        let machine = state.machines.get(&own);
+        let sets = machine.into_iter().flat_map(|machine| machine.journals.keys());
+        let found = sets.filter(|set| set.0 == from).map(|set| set.1);
+        found.filter(|set| !owned.epochs.contains_key(set)).collect()
+    };
+    owned.epochs.extend(take(indexer, from, unlisted).await?.epochs);
+    let epochs = owned.epochs;
     for (set, epoch) in &epochs {
         recover_one(indexer, (from, *set), *epoch).await;
     }
@@ -112,75 +154,146 @@ async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<(), Failed> {
         let streams = indexer.memory.lock().hot.open_streams((from, *set));
         streams.iter().for_each(|stream| indexer.roll(stream));
     }
-    if !indexer.world.is(Mutant::HandsBackBeforeStored)
-        && let Err(failed) = stored(indexer, from, &epochs).await
-    {
-        forget(indexer, from, &epochs);
+    let stored = match indexer.world.is(Mutant::HandsBackBeforeStored) {
+        true => Ok(()),
+        false => stored(indexer, from, &epochs).await,
+    };
+    let done = match stored {
+        Ok(()) => hand_back(indexer, from, &epochs).await,
+        failed => failed,
+    };
+    forget(indexer, from, &epochs);
+    if let Err(failed) = done {
+        // Buckets of this attempt that are on their way must be in the catalog by then.
         indexer.idle().await;
         return Err(failed);
     }
-    hand_back(indexer, from, &epochs, &existing).await?;
-    forget(indexer, from, &epochs);
-    let mut state = indexer.world.state();
-    if let Some(machine) = state.machines.get_mut(&own) {
+    clear(indexer, from, sealed).await;
+    if let Some(machine) = indexer.world.state().machines.get_mut(&own) {
         machine.journals.retain(|set, _| set.0 != from);
         machine.fetched.remove(&from);
     }
-    drop(state);
     indexer.world.note(format_args!("{own} has stored the events of {of}"));
     Ok(())
+}
+
+/// Makes sets this indexer's, in epochs that this process has begun.
+async fn take(indexer: &Indexer, from: IndexerId, sets: Vec<u16>) -> Result<Owned, Failed> {
+    let snapshot = indexer.catalog.snapshot();
+    let mut commit = Commit::default();
+    let (mut owned, mut before) = (Owned::default(), Some(0));
+    for set in sets {
+        let (epoch, owner) = snapshot.owner(from, set);
+        if owner != indexer.id && owner != from {
+            return Err(Failed::TakenOver);
+        }
+        let begun = indexer.progress.lock().epochs.get(&(from, set)).copied();
+        let is_own = owner == indexer.id;
+        before = before.filter(|_| is_own).map(|before: u64| before.max(epoch));
+        let own = if is_own && begun == Some(epoch) { epoch } else { epoch + 1 };
+        if own != epoch {
+            let taken = Takeover { indexer: from, set, epoch: own, owner: indexer.id };
+            commit.take_over.push(taken);
+        }
+        owned.epochs.insert(set, own);
+    }
+    if !commit.take_over.is_empty() {
+        indexer.catalog.commit(commit).await?;
+    }
+    let of_set = |(set, epoch): (&u16, &u64)| ((from, *set), *epoch);
+    indexer.progress.lock().epochs.extend(owned.epochs.iter().map(of_set));
+    owned.before = before.filter(|before| *before > 0);
+    Ok(owned)
+}
+
+/// Removes what is left of earlier recoveries of the indexer, but for what was read in the epoch before;
+/// whether there is something that was read.
+fn prepare(indexer: &Indexer, from: IndexerId, owned: &Owned) -> bool {
+    let mut state = indexer.world.state();
+    let machine = state.machines.entry(indexer.pid()).or_default();
+    let fetched = machine.fetched.get(&from).copied();
+    if fetched.is_some() && (fetched == Some(owned.newest()) || fetched == owned.before) {
+        machine.fetched.insert(from, owned.newest());
+        return true;
+    }
+    machine.journals.retain(|set, _| set.0 != from);
+    machine.fetched.remove(&from);
+    false
 }
 
 async fn sealed(
     indexer: &Indexer,
     store: &dyn ObjectStore,
     from: IndexerId,
-) -> Result<Existing, Failed> {
+) -> Result<Existing, ingest::Error> {
     match indexer.world.is(Mutant::RecoversWithoutSeal) {
-        true => Ok(Existing::list(store, from).await?),
-        false => Ok(seal(store, from).await?),
+        true => Existing::list(store, from).await,
+        false => seal(store, from).await,
     }
 }
 
-/// The sets that are this indexer's, with their epochs. Those of their former owner are taken over.
-async fn own_sets(indexer: &Indexer, from: IndexerId) -> Result<BTreeMap<u16, u64>, Failed> {
-    let snapshot = indexer.catalog.snapshot();
-    let mut commit = Commit::default();
-    let mut epochs = BTreeMap::new();
-    for taken in snapshot.taken_over().filter(|taken| taken.indexer == from) {
-        let Takeover { set, epoch, owner, .. } = taken;
-        if owner != indexer.id && owner != from {
-            return Err(Failed::TakenOver);
-        }
-        let own = if owner == indexer.id { epoch } else { epoch + 1 };
-        if own != epoch {
-            let taken = Takeover { indexer: from, set, epoch: own, owner: indexer.id };
-            commit.take_over.push(taken);
-        }
-        epochs.insert(set, own);
-    }
-    if !commit.take_over.is_empty() {
-        indexer.catalog.commit(commit).await?;
-    }
-    Ok(epochs)
-}
-
-/// Reads the logs to the disk, unless that was done in this epoch.
-async fn prepare(
+/// Seals the logs of an indexer in an epoch.
+async fn seal_all(
     indexer: &Indexer,
     from: IndexerId,
-    newest: u64,
+    epoch: u64,
+    is_fetched: bool,
+) -> Result<Sealed, Failed> {
+    let existing = match is_fetched {
+        true => Existing::list(indexer.store.as_ref(), from).await?,
+        false => seal_stored(indexer, from, epoch).await?,
+    };
+    let sources = vec![Source { store: Arc::clone(&indexer.store), existing: existing.clone() }];
+    let mut all = Sealed { existing, copies: None, sources };
+    if !indexer.replicas.has_copies(from) {
+        return Ok(all);
+    }
+    all.copies = Some(indexer.replicas.named(from));
+    if is_fetched {
+        return Ok(all);
+    }
+    let store: Arc<dyn ObjectStore> = Arc::new(ReplicaStore(Arc::clone(&indexer.replicas)));
+    match sealed(indexer, store.as_ref(), from).await {
+        Ok(existing) => all.sources.push(Source { store, existing }),
+        Err(error) => {
+            if indexer.replicas.lost(from).await.is_none() {
+                return Err(error.into());
+            }
+            let (own, of) = (indexer.pid(), process(from));
+            indexer.world.note(format_args!("{own} finds that all copies of {of} are lost"));
+        }
+    }
+    Ok(all)
+}
+
+/// Seals the log in object storage, once in an epoch.
+async fn seal_stored(
+    indexer: &Indexer,
+    from: IndexerId,
+    epoch: u64,
+) -> Result<Existing, ingest::Error> {
+    let known = indexer.progress.lock().seals.get(&from).copied();
+    if let Some((_, seal)) = known.filter(|(of, _)| *of == epoch) {
+        let existing = Existing::list(indexer.store.as_ref(), from).await?;
+        let is_last = existing.with_records().last() < Some(&seal);
+        if existing.seals().last() == Some(&seal) && is_last {
+            return Ok(existing);
+        }
+    }
+    let existing = sealed(indexer, indexer.store.as_ref(), from).await?;
+    if let Some(seal) = existing.seals().last() {
+        indexer.progress.lock().seals.insert(from, (epoch, *seal));
+    }
+    Ok(existing)
+}
+
+/// Reads the logs to the disk: all or nothing.
+async fn read(
+    indexer: &Indexer,
+    from: IndexerId,
+    epoch: u64,
     sources: &[Source],
 ) -> Result<(), Failed> {
-    {
-        let mut state = indexer.world.state();
-        let machine = state.machines.entry(indexer.pid()).or_default();
-        if machine.fetched.get(&from) == Some(&newest) {
-            return Ok(());
-        }
-        machine.journals.retain(|set, _| set.0 != from);
-        machine.fetched.remove(&from);
-    }
     if sources.iter().all(|source| source.existing.with_records().is_empty()) {
         return Ok(());
     }
@@ -199,11 +312,11 @@ async fn prepare(
         journal.mark = model::JournalPosition::default();
         machine.journals.insert((from, set), journal);
     }
-    machine.fetched.insert(from, newest);
+    machine.fetched.insert(from, epoch);
     Ok(())
 }
 
-async fn recover_one(indexer: &Indexer, set: (IndexerId, u16), epoch: u64) {
+async fn recover_one(indexer: &Indexer, set: SetKey, epoch: u64) {
     let is_there = {
         let state = indexer.world.state();
         let machine = state.machines.get(&indexer.pid());
@@ -236,6 +349,14 @@ async fn stored(
     epochs: &BTreeMap<u16, u64>,
 ) -> Result<(), Failed> {
     loop {
+        // Before it is looked: what was stored in these epochs counts.
+        let snapshot = indexer.catalog.snapshot();
+        let is_own = |(set, epoch): (&u16, &u64)| {
+            snapshot.owner(from, *set) == (*epoch, indexer.id)
+        };
+        if !epochs.iter().all(is_own) {
+            return Err(Failed::TakenOver);
+        }
         let is_stored = {
             let state = indexer.world.state();
             let machine = state.machines.get(&indexer.pid());
@@ -245,35 +366,51 @@ async fn stored(
         if is_stored {
             return Ok(());
         }
-        let snapshot = indexer.catalog.snapshot();
-        if epochs.keys().any(|set| snapshot.owner(from, *set).1 != indexer.id) {
-            return Err(Failed::TakenOver);
-        }
         tokio::time::sleep(LOOK).await;
     }
 }
 
-/// Deletes the logs, and gives the sets back to the indexer that had them.
+/// Gives the sets back to the indexer that had them. Tries until it is known whether they are.
 async fn hand_back(
     indexer: &Indexer,
     from: IndexerId,
     epochs: &BTreeMap<u16, u64>,
-    existing: &Existing,
 ) -> Result<(), Failed> {
-    let newest = existing.next().saturating_sub(1);
-    let seals = existing.seals().iter().filter(|number| **number != newest);
-    let gone: Vec<u64> = existing.with_records().iter().chain(seals).copied().collect();
-    delete(&indexer.store, from, gone).await;
-    indexer.replicas.forget(from).await?;
     let returned = |(set, epoch): (&u16, &u64)| Takeover {
         indexer: from,
         set: *set,
         epoch: epoch + 1,
         owner: from,
     };
-    let take_over = epochs.iter().map(returned).collect();
-    indexer.catalog.commit(Commit { take_over, ..Commit::default() }).await?;
-    Ok(())
+    let take_over: Vec<Takeover> = epochs.iter().map(returned).collect();
+    let mut pause = RETRY.0;
+    loop {
+        let commit = Commit { take_over: take_over.clone(), ..Commit::default() };
+        match indexer.catalog.commit(commit).await {
+            Ok(()) => return Ok(()),
+            // An earlier attempt has done it, and the indexer has been started since.
+            Err(catalog::Error::OldEpoch { owner, .. }) if owner == from => return Ok(()),
+            Err(error) if error.kind() != model::ErrorKind::Unavailable => {
+                return Err(error.into());
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// Deletes logs whose records are all in buckets.
+async fn clear(indexer: &Indexer, from: IndexerId, sealed: Sealed) {
+    let Sealed { existing, copies, .. } = sealed;
+    let newest = existing.next().saturating_sub(1);
+    let seals = existing.seals().iter().filter(|number| **number != newest);
+    let gone: Vec<u64> = existing.with_records().iter().chain(seals).copied().collect();
+    delete(&indexer.store, from, gone).await;
+    if let Some(copies) = &copies {
+        // What stays is recovered once more, which finds that it is stored.
+        let _ = indexer.replicas.forget(copies).await;
+    }
 }
 
 fn forget(indexer: &Indexer, from: IndexerId, epochs: &BTreeMap<u16, u64>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catalog::{Catalog, Changes, Commit, Rules, Snapshot};
+use catalog::{Catalog, Changes, Commit, NamedDocument, Rules, Snapshot};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -24,8 +24,6 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Of a change with its repetitions, and of one of them.
 const DEADLINE: Duration = Duration::from_secs(60);
 const ATTEMPT: Duration = Duration::from_secs(20);
-/// Of a change of documents.
-const DOCUMENTS: Duration = Duration::from_secs(20);
 
 /// The catalog as the process has it that has opened it.
 #[derive(Debug)]
@@ -60,7 +58,9 @@ pub(crate) async fn commit(world: &Arc<World>, own: Pid, commit: Commit) -> Answ
 /// Changes documents, if the process leads.
 pub(crate) async fn documents(world: &Arc<World>, own: Pid, all: Documents) -> Answer {
     let Some(leading) = leading(world, own) else { return Answer::NotLeading };
-    Answer::Changed(change(world, own, &leading, |rules| rules.documents(all)).await)
+    let Documents { after, before } = all;
+    let apply = move |rules: &mut Rules| rules.documents(after, before);
+    Answer::Changed(change(world, own, &leading, apply).await)
 }
 
 async fn change(
@@ -212,12 +212,12 @@ impl Changes for Followed {
         self.change(Request::Commit(Box::new(commit))).await
     }
 
-    async fn documents(&self, documents: Documents) -> Result<(), catalog::Error> {
-        match timeout(DOCUMENTS, self.change(Request::Documents(documents))).await {
-            Ok(outcome) => outcome,
-            // It may still be made.
-            Err(_) => Err(Self::unreachable("the change is under way")),
-        }
+    async fn documents(
+        &self,
+        after: Vec<NamedDocument>,
+        before: Vec<NamedDocument>,
+    ) -> Result<(), catalog::Error> {
+        self.change(Request::Documents(Documents { after, before })).await
     }
 }
 

@@ -70,11 +70,25 @@ impl DiskJournal {
 pub(crate) struct Copy {
     pub(crate) objects: BTreeMap<u64, Bytes>,
     pub(crate) is_sealed: bool,
+    /// The highest epoch of a request so far.
+    epoch: u64,
 }
 
 impl Copy {
-    /// Adds an object; `false` if the copy is sealed.
+    /// Whether a request of this epoch is to be served; then none of an earlier one is from now on. 0 is of
+    /// nobody who writes.
+    pub(crate) fn enter(&mut self, epoch: u64) -> bool {
+        self.epoch = self.epoch.max(epoch);
+        epoch == self.epoch || epoch == 0
+    }
+
+    /// Adds an object; `false` if the copy is sealed. A seal goes behind what its owner has put meanwhile.
     pub(crate) fn put(&mut self, number: u64, data: &Bytes) -> bool {
+        let last = self.objects.last_key_value().map(|(last, _)| *last);
+        let number = match last.filter(|last| data.is_empty() && *last >= number) {
+            Some(last) if !self.is_sealed => last + 1,
+            _ => number,
+        };
         if self.objects.get(&number) == Some(data) {
             return true;
         }

@@ -46,7 +46,7 @@ pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Ar
     let own = identity(life.pid);
     let known = catalog.clone();
     let peers = move || peers_of(&known.snapshot(), own);
-    let maintained = catalog.clone();
+    let (maintained, removed) = (catalog.clone(), catalog.clone());
     let factor = world.config.copies;
     let calls = Calls { world: Arc::clone(world), pid: life.pid, catalog: catalog.clone() };
     Arc::new(Replicas::new(replication::Parts {
@@ -57,6 +57,7 @@ pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Ar
         connect: Connect::Simulated(Arc::new(calls)),
         pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
         copies: None,
+        removed: Arc::new(move |id| peers::is_removed(&removed.snapshot(), &id.to_string())),
         settings: Settings {
             timeout: Duration::from_secs(2),
             placement: Placement { factor, ..Placement::default() },
@@ -127,7 +128,11 @@ impl Failover {
             if actions.len() > usize::from(self.world.config.indexers) {
                 self.world.violate(format!("a step decides too much: {actions:?}"));
             }
-            for Action::TakeOver { from, by } in actions {
+            for action in actions {
+                let (from, by) = match action {
+                    Action::TakeOver { from, by } => (from, by),
+                    Action::GiveBack { to } => (to, to),
+                };
                 self.world.note(format_args!("{} takes over from {}", process(by), process(from)));
                 let _ = self.give(from, by).await;
                 logs.forget(from);
@@ -184,8 +189,8 @@ impl Failover {
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
-        let of = (&recoverable, &answered);
-        let unrecovered = logs.of_others(&self.stores(), of, often).await?;
+        let of = Others { registered: &registered, recoverable, answered: &answered };
+        let unrecovered = logs.of_others(&self.stores(), &self.replicas, of, often).await?;
         let leaving = peers::leaving(&snapshot);
         let leaving = leaving.keys().filter_map(|id| id_of(id)).collect();
         Ok((Seen { registered, answered, unrecovered, sets, leaving }, present))
@@ -235,6 +240,14 @@ struct Logs {
     empty: BTreeSet<IndexerId>,
 }
 
+/// The other indexers, as their journals are looked for.
+struct Others<'a> {
+    registered: &'a BTreeSet<IndexerId>,
+    /// Those all of whose events others can recover.
+    recoverable: BTreeSet<IndexerId>,
+    answered: &'a BTreeSet<IndexerId>,
+}
+
 impl Logs {
     fn forget(&mut self, indexer: IndexerId) {
         self.with_records.remove(&indexer);
@@ -243,10 +256,12 @@ impl Logs {
     async fn of_others(
         &mut self,
         stores: &[Arc<dyn ObjectStore>],
-        (recoverable, answered): (&BTreeSet<IndexerId>, &BTreeSet<IndexerId>),
+        replicas: &Replicas,
+        Others { registered, recoverable, answered }: Others<'_>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>, ingest::Error> {
-        self.empty.retain(|indexer| !answered.contains(indexer));
+        let may_have = |indexer| answered.contains(indexer) || registered.contains(indexer);
+        self.empty.retain(|indexer| !may_have(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
             for store in stores {
@@ -261,7 +276,7 @@ impl Logs {
             }
             self.with_records.clear();
             for (indexer, stores) in logs {
-                match has_log(indexer, stores).await {
+                match has_log(indexer, stores, replicas).await {
                     Ok(has_log) if has_log || recoverable.contains(&indexer) => {
                         self.with_records.insert(indexer);
                     }
@@ -281,10 +296,13 @@ impl Logs {
 async fn has_log(
     indexer: IndexerId,
     stores: Vec<Arc<dyn ObjectStore>>,
+    replicas: &Replicas,
 ) -> Result<bool, ingest::Error> {
     for store in stores {
-        if ingest::has_log(&store, indexer).await? {
-            return Ok(true);
+        match ingest::has_log(&store, indexer).await {
+            Ok(false) => {}
+            Ok(true) => return Ok(true),
+            Err(error) => return replicas.lost(indexer).await.map(|_| true).ok_or(error),
         }
     }
     Ok(false)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalog::Catalog;
+use catalog::{Catalog, Snapshot};
 use ingest::simulation::{Fenced, Log, Shipped, Stream, batch_record, roll_record};
 use inputs::{Acknowledgement, Durability};
 use model::{BucketId, IndexName, IndexerId, JournalPlace, JournalPosition, Lane, StreamId};
@@ -19,12 +19,13 @@ use runtime::Shutdown;
 use tokio::sync::{oneshot, watch};
 
 use crate::Mutant;
+use crate::adoption::Progress;
 use crate::disk::{SetKey, Stored};
 use crate::hot::{Event, Hot, Waiter};
 use crate::process::{Life, Pid};
 use crate::truth::Level;
 use crate::world::World;
-use crate::{adoption, leaving, startup, supervisor, upload};
+use crate::{leaving, startup, supervisor, upload};
 
 /// How often buckets are looked at.
 const TICK: Duration = Duration::from_millis(250);
@@ -67,6 +68,8 @@ pub(crate) struct Indexer {
     pub(crate) fence: Fenced,
     pub(crate) shutdown: Shutdown,
     pub(crate) memory: Mutex<Memory>,
+    /// What it has done for indexers that it recovers.
+    pub(crate) progress: Mutex<Progress>,
     /// Buckets that are not in the catalog yet.
     pub(crate) uploads: watch::Sender<u64>,
     /// One thread commits each set.
@@ -117,9 +120,10 @@ impl Indexer {
             fence,
             shutdown: Shutdown::new(),
             memory: Mutex::default(),
+            progress: Mutex::default(),
             uploads: watch::Sender::new(0),
             threads,
-            is_closed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(true),
         }
     }
 
@@ -141,13 +145,25 @@ impl Indexer {
         0..self.world.config.sets
     }
 
+    /// Takes events from now on.
+    pub(crate) fn take_events(&self) {
+        self.is_closed.store(false, Ordering::Relaxed);
+    }
+
     /// Takes nothing in any more.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed) || self.fence.is_closed()
+    }
+
+    /// Whether this process still owns its sets.
+    pub(crate) fn owns_sets(&self, snapshot: &Snapshot) -> bool {
+        let memory = self.memory.lock();
+        let mut sets = self.sets().map(|set| (self.id, set));
+        sets.all(|set| snapshot.owner(set.0, set.1).0 <= memory.hot.epoch(set))
     }
 
     /// Takes an event; how durable it is when it is acknowledged. None if it is not.
@@ -360,8 +376,8 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
         Ok(indexer) => {
             world.note(format_args!("{pid} takes events"));
             life.spawn(Arc::clone(&indexer).roll_due());
-            life.spawn(adoption::recover(Arc::clone(&indexer)));
             life.spawn(leaving::run(Arc::clone(&indexer)));
+            life.spawn(leaving::stay(Arc::clone(&indexer)));
             life.spawn(leaving::move_copies(Arc::clone(&indexer)));
             life.spawn(leaving::restart_when_told(Arc::clone(&indexer)));
             life.spawn(clean_copies(Arc::clone(&indexer)));
@@ -376,12 +392,8 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
 async fn lost(indexer: &Indexer) {
     let mut changes = indexer.catalog.subscribe();
     loop {
-        let snapshot = changes.borrow_and_update().clone();
-        for set in indexer.sets() {
-            let own = indexer.memory.lock().hot.epoch((indexer.id, set));
-            if snapshot.owner(indexer.id, set).0 > own {
-                return;
-            }
+        if !indexer.owns_sets(&changes.borrow_and_update()) {
+            return;
         }
         if changes.changed().await.is_err() {
             return;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Handover, Leaving};
+use peers::Registration;
 use tokio::time::Instant;
 
+use crate::failover::registration;
 use crate::indexer::Indexer;
 use crate::supervisor;
 
@@ -21,8 +23,9 @@ const RETIREMENT: Duration = Duration::from_secs(600);
 async fn stop(indexer: &Arc<Indexer>, most: Duration) {
     let pid = indexer.pid();
     let is_drained = indexer.drain(most).await;
+    let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
     if is_drained {
-        let leaving = peers::leave(&indexer.catalog, &indexer.id.to_string());
+        let leaving = peers::leave(&indexer.catalog, &id, &started);
         let _ = tokio::time::timeout(Duration::from_secs(2), leaving).await;
     }
     indexer.world.note(format_args!("{pid} stops, drained: {is_drained}"));
@@ -36,6 +39,24 @@ pub(crate) async fn restart_when_told(indexer: Arc<Indexer>) {
         if peers::is_told(&changes.borrow_and_update(), &id, &started) {
             stop(&indexer, STOP).await;
             return supervisor::begin_again(&indexer.world, indexer.pid(), "its turn has come");
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Puts the indexer into the list again if somebody takes it out who believes that it is gone.
+pub(crate) async fn stay(indexer: Arc<Indexer>) {
+    let own = registration(&indexer.life, "indexer", indexer.world.config.local);
+    let id = indexer.id.to_string();
+    let mut changes = indexer.catalog.subscribe();
+    loop {
+        let snapshot = changes.borrow_and_update().clone();
+        let is_out = Registration::of(&snapshot, &id).is_none();
+        if is_out && !indexer.is_closed() && indexer.owns_sets(&snapshot) {
+            let is_in = own.write(&indexer.catalog, &id).await.is_ok();
+            indexer.world.note(format_args!("{} joins again: {is_in}", indexer.pid()));
         }
         if changes.changed().await.is_err() {
             return;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalog::{Commit, Snapshot};
-use serde_json::Value;
+use catalog::{Commit, NamedDocument, Snapshot};
 use tokio::sync::oneshot;
 use tonic::Status;
 
@@ -16,8 +15,14 @@ use crate::process::Pid;
 use crate::search::{self, View};
 use crate::world::World;
 
-/// Documents to write and to delete.
-pub(crate) type Documents = Vec<(String, String, Option<Value>)>;
+/// A change of documents.
+#[derive(Debug, Clone)]
+pub(crate) struct Documents {
+    /// What they are to be.
+    pub(crate) after: Vec<NamedDocument>,
+    /// What the catalog has to have.
+    pub(crate) before: Vec<NamedDocument>,
+}
 
 /// What a process asks another one.
 #[derive(Debug, Clone)]

@@ -22,6 +22,8 @@ use crate::world::{World, identity, process};
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long a search waits until the catalog of its process has what an indexer has committed.
 const LAG: Duration = Duration::from_secs(5);
+/// Views that are taken for one that is whole.
+const ATTEMPTS: usize = 3;
 
 /// The hot buckets of an indexer.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +32,8 @@ pub(crate) struct View {
     floor: u64,
     buckets: Vec<Shown>,
     adopted: BTreeSet<IndexerId>,
+    /// Those that were asked, with what they were known as.
+    asked: Vec<(String, String)>,
 }
 
 /// The hot buckets of a process.
@@ -38,7 +42,7 @@ pub(crate) fn view_of(world: &World, own: Pid) -> View {
     let memory = indexer.memory.lock();
     let (adopted, buckets) = (memory.hot.adopted.clone(), memory.hot.shown());
     let floor = indexer.catalog.snapshot().number();
-    View { floor, buckets, adopted }
+    View { floor, buckets, adopted, asked: Vec::new() }
 }
 
 /// Runs the process that searches.
@@ -60,9 +64,25 @@ async fn search(world: &Arc<World>, life: &Life, catalog: &Catalog) {
     let (before, losses) = (world.losses(), world.losses());
     let expected = world.truth(|truth| truth.safe(&losses));
     let mut missing = Missing::default();
-    let (mut view, silent) = views(world, life, &catalog.snapshot()).await;
-    let snapshot = with_floor(world, catalog, view.floor, &mut missing).await;
-    leave_to_owners(&mut view, &snapshot, &mut missing);
+    let mut attempts = 1;
+    let (view, silent, snapshot) = loop {
+        let (mut view, silent) = views(world, life, &catalog.snapshot()).await;
+        let snapshot = with_floor(world, catalog, view.floor, &mut missing).await;
+        let restarted = leave_to_owners(&mut view, &snapshot, &mut missing);
+        let is_whole = restarted.is_empty() && has_asked_all(&view, &snapshot, life);
+        if is_whole {
+            break (view, silent, snapshot);
+        }
+        if attempts == ATTEMPTS {
+            missing.0.push("processes have joined or were started again".to_owned());
+            break (view, silent, snapshot);
+        }
+        missing = Missing::default();
+        attempts += 1;
+    };
+    // The scan takes a snapshot of its own.
+    drop(snapshot);
+    let snapshot = catalog.snapshot();
     for (id, is_recoverable) in silent {
         if !(is_recoverable && view.adopted.contains(&id)) {
             missing.0.push(format!("{} does not answer", process(id)));
@@ -124,7 +144,8 @@ async fn views(
         let ask = network::ask(world, life.pid, process(*id), Request::View);
         timeout(ANSWER, ask).await
     });
-    let (mut all, mut silent) = (View::default(), Vec::new());
+    let named = indexers.iter().map(|known| (known.id.clone(), known.address.clone())).collect();
+    let (mut all, mut silent) = (View { asked: named, ..View::default() }, Vec::new());
     for (outcome, of) in join_all(asks).await.into_iter().zip(&asked) {
         match outcome {
             Ok(Ok(Answer::View(view))) => {
@@ -158,13 +179,34 @@ async fn with_floor(
     catalog.snapshot()
 }
 
-/// Leaves out what a process shows that another one has taken over, and names what is between the two.
-fn leave_to_owners(view: &mut View, catalog: &Snapshot, missing: &mut Missing) {
+/// Whether each process that has hot buckets now was asked.
+fn has_asked_all(view: &View, snapshot: &Snapshot, life: &Life) -> bool {
+    let now = Registration::others(snapshot, &identity(life.pid).to_string());
+    now.iter().all(|known| {
+        view.asked.iter().any(|(id, address)| *id == known.id && *address == known.address)
+    })
+}
+
+/// Leaves out what a process shows that another one has taken over, and names what is between the two; the
+/// indexers of which something was left out because they were started again.
+fn leave_to_owners(
+    view: &mut View,
+    catalog: &Snapshot,
+    missing: &mut Missing,
+) -> BTreeSet<IndexerId> {
+    let mut restarted = BTreeSet::new();
     view.buckets.retain(|bucket| {
-        bucket.owner.is_none_or(|((indexer, set), epoch)| catalog.owner(indexer, set).0 <= epoch)
+        bucket.owner.is_none_or(|((indexer, set), epoch)| {
+            let (known, by) = catalog.owner(indexer, set);
+            if known > epoch && by == indexer {
+                restarted.insert(by);
+            }
+            known <= epoch
+        })
     });
     let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
     for taken in under_way.filter(|taken| !view.adopted.contains(&taken.indexer)) {
         missing.0.push(format!("{} is not read yet", process(taken.indexer)));
     }
+    restarted
 }

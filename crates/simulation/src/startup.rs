@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, Commit, Takeover};
+use catalog::{Catalog, Commit, OWN_EPOCH, Takeover};
 use ingest::simulation::{Agreed, Content, Log, ReadRecord, Stream, agree, decode_object, read_records};
 use model::{BucketId, IndexerId, JournalPosition, StreamId};
 use object_store::{ObjectStore, ObjectStoreExt};
 
+use crate::adoption;
 use crate::Mutant;
 use crate::control::Followed;
 use crate::disk::{DiskJournal, SetKey, Stored};
@@ -21,6 +22,8 @@ use crate::world::{World, identity, process};
 
 /// First and longest pause between attempts.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+/// Positions that are left out where the disk has lost records.
+const LOST: u64 = 1 << 32;
 
 /// What the catalog has of each stream, by set.
 type Committed = BTreeMap<u16, BTreeMap<Stream, JournalPosition>>;
@@ -50,9 +53,12 @@ pub(crate) async fn start(world: &Arc<World>, life: &Life) -> Result<Arc<Indexer
         indexer.release(&stream, position);
     }
     world.open(life.pid);
+    life.spawn(adoption::recover(Arc::clone(&indexer)));
     let own = registration(life, "indexer", world.config.local);
     let written = own.write(&indexer.catalog, &indexer.id.to_string()).await;
     written.map_err(|error| format!("it cannot join the cluster: {error}"))?;
+    // Before events are taken in: searches ask only those that are in the list.
+    indexer.take_events();
     Ok(indexer)
 }
 
@@ -73,21 +79,18 @@ async fn wait_until_returned(catalog: &Catalog, own: IndexerId) {
 
 /// Recovers every set; the logs of which it is not known yet what they have.
 async fn recover(indexer: &Arc<Indexer>) -> Result<Vec<Log>, String> {
+    let snapshot = indexer.catalog.snapshot();
+    let was_started = indexer.sets().any(|set| snapshot.owner(indexer.id, set).0 > OWN_EPOCH);
     for set in indexer.sets() {
         let epoch = own(indexer, set).await?;
         indexer.memory.lock().hot.own((indexer.id, set), epoch);
     }
     let committed = committed(indexer).await;
-    let has_journals = {
-        let state = indexer.world.state();
-        let machine = state.machines.get(&indexer.pid());
-        let mut journals = machine.into_iter().flat_map(|machine| machine.journals.iter());
-        journals.any(|(set, journal)| set.0 == indexer.id && !journal.segments.is_empty())
-    };
-    let is_needed = !committed.is_empty() && !has_journals;
+    indexer.replicas.note_epoch(indexer.memory.lock().hot.epoch((indexer.id, 0)));
+    let is_lost = (was_started || !committed.is_empty()) && lacks_records(indexer);
     let (mut known, mut late) = (Vec::new(), Vec::new());
     for log in &indexer.logs {
-        match agreed(indexer, log, &committed, is_needed).await? {
+        match agreed(indexer, log, &committed, is_lost).await? {
             Some(agreed) => known.push((log.clone(), agreed)),
             None => late.push(log.clone()),
         }
@@ -96,13 +99,21 @@ async fn recover(indexer: &Arc<Indexer>) -> Result<Vec<Log>, String> {
         let committed = committed.get(&set).cloned().unwrap_or_default();
         let last = recover_set(indexer, (indexer.id, set), &committed, false);
         let mut memory = indexer.memory.lock();
-        memory.last.insert(set, last.0);
+        memory.last.insert(set, last.0 + if is_lost { LOST } else { 0 });
         memory.states.insert((indexer.id, set), SetState { committed });
     }
     for (log, agreed) in known {
         resume(indexer, &log, agreed);
     }
     Ok(late)
+}
+
+/// Whether the disk has nothing at all of this indexer.
+fn lacks_records(indexer: &Indexer) -> bool {
+    let state = indexer.world.state();
+    let machine = state.machines.get(&indexer.pid());
+    let mut journals = machine.into_iter().flat_map(|machine| machine.journals.keys());
+    !journals.any(|set| set.0 == indexer.id)
 }
 
 /// The epoch in which this process owns a set.
@@ -149,25 +160,34 @@ async fn compare(
 }
 
 /// What journals and log lack of each other; journals get it. None if the place of the log does not answer,
-/// unless only the log can tell which records there are.
+/// unless the disk has lost records, which the log may have: then it is waited for.
 async fn agreed(
     indexer: &Indexer,
     log: &Log,
     committed: &Committed,
-    is_needed: bool,
+    is_lost: bool,
 ) -> Result<Option<Agreed>, String> {
-    let mut pause = RETRY.0;
+    let (mut pause, mut is_begun) = (RETRY.0, false);
     loop {
         let tried = async {
+            if !is_begun {
+                log.begin().await?;
+                is_begun = true;
+            }
             let agreed = compare(indexer, log, committed).await?;
             restore(indexer, log, &agreed).await?;
             Ok::<_, ingest::Error>(agreed)
         };
         match tried.await {
             Ok(agreed) => return Ok(Some(agreed)),
-            Err(ingest::Error::Storage { .. }) if is_needed => {}
+            Err(ingest::Error::Storage { .. }) if is_lost => {}
             Err(ingest::Error::Storage { .. }) => return Ok(None),
             Err(error) => return Err(error.to_string()),
+        }
+        if log.lost().await.is_some() {
+            let pid = indexer.pid();
+            indexer.world.note(format_args!("{pid} has lost its journal and all copies of it"));
+            return Ok(Some(Agreed::default()));
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(RETRY.1);
@@ -247,10 +267,10 @@ pub(crate) fn recover_set(
     may_repeat: bool,
 ) -> JournalPosition {
     let (records, mark) = {
-        let state = indexer.world.state();
-        let machine = state.machines.get(&indexer.pid());
-        let journal = machine.and_then(|machine| machine.journals.get(&set));
-        journal.map(|journal| (read_records(&journal.bytes()), journal.mark)).unwrap_or_default()
+        let mut state = indexer.world.state();
+        let machine = state.machines.entry(indexer.pid()).or_default();
+        let journal = machine.journals.entry(set).or_default();
+        (read_records(&journal.bytes()), journal.mark)
     };
     let mut last = committed.values().copied().max().unwrap_or_default().max(mark);
     let mut seen = std::collections::BTreeSet::new();
@@ -265,7 +285,7 @@ pub(crate) fn recover_set(
             && known.is_some_and(|known| known.0 + 1 == position.0);
         match content {
             Content::Events(texts) => {
-                let is_repeated = !seen.insert(position) && may_repeat;
+                let is_repeated = !seen.insert((stream.clone(), position)) && may_repeat;
                 if is_covered || is_repeated || is_skipped {
                     continue;
                 }
@@ -355,7 +375,11 @@ async fn resume_later(indexer: Arc<Indexer>, log: Log) {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(RETRY.1);
         let committed = committed(&indexer).await;
-        match compare(&indexer, &log, &committed).await {
+        let agreed = async {
+            log.begin().await?;
+            compare(&indexer, &log, &committed).await
+        };
+        match agreed.await {
             Ok(agreed) if agreed.behind.is_empty() => return resume(&indexer, &log, agreed),
             Ok(_) => {
                 let pid = indexer.pid();

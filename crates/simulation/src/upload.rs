@@ -55,16 +55,25 @@ async fn store(
         indexer.memory.lock().hot.remove(rolled);
         indexer.world.sleep(100, 1000).await;
     }
-    if !commit(indexer, rolled, entry).await {
-        return false;
-    }
+    let Some(outcome) = commit(indexer, rolled, entry).await else { return false };
     for waiter in std::mem::take(&mut *rolled.waiting.lock()) {
         // Whoever has waited may be gone.
         let _ = waiter.send(Durability::Remote);
     }
     indexer.memory.lock().hot.remove(rolled);
-    indexer.release(&rolled.stream, rolled.upto);
+    if outcome == Outcome::Stored {
+        indexer.release(&rolled.stream, rolled.upto);
+    }
     true
+}
+
+/// What became of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The catalog has it.
+    Stored,
+    /// Another process stores its events.
+    Dropped,
 }
 
 fn entry(rolled: &Rolled) -> BucketEntry {
@@ -110,21 +119,20 @@ async fn put(indexer: &Indexer, rolled: &Rolled) {
     }
 }
 
-/// Commits until the outcome is known; `false` if another process owns the set.
-async fn commit(indexer: &Indexer, rolled: &Rolled, entry: BucketEntry) -> bool {
+/// Commits until the outcome is known; `None` if another process owns the set.
+async fn commit(indexer: &Indexer, rolled: &Rolled, entry: BucketEntry) -> Option<Outcome> {
     let mut pause = RETRY.0;
     loop {
         let (add, ranges) = (vec![entry.clone()], vec![rolled.range()]);
         let committed = indexer.catalog.commit(Commit { add, ranges, ..Commit::default() }).await;
         match committed {
-            Ok(()) => return true,
+            Ok(()) => return Some(Outcome::Stored),
             Err(catalog::Error::OldEpoch { .. }) if rolled.stream.indexer != indexer.id => {
-                indexer.memory.lock().hot.remove(rolled);
-                return true;
+                return Some(Outcome::Dropped);
             }
             Err(catalog::Error::OldEpoch { .. }) => {
                 indexer.fence.close("taken over");
-                return false;
+                return None;
             }
             Err(error) => {
                 indexer.world.refused(indexer.pid(), &error);
