@@ -103,6 +103,9 @@ impl Run<'_> {
             let env = PlanningContext::new(&rest.context, self.log, Some(self.session), &PIPELINES);
             let env = env.watched(self.watch).dry_run(self.dry_run);
             let rows = rows_of(plan, &stage.columns, &env).await?;
+            if rest.breaker.reads_again() {
+                self.watch.inspect(|watch| watch.reads_again());
+            }
             let frame = rest.frame(rows, &env).await?;
             stage = plan_stage(frame, &rest.commands, &env).await?;
         }

@@ -192,8 +192,7 @@ async fn advance(
                     _ => (next, breaker),
                 };
                 // A command that asked what the values of fields are runs again once it is known.
-                let again = matches!(breaker, Breaker::Extent(_) | Breaker::Present(_));
-                let left = commands[if again { at } else { at + 1 }..].to_vec();
+                let left = commands[if breaker.reads_again() { at } else { at + 1 }..].to_vec();
                 return Ok((frame, Some((breaker, left))));
             }
         }

@@ -84,6 +84,17 @@ pub(crate) struct ScanReport {
     broken_off: Mutex<BTreeSet<String>>,
     /// What parts of the search did in other processes, by their numbers.
     parts: Mutex<BTreeMap<usize, Part>>,
+    /// What had been counted when the stage that runs began.
+    stage: Mutex<StageStart>,
+}
+
+/// What a search had counted when a stage began.
+#[derive(Debug, Default)]
+struct StageStart {
+    events_matched: u64,
+    timeline: Option<Timeline>,
+    /// Numbers of parts.
+    parts: BTreeSet<usize>,
 }
 
 /// A part of a search in another process.
@@ -193,6 +204,31 @@ impl ScanReport {
     fn lock_timeline(&self) -> Option<MutexGuard<'_, Timeline>> {
         let timeline = self.timeline.as_ref()?;
         Some(timeline.lock())
+    }
+
+    /// A stage of the search begins.
+    pub(crate) fn begin_stage(&self) {
+        *self.stage.lock() = StageStart {
+            events_matched: self.events_matched.load(Relaxed),
+            timeline: self.lock_timeline().map(|timeline| timeline.clone()),
+            parts: self.parts.lock().keys().copied().collect(),
+        };
+    }
+
+    /// Takes back what the stage has counted of matching events: the next one reads them again. What reading
+    /// them has cost stays.
+    pub(crate) fn count_again(&self) {
+        let start = self.stage.lock();
+        self.events_matched.store(start.events_matched, Relaxed);
+        if let (Some(mut timeline), Some(before)) = (self.lock_timeline(), &start.timeline) {
+            timeline.clone_from(before);
+        }
+        let mut parts = self.parts.lock();
+        for (_, part) in parts.iter_mut().filter(|(number, _)| !start.parts.contains(number)) {
+            part.counts.events_matched = 0;
+            part.told.events_matched = 0;
+            part.told.timeline = None;
+        }
     }
 
     /// Counts a search that ended.

@@ -158,6 +158,9 @@ impl plan::Watch for JobWatch {
         plan: Arc<dyn ExecutionPlan>,
         stage: Option<&Stage>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        if stage.is_some() {
+            self.job.report().begin_stage();
+        }
         let settings = &self.engine.settings;
         // Two slices to a preview: so that one is made soon after it is wanted.
         let slice = settings.preview_interval / 2;
@@ -201,6 +204,10 @@ impl plan::Watch for JobWatch {
         };
         self.job.runs(&plan);
         Ok(plan)
+    }
+
+    fn reads_again(&self) {
+        self.job.report().count_again();
     }
 }
 

@@ -84,6 +84,11 @@ impl Remainder {
 }
 
 impl Breaker {
+    /// Whether the stage has only looked something up about rows that the next one reads again.
+    pub(crate) fn reads_again(&self) -> bool {
+        matches!(self, Self::Extent(_) | Self::Present(_))
+    }
+
     /// A command over all rows.
     pub(crate) fn table(op: impl TableOp + 'static) -> Self {
         Self::Table(Arc::new(op))

@@ -37,6 +37,10 @@ pub trait Watch: Debug + Send + Sync {
         plan: Arc<dyn ExecutionPlan>,
         stage: Option<&Stage>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>>;
+
+    /// The plan of a stage has only looked something up, as the first and the last time of the events: the
+    /// next stage reads its events again, and counts them.
+    fn reads_again(&self) {}
 }
 
 /// A stage of a search with all that follows it.
