@@ -22,8 +22,8 @@ use jiff::tz::TimeZone;
 use model::EventTime;
 use spl::ast::{Command, Pipeline, Spanned};
 
-pub use stages::PlannedSearch;
 pub(crate) use stages::{Breaker, Remainder, SourceRows, StagePlan, TableOp};
+pub use stages::{LookedUp, PlannedSearch};
 pub use watch::{Completed, OnBatch, Stage, Watch};
 
 use crate::lookup::Lookups;

@@ -103,8 +103,8 @@ impl Run<'_> {
             let env = PlanningContext::new(&rest.context, self.log, Some(self.session), &PIPELINES);
             let env = env.watched(self.watch).dry_run(self.dry_run);
             let rows = rows_of(plan, &stage.columns, &env).await?;
-            if rest.breaker.reads_again() {
-                self.watch.inspect(|watch| watch.reads_again());
+            if let (Some(watch), Some(looked_up)) = (self.watch, rest.breaker.looked_up(&rows)?) {
+                watch.reads_again(&looked_up);
             }
             let frame = rest.frame(rows, &env).await?;
             stage = plan_stage(frame, &rest.commands, &env).await?;

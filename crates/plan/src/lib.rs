@@ -55,7 +55,7 @@ mod subsearch;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::place_of;
-pub use context::{Completed, OnBatch, PlannedSearch, Stage, Subsearches, Watch};
+pub use context::{Completed, LookedUp, OnBatch, PlannedSearch, Stage, Subsearches, Watch};
 pub use eval::value;
 pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};

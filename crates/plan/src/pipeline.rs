@@ -12,8 +12,8 @@ use crate::commands::presence::{asked, is_wide};
 use crate::commands::required::readers;
 use crate::commands::{self, Begin, Step};
 use crate::context::{
-    Advanced, Breaker, Planner, Planning, PlanningContext, Remainder, SourceRows, StagePlan,
-    Subsearches,
+    Advanced, Breaker, LookedUp, Planner, Planning, PlanningContext, Remainder, SourceRows,
+    StagePlan, Subsearches,
 };
 use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind, subsearch};
 
@@ -71,6 +71,30 @@ pub async fn plan_search(
         plan_before(&pipeline, None, &env).await
     });
     context.planning.counted(planning).await
+}
+
+impl PlannedSearch {
+    /// The search from the stage on that comes after those that have looked this up.
+    ///
+    /// # Errors
+    /// If the search has other stages, or the next one cannot be planned.
+    pub async fn knowing(mut self, looked_up: &[LookedUp]) -> Result<Self, Error> {
+        for one in looked_up {
+            let Some(rest) = self.rest.take() else {
+                return Err(Error::internal("the search has fewer stages"));
+            };
+            let env = PlanningContext::new(&rest.context, &self.log, None, &PIPELINES);
+            let frame = rest.breaker.knowing(one)?;
+            let stage = plan_stage(frame, &rest.commands, &env).await?;
+            self.plan = stage.plan;
+            self.columns = stage.columns;
+            self.kind = stage.kind;
+            self.hidden_fields = stage.filter;
+            self.unformatted = stage.unformatted;
+            self.rest = stage.rest;
+        }
+        Ok(self)
+    }
 }
 
 /// As [`crate::context::plan_before`].

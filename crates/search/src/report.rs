@@ -308,6 +308,11 @@ impl ScanReport {
         self.parts.lock().insert(number, Part { counts, told });
     }
 
+    /// A number that no part has.
+    pub(crate) fn next_part(&self) -> usize {
+        self.parts.lock().last_key_value().map_or(0, |(number, _)| number + 1)
+    }
+
     /// Notes that a part is at its end. Its times count from here on.
     pub(crate) fn end_part(&self, number: usize) {
         if let Some(part) = self.parts.lock().get(&number) {

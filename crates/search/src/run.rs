@@ -11,7 +11,7 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
-use plan::{Message, MessageKind, PlannedSearch, ResultKind, Session, Stage};
+use plan::{LookedUp, Message, MessageKind, PlannedSearch, ResultKind, Session, Stage};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -160,6 +160,7 @@ impl plan::Watch for JobWatch {
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         if stage.is_some() {
             self.job.report().begin_stage();
+            self.head.iter().for_each(Head::begin_stage);
         }
         let settings = &self.engine.settings;
         // Two slices to a preview: so that one is made soon after it is wanted.
@@ -206,8 +207,9 @@ impl plan::Watch for JobWatch {
         Ok(plan)
     }
 
-    fn reads_again(&self) {
+    fn reads_again(&self, looked_up: &LookedUp) {
         self.job.report().count_again();
+        self.head.iter().for_each(|head| head.read_again(looked_up));
     }
 }
 

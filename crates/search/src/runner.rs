@@ -92,11 +92,13 @@ impl SearchService {
         let session = granted.session.clone();
         let text = recipe.search.text.clone();
         let (branch, events) = (recipe.branch, recipe.events);
+        let looked_up = std::mem::take(&mut recipe.answers.looked_up);
         let planned = async move {
             let planned = plan::plan_search(&text, &context, Subsearches::Refuse).await;
             let planned = planned.and_then(|planned| limited(planned, events));
             let of_search = |error: plan::Error| Error::of_search(&error, &text);
             let planned = planned.map_err(of_search)?;
+            let planned = planned.knowing(&looked_up).await.map_err(of_search)?;
             let plan = planned.physical_plan(&session).await.map_err(of_search)?;
             let map = branch_of(&plan, branch)?;
             Ok((map, session.task(&plan), planned.log().clone()))

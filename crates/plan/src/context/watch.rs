@@ -40,7 +40,7 @@ pub trait Watch: Debug + Send + Sync {
 
     /// The plan of a stage has only looked something up, as the first and the last time of the events: the
     /// next stage reads its events again, and counts them.
-    fn reads_again(&self) {}
+    fn reads_again(&self, _: &LookedUp) {}
 }
 
 /// A stage of a search with all that follows it.

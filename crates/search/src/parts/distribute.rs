@@ -12,7 +12,7 @@ use datafusion::physical_plan::execution_plan::reset_plan_states;
 use distributed::{Cut, Gather, MAX_RECIPE, cut};
 use exprs::leaf::LeafExec;
 use model::{BucketHeader, BucketId};
-use plan::{MessageLog, Stage, Watch};
+use plan::{LookedUp, MessageLog, Stage, Watch};
 
 use super::gather::{Gathered, Shared, Task};
 use super::shares::{preference, shares};
@@ -48,8 +48,18 @@ pub(crate) struct Distribution {
 }
 
 impl Head {
-    /// The plan with parts of it at other processes; `None` where that is not worth it, or cannot be. Once
-    /// for a search.
+    /// A stage of the search begins.
+    pub(crate) fn begin_stage(&self) {
+        self.recording.begin_stage();
+    }
+
+    /// The stage has only looked something up, and the next one reads its events again.
+    pub(crate) fn read_again(&self, looked_up: &LookedUp) {
+        self.recording.read_again(looked_up);
+    }
+
+    /// The plan of a stage with parts of it at other processes; `None` where that is not worth it, or cannot
+    /// be. Once for a stage.
     ///
     /// # Errors
     /// If the engine refuses the plan.
@@ -88,12 +98,13 @@ impl Head {
         let Some((search, answers)) = self.recording.take() else { return Ok(None) };
         let Some(search) = search.understood(&self.text) else { return Ok(None) };
         let previews = previews.filter(|_| scans == 1);
-        let (kept, tasks) = (None, 0);
+        // Parts of the stage before keep their numbers: what they have cost counts.
+        let (kept, first) = (None, self.report.next_part());
         let mut branches =
-            Branches { head: self, readers, owners, search, answers, previews, kept, tasks };
+            Branches { head: self, readers, owners, search, answers, previews, kept, tasks: first };
         let distributed = cut(plan, &is_events, &mut |cut| branches.branch(cut))?;
         let Branches { kept, tasks, .. } = branches;
-        Ok((tasks > 0).then_some(Distribution { plan: distributed, kept }))
+        Ok((tasks > first).then_some(Distribution { plan: distributed, kept }))
     }
 }
 
@@ -108,10 +119,17 @@ impl Watch for Sharing {
         stage: Option<&Stage>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let distributed = match stage {
-            Some(_) => self.0.distribute(&plan, None)?,
+            Some(_) => {
+                self.0.begin_stage();
+                self.0.distribute(&plan, None)?
+            }
             None => None,
         };
         Ok(distributed.map_or(plan, |distributed| distributed.plan))
+    }
+
+    fn reads_again(&self, looked_up: &LookedUp) {
+        self.0.read_again(looked_up);
     }
 }
 
@@ -131,7 +149,7 @@ struct Branches<'h> {
     answers: Answers,
     previews: Option<preview::Limits>,
     kept: Option<Arc<Kept>>,
-    /// Tasks so far.
+    /// The number of the next task.
     tasks: usize,
 }
 

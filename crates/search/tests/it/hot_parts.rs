@@ -141,6 +141,9 @@ fn searches() -> impl Iterator<Item = &'static str> {
         "| metadata type=hosts index=main | table host totalCount firstTime lastTime",
         "search index=main alpha | stats values(*) as * by host | table host user | mvexpand user | stats count",
         "| tstats count where index=main by sourcetype",
+        // Their second stages know the first and the last event, or the fields that have values.
+        "search index=main alpha | timechart count by host",
+        "search index=main | bin n bins=7 | stats count by n",
     ])
 }
 
