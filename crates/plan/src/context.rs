@@ -24,7 +24,7 @@ use spl::ast::{Command, Pipeline, Spanned};
 
 pub(crate) use stages::{Breaker, Remainder, SourceRows, StagePlan, TableOp};
 pub use stages::{LookedUp, PlannedSearch};
-pub use watch::{Completed, OnBatch, Stage, Watch};
+pub use watch::{Completed, InnerSearch, OnBatch, PlanOf, Stage, Watch};
 
 use crate::lookup::Lookups;
 use crate::{Error, MessageKind, MessageLog, PlanContext, Session};

@@ -13,7 +13,7 @@ use crate::commands::required::readers;
 use crate::commands::{self, Begin, Step};
 use crate::context::{
     Advanced, Breaker, LookedUp, Planner, Planning, PlanningContext, Remainder, SourceRows,
-    StagePlan, Subsearches,
+    StagePlan, Subsearches, Watch,
 };
 use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind, subsearch};
 
@@ -62,13 +62,51 @@ pub async fn plan_search(
     context: &PlanContext,
     subsearches: Subsearches<'_>,
 ) -> Result<PlannedSearch, Error> {
+    plan_search_watched(text, context, subsearches, None).await
+}
+
+/// As [`plan_search`], with somebody who sees the plans of the subsearches in its text.
+///
+/// # Errors
+/// As [`plan_search`].
+pub async fn plan_search_watched(
+    text: &str,
+    context: &PlanContext,
+    subsearches: Subsearches<'_>,
+    watch: Option<&dyn Watch>,
+) -> Result<PlannedSearch, Error> {
     let log = MessageLog::default();
     let range = context.restriction.hold(context.range, context.now, &log);
     let context = &PlanContext { range, ..context.clone() };
     let env = PlanningContext::new(context, &log, None, &PIPELINES).resolving(subsearches);
+    let env = env.watched(watch);
     let planning = Box::pin(async {
         let pipeline = subsearch::parse(text, subsearches, &env).await?;
         plan_before(&pipeline, None, &env).await
+    });
+    context.planning.counted(planning).await
+}
+
+/// Plans a search that stands within another, as an [`InnerSearch`](crate::InnerSearch) says it.
+///
+/// # Errors
+/// As [`plan_search`].
+pub async fn plan_inner(
+    text: &str,
+    tail: Option<&str>,
+    context: &PlanContext,
+) -> Result<PlannedSearch, Error> {
+    let log = MessageLog::default();
+    let subsearches = Subsearches::Refuse;
+    let env = PlanningContext::new(context, &log, None, &PIPELINES).resolving(subsearches);
+    let planning = Box::pin(async {
+        let pipeline = subsearch::parse(text, subsearches, &env).await?;
+        let tail = match tail {
+            None => None,
+            Some("") => Some(Vec::new()),
+            Some(tail) => Some(subsearch::parse(tail, subsearches, &env).await?.commands),
+        };
+        plan_before(&pipeline, tail.as_deref(), &env).await
     });
     context.planning.counted(planning).await
 }
@@ -94,6 +132,15 @@ impl PlannedSearch {
             self.rest = stage.rest;
         }
         Ok(self)
+    }
+
+    /// The search without formats of fields: they are for who looks at the result of the whole search.
+    #[must_use]
+    pub fn without_formats(mut self) -> Self {
+        if let Some((plan, columns)) = self.unformatted.take() {
+            (self.plan, self.columns) = (plan, columns);
+        }
+        self
     }
 }
 

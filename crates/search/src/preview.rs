@@ -108,11 +108,7 @@ impl Preview {
 struct NoEvents;
 
 impl Watch for NoEvents {
-    fn runs(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: Option<&Stage>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn runs(&self, plan: Arc<dyn ExecutionPlan>, _: PlanOf<'_>) -> Result<Arc<dyn ExecutionPlan>> {
         let is_scan =
             |node: &Arc<dyn ExecutionPlan>| Ok(node.downcast_ref::<BucketScanExec>().is_some());
         if plan.exists(is_scan)? {

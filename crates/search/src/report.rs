@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use bucket::MissingIndexer;
 use cache::SearchReads;
@@ -82,6 +82,8 @@ pub(crate) struct ScanReport {
     missing: Mutex<BTreeSet<MissingIndexer>>,
     /// What is missing of parts whose rows were in use when their indexer was lost, a sentence each.
     broken_off: Mutex<BTreeSet<String>>,
+    /// How many parts have a number.
+    numbered: AtomicUsize,
     /// What parts of the search did in other processes, by their numbers.
     parts: Mutex<BTreeMap<usize, Part>>,
     /// What had been counted when the stage that runs began.
@@ -308,9 +310,9 @@ impl ScanReport {
         self.parts.lock().insert(number, Part { counts, told });
     }
 
-    /// A number that no part has.
-    pub(crate) fn next_part(&self) -> usize {
-        self.parts.lock().last_key_value().map_or(0, |(number, _)| number + 1)
+    /// A number for a part of the search, or of one within it, in another process.
+    pub(crate) fn number_part(&self) -> usize {
+        self.numbered.fetch_add(1, Relaxed)
     }
 
     /// Notes that a part is at its end. Its times count from here on.

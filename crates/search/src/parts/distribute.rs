@@ -12,7 +12,7 @@ use datafusion::physical_plan::execution_plan::reset_plan_states;
 use distributed::{Cut, Gather, MAX_RECIPE, cut};
 use exprs::leaf::LeafExec;
 use model::{BucketHeader, BucketId};
-use plan::{LookedUp, MessageLog, Stage, Watch};
+use plan::{InnerSearch, LookedUp, MessageLog, PlanOf, Watch};
 
 use super::gather::{Gathered, Shared, Task};
 use super::shares::{preference, shares};
@@ -68,6 +68,35 @@ impl Head {
         plan: &Arc<dyn ExecutionPlan>,
         previews: Option<preview::Limits>,
     ) -> PlanResult<Option<Distribution>> {
+        let recipe = || {
+            let (search, answers) = self.recording.take()?;
+            Some((search.understood(&self.text)?, answers))
+        };
+        self.distribute_as(plan, previews, &self.log, recipe)
+    }
+
+    /// The plan of a stage of a search within this one, with parts of it at other processes.
+    ///
+    /// # Errors
+    /// If the engine refuses the plan.
+    pub(crate) fn distribute_inner(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        inner: &InnerSearch<'_>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let recipe = || self.recording.of_inner(inner);
+        let distributed = self.distribute_as(&plan, None, inner.log, recipe)?;
+        Ok(distributed.map_or(plan, |distributed| distributed.plan))
+    }
+
+    /// As [`Self::distribute`]; `recipe` is asked for what others need once it is worth it.
+    fn distribute_as(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        previews: Option<preview::Limits>,
+        log: &MessageLog,
+        recipe: impl FnOnce() -> Option<(Search, Answers)>,
+    ) -> PlanResult<Option<Distribution>> {
         let mut scans = 0;
         let mut rows = 0;
         let mut has_remote = false;
@@ -95,20 +124,19 @@ impl Head {
         if readers.is_empty() && !has_remote {
             return Ok(None);
         }
-        let Some((search, answers)) = self.recording.take() else { return Ok(None) };
-        let Some(search) = search.understood(&self.text) else { return Ok(None) };
+        let Some((search, answers)) = recipe() else { return Ok(None) };
         let previews = previews.filter(|_| scans == 1);
-        // Parts of the stage before keep their numbers: what they have cost counts.
-        let (kept, first) = (None, self.report.next_part());
+        let (kept, tasks) = (None, 0);
+        let log = log.clone();
         let mut branches =
-            Branches { head: self, readers, owners, search, answers, previews, kept, tasks: first };
+            Branches { head: self, log, readers, owners, search, answers, previews, kept, tasks };
         let distributed = cut(plan, &is_events, &mut |cut| branches.branch(cut))?;
         let Branches { kept, tasks, .. } = branches;
-        Ok((tasks > first).then_some(Distribution { plan: distributed, kept }))
+        Ok((tasks > 0).then_some(Distribution { plan: distributed, kept }))
     }
 }
 
-/// Has other processes run parts of a search without previews.
+/// Has other processes run parts of a search without previews, and of those within it.
 #[derive(Debug)]
 pub(crate) struct Sharing(pub(crate) Head);
 
@@ -116,16 +144,17 @@ impl Watch for Sharing {
     fn runs(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        stage: Option<&Stage>,
+        of: PlanOf<'_>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let distributed = match stage {
-            Some(_) => {
+        match of {
+            PlanOf::Stage(_) => {
                 self.0.begin_stage();
-                self.0.distribute(&plan, None)?
+                let distributed = self.0.distribute(&plan, None)?;
+                Ok(distributed.map_or(plan, |distributed| distributed.plan))
             }
-            None => None,
-        };
-        Ok(distributed.map_or(plan, |distributed| distributed.plan))
+            PlanOf::Inner(inner) => self.0.distribute_inner(plan, inner),
+            PlanOf::Command => Ok(plan),
+        }
     }
 
     fn reads_again(&self, looked_up: &LookedUp) {
@@ -141,6 +170,8 @@ pub(crate) fn is_events(node: &dyn ExecutionPlan) -> bool {
 /// The branches of one plan.
 struct Branches<'h> {
     head: &'h Head,
+    /// Where operators leave their messages.
+    log: MessageLog,
     /// Who reads buckets of the catalog; nobody if there are few events in them.
     readers: Vec<Worker>,
     /// Who may have hot rows.
@@ -149,7 +180,7 @@ struct Branches<'h> {
     answers: Answers,
     previews: Option<preview::Limits>,
     kept: Option<Arc<Kept>>,
-    /// The number of the next task.
+    /// Tasks so far.
     tasks: usize,
 }
 
@@ -209,7 +240,8 @@ impl Branches<'_> {
             }
             let ids: HashSet<BucketId> = share.ids().collect();
             tasks.push(Arc::new(Task {
-                number: self.tasks,
+                // Parts of other stages keep their numbers: what they have cost counts.
+                number: self.head.report.number_part(),
                 place: tasks.len(),
                 buckets: ids.len(),
                 candidates: share.candidates,
@@ -222,7 +254,7 @@ impl Branches<'_> {
         let shared = Shared {
             control: Arc::clone(control),
             report: Arc::clone(&self.head.report),
-            log: self.head.log.clone(),
+            log: self.log.clone(),
             lost: Arc::clone(&engine.lost_workers),
             kept,
             settings: engine.settings.parts.clone(),

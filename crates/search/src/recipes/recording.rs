@@ -9,7 +9,8 @@ use datafusion::datasource::TableProvider;
 use model::{IndexName, TimeRange, ValueCount};
 use parking_lot::Mutex;
 use plan::{
-    Error, EventSource, EventsRequest, FieldInfo, LookedUp, LookupSource, MetadataKind, PlanContext,
+    Error, EventSource, EventsRequest, FieldInfo, InnerSearch, LookedUp, LookupSource,
+    MetadataKind, PlanContext,
 };
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,8 @@ pub(crate) struct Recording {
 struct Stages {
     /// `None` once others cannot plan the stage.
     search: Option<Search>,
+    /// The same; it stays for searches within this one.
+    around: Option<Search>,
     has_begun: bool,
     is_taken: bool,
 }
@@ -56,7 +59,10 @@ struct Stages {
 impl Recording {
     /// Notes what is planned.
     pub(crate) fn note_search(&self, request: &JobRequest, context: &PlanContext) {
-        self.stages.lock().search = Search::of(request, context);
+        let search = Search::of(request, context);
+        let mut stages = self.stages.lock();
+        stages.around.clone_from(&search);
+        stages.search = search;
     }
 
     /// A stage of the search begins.
@@ -82,6 +88,13 @@ impl Recording {
             return None;
         }
         Some((stages.search.clone()?, self.answers.lock().clone()))
+    }
+
+    /// What others need to plan a stage of a search within this one; `None` if they cannot.
+    pub(crate) fn of_inner(&self, inner: &InnerSearch<'_>) -> Option<(Search, Answers)> {
+        let search = self.stages.lock().around.clone()?.around(inner)?;
+        let answers = self.answers.lock().clone();
+        Some((search, Answers { looked_up: inner.looked_up.to_vec(), ..answers }))
     }
 
     fn note(&self, note: impl FnOnce(&mut Answers)) {
