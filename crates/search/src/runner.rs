@@ -280,7 +280,11 @@ impl RunningPart for Part {
         // A program that is not asked here leaves fields out, which is noted before its rows come.
         match self.compared.differs() {
             Some(what) => Some(Err(DataFusionError::Execution(what))),
-            None => batch,
+            // In words of searches, not of the engine: the text is all that travels.
+            None => batch.map(|batch| {
+                let said = |error| DataFusionError::Execution(plan::Error::from(error).to_string());
+                batch.map_err(said)
+            }),
         }
     }
 
