@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::task::Poll;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int32Type;

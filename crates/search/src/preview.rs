@@ -29,7 +29,7 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
-use plan::{Completed, OutputColumn, Session, Stage, Watch};
+use plan::{Completed, OutputColumn, PlanOf, Session, Stage, Watch};
 
 pub(crate) use kept::Kept;
 pub(crate) use place::{place, place_among};
