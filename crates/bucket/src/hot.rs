@@ -188,6 +188,12 @@ pub trait HotDirectory: Send + Sync + Debug {
 
     /// Whether a view costs requests to other processes.
     fn is_remote(&self) -> bool;
+
+    /// Whether each process that has hot buckets now was asked for a view. One that has joined since may have
+    /// acknowledged events that are not in it.
+    fn has_asked_all(&self, _view: &HotView) -> bool {
+        true
+    }
 }
 
 /// Hot buckets at one moment.
@@ -202,6 +208,8 @@ pub struct HotView {
     pub missing: Vec<MissingIndexer>,
     /// The indexers that are gone and whose recovered events are in the view.
     pub adopted: Vec<IndexerId>,
+    /// The other processes that were asked, by identity, with what they were known as.
+    pub asked: Vec<(String, String)>,
 }
 
 /// An indexer that did not answer.

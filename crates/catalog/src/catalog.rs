@@ -15,7 +15,7 @@ use transport::Transport;
 
 use crate::adapter::{Adapter, LastFailure};
 use crate::codec::{self, Entry};
-use crate::commit::violated_by_name;
+use crate::commit::{Documents, violated_by_name};
 use crate::contents::Contents;
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
@@ -265,6 +265,25 @@ impl Catalog {
         &self,
         documents: Vec<(String, String, Option<Value>)>,
     ) -> Result<()> {
+        self.make(documents.into()).await
+    }
+
+    /// Changes documents as [`change_documents`](Self::change_documents), if each of `before` is in the
+    /// catalog with that content, or is not there where it has none. So a change that is under way for long
+    /// does not undo what was changed after it. A change that has been made may be made again.
+    ///
+    /// # Errors
+    /// [`Error::Changed`]: one is not, and nothing is changed. As
+    /// [`change_documents`](Self::change_documents).
+    pub async fn replace_documents(
+        &self,
+        before: Vec<(String, String, Option<Value>)>,
+        after: Vec<(String, String, Option<Value>)>,
+    ) -> Result<()> {
+        self.make(Documents { after, before }).await
+    }
+
+    async fn make(&self, documents: Documents) -> Result<()> {
         let follower = match self.role() {
             Role::Writer(writer) => return writer.documents(documents).await,
             Role::Follower(follower) => follower,
@@ -276,7 +295,7 @@ impl Catalog {
     }
 
     async fn change_document(&self, kind: &str, name: &str, json: Option<Value>) -> Result<()> {
-        let document = vec![(kind.to_owned(), name.to_owned(), json)];
+        let document = Documents::from(vec![(kind.to_owned(), name.to_owned(), json)]);
         let follower = match self.role() {
             Role::Writer(writer) => return writer.documents_in_time(document).await,
             Role::Follower(follower) => follower,

@@ -222,8 +222,21 @@ impl Change<'_> {
 
     /// Writes documents, and deletes those that have no content.
     pub(crate) fn documents(&mut self, documents: Documents) -> Result<()> {
-        let mut encoded = Vec::with_capacity(documents.len());
-        for (kind, name, json) in documents {
+        let Documents { after, before } = documents;
+        for (kind, name, expected) in &before {
+            let now = self.state.documents.get(&(kind.clone(), name.clone())).map(Arc::as_ref);
+            let is_now = |json: &Option<Value>| json.as_ref() == now;
+            // Who did not get the answer repeats a change that has been made.
+            let is_made = || {
+                after.iter().any(|(other, of, json)| (other, of) == (kind, name) && is_now(json))
+            };
+            if !is_now(expected) && !is_made() {
+                let (path, kind, name) = (self.path.to_owned(), kind.clone(), name.clone());
+                return Err(Error::Changed { path, kind, name });
+            }
+        }
+        let mut encoded = Vec::with_capacity(after.len());
+        for (kind, name, json) in after {
             let content = match json {
                 Some(json) => {
                     let value = self.value(&kind, &name, &json)?;

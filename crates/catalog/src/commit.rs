@@ -102,8 +102,23 @@ impl Commit {
     }
 }
 
-/// Documents to write, or to delete where there is no content: kind, name, content.
-pub(crate) type Documents = Vec<(String, String, Option<Value>)>;
+/// A document: kind, name, content; none if there is no such document.
+pub(crate) type NamedDocument = (String, String, Option<Value>);
+
+/// A change of documents.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Documents {
+    /// What they are to be.
+    pub(crate) after: Vec<NamedDocument>,
+    /// What the catalog has to have; if it has something else, nothing is changed.
+    pub(crate) before: Vec<NamedDocument>,
+}
+
+impl From<Vec<NamedDocument>> for Documents {
+    fn from(after: Vec<NamedDocument>) -> Self {
+        Self { after, before: Vec::new() }
+    }
+}
 
 /// The rule that kind and name of a document violate, if any.
 pub(crate) fn violated_by_name(kind: &str, name: &str) -> Option<&'static str> {

@@ -145,6 +145,18 @@ pub enum Error {
         /// The bucket.
         id: BucketId,
     },
+    /// A document is not what the change was made for.
+    #[error(
+        "the document {kind}/{name} of catalog \"{path}\" has been changed meanwhile; look again"
+    )]
+    Changed {
+        /// Where the catalog is.
+        path: String,
+        /// The kind of the document.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
     /// The request is inconsistent or exceeds a limit.
     #[error("catalog \"{path}\" refuses {what}: {reason}")]
     Invalid {
@@ -194,7 +206,8 @@ impl Error {
             | Self::Conflict { .. }
             | Self::Overlap { .. }
             | Self::OldEpoch { .. }
-            | Self::Gone { .. } => ErrorKind::Conflict,
+            | Self::Gone { .. }
+            | Self::Changed { .. } => ErrorKind::Conflict,
             // Another server can handle it.
             Self::Fenced { .. } | Self::NotLeading { .. } => ErrorKind::Unavailable,
             Self::Closed { .. }

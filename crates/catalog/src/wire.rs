@@ -4,11 +4,10 @@ use bytes::Bytes;
 use model::{BucketEntry, BucketId, IndexerId, JournalPosition, StreamId};
 use prost::Message;
 use protocol::catalog::{CommitRequest, Entry as Pair, Failure, FailureKind, Range};
-use serde_json::Value;
 use tonic::{Code, Status};
 
 use crate::codec::{self, Damage, Entry, Shared, content};
-use crate::commit::Documents;
+use crate::commit::{Documents, NamedDocument};
 use crate::{Commit, Discarded, Error, JournalRange, Takeover};
 
 /// Longest message. A commit or a document that is longer is refused where it is made.
@@ -81,33 +80,41 @@ pub(crate) fn commit_request(commit: &Commit) -> Result<CommitRequest, Damage> {
         take_over: commit.take_over.iter().map(owner).collect(),
         discard: commit.discard.iter().map(discarded).collect(),
         forget: commit.forget.clone(),
-        documents: Vec::new(),
+        ..CommitRequest::default()
     })
 }
 
 /// Documents as a request.
 pub(crate) fn documents_request(documents: &Documents) -> Result<CommitRequest, Damage> {
-    let mut pairs = Vec::with_capacity(documents.len());
-    for (kind, name, json) in documents {
-        let value = json.as_ref().map(codec::json_value).transpose()?;
-        let key = codec::document_key(kind, name).into();
-        pairs.push(Pair { key, value: value.map(Bytes::from) });
-    }
-    Ok(CommitRequest { documents: pairs, ..CommitRequest::default() })
+    let pairs = |documents: &[NamedDocument]| {
+        let pair = |(kind, name, json): &NamedDocument| {
+            let value = json.as_ref().map(codec::json_value).transpose()?;
+            let key = codec::document_key(kind, name).into();
+            Ok(Pair { key, value: value.map(Bytes::from) })
+        };
+        documents.iter().map(pair).collect::<Result<Vec<_>, Damage>>()
+    };
+    Ok(CommitRequest {
+        documents: pairs(&documents.after)?,
+        documents_before: pairs(&documents.before)?,
+        ..CommitRequest::default()
+    })
 }
 
 /// What a request asks for.
 pub(crate) fn wanted(request: CommitRequest) -> Result<Wanted, Damage> {
     let shared = &mut Shared::default();
-    let CommitRequest { add, remove, expect, ranges, take_over, discard, forget, documents } =
-        request;
-    if !documents.is_empty() {
+    let CommitRequest { add, remove, expect, ranges, take_over, discard, forget, .. } = request;
+    let (documents, before) = (request.documents, request.documents_before);
+    if !documents.is_empty() || !before.is_empty() {
         let others = [add.len(), remove.len(), expect.len(), ranges.len()];
         let rest = [take_over.len(), discard.len(), forget.len()];
         if others.iter().chain(&rest).any(|len| *len > 0) {
             return Err(content("documents and buckets are in one request"));
         }
-        return documents.iter().map(document_of).collect::<Result<_, _>>().map(Wanted::Documents);
+        let read = |pairs: &[Pair]| pairs.iter().map(document_of).collect::<Result<_, _>>();
+        let documents = Documents { after: read(&documents)?, before: read(&before)? };
+        return Ok(Wanted::Documents(documents));
     }
     let mut commit = Commit { forget, ..Commit::default() };
     for two in add.chunks(2) {
@@ -151,7 +158,7 @@ fn bucket_of(two: &[Pair], shared: &mut Shared) -> Result<BucketEntry, Damage> {
     Ok(header.with_summary(summary))
 }
 
-fn document_of(pair: &Pair) -> Result<(String, String, Option<Value>), Damage> {
+fn document_of(pair: &Pair) -> Result<NamedDocument, Damage> {
     let Some(value) = &pair.value else {
         let (kind, name) = codec::document_name(&pair.key)?;
         return Ok((kind, name, None));
@@ -230,6 +237,9 @@ fn failure(error: &Error) -> Failure {
             let owner = Bytes::copy_from_slice(owner.0.as_bytes());
             Failure { stream, first: epoch, known, owner, ..of(FailureKind::OldEpoch, &path) }
         }
+        Error::Changed { path, kind, name } => {
+            Failure { what: kind, reason: name, ..of(FailureKind::Changed, &path) }
+        }
         Error::Invalid { path, what, reason } => {
             Failure { what, reason, ..of(FailureKind::Invalid, &path) }
         }
@@ -279,6 +289,7 @@ pub(crate) fn error_of(status: &Status) -> Option<Error> {
             let owner = IndexerId(uuid_of(&owner).ok()?);
             Error::OldEpoch { path, indexer, set, epoch: first, known, owner }
         }
+        FailureKind::Changed => Error::Changed { path, kind: what, name: reason },
         FailureKind::Invalid => Error::Invalid { path, what, reason },
         FailureKind::Corrupt => Error::Corrupt { path, key: what, reason },
         FailureKind::Version => {

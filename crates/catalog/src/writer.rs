@@ -145,7 +145,7 @@ impl Writer {
 
     /// Writes and deletes documents in one durable change.
     pub(crate) async fn documents(self: &Arc<Self>, documents: Documents) -> Result<()> {
-        for (kind, name, _) in &documents {
+        for (kind, name, _) in documents.after.iter().chain(&documents.before) {
             if let Some(rule) = violated_by_name(kind, name) {
                 return Err(self.invalid(&format!("document {kind:?}/{name:?}"), rule));
             }

@@ -40,6 +40,12 @@ pub enum Action {
         /// The one that recovers its events.
         by: IndexerId,
     },
+    /// The sets of an indexer are its own again: who was to recover its events is gone, and so is everybody
+    /// else. It may be waiting for them to start.
+    GiveBack {
+        /// The indexer.
+        to: IndexerId,
+    },
 }
 
 /// See the module. Times are those since any moment that stays the same.
@@ -85,8 +91,12 @@ impl Takeovers {
                 Some(set) => self.is_gone(set.owner, now),
                 None => self.is_gone(from, now),
             };
-            if is_due && let Some(by) = successor(from, seen) {
-                actions.push(Action::TakeOver { from, by });
+            match successor(from, seen) {
+                _ if !is_due => {}
+                Some(by) => actions.push(Action::TakeOver { from, by }),
+                // Two that have each other's sets would wait for each other for ever, both at their start.
+                None if owner.is_some() => actions.push(Action::GiveBack { to: from }),
+                None => {}
             }
         }
         actions
@@ -175,6 +185,25 @@ mod tests {
         assert_eq!(takeovers.step(at(0), &seen(&[], &[A])), []);
         assert_eq!(takeovers.step(at(100), &seen(&[], &[A])), []);
         assert_eq!(takeovers.step(at(101), &seen(&[A], &[A])), [], "it is the only one");
+    }
+
+    #[test]
+    fn of_those_that_wait_for_each_other_each_gets_its_own_sets_again() {
+        let mut takeovers = Takeovers::new(at(10));
+        // Both are at their start, which they do not end before they have their sets.
+        let mut waiting = seen(&[], &[A, B]);
+        waiting.sets = [(A, B), (B, A)].map(|(indexer, owner)| Owned { indexer, owner }).to_vec();
+        assert_eq!(takeovers.step(at(0), &waiting), []);
+        assert_eq!(takeovers.step(at(9), &waiting), []);
+        let both = [Action::GiveBack { to: A }, Action::GiveBack { to: B }];
+        assert_eq!(takeovers.step(at(10), &waiting), both);
+        // Somebody else who answers recovers both.
+        let mut with_another = waiting.clone();
+        with_another.answered.insert(C);
+        let taken = [A, B].map(|from| Action::TakeOver { from, by: C });
+        assert_eq!(takeovers.step(at(11), &with_another), taken);
+        let own = seen(&[], &[A, B]);
+        assert_eq!(takeovers.step(at(30), &own), [], "nobody is left, and nothing is taken");
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //! <data>/adopted/<indexer>-<epoch>/<set>/   journals of the logs  survive a restart of this process
 //! hot buckets under the former owner's streams                    searchable here from now on
 //! rolled, uploaded, committed with its journal positions          it replays nothing of them afterwards
-//! the catalog: owner of the sets = itself again; logs and folder go
+//! the catalog: owner of the sets = itself again                   it may start
+//! logs and folder go
 //! ```
 //!
-//! Until the last step the former owner does not start. Every step can be repeated.
+//! Every step can be repeated. Each process that recovers begins an epoch of its own: a commit of the process
+//! before it is in the catalog when the positions are read, or never will be.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,11 +20,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, Commit, Takeover};
+use catalog::{Catalog, Commit, JournalRange, Takeover};
 use foldhash::HashMap;
 use model::IndexerId;
 use object_store::ObjectStore;
-use replication::{ReplicaStore, Replicas};
+use parking_lot::Mutex;
+use replication::{NamedCopies, ReplicaStore, Replicas};
 use runtime::{Clock, Shutdown, metrics as names};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -56,6 +59,16 @@ pub(crate) struct Adopter {
     pub(crate) sets: Arc<Sets>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
+    pub(crate) progress: Mutex<Progress>,
+}
+
+/// What this process has done for indexers that it recovers.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The epochs that it has begun.
+    epochs: HashMap<SetId, u64>,
+    /// The epochs in which it has sealed logs in object storage, and the numbers of the seals.
+    seals: HashMap<IndexerId, (u64, u64)>,
 }
 
 /// What has been recovered from another indexer.
@@ -65,6 +78,34 @@ pub struct Adopted {
     pub events: u64,
     /// Time until they were searchable.
     pub searchable_after: Duration,
+    /// How many copies of its journal there were, if all of them are lost.
+    pub lost_copies: usize,
+}
+
+/// The sets of an indexer that are this one's, with their epochs.
+#[derive(Debug, Default)]
+struct Owned {
+    epochs: BTreeMap<u16, u64>,
+    /// The newest epoch in which this process, or one before it, owned all of them, if nobody did since.
+    before: Option<u64>,
+}
+
+impl Owned {
+    fn newest(&self) -> u64 {
+        self.epochs.values().copied().max().unwrap_or_default()
+    }
+}
+
+/// The logs of an indexer, sealed.
+#[derive(Debug)]
+struct Sealed {
+    /// What the one in object storage has.
+    existing: Existing,
+    /// Copies at other indexers.
+    copies: Option<NamedCopies>,
+    /// Those with records to read.
+    sources: Vec<Source>,
+    lost_copies: usize,
 }
 
 /// The indexers whose log in object storage may have events that are in no bucket.
@@ -103,23 +144,21 @@ impl Adopter {
     /// See [`Ingest::adopt`](crate::Ingest::adopt).
     pub(crate) async fn adopt(&self, from: IndexerId) -> Result<Adopted, Error> {
         let began = Instant::now();
-        let existing = remote::seal(self.store.as_ref(), from).await?;
-        let epochs = self.own(from, &existing).await?;
-        let mut sources =
-            vec![Source { store: Arc::clone(&self.store), existing: existing.clone() }];
-        if let Some(replicas) = self.replicas.as_ref().filter(|known| known.has_copies(from)) {
-            let store: Arc<dyn ObjectStore> = Arc::new(ReplicaStore(Arc::clone(replicas)));
-            let existing = remote::seal(store.as_ref(), from).await?;
-            sources.push(Source { store, existing });
-        }
-        let newest = epochs.values().copied().max().unwrap_or_default();
-        let directory = self.data.join("adopted").join(format!("{}-{newest}", from.0));
-        let is_fetched = self.prepare(&directory, from).await?;
+        let mut owned = self.own(from).await?;
+        let name = |epoch: u64| self.data.join("adopted").join(format!("{}-{epoch}", from.0));
+        let (directory, before) = (name(owned.newest()), owned.before.map(name));
+        let is_fetched = self.prepare(&directory, before, from).await?;
+        let sealed = self.seal(from, owned.newest(), is_fetched).await?;
         let has_records = |source: &Source| !source.existing.with_records.is_empty();
-        if !is_fetched && sources.iter().any(has_records) {
-            remote::fetch(&sources, from, &directory).await?;
+        if !is_fetched && sealed.sources.iter().any(has_records) {
+            remote::fetch(&sealed.sources, from, &directory).await?;
         }
-        let mut adopted = Adopted::default();
+        // Records may be of sets that the catalog does not list.
+        let found = sets_below(&directory).into_iter();
+        let unlisted: Vec<u16> = found.filter(|set| !owned.epochs.contains_key(set)).collect();
+        owned.epochs.extend(self.take(from, unlisted).await?.epochs);
+        let epochs = owned.epochs;
+        let mut adopted = Adopted { lost_copies: sealed.lost_copies, ..Adopted::default() };
         let mut states = Vec::new();
         for (set, epoch) in &epochs {
             let id = SetId { indexer: from, set: *set };
@@ -147,19 +186,24 @@ impl Adopter {
                 roll(state, &self.to.hot, &self.to.uploads, &stream, RollReason::Recovery);
             }
         }
-        if let Err(error) = self.stored(from, &states).await {
+        if let Err(error) = self.stored(from, &epochs, &states).await {
             return Err(self.give_up(from, &epochs, error).await);
         }
         drop(states);
-        self.hand_back(from, &epochs, &existing).await?;
+        if let Err(error) = self.hand_back(from, &epochs).await {
+            return Err(self.give_up(from, &epochs, error).await);
+        }
         self.forget(from, &epochs);
+        self.clear(from, sealed).await;
         let done = move || match fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(Error::journal_write(&directory, error))
             }
             _ => Ok(()),
         };
-        remote::blocking(done).await?;
+        if let Err(error) = remote::blocking(done).await {
+            tracing::warn!(indexer = %from, %error, "what was read of its journal stays on the disk");
+        }
         tracing::info!(
             indexer = %from, seconds = began.elapsed().as_secs_f64(),
             "events of another indexer are stored"
@@ -167,44 +211,112 @@ impl Adopter {
         Ok(adopted)
     }
 
-    /// The sets that are this indexer's, with their epochs. Those of its former owner are taken over.
-    async fn own(&self, from: IndexerId, existing: &Existing) -> Result<BTreeMap<u16, u64>, Error> {
+    /// The sets that are this indexer's. Those of its former owner are taken over.
+    async fn own(&self, from: IndexerId) -> Result<Owned, Error> {
         let snapshot = self.catalog.snapshot();
         let known = snapshot.taken_over().filter(|taken| taken.indexer == from);
-        let mut sets: BTreeMap<u16, (u64, IndexerId)> =
-            known.map(|taken| (taken.set, (taken.epoch, taken.owner))).collect();
+        let mut sets: Vec<u16> = known.map(|taken| taken.set).collect();
         if sets.is_empty() {
             // It has run without a cluster: its sets are in no list.
-            for set in remote::sets(&self.store, from, existing).await? {
-                sets.insert(set, snapshot.owner(from, set));
-            }
+            let existing = Existing::list(self.store.as_ref(), from).await?;
+            sets.extend(remote::sets(&self.store, from, &existing).await?);
         }
+        self.take(from, sets).await
+    }
+
+    /// Makes sets this indexer's, in epochs that this process has begun.
+    async fn take(&self, from: IndexerId, sets: Vec<u16>) -> Result<Owned, Error> {
+        let snapshot = self.catalog.snapshot();
         let mut commit = Commit::default();
-        let mut epochs = BTreeMap::new();
-        for (set, (epoch, owner)) in sets {
+        let (mut owned, mut before) = (Owned::default(), Some(0));
+        for set in sets {
+            let (epoch, owner) = snapshot.owner(from, set);
             if owner != self.indexer && owner != from {
                 return Err(Error::TakenOver { set, by: owner, epoch });
             }
-            let own = if owner == self.indexer { epoch } else { epoch + 1 };
+            let begun = self.progress.lock().epochs.get(&SetId { indexer: from, set }).copied();
+            let is_own = owner == self.indexer;
+            before = before.filter(|_| is_own).map(|before| before.max(epoch));
+            let own = if is_own && begun == Some(epoch) { epoch } else { epoch + 1 };
             if own != epoch {
                 let taken = Takeover { indexer: from, set, epoch: own, owner: self.indexer };
                 commit.take_over.push(taken);
             }
-            epochs.insert(set, own);
+            owned.epochs.insert(set, own);
         }
         if !commit.take_over.is_empty() {
             let taken = self.catalog.commit(commit).await;
             taken.map_err(|error| Error::Catalog(Arc::new(error)))?;
         }
-        Ok(epochs)
+        let of_set = |(set, epoch): (&u16, &u64)| (SetId { indexer: from, set: *set }, *epoch);
+        self.progress.lock().epochs.extend(owned.epochs.iter().map(of_set));
+        owned.before = before.filter(|before| *before > 0);
+        Ok(owned)
     }
 
-    /// Removes what is left of earlier adoptions of the indexer; whether this one has been fetched.
-    async fn prepare(&self, directory: &Path, from: IndexerId) -> Result<bool, Error> {
+    /// Seals the logs of an indexer in an epoch. Where they have been read already, only what the one in
+    /// object storage has is to be known.
+    async fn seal(&self, from: IndexerId, epoch: u64, is_fetched: bool) -> Result<Sealed, Error> {
+        let existing = match is_fetched {
+            true => Existing::list(self.store.as_ref(), from).await?,
+            false => self.seal_stored(from, epoch).await?,
+        };
+        let sources = vec![Source { store: Arc::clone(&self.store), existing: existing.clone() }];
+        let mut sealed = Sealed { existing, copies: None, sources, lost_copies: 0 };
+        let Some(replicas) = self.replicas.as_ref().filter(|known| known.has_copies(from)) else {
+            return Ok(sealed);
+        };
+        sealed.copies = Some(replicas.named(from));
+        if is_fetched {
+            return Ok(sealed);
+        }
+        let store: Arc<dyn ObjectStore> = Arc::new(ReplicaStore(Arc::clone(replicas)));
+        match remote::seal(store.as_ref(), from).await {
+            Ok(existing) => sealed.sources.push(Source { store, existing }),
+            Err(error) => {
+                let Some(lost) = replicas.lost(from).await else { return Err(error) };
+                sealed.lost_copies = lost.len();
+                tracing::error!(
+                    indexer = %from, copies_at = join(&lost),
+                    "acknowledged events of an indexer may be lost: every indexer that had a copy of its journal \
+                     has lost its disk, or was removed from the cluster"
+                );
+            }
+        }
+        Ok(sealed)
+    }
+
+    /// Seals the log in object storage, once in an epoch.
+    async fn seal_stored(&self, from: IndexerId, epoch: u64) -> Result<Existing, Error> {
+        let known = self.progress.lock().seals.get(&from).copied();
+        if let Some((_, seal)) = known.filter(|(of, _)| *of == epoch) {
+            let existing = Existing::list(self.store.as_ref(), from).await?;
+            if existing.seals.last() == Some(&seal) && existing.with_records.last() < Some(&seal) {
+                return Ok(existing);
+            }
+        }
+        let existing = remote::seal(self.store.as_ref(), from).await?;
+        if let Some(seal) = existing.seals.last() {
+            self.progress.lock().seals.insert(from, (epoch, *seal));
+        }
+        Ok(existing)
+    }
+
+    /// Removes what is left of earlier adoptions of the indexer, but for what was read in the epoch `before`;
+    /// whether there is something that was read.
+    async fn prepare(
+        &self,
+        directory: &Path,
+        before: Option<PathBuf>,
+        from: IndexerId,
+    ) -> Result<bool, Error> {
         let (root, directory) = (self.data.join("adopted"), directory.to_owned());
         remote::blocking(move || {
             let fail = |error| Error::journal_write(&root, error);
             fs::create_dir_all(&root).map_err(fail)?;
+            if let Some(before) = before.filter(|before| before.exists() && !directory.exists()) {
+                fs::rename(before, &directory).map_err(fail)?;
+            }
             let prefix = format!("{}-", from.0);
             for entry in fs::read_dir(&root).map_err(fail)? {
                 let path = entry.map_err(fail)?.path();
@@ -268,49 +380,105 @@ impl Adopter {
     }
 
     /// Waits until everything of the sets is in the catalog.
-    async fn stored(&self, from: IndexerId, states: &[Arc<SetState>]) -> Result<(), Error> {
+    async fn stored(
+        &self,
+        from: IndexerId,
+        epochs: &BTreeMap<u16, u64>,
+        states: &[Arc<SetState>],
+    ) -> Result<(), Error> {
         let is_stored = |state: &Arc<SetState>| state.journal().segment_count() == 0;
-        while !states.iter().all(is_stored) {
-            let snapshot = self.catalog.snapshot();
-            for state in states {
-                let (epoch, owner) = snapshot.owner(from, state.id.set);
-                if owner != self.indexer {
-                    return Err(Error::TakenOver { set: state.id.set, by: owner, epoch });
-                }
+        loop {
+            // Before it is looked: what was stored in these epochs counts.
+            self.check_owner(from, epochs)?;
+            if states.iter().all(is_stored) {
+                return Ok(());
+            }
+            if states.iter().all(|state| self.to.hot.is_stored(state.id)) {
+                self.store_rest(epochs, states).await;
             }
             if !self.shutdown.sleep(LOOK).await {
                 return Err(Error::Closed);
             }
         }
+    }
+
+    /// Tells the catalog that everything of the journals is stored: their last records may be in no bucket,
+    /// where all events of these were set aside.
+    async fn store_rest(&self, epochs: &BTreeMap<u16, u64>, states: &[Arc<SetState>]) {
+        let mut ranges = Vec::new();
+        for state in states {
+            let epoch = epochs.get(&state.id.set).copied().unwrap_or_default();
+            for ((index, lane), upto) in state.journal().last_positions() {
+                let stream = state.id.stream(&index, lane);
+                ranges.push(JournalRange { stream, from: None, upto, epoch });
+            }
+        }
+        let commit = Commit { ranges: ranges.clone(), ..Commit::default() };
+        if let Err(error) = self.catalog.commit(commit).await {
+            return tracing::warn!(%error, "whether everything of a journal is stored is not known yet");
+        }
+        for state in states {
+            for range in ranges.iter().filter(|range| SetId::of(&range.stream) == state.id) {
+                state.release(&range.stream, range.upto);
+            }
+        }
+    }
+
+    fn check_owner(&self, from: IndexerId, epochs: &BTreeMap<u16, u64>) -> Result<(), Error> {
+        let snapshot = self.catalog.snapshot();
+        for (set, own) in epochs {
+            let (epoch, by) = snapshot.owner(from, *set);
+            if (epoch, by) != (*own, self.indexer) {
+                return Err(Error::TakenOver { set: *set, by, epoch });
+            }
+        }
         Ok(())
     }
 
-    /// Deletes the logs, and gives the sets back to the indexer that had them, for when it returns.
-    async fn hand_back(
-        &self,
-        from: IndexerId,
-        epochs: &BTreeMap<u16, u64>,
-        existing: &Existing,
-    ) -> Result<(), Error> {
-        // The seal stays: it tells where the log ends.
-        let newest = existing.next().saturating_sub(1);
-        let seals = existing.seals.iter().filter(|number| **number != newest);
-        let gone: Vec<u64> = existing.with_records.iter().chain(seals).copied().collect();
-        remote::delete(&self.store, from, gone).await;
-        if let Some(replicas) = &self.replicas {
-            let forgotten = replicas.forget(from).await;
-            forgotten.map_err(|error| Error::Catalog(Arc::new(error)))?;
-        }
+    /// Gives the sets back to the indexer that had them, for when it returns. Tries until it is known whether
+    /// they are: whoever recovers them once more would take them from an indexer that has returned.
+    async fn hand_back(&self, from: IndexerId, epochs: &BTreeMap<u16, u64>) -> Result<(), Error> {
         let returned = |(set, epoch): (&u16, &u64)| Takeover {
             indexer: from,
             set: *set,
             epoch: epoch + 1,
             owner: from,
         };
-        let take_over = epochs.iter().map(returned).collect();
-        let commit = Commit { take_over, ..Commit::default() };
-        let returned = self.catalog.commit(commit).await;
-        returned.map_err(|error| Error::Catalog(Arc::new(error)))
+        let take_over: Vec<Takeover> = epochs.iter().map(returned).collect();
+        let (mut pause, longest) = self.settings.upload_retry;
+        loop {
+            let commit = Commit { take_over: take_over.clone(), ..Commit::default() };
+            let error = match self.catalog.commit(commit).await {
+                Ok(()) => return Ok(()),
+                // An earlier attempt has done it, and the indexer has been started since.
+                Err(catalog::Error::OldEpoch { owner, .. }) if owner == from => return Ok(()),
+                Err(error) => error,
+            };
+            if error.kind() != model::ErrorKind::Unavailable {
+                return Err(Error::Catalog(Arc::new(error)));
+            }
+            tracing::warn!(indexer = %from, %error, "whether its sets are given back is not known yet");
+            if !self.shutdown.sleep(pause).await {
+                return Err(Error::Closed);
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Deletes logs whose records are all in buckets. What stays of them is recovered once more, which finds
+    /// that it is stored.
+    async fn clear(&self, from: IndexerId, sealed: Sealed) {
+        let Sealed { existing, copies, .. } = sealed;
+        // The seal stays: it tells where the log ends.
+        let newest = existing.next().saturating_sub(1);
+        let seals = existing.seals.iter().filter(|number| **number != newest);
+        let gone: Vec<u64> = existing.with_records.iter().chain(seals).copied().collect();
+        remote::delete(&self.store, from, gone).await;
+        if let (Some(replicas), Some(copies)) = (&self.replicas, &copies)
+            && let Err(error) = replicas.forget(copies).await
+        {
+            tracing::warn!(indexer = %from, %error, "copies of its journal stay");
+        }
     }
 
     /// Forgets everything of a recovery that has failed: another attempt reads it again. Buckets of this
@@ -332,4 +500,15 @@ impl Adopter {
             self.to.hot.disown(id);
         }
     }
+}
+
+/// The sets with a journal below a directory.
+fn sets_below(directory: &Path) -> Vec<u16> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn join(indexers: &[IndexerId]) -> String {
+    let texts: Vec<String> = indexers.iter().map(ToString::to_string).collect();
+    texts.join(", ")
 }

@@ -13,6 +13,7 @@ use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
 use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId, TimeRange};
 use object_store::ObjectStore;
+use parking_lot::Mutex;
 use protocol::Sequences;
 use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
@@ -119,6 +120,18 @@ impl Ingest {
     /// # Errors
     /// A setting does not fit, another process has the directory, or the journal cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, Error> {
+        Self::start_telling(parts, &|_| {}).await
+    }
+
+    /// The same; `tell` is told what the start waits for, again and again. Where the journal on the disk is
+    /// lost, that is another place that has the acknowledged events and does not answer.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_telling(
+        parts: Parts,
+        tell: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<Self, Error> {
         parts.settings.validate()?;
         let settings = Arc::new(parts.settings.clone());
         let root = parts.data.join("journal");
@@ -171,7 +184,8 @@ impl Ingest {
         };
         let stop_unless_started = shutdown.token().drop_guard();
         let logs = Logs::new(&parts, &fence, &settings);
-        let (recovered, leftovers, late) = recover(&parts, &root, &to, (&channels, &logs)).await?;
+        let with = (&channels, &logs);
+        let (recovered, leftovers, late) = recover(&parts, &root, &to, with, tell).await?;
         for log in late {
             let at = (Arc::clone(&parts.catalog), parts.indexer, root.clone());
             let states = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
@@ -200,6 +214,7 @@ impl Ingest {
             sets: Arc::clone(&sets),
             settings: Arc::clone(&settings),
             shutdown: shutdown.clone(),
+            progress: Mutex::default(),
         };
         let mut ingest = Self {
             settings: Arc::clone(&settings),

@@ -12,7 +12,7 @@
 //! and one at a time. An acknowledgement waits for the object that has its records. Whoever recovers the
 //! events of an indexer that is gone first *seals* its log: puts an empty object with the next number. The
 //! put of a former owner that is still running then fails, so that it acknowledges nothing that nobody would
-//! read.
+//! read. Each owner puts a seal of its own, and so does each start of an indexer.
 //!
 //! A lane of a place is in its log as a whole, from the first record that is in no bucket on: the start of an
 //! indexer sees to it ([`agree`]). So the committed position of a lane means the same to the indexer and to
@@ -27,8 +27,8 @@ mod log;
 mod logs;
 mod object;
 
-pub(crate) use agree::{Agreed, Committed, agree, has_journals, restore};
-pub(crate) use fetch::{Source, blocking, fetch, seal, sets};
+pub(crate) use agree::{Agreed, Committed, agree, restore};
+pub(crate) use fetch::{Source, begin, blocking, fetch, seal, sets};
 pub(crate) use log::{Existing, RemoteLog, Shipment, delete, fail};
 pub(crate) use logs::{Logs, Shipments};
 pub(crate) use object::{decode, encode};

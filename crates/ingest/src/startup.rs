@@ -9,16 +9,20 @@ use catalog::{Catalog, Commit, OWN_EPOCH, Takeover};
 use foldhash::HashMap;
 use model::{IndexerId, JournalPosition, TimeRange};
 use runtime::Shutdown;
+use tokio::time::Instant;
 
 use crate::channels::Channels;
 use crate::fence::Fence;
-use crate::hot::recovery::{Before, Destination, Lost, Recovered, recover_set};
+use crate::hot::recovery::{Before, Destination, Lost, Recovered, missing, recover_set};
 use crate::hot::stored::{StoredRecords, uncommitted};
-use crate::journal::{Ledger, StreamRef};
+use crate::journal::{Known, Ledger, StreamRef, number_of, segments};
 use crate::parts::{Parts, STATES};
-use crate::remote::{self, Agreed, Committed, Logs, RemoteLog, Shipments, agree, has_journals};
+use crate::remote::{self, Agreed, Committed, Logs, RemoteLog, Shipments, agree};
 use crate::set::{SetId, SetState};
 use crate::{Error, restore};
+
+/// How often the log repeats what a start waits for.
+const SAY: Duration = Duration::from_secs(60);
 
 pub(crate) type RecoveredSet = (Arc<SetState>, Outcome);
 
@@ -31,6 +35,9 @@ pub(crate) struct Outcome {
     pub(crate) lost: Vec<Lost>,
 }
 
+/// Told what a start waits for.
+pub(crate) type Tell<'a> = &'a (dyn Fn(String) + Send + Sync);
+
 /// Recovers every set that is configured or has a directory; also tells which are only left over, and of
 /// which logs in other places it is not known yet what they have.
 pub(crate) async fn recover(
@@ -38,6 +45,7 @@ pub(crate) async fn recover(
     root: &Path,
     to: &Destination,
     (channels, logs): (&Arc<Channels>, &Logs),
+    tell: Tell<'_>,
 ) -> Result<(Vec<RecoveredSet>, Vec<u16>, Vec<Arc<RemoteLog>>), Error> {
     let configured = parts.settings.parallel_ingestion_pipelines;
     let mut numbers: Vec<u16> = (0..configured).collect();
@@ -46,6 +54,7 @@ pub(crate) async fn recover(
     // Before anything of a set is read, also its positions: a commit that this indexer has sent before it was
     // restarted is in the catalog now, or never will be.
     let mut epochs: HashMap<u16, u64> = HashMap::default();
+    let was_started = was_started(parts, &numbers);
     for number in &numbers {
         let id = SetId { indexer: parts.indexer, set: *number };
         let epoch = own(parts, id).await?;
@@ -57,11 +66,16 @@ pub(crate) async fn recover(
         let set = committed.entry(stream.set).or_default();
         set.insert((stream.index, stream.lane), position);
     }
-    let is_needed = !committed.is_empty() && !has_journals(root, &numbers);
+    if let Some(replicas) = &parts.replicas {
+        replicas.note_epoch(epochs.get(&0).copied().unwrap_or(OWN_EPOCH));
+    }
+    let states = parts.data.join(STATES);
+    let is_lost = (was_started || !committed.is_empty())
+        && lacks_records((root, &states), parts.indexer, &numbers, &committed)?;
     let mut known = Vec::new();
     let mut late = Vec::new();
     for log in logs.iter() {
-        match agreed(parts, (root, &numbers, log), &committed, is_needed).await? {
+        match agreed(parts, (root, &numbers, log), &committed, is_lost.then_some(tell)).await? {
             Some(agreed) => known.push((log, agreed)),
             None => late.push(Arc::clone(log)),
         }
@@ -77,8 +91,7 @@ pub(crate) async fn recover(
         let committed = committed.remove(&number).unwrap_or_default();
         let upto = verify.upto(number);
         let stored = stored_records(parts, &directory, &committed, upto).await?;
-        let states = parts.data.join(STATES);
-        let to = to.clone();
+        let (states, to) = (states.clone(), to.clone());
         let segment = parts.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
         let logs = logs.clone();
@@ -91,7 +104,7 @@ pub(crate) async fn recover(
             let found = recover_set(&directory, segment, id, before, &to, with)?;
             let Recovered { journal, last_position, last_index_time, .. } = found;
             let Recovered { events, orphans, lost, stored, .. } = found;
-            let next = last_position + 1;
+            let next = last_position + 1 + if is_lost { LOST } else { 0 };
             let state = SetState::new(id, clock, channels, journal, committed, (next, logs));
             let outcome = Outcome { last_index_time, events, orphans, lost };
             Ok((Arc::new(state), outcome, stored, last_position))
@@ -103,6 +116,7 @@ pub(crate) async fn recover(
         recovered.push((state, outcome));
     }
     verify.note(parts, &highest).await?;
+    note_start(parts).await?;
     let states: Vec<_> = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
     for (log, agreed) in known {
         resume(log, &states, agreed);
@@ -110,32 +124,115 @@ pub(crate) async fn recover(
     Ok((recovered, leftovers, late))
 }
 
+/// Positions that are left out where the disk has lost records: what of them is nowhere else may have had
+/// these, and copies of it that come late must not be taken for other records.
+const LOST: u64 = 1 << 32;
+/// The kind of the documents that name indexers which have been started over the catalog.
+const STARTED: &str = "journals";
+
+/// Whether this indexer has been started over this catalog before, as far as is known.
+fn was_started(parts: &Parts, sets: &[u16]) -> bool {
+    let snapshot = parts.catalog.snapshot();
+    let has_epoch = |set: &u16| snapshot.owner(parts.indexer, *set).0 > OWN_EPOCH;
+    sets.iter().any(has_epoch) || snapshot.document(STARTED, &parts.indexer.to_string()).is_some()
+}
+
+/// Notes that this indexer has been started, where no epoch does.
+async fn note_start(parts: &Parts) -> Result<(), Error> {
+    let name = parts.indexer.to_string();
+    if parts.catalog.follows() || parts.catalog.snapshot().document(STARTED, &name).is_some() {
+        return Ok(());
+    }
+    let noted = parts.catalog.put_document(STARTED, &name, serde_json::json!({})).await;
+    noted.map_err(|error| Error::Catalog(Arc::new(error)))
+}
+
+/// Whether the disk lacks records that an indexer has acknowledged, as far as the disk tells: there is nothing
+/// at all of it, or a segment is missing or shorter than it was.
+///
+/// # Errors
+/// The disk refuses.
+fn lacks_records(
+    (root, states): (&Path, &Path),
+    indexer: IndexerId,
+    sets: &[u16],
+    committed: &Committed,
+) -> Result<bool, Error> {
+    let mut is_known = false;
+    for set in sets {
+        let directory = root.join(set.to_string());
+        let found = if directory.exists() { segments(&directory)? } else { Vec::new() };
+        is_known |= !found.is_empty();
+        let known = Known::read(states, *set);
+        if known.indexer != Some(indexer) {
+            continue;
+        }
+        is_known = true;
+        let none = HashMap::default();
+        let committed = committed.get(set).unwrap_or(&none);
+        if !missing(&directory, &found, &known, committed).is_empty() {
+            return Ok(true);
+        }
+        let is_short = |path: &PathBuf| {
+            let acknowledged = number_of(path).and_then(|number| known.acknowledged(number));
+            let bytes = path.metadata().map_or(0, |meta| meta.len());
+            acknowledged.is_some_and(|(acknowledged, _)| bytes < acknowledged)
+        };
+        if found.iter().any(is_short) {
+            return Ok(true);
+        }
+    }
+    Ok(!is_known)
+}
+
 /// What journals and log lack of each other; journals get it. None if the place of the log does not answer,
-/// unless only the log can tell which records there are.
+/// unless the disk has lost records, which the log may have: then it is waited for, and `tell` is told.
 async fn agreed(
     parts: &Parts,
     (root, sets, log): (&Path, &[u16], &RemoteLog),
     committed: &Committed,
-    is_needed: bool,
+    tell: Option<Tell<'_>>,
 ) -> Result<Option<Agreed>, Error> {
     let (mut pause, longest) = parts.settings.upload_retry;
+    let (mut said, mut is_begun): (Option<Instant>, bool) = (None, false);
     loop {
         let tried = async {
+            if !is_begun {
+                log.begin().await?;
+                is_begun = true;
+            }
             let at = (root, sets, log.place());
             let agreed = agree(log.store(), parts.indexer, at, committed).await?;
             remote::restore(log.store(), parts.indexer, root, &agreed).await?;
             Ok(agreed)
         };
-        match tried.await {
+        let error = match tried.await {
             Ok(agreed) => return Ok(Some(agreed)),
-            Err(error @ Error::Storage { .. }) if is_needed => {
-                tracing::warn!(%error, "the journal is not on the disk, and another place may have it");
-            }
-            Err(error @ Error::Storage { .. }) => {
-                tracing::warn!(%error, place = ?log.place(), "acknowledgements wait for their buckets");
-                return Ok(None);
-            }
+            Err(error @ Error::Storage { .. }) => error,
             Err(error) => return Err(error),
+        };
+        let Some(tell) = tell else {
+            tracing::warn!(%error, place = ?log.place(), "acknowledgements wait for their buckets");
+            return Ok(None);
+        };
+        if let Some(lost) = log.lost().await {
+            tracing::error!(
+                copies = lost,
+                "acknowledged events may be lost: the journal on the disk is lost, and every indexer that had a \
+                 copy of it has lost its disk, or was removed from the cluster"
+            );
+            return Ok(Some(Agreed::default()));
+        }
+        tell(format!(
+            "waiting for {}: the journal on the disk is lost, and only there is what was acknowledged ({error})",
+            log.where_it_is()
+        ));
+        if said.is_none_or(|at| at.elapsed() >= SAY) {
+            said = Some(Instant::now());
+            tracing::warn!(
+                %error, place = ?log.place(),
+                "the journal on the disk is lost: waiting for the place that has acknowledged events"
+            );
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(longest);
@@ -178,7 +275,11 @@ pub(crate) async fn resume_later(
             set.insert((stream.index, stream.lane), position);
         }
         let at = (&*root, &*sets, remote.place());
-        match agree(remote.store(), indexer, at, &committed).await {
+        let agreed = async {
+            remote.begin().await?;
+            agree(remote.store(), indexer, at, &committed).await
+        };
+        match agreed.await {
             Ok(agreed) if agreed.behind.is_empty() => {
                 return resume(&remote, &states, agreed);
             }

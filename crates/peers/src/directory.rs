@@ -17,7 +17,6 @@ use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange};
 use parking_lot::Mutex;
 use protocol::hot::{Bucket, Known, OfView, OpenRequest, OpenResponse, Owner};
 use runtime::metrics as names;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::Channel;
@@ -56,11 +55,14 @@ pub struct Directory {
 
 struct Shared {
     local: Option<Arc<dyn HotBuckets>>,
-    indexers: watch::Receiver<Arc<[Indexer]>>,
+    indexers: Indexers,
     connect: Connect,
     settings: Settings,
     peers: Mutex<HashMap<String, Arc<Peer>>>,
 }
+
+/// The other indexers that there are at the moment.
+pub type Indexers = Arc<dyn Fn() -> Arc<[Indexer]> + Send + Sync>;
 
 /// An indexer with what is known of it.
 pub(crate) struct Peer {
@@ -74,7 +76,7 @@ pub(crate) struct Peer {
 
 impl fmt::Debug for Directory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let indexers = self.shared.indexers.borrow().len();
+        let indexers = (self.shared.indexers)().len();
         f.debug_struct("Directory").field("indexers", &indexers).finish_non_exhaustive()
     }
 }
@@ -84,7 +86,7 @@ impl Directory {
     #[must_use]
     pub fn new(
         local: Option<Arc<dyn HotBuckets>>,
-        indexers: watch::Receiver<Arc<[Indexer]>>,
+        indexers: Indexers,
         connect: Connect,
         settings: Settings,
     ) -> Self {
@@ -123,7 +125,7 @@ impl Directory {
 
     /// The indexers there are now.
     fn peers(&self) -> Vec<Arc<Peer>> {
-        let indexers = Arc::clone(&self.shared.indexers.borrow());
+        let indexers = (self.shared.indexers)();
         let mut peers = self.shared.peers.lock();
         peers.retain(|_, peer| indexers.contains(&peer.indexer));
         let mut now = Vec::with_capacity(indexers.len());
@@ -192,6 +194,9 @@ impl HotDirectory for Directory {
         let most = self.shared.settings.held_bytes;
         let room = Arc::new(Room { most, used: AtomicUsize::new(0) });
         let mut peers = self.peers();
+        // Those that have nothing of these indexes count, too.
+        let known = |peer: &Arc<Peer>| (peer.indexer.id.clone(), peer.indexer.address.clone());
+        let named: Vec<_> = peers.iter().map(known).collect();
         let asks_internal = indexes.iter().any(|index| index.as_str().starts_with('_'));
         if !asks_internal {
             peers.retain(|peer| !peer.indexer.is_internal);
@@ -202,6 +207,7 @@ impl HotDirectory for Directory {
         let mut view = HotView {
             buckets: local.unwrap_or_default(),
             adopted: adopted.unwrap_or_default(),
+            asked: named,
             ..HotView::default()
         };
         let mut silent = Vec::new();
@@ -234,7 +240,15 @@ impl HotDirectory for Directory {
     }
 
     fn is_remote(&self) -> bool {
-        !self.shared.indexers.borrow().is_empty()
+        !(self.shared.indexers)().is_empty()
+    }
+
+    fn has_asked_all(&self, view: &HotView) -> bool {
+        let indexers = (self.shared.indexers)();
+        let is_asked = |indexer: &Indexer| {
+            view.asked.iter().any(|(id, address)| *id == indexer.id && *address == indexer.address)
+        };
+        indexers.iter().all(is_asked)
     }
 }
 

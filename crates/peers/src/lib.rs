@@ -29,10 +29,12 @@ mod service;
 mod settings;
 
 pub use connection::Connect;
-pub use directory::{Directory, Indexer};
+pub use directory::{Directory, Indexer, Indexers};
 pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
 pub use maintenance::{maintenance, set_maintenance};
-pub use registration::{Registration, bundle_of, leader, leave, note_bundle, note_leader};
+pub use registration::{
+    Registration, bundle_of, is_removed, leader, leave, note_bundle, note_leader, remove,
+};
 pub use restarts::{is_told, wave, write_wave};
 pub use service::{HotParts, HotService};
 pub use settings::Settings;

@@ -9,6 +9,8 @@ use crate::Indexer;
 const KIND: &str = "peer";
 /// The kind of the documents that say by which apps processes work.
 const APPS: &str = "bundle_of";
+/// The kind of the documents that say which processes an administrator has given up, with their disks.
+const REMOVED: &str = "removed";
 /// The kind and the name of the document that says who leads.
 const LEADER: (&str, &str) = ("leader", "catalog");
 
@@ -51,8 +53,16 @@ impl Registration {
     /// # Errors
     /// If the catalog does not take the document.
     pub async fn write(&self, catalog: &Catalog, id: &str) -> Result<(), Error> {
-        let document = serde_json::json!(self);
-        catalog.put_document(KIND, id, document).await
+        let document = |kind: &str, json| (kind.to_owned(), id.to_owned(), json);
+        let own = document(KIND, Some(serde_json::json!(self)));
+        // It is back, and so is what is on its disk.
+        catalog.change_documents(vec![own, document(REMOVED, None)]).await
+    }
+
+    /// What the list says of a process; `None` if it is not there.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot, id: &str) -> Option<Self> {
+        serde_json::from_value((*snapshot.document(KIND, id)?).clone()).ok()
     }
 
     /// The processes in the list, by identity.
@@ -82,17 +92,57 @@ impl Registration {
     }
 }
 
-/// Takes a process out of the list.
+/// Takes a process out of the list that was started then ([`Registration::started`]). One that has been
+/// started again stays there, also where this request arrives late. Whether it was there.
 ///
 /// # Errors
 /// If the catalog does not take the change.
-pub async fn leave(catalog: &Catalog, id: &str) -> Result<(), Error> {
-    for kind in [KIND, APPS] {
-        if catalog.snapshot().document(kind, id).is_some() {
-            catalog.delete_document(kind, id).await?;
-        }
+pub async fn leave(catalog: &Catalog, id: &str, started: &str) -> Result<bool, Error> {
+    take_out(catalog, (id, started), Vec::new()).await
+}
+
+/// Takes a process that was started then out of the list, which does not come back, and what is on its disk
+/// neither; `None`: one that is not in the list. Whether it was there.
+///
+/// # Errors
+/// As [`leave`].
+pub async fn remove(catalog: &Catalog, id: &str, started: Option<&str>) -> Result<bool, Error> {
+    let note = (REMOVED.to_owned(), id.to_owned(), Some(serde_json::json!({ "started": started })));
+    let Some(started) = started else {
+        let unlisted = (KIND.to_owned(), id.to_owned(), None);
+        return match catalog.replace_documents(vec![unlisted], vec![note]).await {
+            Ok(()) | Err(Error::Changed { .. }) => Ok(false),
+            Err(error) => Err(error),
+        };
+    };
+    take_out(catalog, (id, started), vec![note]).await
+}
+
+/// Whether an administrator has given up a process with its disk, and it has not come back.
+#[must_use]
+pub fn is_removed(snapshot: &Snapshot, id: &str) -> bool {
+    snapshot.document(REMOVED, id).is_some()
+}
+
+async fn take_out(
+    catalog: &Catalog,
+    (id, started): (&str, &str),
+    notes: Vec<(String, String, Option<serde_json::Value>)>,
+) -> Result<bool, Error> {
+    let snapshot = catalog.snapshot();
+    let document = |kind: &str, json| (kind.to_owned(), id.to_owned(), json);
+    let Some(json) = snapshot.document(KIND, id).filter(|json| json["started"] == started) else {
+        return Ok(false);
+    };
+    let before = vec![document(KIND, Some((*json).clone()))];
+    let mut after = vec![document(KIND, None), document(APPS, None)];
+    after.extend(notes);
+    match catalog.replace_documents(before, after).await {
+        Ok(()) => Ok(true),
+        // It has been started again meanwhile.
+        Err(Error::Changed { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
-    Ok(())
 }
 
 /// Notes by which installed apps a process works: their digest.
@@ -124,4 +174,65 @@ pub fn leader(snapshot: &Snapshot) -> Option<(String, String)> {
     let document = snapshot.document(LEADER.0, LEADER.1)?;
     let text = |field: &str| document[field].as_str().map(str::to_owned);
     Some((text("id")?, text("since")?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    fn started(started: &str) -> Registration {
+        Registration {
+            name: "a".to_owned(),
+            address: "127.0.0.1:1".to_owned(),
+            roles: vec!["indexer".to_owned()],
+            management: String::new(),
+            version: String::new(),
+            started: started.to_owned(),
+            local_acks: false,
+            site: no_site(),
+        }
+    }
+
+    async fn catalog() -> Catalog {
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+        let settings = catalog::Settings::default();
+        Catalog::open(store, "catalog", settings, clock).await.unwrap()
+    }
+
+    fn is_listed(catalog: &Catalog) -> bool {
+        Registration::of(&catalog.snapshot(), "1").is_some()
+    }
+
+    #[tokio::test]
+    async fn one_that_has_been_started_again_stays_in_the_list() {
+        let catalog = catalog().await;
+        started("first").write(&catalog, "1").await.unwrap();
+        note_bundle(&catalog, "1", "abc").await.unwrap();
+        // Who recovers its events has seen it then, and comes to take it out when it is back.
+        started("second").write(&catalog, "1").await.unwrap();
+        assert!(!leave(&catalog, "1", "first").await.unwrap());
+        assert!(is_listed(&catalog) && bundle_of(&catalog.snapshot(), "1").is_some());
+        assert!(leave(&catalog, "1", "second").await.unwrap());
+        assert!(!is_listed(&catalog) && bundle_of(&catalog.snapshot(), "1").is_none());
+        assert!(!leave(&catalog, "1", "second").await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn one_that_was_removed_is_given_up_until_it_is_back() {
+        let catalog = catalog().await;
+        started("first").write(&catalog, "1").await.unwrap();
+        assert!(remove(&catalog, "1", Some("first")).await.unwrap());
+        assert!(is_removed(&catalog.snapshot(), "1") && !is_listed(&catalog));
+        started("second").write(&catalog, "1").await.unwrap();
+        assert!(!is_removed(&catalog.snapshot(), "1"));
+        assert!(!remove(&catalog, "1", None).await.unwrap());
+        assert!(!is_removed(&catalog.snapshot(), "1") && is_listed(&catalog), "it is back");
+        assert!(!remove(&catalog, "2", None).await.unwrap());
+        assert!(is_removed(&catalog.snapshot(), "2"));
+    }
 }

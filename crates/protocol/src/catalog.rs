@@ -32,6 +32,8 @@ pub struct CommitRequest {
     pub forget: Vec<String>,
     #[prost(message, repeated, tag = "8")]
     pub documents: Vec<Entry>,
+    #[prost(message, repeated, tag = "9")]
+    pub documents_before: Vec<Entry>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -124,6 +126,7 @@ pub enum FailureKind {
     Corrupt = 10,
     Version = 11,
     NotLeading = 12,
+    Changed = 13,
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ pub struct Copy {
     pub indexer: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub id: Bytes,
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]

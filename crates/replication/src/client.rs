@@ -27,6 +27,9 @@ pub type Connect = Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>;
 /// The indexers that may have copies; this process is not among them.
 pub type Peers = Arc<dyn Fn() -> Vec<Peer> + Send + Sync>;
 
+/// The epoch in which this process owns the journal of an indexer; 0 if it does not.
+pub(crate) type Epochs = Arc<dyn Fn(IndexerId) -> u64 + Send + Sync>;
+
 /// An indexer that may have copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
@@ -48,6 +51,7 @@ pub(crate) struct Client {
     channels: Mutex<HashMap<String, Channel>>,
     /// The copies of this process, which needs no connection to them.
     local: Option<(IndexerId, ReplicaService)>,
+    epochs: Epochs,
 }
 
 impl fmt::Debug for Client {
@@ -61,9 +65,18 @@ impl Client {
         (peers, connect): (Peers, Connect),
         timeout: Duration,
         local: Option<(IndexerId, Copies)>,
+        epochs: Epochs,
     ) -> Self {
         let local = local.map(|(own, copies)| (own, ReplicaService::new(copies)));
-        Self { peers, connect, timeout, channels: Mutex::default(), local }
+        Self { peers, connect, timeout, channels: Mutex::default(), local, epochs }
+    }
+
+    fn copy(&self, owner: IndexerId, member: Member) -> Copy {
+        Copy {
+            indexer: Bytes::copy_from_slice(owner.0.as_bytes()),
+            id: Bytes::copy_from_slice(member.copy.as_bytes()),
+            epoch: (self.epochs)(owner),
+        }
     }
 
     fn local(&self, peer: IndexerId) -> Option<ReplicaService> {
@@ -119,7 +132,7 @@ impl Client {
     }
 
     pub(crate) async fn begin(&self, owner: IndexerId, member: Member) -> Result<(), Status> {
-        let copy = copy(owner, member);
+        let copy = self.copy(owner, member);
         let Done {} = match self.local(member.peer) {
             Some(local) => local.begin(copy).await?,
             None => self.call(member.peer, BEGIN, copy).await?,
@@ -133,7 +146,7 @@ impl Client {
         member: Member,
         (number, data): (u64, Bytes),
     ) -> Result<(), Status> {
-        let put = PutObject { copy: Some(copy(owner, member)), number, data };
+        let put = PutObject { copy: Some(self.copy(owner, member)), number, data };
         let Done {} = match self.local(member.peer) {
             Some(local) => local.put(put).await?,
             None => self.call(member.peer, PUT, put).await?,
@@ -147,7 +160,7 @@ impl Client {
         owner: IndexerId,
         member: Member,
     ) -> Result<Vec<(u64, u64)>, Status> {
-        let copy = copy(owner, member);
+        let copy = self.copy(owner, member);
         let listing: Listing = match self.local(member.peer) {
             Some(local) => local.list(copy).await?,
             None => self.call(member.peer, LIST, copy).await?,
@@ -162,7 +175,7 @@ impl Client {
         member: Member,
         number: u64,
     ) -> Result<Option<Bytes>, Status> {
-        let get = GetObject { copy: Some(copy(owner, member)), number };
+        let get = GetObject { copy: Some(self.copy(owner, member)), number };
         let got = match self.local(member.peer) {
             Some(local) => local.get(get).await,
             None => self.call(member.peer, GET, get).await,
@@ -180,7 +193,7 @@ impl Client {
         member: Member,
         (below, numbers): (u64, Vec<u64>),
     ) -> Result<(), Status> {
-        let keep = KeepObjects { copy: Some(copy(owner, member)), below, numbers };
+        let keep = KeepObjects { copy: Some(self.copy(owner, member)), below, numbers };
         let Done {} = match self.local(member.peer) {
             Some(local) => local.keep(keep).await?,
             None => self.call(member.peer, KEEP, keep).await?,
@@ -189,19 +202,12 @@ impl Client {
     }
 
     pub(crate) async fn drop(&self, owner: IndexerId, member: Member) -> Result<(), Status> {
-        let copy = copy(owner, member);
+        let copy = self.copy(owner, member);
         let Done {} = match self.local(member.peer) {
             Some(local) => local.remove(copy).await?,
             None => self.call(member.peer, DROP, copy).await?,
         };
         Ok(())
-    }
-}
-
-fn copy(owner: IndexerId, member: Member) -> Copy {
-    Copy {
-        indexer: Bytes::copy_from_slice(owner.0.as_bytes()),
-        id: Bytes::copy_from_slice(member.copy.as_bytes()),
     }
 }
 

@@ -89,6 +89,8 @@ impl Copies {
     /// Removes copies that the catalog does not name, until the signal to stop.
     pub async fn clean(self, catalog: Catalog, own: IndexerId, shutdown: Shutdown) {
         loop {
+            // Without its leader, what this process knows of the catalog may be older than any copy.
+            let is_current = !catalog.lacks_leader();
             let snapshot = catalog.snapshot();
             let keys: Vec<Key> = self.held.lock().keys().copied().collect();
             let mut bytes = 0;
@@ -102,7 +104,7 @@ impl Copies {
                     bytes += held.as_ref().map_or(0, |held| held.copy.bytes());
                     held.as_ref().is_none_or(|held| held.changed.elapsed() >= UNNAMED)
                 };
-                if !is_named && is_old {
+                if !is_named && is_old && is_current {
                     tracing::info!(indexer = %key.0, copy = %key.1, "a copy is not needed any more");
                     let own = self.clone();
                     let removed = tokio::task::spawn_blocking(move || own.drop(key)).await;

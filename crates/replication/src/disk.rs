@@ -7,6 +7,7 @@
 //!
 //! Objects are appended to the newest file with one fsync each, and a file goes when none of its objects is
 //! needed. A crash may leave the last object torn: it was not confirmed, and is cut off at the next start.
+//! `<directory>/epoch` has the highest epoch of a request so far.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -18,6 +19,8 @@ use bytes::Bytes;
 
 const MAGIC: u32 = 0x4c50_524b;
 const HEADER: usize = 24;
+/// The file with the epoch, u64 little-endian.
+const EPOCH: &str = "epoch";
 /// A file takes no more objects from this size on.
 const FILE: u64 = 16 << 20;
 
@@ -53,6 +56,7 @@ pub(crate) struct Copy {
     files: BTreeMap<u64, u64>,
     newest: Option<(u64, File)>,
     sealed: bool,
+    epoch: u64,
 }
 
 impl Copy {
@@ -69,6 +73,7 @@ impl Copy {
             files: BTreeMap::new(),
             newest: None,
             sealed: false,
+            epoch: 0,
         })
     }
 
@@ -80,6 +85,7 @@ impl Copy {
             files: BTreeMap::new(),
             newest: None,
             sealed: false,
+            epoch: read_epoch(&directory.join(EPOCH))?,
         };
         let mut numbers = Vec::new();
         for entry in fs::read_dir(directory)? {
@@ -118,8 +124,29 @@ impl Copy {
         Ok(())
     }
 
+    /// Whether a request of this epoch is to be served; then none of an earlier one is from now on, synced on
+    /// return. 0 is of nobody who writes.
+    pub(crate) fn enter(&mut self, epoch: u64) -> io::Result<bool> {
+        if epoch > self.epoch {
+            let path = self.directory.join(EPOCH);
+            let draft = path.with_extension("new");
+            let mut file = File::create(&draft)?;
+            file.write_all(&epoch.to_le_bytes()).and_then(|()| file.sync_all())?;
+            fs::rename(&draft, &path)?;
+            File::open(&self.directory)?.sync_all()?;
+            self.epoch = epoch;
+        }
+        Ok(epoch == self.epoch || epoch == 0)
+    }
+
     /// Adds an object, synced on return. One without data seals the copy.
     pub(crate) fn put(&mut self, number: u64, data: &[u8]) -> Result<(), PutError> {
+        // Its owner may have put that object since the number was chosen: a seal goes behind it.
+        let last = self.objects.last_key_value().map(|(last, _)| *last);
+        let number = match last.filter(|last| data.is_empty() && *last >= number) {
+            Some(last) if !self.sealed => last + 1,
+            _ => number,
+        };
         let checksum = checksum(number, data);
         let length = data.len() as u64;
         if let Some(known) = self.objects.get(&number)
@@ -221,6 +248,14 @@ impl Copy {
     }
 }
 
+fn read_epoch(path: &Path) -> io::Result<u64> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(bytes.first_chunk().map_or(0, |epoch| u64::from_le_bytes(*epoch))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
 fn checksum(number: u64, data: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&number.to_le_bytes());
@@ -286,6 +321,19 @@ mod tests {
     }
 
     #[test]
+    fn a_seal_does_not_take_the_place_of_an_object() {
+        let root = tempfile::tempdir().unwrap();
+        let mut copy = Copy::create(root.path()).unwrap();
+        copy.put(1, b"one").unwrap();
+        // Whoever seals has listed the objects before this one came.
+        copy.put(1, b"").unwrap();
+        copy.put(1, b"").unwrap();
+        assert_eq!(copy.list(), [(1, 3), (2, 0)]);
+        assert!(matches!(copy.put(3, b"three"), Err(PutError::Sealed)));
+        assert_eq!(Copy::open(root.path()).unwrap().list(), [(1, 3), (2, 0)]);
+    }
+
+    #[test]
     fn a_sealed_copy_takes_nothing_more_also_after_a_restart() {
         let root = tempfile::tempdir().unwrap();
         let mut copy = Copy::create(root.path()).unwrap();
@@ -298,6 +346,19 @@ mod tests {
         let mut copy = Copy::open(root.path()).unwrap();
         assert!(matches!(copy.put(3, b"three"), Err(PutError::Sealed)));
         assert_eq!(copy.list(), [(1, 3), (2, 0)], "what was let go of is back");
+    }
+
+    #[test]
+    fn requests_of_an_earlier_epoch_are_refused_also_after_a_restart() {
+        let root = tempfile::tempdir().unwrap();
+        let mut copy = Copy::create(root.path()).unwrap();
+        assert!(copy.enter(3).unwrap() && copy.enter(3).unwrap());
+        assert!(!copy.enter(2).unwrap());
+        assert!(copy.enter(0).unwrap(), "it only looks");
+        copy.put(1, b"one").unwrap();
+        let mut copy = Copy::open(root.path()).unwrap();
+        assert!(!copy.enter(2).unwrap() && copy.enter(4).unwrap() && !copy.enter(3).unwrap());
+        assert_eq!(copy.list(), [(1, 3)]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod store;
 
 pub use client::{Connect, Peer, Peers};
 pub use copies::Copies;
-pub use own::{Parts, Pauses, Replicas};
+pub use own::{NamedCopies, Parts, Pauses, Removed, Replicas};
 pub use service::ReplicaService;
 pub use settings::Settings;
 pub use store::ReplicaStore;

@@ -3,6 +3,7 @@
 use catalog::{Catalog, Error, Snapshot};
 use model::IndexerId;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 /// The kind of the documents. Their names are the identities of the owners.
@@ -20,6 +21,55 @@ pub(crate) struct Member {
 #[derive(Debug, Serialize, Deserialize)]
 struct Document {
     members: Vec<Member>,
+    /// Grows with each change, so that no two are the same.
+    #[serde(default)]
+    version: u64,
+}
+
+/// What the catalog says at a moment of the copies of the journal of an indexer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Named {
+    /// Who has copies.
+    pub(crate) members: Vec<Member>,
+    version: u64,
+    /// The document; none if there is none.
+    json: Option<Value>,
+}
+
+impl Named {
+    /// Who has copies of the journal of an indexer.
+    pub(crate) fn of(snapshot: &Snapshot, owner: IndexerId) -> Self {
+        let json = snapshot.document(KIND, &owner.0.to_string()).map(|json| (*json).clone());
+        let read = json.clone().and_then(|json| serde_json::from_value::<Document>(json).ok());
+        let Document { members, version } =
+            read.unwrap_or_else(|| Document { members: Vec::new(), version: 0 });
+        Self { members, version, json }
+    }
+
+    /// Whether the catalog says something.
+    pub(crate) fn is_there(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// Names other copies, if the catalog says what this says: a change that is late does not undo another
+    /// one.
+    ///
+    /// # Errors
+    /// The catalog does not take the change. Whether it has is not known then, but for
+    /// [`Error::Changed`](catalog::Error::Changed).
+    pub(crate) async fn replace(
+        &self,
+        catalog: &Catalog,
+        owner: IndexerId,
+        members: &[Member],
+    ) -> Result<Self, Error> {
+        let (members, version) = (members.to_vec(), self.version + 1);
+        let json = serde_json::json!(Document { members: members.clone(), version });
+        let named = |json| vec![(KIND.to_owned(), owner.0.to_string(), json)];
+        let (before, after) = (named(self.json.clone()), named(Some(json.clone())));
+        catalog.replace_documents(before, after).await?;
+        Ok(Self { members, version, json: Some(json) })
+    }
 }
 
 /// The documents.
@@ -28,10 +78,7 @@ pub(crate) struct Members;
 impl Members {
     /// Who has copies of the journal of an indexer.
     pub(crate) fn of(snapshot: &Snapshot, owner: IndexerId) -> Vec<Member> {
-        let document = snapshot.document(KIND, &owner.0.to_string());
-        let read =
-            document.and_then(|json| serde_json::from_value::<Document>((*json).clone()).ok());
-        read.map(|document| document.members).unwrap_or_default()
+        Named::of(snapshot, owner).members
     }
 
     /// The indexers with copies of their journals at `peer`.
@@ -45,24 +92,8 @@ impl Members {
     pub(crate) fn owners(snapshot: &Snapshot) -> Vec<IndexerId> {
         let documents = snapshot.documents(KIND).into_iter();
         let owners = documents.filter_map(|document| Uuid::parse_str(&document.name).ok());
-        owners.map(IndexerId).collect()
-    }
-
-    pub(crate) async fn write(
-        catalog: &Catalog,
-        owner: IndexerId,
-        members: &[Member],
-    ) -> Result<(), Error> {
-        let document = serde_json::json!(Document { members: members.to_vec() });
-        catalog.put_document(KIND, &owner.0.to_string(), document).await
-    }
-
-    pub(crate) async fn remove(catalog: &Catalog, owner: IndexerId) -> Result<(), Error> {
-        let name = owner.0.to_string();
-        if catalog.snapshot().document(KIND, &name).is_none() {
-            return Ok(());
-        }
-        catalog.delete_document(KIND, &name).await
+        let owners = owners.map(IndexerId);
+        owners.filter(|owner| !Self::of(snapshot, *owner).is_empty()).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use catalog::Catalog;
@@ -19,7 +19,7 @@ use tonic::{Code, Status};
 use crate::Settings;
 use crate::client::{Client, Connect, Peers};
 use crate::copies::Copies;
-use crate::members::{Member, Members, in_order};
+use crate::members::{Member, Members, Named, in_order};
 
 /// Objects that are on their way to a new copy at a time.
 const COPIED: usize = 4;
@@ -41,9 +41,14 @@ pub struct Parts {
     pub pauses: Pauses,
     /// The copies of this process, if others can reach them.
     pub copies: Option<Copies>,
+    /// Whether an indexer is given up with its disk.
+    pub removed: Removed,
     /// How many copies there are, and in which sites.
     pub settings: Settings,
 }
+
+/// Whether an indexer is given up with its disk: an administrator has removed it from the cluster.
+pub type Removed = Arc<dyn Fn(IndexerId) -> bool + Send + Sync>;
 
 /// Whether copies that are lost are not to be replaced now: the cluster is in maintenance mode.
 pub type Pauses = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -63,6 +68,9 @@ pub struct Replicas {
     pub(crate) client: Client,
     settings: Settings,
     pauses: Pauses,
+    removed: Removed,
+    /// The epoch in which this process owns its sets.
+    epoch: Arc<AtomicU64>,
     log: tokio::sync::Mutex<OwnLog>,
     /// The objects that the copies of this indexer's journal have.
     present: Mutex<BTreeSet<u64>>,
@@ -74,15 +82,24 @@ pub struct Replicas {
 
 #[derive(Debug, Default)]
 struct OwnLog {
-    /// Who has copies; empty until the first object is put.
-    members: Vec<Member>,
+    /// Who has copies, as this process has written it; nobody until the first object is put.
+    named: Named,
+    /// Whether what the catalog says is this process's: no change of a former process, and none of this one
+    /// whose answer was lost, takes effect any more.
+    is_settled: bool,
     is_checked: bool,
+    /// Since when a copy has not answered.
+    silent_since: Option<Instant>,
 }
 
 impl OwnLog {
+    fn members(&self) -> &[Member] {
+        &self.named.members
+    }
+
     #[allow(clippy::cast_precision_loss)]
     fn report(&self) {
-        gauge!(names::REPLICAS_COPIES).set(self.members.len() as f64);
+        gauge!(names::REPLICAS_COPIES).set(self.members().len() as f64);
     }
 }
 
@@ -106,13 +123,34 @@ fn paused() -> Failed {
     Failed::For(reason.to_owned())
 }
 
+fn unnamed(error: catalog::Error) -> Failed {
+    Failed::For(format!("the catalog does not name the copies of the journal: {error}"))
+}
+
+/// The copies of the journal of an indexer that the catalog names at a moment.
+#[derive(Debug, Clone)]
+pub struct NamedCopies {
+    owner: IndexerId,
+    named: Named,
+}
+
 impl Replicas {
     /// The copies of these indexers.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { own, site, catalog, peers, connect, pauses, copies, settings } = parts;
+        let Parts { own, site, catalog, peers, connect, pauses, copies, removed, settings } = parts;
         let local = copies.map(|copies| (own, copies));
-        let client = Client::new((peers, connect), settings.timeout, local);
+        let epoch = Arc::new(AtomicU64::new(0));
+        let (known, taken) = (Arc::clone(&epoch), catalog.clone());
+        let epochs = move |owner: IndexerId| {
+            if owner == own {
+                return known.load(Ordering::Relaxed);
+            }
+            // Its epoch grows with that of each of its sets.
+            let (epoch, by) = taken.snapshot().owner(owner, 0);
+            if by == own { epoch } else { 0 }
+        };
+        let client = Client::new((peers, connect), settings.timeout, local, Arc::new(epochs));
         Self {
             own,
             site,
@@ -120,12 +158,20 @@ impl Replicas {
             client,
             settings,
             pauses,
+            removed,
+            epoch,
             log: tokio::sync::Mutex::default(),
             present: Mutex::default(),
             is_needed: AtomicBool::new(false),
             failing: Mutex::new(None),
             lacking: watch::Sender::new(None),
         }
+    }
+
+    /// Notes in which epoch this process owns its sets, before anything is asked of copies: those of a former
+    /// process are refused from then on.
+    pub fn note_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Relaxed);
     }
 
     /// Whether the copies of this indexer's journal have records that are in no bucket. While they have none,
@@ -179,8 +225,7 @@ impl Replicas {
     /// that would tell.
     pub async fn probe(&self) {
         let mut log = self.log.lock().await;
-        log.is_checked = false;
-        match self.check(&mut log).await {
+        match self.check_again(&mut log).await {
             Ok(()) => self.note_enough(),
             Err(Failed::Taken) => {}
             Err(Failed::For(reason)) => tracing::debug!(reason, "the journal has too few copies"),
@@ -202,11 +247,10 @@ impl Replicas {
         let mut log = self.log.lock().await;
         let moved = async {
             // Those that stay have to be there.
-            log.is_checked = false;
-            self.check(&mut log).await?;
+            self.check_again(&mut log).await?;
             let kept: Vec<Member> =
-                log.members.iter().filter(|member| !goes(member)).copied().collect();
-            match kept.len() == log.members.len() {
+                log.members().iter().filter(|member| !goes(member)).copied().collect();
+            match kept.len() == log.members().len() {
                 true => Ok(()),
                 false => self.replace(&mut log, kept).await,
             }
@@ -218,15 +262,50 @@ impl Replicas {
         }
     }
 
-    /// Removes the copies of an indexer whose events are all in buckets.
+    /// What the catalog says now of the copies of the journal of an indexer, for [`forget`](Self::forget).
+    #[must_use]
+    pub fn named(&self, owner: IndexerId) -> NamedCopies {
+        NamedCopies { owner, named: Named::of(&self.catalog.snapshot(), owner) }
+    }
+
+    /// Removes copies of the journal of an indexer whose events were all in buckets when they were named, if
+    /// these are still the ones.
     ///
     /// # Errors
     /// The catalog does not take the change.
-    pub async fn forget(&self, owner: IndexerId) -> Result<(), catalog::Error> {
-        let members = Members::of(&self.catalog.snapshot(), owner);
-        Members::remove(&self.catalog, owner).await?;
-        self.drop(owner, &members).await;
+    pub async fn forget(&self, copies: &NamedCopies) -> Result<(), catalog::Error> {
+        let NamedCopies { owner, named } = copies;
+        if named.members.is_empty() {
+            return Ok(());
+        }
+        // The document stays: a first one that is late would name copies that are gone.
+        match named.replace(&self.catalog, *owner, &[]).await {
+            Ok(_) => {}
+            // It has others by now.
+            Err(catalog::Error::Changed { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        self.drop(*owner, &named.members).await;
         Ok(())
+    }
+
+    /// The indexers that the catalog names for copies of the journal of an indexer, if none of them has its
+    /// copy any more, for certain: each has lost its disk and says so, or was removed from the cluster by an
+    /// administrator. `None` if one may have it, or none is named.
+    pub async fn lost(&self, owner: IndexerId) -> Option<Vec<IndexerId>> {
+        let named = Named::of(&self.catalog.snapshot(), owner);
+        for member in &named.members {
+            let is_lost = match self.client.list(owner, *member).await {
+                Ok(_) => false,
+                Err(status) => status.code() == Code::NotFound || (self.removed)(member.peer),
+            };
+            if !is_lost {
+                return None;
+            }
+        }
+        let is_same = named == Named::of(&self.catalog.snapshot(), owner);
+        let peers = named.members.iter().map(|member| member.peer);
+        (is_same && !named.members.is_empty()).then(|| peers.collect())
     }
 
     async fn drop(&self, owner: IndexerId, members: &[Member]) {
@@ -258,7 +337,7 @@ impl Replicas {
 
     async fn try_put(&self, log: &mut OwnLog, number: u64, data: Bytes) -> Result<(), Failed> {
         self.check(log).await?;
-        let puts = log.members.iter().map(|member| {
+        let puts = log.members().iter().map(|member| {
             let object = (number, data.clone());
             async move { (*member, self.client.put(self.own, *member, object).await) }
         });
@@ -293,10 +372,50 @@ impl Replicas {
         Err(Failed::For(format!("{}; another one has the copy now", reason())))
     }
 
+    /// Sees to it that what the catalog says of copies is what this process says: what a former process, or
+    /// this one, has sent before and got no answer to does not take effect any more. An acknowledgement is
+    /// worth as much as the copies that the catalog names.
+    async fn settle(&self, log: &mut OwnLog) -> Result<(), Failed> {
+        self.check_owner()?;
+        let named = Named::of(&self.catalog.snapshot(), self.own);
+        if log.is_settled && log.named == named {
+            return Ok(());
+        }
+        log.is_settled = false;
+        log.is_checked = false;
+        log.named = match named.is_there() {
+            true => {
+                named.replace(&self.catalog, self.own, &named.members).await.map_err(unnamed)?
+            }
+            false => named,
+        };
+        self.check_owner()?;
+        log.is_settled = true;
+        Ok(())
+    }
+
+    /// The snapshot has what this process has written to the catalog, and every takeover before it.
+    fn check_owner(&self) -> Result<(), Failed> {
+        let (snapshot, epoch) = (self.catalog.snapshot(), self.epoch.load(Ordering::Relaxed));
+        let mut taken = snapshot.taken_over().filter(|taken| taken.indexer == self.own);
+        let is_taken = taken.any(|taken| taken.owner != self.own);
+        // Or by a later process of this indexer.
+        match is_taken || (epoch > 0 && snapshot.owner(self.own, 0).0 > epoch) {
+            true => Err(Failed::Taken),
+            false => Ok(()),
+        }
+    }
+
+    async fn check_again(&self, log: &mut OwnLog) -> Result<(), Failed> {
+        log.is_checked = false;
+        self.check(log).await
+    }
+
     /// Looks at the copies of an earlier life of this process, before the first object.
     async fn check(&self, log: &mut OwnLog) -> Result<(), Failed> {
-        let known = Members::of(&self.catalog.snapshot(), self.own);
-        if log.is_checked && log.members == known && !known.is_empty() {
+        self.settle(log).await?;
+        let known = log.members().to_vec();
+        if log.is_checked && !known.is_empty() {
             return Ok(());
         }
         let lists = known
@@ -304,8 +423,20 @@ impl Replicas {
             .map(|member| async move { (*member, self.client.list(self.own, *member).await) });
         let mut kept = Vec::new();
         let mut reachable = false;
+        let mut silent: Option<(Member, Status)> = None;
         for (member, list) in join_all(lists).await {
-            let Ok(list) = list else { continue };
+            let list = match list {
+                Ok(list) => list,
+                Err(status) => {
+                    match status.code() {
+                        Code::FailedPrecondition => return Err(Failed::Taken),
+                        // It has lost its disk.
+                        Code::NotFound => {}
+                        _ => silent = Some((member, status)),
+                    }
+                    continue;
+                }
+            };
             reachable = true;
             self.present.lock().extend(list.iter().map(|(number, _)| *number));
             // A sealed one takes no more.
@@ -313,13 +444,13 @@ impl Replicas {
                 kept.push(member);
             }
         }
+        self.wait_for(log, silent)?;
         if !reachable {
             self.present.lock().clear();
         }
-        log.members = known;
-        if kept.len() < log.members.len() || !self.is_enough(&kept) {
+        if kept.len() < known.len() || !self.is_enough(&kept) {
             // Without any, the first ones are made.
-            if !log.members.is_empty() && (self.pauses)() {
+            if !known.is_empty() && (self.pauses)() {
                 let paused = paused();
                 self.note_lacking(&paused);
                 return Err(paused);
@@ -331,6 +462,21 @@ impl Replicas {
         Ok(())
     }
 
+    /// One that does not answer, or is not in the list of the cluster, may be there again in a moment: it is
+    /// waited for as long as for a confirmation.
+    fn wait_for(&self, log: &mut OwnLog, silent: Option<(Member, Status)>) -> Result<(), Failed> {
+        let Some((member, status)) = silent else {
+            log.silent_since = None;
+            return Ok(());
+        };
+        let since = *log.silent_since.get_or_insert_with(Instant::now);
+        if self.is_stalled() || since.elapsed() >= self.settings.timeout {
+            return Ok(());
+        }
+        let reason = status.message();
+        Err(Failed::For(format!("indexer {} does not answer: {reason}", member.peer)))
+    }
+
     /// Makes new copies for those that are lost.
     async fn replace(&self, log: &mut OwnLog, kept: Vec<Member>) -> Result<(), Failed> {
         let is_needed = self.is_needed.load(Ordering::Relaxed);
@@ -340,39 +486,40 @@ impl Replicas {
             self.note_lacking(failed);
         }
         let new = match begun {
-            Err(failed) if kept.is_empty() && !is_needed && !log.members.is_empty() => {
+            Err(failed) if kept.is_empty() && !is_needed && !log.members().is_empty() => {
                 // Whoever recovers the events of this indexer need not wait for copies of nothing.
-                if Members::write(&self.catalog, self.own, &[]).await.is_ok() {
-                    log.members.clear();
-                    log.report();
-                    self.present.lock().clear();
-                }
+                self.name(log, Vec::new()).await?;
+                log.report();
+                self.present.lock().clear();
                 return Err(failed);
             }
             begun => begun?,
         };
         let kept: Vec<Member> = kept.into_iter().map(|(member, _)| member).collect();
-        if is_needed && !log.members.is_empty() {
-            self.copy(&log.members, &kept, &new).await?;
+        if is_needed && !log.members().is_empty() {
+            self.copy(log.members(), &kept, &new).await?;
         } else if kept.is_empty() {
             self.present.lock().clear();
         }
-        let members: Vec<Member> = kept.into_iter().chain(new).collect();
-        let written = Members::write(&self.catalog, self.own, &members).await;
-        written.map_err(|error| Failed::For(format!("the catalog does not name them: {error}")))?;
-        // The snapshot has the document, and every takeover before it.
-        let snapshot = self.catalog.snapshot();
-        let mut taken = snapshot.taken_over();
-        if taken.any(|taken| taken.indexer == self.own && taken.owner != self.own) {
-            return Err(Failed::Taken);
-        }
-        let former = std::mem::replace(&mut log.members, members);
+        let former = log.members().to_vec();
+        self.name(log, kept.into_iter().chain(new).collect()).await?;
         log.report();
         let former: Vec<Member> =
-            former.into_iter().filter(|member| !log.members.contains(member)).collect();
+            former.into_iter().filter(|member| !log.members().contains(member)).collect();
         self.drop(self.own, &former).await;
-        let peers: Vec<String> = log.members.iter().map(|member| member.peer.to_string()).collect();
+        let peers: Vec<String> =
+            log.members().iter().map(|member| member.peer.to_string()).collect();
         tracing::info!(peers = peers.join(", "), "indexers that have copies of the journal");
+        Ok(())
+    }
+
+    /// Writes who has copies. Until it is known that the catalog says so, nothing is acknowledged.
+    async fn name(&self, log: &mut OwnLog, members: Vec<Member>) -> Result<(), Failed> {
+        log.is_settled = false;
+        let named = log.named.replace(&self.catalog, self.own, &members).await;
+        log.named = named.map_err(unnamed)?;
+        self.check_owner()?;
+        log.is_settled = true;
         Ok(())
     }
 

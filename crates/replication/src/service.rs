@@ -38,8 +38,12 @@ impl ReplicaService {
     ) -> Reply<T> {
         let held = self.copies.get(key(copy)?);
         let held = held.ok_or_else(|| Status::not_found("this process has no such copy"))?;
+        let epoch = copy.map_or(0, |copy| copy.epoch);
         blocking(move || match held.lock().as_mut() {
-            Some(held) => work(held),
+            Some(held) => match held.copy.enter(epoch).map_err(disk)? {
+                true => work(held),
+                false => Err(Status::failed_precondition("the copy is of a later epoch")),
+            },
             None => Err(Status::not_found("the copy is removed")),
         })
         .await

@@ -1,14 +1,17 @@
 //! The hot buckets of all indexers as one job sees them.
 //!
 //! Guarantees that a search which looks into the catalog after [`HotRows::of`] meets each event once: a
-//! bucket that had left its indexer before is in that snapshot, and one that has not is in the answer.
+//! bucket that had left its indexer before is in that snapshot, and one that has not is in the answer. What
+//! belongs to a process that has joined or was started again since it was asked is asked for again, or said to
+//! be missing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bucket::{HotBucket, HotDirectory, HotOwner, HotView, MissingIndexer};
 use catalog::{Catalog, Snapshot};
-use model::{IndexName, TimeRange};
+use model::{IndexName, IndexerId, TimeRange};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
@@ -104,8 +107,22 @@ impl HotRows {
             let at = Instant::now();
             let mut view = self.directory.view(indexes, range).await;
             view.missing.extend(self.lag(view.floor).await);
-            leave_to_owners(&mut view, &self.catalog.snapshot());
-            if at.elapsed() < FRESH {
+            let restarted = leave_to_owners(&mut view, &self.catalog.snapshot());
+            let is_whole = restarted.is_empty() && self.directory.has_asked_all(&view);
+            if at.elapsed() < FRESH && is_whole {
+                break (at, view);
+            }
+            if at.elapsed() < FRESH && attempts == ATTEMPTS {
+                view.missing.extend(restarted.iter().map(|indexer| MissingIndexer {
+                    name: format!("indexer {}", indexer.0),
+                    reason: "it has been started again since it was asked".to_owned(),
+                }));
+                if !self.directory.has_asked_all(&view) {
+                    view.missing.push(MissingIndexer {
+                        name: "hot buckets".to_owned(),
+                        reason: "processes have joined since the others were asked".to_owned(),
+                    });
+                }
                 break (at, view);
             }
             if attempts == ATTEMPTS {
@@ -127,10 +144,19 @@ impl HotRows {
 }
 
 /// Leaves out what a process shows that another one has taken over, and names what is between the two: events
-/// that their new owner has not read yet.
-fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) {
+/// that their new owner has not read yet. Returns the indexers of which something was left out because they own
+/// it in a later epoch themselves: they were started again, or have their events in buckets.
+fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId> {
+    let mut restarted = BTreeSet::new();
     view.buckets.retain(|bucket| {
-        let is_owned = |owner: HotOwner| catalog.owner(owner.indexer, owner.set).0 <= owner.epoch;
+        let is_owned = |owner: HotOwner| {
+            let (epoch, by) = catalog.owner(owner.indexer, owner.set);
+            let is_owned = epoch <= owner.epoch;
+            if !is_owned && by == owner.indexer {
+                restarted.insert(by);
+            }
+            is_owned
+        };
         bucket.recoverable.is_none_or(is_owned)
     });
     let adopted = &view.adopted;
@@ -147,6 +173,7 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) {
         .collect();
     unread.dedup();
     view.missing.extend(unread);
+    restarted
 }
 
 impl HotRows {
@@ -171,8 +198,9 @@ impl HotRows {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use async_trait::async_trait;
     use catalog::{Commit, Settings, Takeover};
-    use model::{BucketId, EventTime, IndexerId};
+    use model::{BucketId, EventTime};
     use object_store::memory::InMemory;
     use uuid::Uuid;
 
@@ -196,6 +224,11 @@ mod tests {
         }
     }
 
+    async fn catalog() -> Catalog {
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+        Catalog::open(store, "catalog", Settings::default(), clock).await.unwrap()
+    }
+
     /// What is left of buckets of both owners, and how many indexers are said to be missing.
     fn left(catalog: &Catalog, adopted: &[IndexerId]) -> (Vec<u128>, usize) {
         let buckets = vec![bucket(1, Some(1)), bucket(2, Some(2)), bucket(3, None)];
@@ -206,8 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_two_owners_the_one_of_the_catalog_counts_and_none_before_it_has_read() {
-        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
-        let catalog = Catalog::open(store, "catalog", Settings::default(), clock).await.unwrap();
+        let catalog = catalog().await;
         let give = async |epoch, owner| {
             let taken = Takeover { indexer: GONE, set: 0, epoch, owner };
             catalog.commit(Commit { take_over: vec![taken], ..Commit::default() }).await.unwrap();
@@ -222,5 +254,67 @@ mod tests {
         // All its events are in buckets.
         give(3, GONE).await;
         assert_eq!(left(&catalog, &[]), (vec![3], 0));
+    }
+
+    /// Answers with these views, one after the other.
+    #[derive(Debug)]
+    struct Answers(Mutex<Vec<HotView>>);
+
+    #[async_trait]
+    impl HotDirectory for Answers {
+        async fn view(&self, _: &[IndexName], _: &TimeRange) -> HotView {
+            let mut answers = self.0.lock();
+            match answers.len() {
+                1 => answers[0].clone(),
+                _ => answers.remove(0),
+            }
+        }
+
+        fn is_remote(&self) -> bool {
+            true
+        }
+
+        fn has_asked_all(&self, view: &HotView) -> bool {
+            view.asked.len() == 2
+        }
+    }
+
+    /// A view of the buckets with these numbers, of which so many processes were asked.
+    fn of(numbers: &[(u128, u64)], asked: usize) -> HotView {
+        let bucket = |(number, epoch): &(u128, u64)| bucket(*number, Some(*epoch));
+        let buckets = numbers.iter().map(bucket).collect();
+        let asked = vec![(String::new(), String::new()); asked];
+        HotView { buckets, asked, ..HotView::default() }
+    }
+
+    /// The buckets that a search meets, and how many indexers are said to be missing.
+    async fn met(catalog: &Catalog, answers: Vec<HotView>) -> (Vec<u128>, usize) {
+        let directory = Arc::new(Answers(Mutex::new(answers)));
+        let report = Arc::new(ScanReport::default());
+        let rows = HotRows::new(directory, catalog.clone(), report);
+        let main = [IndexName::new("main").unwrap()];
+        let (buckets, missing) = rows.of(&main, &TimeRange::ALL).await;
+        (buckets.iter().map(|bucket| bucket.id.0.as_u128()).collect(), missing.len())
+    }
+
+    #[tokio::test]
+    async fn a_process_that_joins_while_others_are_asked_is_asked_too() {
+        let catalog = catalog().await;
+        let joined = vec![of(&[(1, 1)], 1), of(&[(1, 1), (2, 1)], 2)];
+        assert_eq!(met(&catalog, joined).await, (vec![1, 2], 0));
+        let never = vec![of(&[(1, 1)], 1)];
+        assert_eq!(met(&catalog, never).await, (vec![1], 1), "it is said that some may be missing");
+    }
+
+    #[tokio::test]
+    async fn what_an_indexer_has_read_again_after_a_restart_is_met_and_not_left_out() {
+        let catalog = catalog().await;
+        let taken = Takeover { indexer: GONE, set: 0, epoch: 2, owner: GONE };
+        catalog.commit(Commit { take_over: vec![taken], ..Commit::default() }).await.unwrap();
+        // It was asked, then started again; its rows are in another bucket now.
+        let restarted = vec![of(&[(1, 1)], 2), of(&[(2, 2)], 2)];
+        assert_eq!(met(&catalog, restarted).await, (vec![2], 0));
+        let hangs = vec![of(&[(1, 1)], 2)];
+        assert_eq!(met(&catalog, hangs).await, (vec![], 1), "not without a word");
     }
 }

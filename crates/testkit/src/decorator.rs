@@ -19,6 +19,7 @@ use object_store::{
     OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions,
     PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart, coalesce_ranges,
 };
+use parking_lot::Mutex;
 
 /// What is asked of a store. One operation is at least one request to S3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -377,12 +378,20 @@ impl FailingStore {
 pub struct Failing {
     mode: AtomicU8,
     failed: AtomicU64,
+    /// How the paths begin of the operations that fail.
+    prefix: Mutex<String>,
 }
 
 impl Failing {
     /// From now on every operation fails: before it reaches the store, or after it was done, so
     /// that the caller cannot know.
     pub fn fail(&self, moment: Moment) {
+        self.fail_below(moment, "");
+    }
+
+    /// The same for operations on paths that begin with `prefix`.
+    pub fn fail_below(&self, moment: Moment, prefix: &str) {
+        prefix.clone_into(&mut self.prefix.lock());
         self.mode.store(if moment == Moment::Before { 1 } else { 2 }, Ordering::SeqCst);
     }
 
@@ -398,7 +407,8 @@ impl Failing {
     }
 
     fn check(&self, mode: u8, path: &str) -> Result<()> {
-        if self.mode.load(Ordering::SeqCst) != mode {
+        let is_told = self.mode.load(Ordering::SeqCst) == mode;
+        if !is_told || !path.starts_with(&*self.prefix.lock()) {
             return Ok(());
         }
         self.failed.fetch_add(1, Ordering::SeqCst);

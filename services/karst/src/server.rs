@@ -122,17 +122,16 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
     let threads = SearchThreads::new(cores.max(2), SEARCH_STACK);
     let threads = threads.context("cannot start the threads of searches")?;
-    let listens = Shutdown::new();
     let result = runtime.block_on(async {
         // Process 1 of a container ignores a signal that it does not handle: it would be there until it is
         // killed.
-        let mut early = StopSignal::listen()?;
-        let serving = Box::pin(serve(&options, threads.clone(), &listens));
+        let signal = StopSignal::listen()?;
+        let serving = Box::pin(serve(&options, threads.clone(), &signal));
         tokio::select! {
             biased;
             ended = serving => ended,
             // What it has acknowledged is in the journal; nothing else is lost.
-            () = early.arrived_before(&listens) => Ok(Ended::Stopped),
+            () = signal.arrived_early() => Ok(Ended::Stopped),
         }
     });
     threads.shut_down(SEARCHES);
@@ -158,11 +157,11 @@ enum Ended {
 
 /// The start, in this order: nothing is opened or written before the directory is locked and every port
 /// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait. Until
-/// `listens` is stopped, a signal to stop is the caller's.
+/// `signal` is opened, it is the caller's.
 async fn serve(
     options: &ServerOptions,
     threads: SearchThreads,
-    listens: &Shutdown,
+    signal: &StopSignal,
 ) -> Result<Ended> {
     let hangups = hangup::listen()?;
     let lock = DataLock::take(options)?;
@@ -214,13 +213,13 @@ async fn serve(
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
         // Who sees it ready may tell it to stop, and the ports say so first.
-        let mut told = StopSignal::listen()?;
-        listens.stop();
+        signal.open();
         let receivers = api::Receivers::new(karst.state.clone())?;
-        listeners.open(options, roles, &karst, &receivers, heads);
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
+        // Before events are taken in: searches ask only those that are in the list.
         Box::pin(cluster.open(&karst, known_as, &receivers, (&shutdown, &peers))).await?;
+        listeners.open(options, roles, &karst, &receivers, heads);
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
         let starting =
@@ -240,7 +239,7 @@ async fn serve(
             health.open(&karst.state);
         }
         initial.show();
-        let ended = wait_for_end(options, &karst, &leadership, (&intake, &mut told)).await;
+        let ended = wait_for_end(options, &karst, &leadership, (&intake, signal)).await;
         let is_fenced = karst.state.health.fatal().is_some();
         if !is_fenced && matches!(ended, Ok(Ended::Stopped | Ended::ToBeginAgain)) {
             stopping::leave(&karst, options).await;
@@ -262,7 +261,7 @@ async fn wait_for_end(
     options: &ServerOptions,
     karst: &Karst,
     leadership: &Leadership,
-    (intake, told_to_stop): (&Shutdown, &mut StopSignal),
+    (intake, told_to_stop): (&Shutdown, &StopSignal),
 ) -> Result<Ended> {
     let reason = tokio::select! {
         () = told_to_stop.arrived() => return Ok(Ended::Stopped),

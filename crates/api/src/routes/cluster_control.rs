@@ -2,7 +2,6 @@
 
 use axum::response::Response;
 use cluster::Wave;
-use model::ErrorKind;
 use peers::Registration;
 use serde_json::{Map, json};
 
@@ -162,7 +161,7 @@ async fn cancel(Call { state, params, caller, .. }: Call) -> Result<Response, Re
 }
 
 /// Removes processes that do not come back. Events that they had on their disks only are given up: searches
-/// do not say any more that these are missing.
+/// do not say any more that these are missing, and recoveries do not wait for the copies of journals there.
 async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let wanted = params.required("peers")?.to_owned();
     let snapshot = state.catalog.snapshot();
@@ -170,6 +169,13 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let up = answering(&state).await;
     let mut gone = Vec::new();
     for name in wanted.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        // One that has left the list may have copies of journals, and had sets of its own.
+        let had_sets =
+            |name: &str| snapshot.taken_over().any(|set| set.indexer.to_string() == name);
+        if !known.iter().any(|(id, peer)| id == name || peer.name == name) && had_sets(name) {
+            gone.push((name.to_owned(), None));
+            continue;
+        }
         let (id, peer) = one(&known, name)?;
         if up.contains(id) || *id == state.info.guid {
             return Err(conflict(format!(
@@ -177,19 +183,10 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
                 peer.name
             )));
         }
-        let recovering = snapshot
-            .taken_over()
-            .find(|taken| taken.indexer.to_string() == *id && taken.owner != taken.indexer);
-        if let Some(taken) = recovering {
-            return Err(RestError::of_kind(
-                ErrorKind::Conflict,
-                format!("indexer {} is recovering the events of {} ({id})", taken.owner, peer.name),
-            ));
-        }
-        gone.push(id.clone());
+        gone.push((id.clone(), Some(peer.started.clone())));
     }
-    for id in gone {
-        peers::leave(&state.catalog, &id).await?;
+    for (id, started) in gone {
+        peers::remove(&state.catalog, &id, started.as_deref()).await?;
     }
     feed::respond_empty("clustermanagercontrol", REMOVE, &params)
 }

@@ -73,11 +73,13 @@ fn changes_come_back() {
     };
     assert_eq!(found, commit());
     let document = |name: &str, json| ("user".to_owned(), name.to_owned(), json);
-    let documents: Documents = vec![
+    let after = vec![
         document("a", Some(serde_json::json!({"b": [1, null]}))),
-        document("c", Some(Value::Null)),
+        document("c", Some(serde_json::Value::Null)),
         document("d", None),
     ];
+    let before = vec![document("a", None), document("d", Some(serde_json::json!(1)))];
+    let documents = Documents { after, before };
     let request = documents_request(&documents).unwrap();
     let Wanted::Documents(found) = sent(&request).unwrap() else { panic!("it is documents") };
     assert_eq!(found, documents);
@@ -116,6 +118,7 @@ fn errors_come_back() {
             known: 2,
             owner,
         },
+        Error::Changed { path: path(), kind: text("peer"), name: text("a") },
         Error::Invalid { path: path(), what: text("a commit"), reason: text("bad") },
         Error::Corrupt { path: path(), key: text("k"), reason: text("bad") },
         Error::Version { path: path(), key: text("k"), found: 9, known: 2 },

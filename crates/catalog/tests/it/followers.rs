@@ -393,3 +393,29 @@ async fn without_a_leader_the_outcome_is_not_known() {
     let error = follow(&["no address".to_owned()], short).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
 }
+
+/// A change that was under way while another one was made must not undo it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_is_replaced_only_where_it_is_what_is_expected() {
+    let leader = open(Arc::new(InMemory::new()), Settings::default()).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let follower = follow(&[server.url()], quick()).await.unwrap();
+    let named = |json| vec![("user".to_owned(), "ann".to_owned(), json)];
+    for catalog in [&follower, &leader] {
+        let first = || catalog.replace_documents(named(None), named(Some(json!(1))));
+        first().await.unwrap();
+        let number = catalog.snapshot().number();
+        first().await.expect("its answer was lost");
+        assert_eq!(catalog.snapshot().number(), number, "nothing is written");
+        let second = catalog.replace_documents(named(Some(json!(1))), named(Some(json!(2))));
+        second.await.unwrap();
+        let late = first().await.unwrap_err();
+        assert!(matches!(&late, Error::Changed { name, .. } if name == "ann"), "{late:?}");
+        let late = catalog.replace_documents(named(Some(json!(1))), named(None)).await;
+        assert!(late.is_err());
+        assert_eq!(catalog.snapshot().document("user", "ann").as_deref(), Some(&json!(2)));
+        catalog.replace_documents(named(Some(json!(2))), named(None)).await.unwrap();
+        assert!(catalog.snapshot().document("user", "ann").is_none());
+    }
+    server.stop().await;
+}

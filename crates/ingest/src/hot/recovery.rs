@@ -102,8 +102,8 @@ struct Replay<'a> {
     parts: Vec<BatchRecord>,
     /// The numbered input whose parts are being replayed.
     under_way: Option<Share>,
-    /// The positions of the batches so far, where some may come again.
-    seen: Option<HashSet<JournalPosition>>,
+    /// The batches so far, where some may come again.
+    seen: Option<HashSet<(StreamRef, JournalPosition)>>,
     out: Recovered,
 }
 
@@ -167,7 +167,7 @@ fn highest(known: &Known, committed: &HashMap<StreamRef, JournalPosition>) -> Jo
 }
 
 /// Segments that were acknowledged, are not in object storage as a whole, and are not there.
-fn missing(
+pub(crate) fn missing(
     directory: &Path,
     found: &[PathBuf],
     known: &Known,
@@ -269,7 +269,8 @@ impl Replay<'_> {
                 let newest = batch.first_index_time.saturating_add(rows);
                 self.out.last_index_time = self.out.last_index_time.max(newest);
                 self.in_segment += batch.batch.rows() as u64;
-                let is_repeated = self.seen.as_mut().is_some_and(|seen| !seen.insert(position));
+                let batch_id = (stream.clone(), position);
+                let is_repeated = self.seen.as_mut().is_some_and(|seen| !seen.insert(batch_id));
                 if covered || is_repeated {
                     return;
                 }

@@ -432,6 +432,13 @@ impl HotStore {
         states.any(|(_, state)| state.rolled.iter().any(|bucket| bucket.content.id == id))
     }
 
+    /// Whether every bucket of a set is in the catalog.
+    pub(crate) fn is_stored(&self, set: SetId) -> bool {
+        let streams = self.streams.read();
+        let mut mine = streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
+        mine.all(|(_, state)| state.open.is_none() && state.rolled.is_empty())
+    }
+
     /// Text of the open buckets of a set.
     pub(crate) fn open_bytes(&self, set: SetId) -> u64 {
         let streams = self.streams.read();

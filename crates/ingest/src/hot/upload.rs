@@ -223,6 +223,15 @@ impl Uploader {
     }
 }
 
+/// What became of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The catalog has it.
+    Stored,
+    /// Another process stores its events.
+    Dropped,
+}
+
 /// One bucket on its way.
 struct Job {
     uploader: Arc<Uploader>,
@@ -253,11 +262,9 @@ impl Job {
         {
             return false;
         }
-        if self.commit_again(entry.as_deref()).await.is_none() {
-            return false;
-        }
-        self.let_go().await;
-        let Some(entry) = entry else { return true };
+        let Some(outcome) = self.commit_again(entry.as_deref()).await else { return false };
+        self.let_go(outcome).await;
+        let Some(entry) = entry.filter(|_| outcome == Outcome::Stored) else { return true };
         metrics::counter!(names::BUCKET_BYTES).increment(entry.size);
         let seconds = self.bucket.rolled_at.elapsed().as_secs_f64();
         metrics::histogram!(names::ROLL_SECONDS).record(seconds);
@@ -343,7 +350,7 @@ impl Job {
     /// As [`Self::again`], but an attempt is never given up half-way: what becomes of it must be
     /// known before this process or the next one reads positions. `None` when another process owns the
     /// set, too.
-    async fn commit_again(&self, entry: Option<&BucketEntry>) -> Option<()> {
+    async fn commit_again(&self, entry: Option<&BucketEntry>) -> Option<Outcome> {
         let shutdown = &self.uploader.shutdown;
         let (mut pause, longest) = self.uploader.settings.upload_retry;
         while !shutdown.is_stopped() {
@@ -353,7 +360,7 @@ impl Job {
                 ..Commit::default()
             };
             match self.uploader.catalog.commit(commit).await {
-                Ok(()) => return Some(()),
+                Ok(()) => return Some(Outcome::Stored),
                 // Adopted from another indexer, and another process's by now, which has all events too.
                 Err(catalog::Error::OldEpoch { .. })
                     if self.bucket.stream.indexer != self.uploader.indexer =>
@@ -362,9 +369,7 @@ impl Job {
                         path = %self.bucket.path,
                         "a bucket of another indexer is dropped: another process owns it"
                     );
-                    self.uploader.hot.remove(&self.bucket);
-                    self.uploader.spool.remove(&self.bucket.path);
-                    return Some(());
+                    return Some(Outcome::Dropped);
                 }
                 Err(catalog::Error::OldEpoch { set, known, owner, .. }) => {
                     self.stop(&Error::TakenOver { set, by: owner, epoch: known });
@@ -379,8 +384,8 @@ impl Job {
     }
 
     /// The catalog has the bucket: tell who waited, and forget it here, in the spool and in the
-    /// journal.
-    async fn let_go(&self) {
+    /// journal; not in the journal if another process has to store it.
+    async fn let_go(&self, outcome: Outcome) {
         for waiting in self.bucket.take_waiting() {
             waiting.share.settle_as(Durability::Remote, waiting.events, waiting.bytes);
         }
@@ -388,7 +393,8 @@ impl Job {
         let (bucket, uploader) = (Arc::clone(&self.bucket), Arc::clone(&self.uploader));
         let release = move || {
             uploader.spool.remove(&bucket.path);
-            if let Some(set) = uploader.sets.get(SetId::of(&bucket.stream)) {
+            let set = uploader.sets.get(SetId::of(&bucket.stream));
+            if let Some(set) = set.filter(|_| outcome == Outcome::Stored) {
                 set.release(&bucket.stream, bucket.content.upto);
             }
         };

@@ -71,6 +71,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// What the files of a set in `directory` say.
+    pub(crate) fn read(directory: &Path, set: u16) -> Self {
+        read(directory, set)
+    }
+
     /// Bytes and events of a segment that were acknowledged, as far as is known.
     pub(crate) fn acknowledged(&self, number: u64) -> Option<(u64, u64)> {
         let mark = self.mark.filter(|mark| mark.segment == number && mark.bytes > 0);

@@ -45,12 +45,6 @@ struct Shipped {
     is_needed: bool,
 }
 
-/// Whether there are journals below `root`.
-pub(crate) fn has_journals(root: &Path, sets: &[u16]) -> bool {
-    let directories = sets.iter().map(|set| root.join(set.to_string()));
-    directories.filter_map(|path| segments(&path).ok()).any(|segments| !segments.is_empty())
-}
-
 /// Compares the journals below `root` with the log of the indexer.
 ///
 /// # Errors
@@ -137,7 +131,11 @@ pub(crate) async fn restore(
 
 /// The records of an object, by set.
 async fn read(store: &Arc<dyn ObjectStore>, path: &ObjectPath) -> Result<Vec<(u16, Bytes)>, Error> {
-    let object = store.get(path).await.map_err(fail("read", path))?;
+    let object = match store.get(path).await {
+        // Whoever has recovered its records lets go of it.
+        Err(object_store::Error::NotFound { .. }) => return Ok(Vec::new()),
+        object => object.map_err(fail("read", path))?,
+    };
     let object = object.bytes().await.map_err(fail("read", path))?;
     let damaged = |reason| Error::JournalDamaged { path: path.as_ref().into(), offset: 0, reason };
     object::decode(&object).map_err(damaged)

@@ -23,23 +23,32 @@ const READS: usize = 16;
 const SEGMENT: u64 = 64 << 20;
 
 /// Seals the log of an indexer: from then on its former owner cannot put anything into it. What the log has.
+/// A seal that is there already may be an earlier one, behind which that owner has begun: another one is put.
 ///
 /// # Errors
 /// [`Error::Storage`].
 pub(crate) async fn seal(store: &dyn ObjectStore, indexer: IndexerId) -> Result<Existing, Error> {
     loop {
-        let existing = Existing::list(store, indexer).await?;
-        let is_sealed = existing.seals.last() > existing.with_records.last();
-        if is_sealed {
-            return Ok(existing);
-        }
-        let path = path_of(indexer, existing.next());
+        let path = path_of(indexer, Existing::list(store, indexer).await?.next());
         let options = PutOptions::from(PutMode::Create);
         match store.put_opts(&path, PutPayload::new(), options).await {
-            // Or the owner was faster: its object is read too.
-            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {}
+            Ok(_) => return Existing::list(store, indexer).await,
+            // The owner was faster: its object is read too.
+            Err(object_store::Error::AlreadyExists { .. }) => {}
             Err(error) => return Err(fail("seal", &path)(error)),
         }
+    }
+}
+
+/// Seals the log of this indexer against its former processes, if there is one: an object of theirs that is
+/// still under way does not come between those of this process.
+///
+/// # Errors
+/// [`Error::Storage`].
+pub(crate) async fn begin(store: &dyn ObjectStore, indexer: IndexerId) -> Result<(), Error> {
+    match Existing::list(store, indexer).await?.next() {
+        0 => Ok(()),
+        _ => seal(store, indexer).await.map(drop),
     }
 }
 

@@ -204,6 +204,31 @@ impl RemoteLog {
         &self.store
     }
 
+    /// Where it is, for people.
+    pub(crate) fn where_it_is(&self) -> &'static str {
+        match self.replicas {
+            Some(_) => "the indexers that have copies of the journal",
+            None => "object storage",
+        }
+    }
+
+    /// Ends what former processes of this indexer have under way. Copies refuse them by themselves.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub(crate) async fn begin(&self) -> Result<(), Error> {
+        match self.replicas {
+            Some(_) => Ok(()),
+            None => super::begin(self.store.as_ref(), self.indexer).await,
+        }
+    }
+
+    /// How many copies there were, if all of them are lost.
+    pub(crate) async fn lost(&self) -> Option<usize> {
+        let lost = self.replicas.as_ref()?.lost(self.indexer).await?;
+        Some(lost.len())
+    }
+
     fn note_needed(&self, state: &State) {
         if let Some(replicas) = &self.replicas {
             replicas.note_needed(state.is_needed());
@@ -319,7 +344,7 @@ impl RemoteLog {
                 // Dropped shares fail their inputs; the journal has the events.
                 Outcome::Stopped => return,
                 Outcome::InBuckets => {
-                    self.is_not_needed();
+                    self.is_not_needed(number);
                     Durability::Remote
                 }
                 Outcome::Put => {
@@ -349,9 +374,11 @@ impl RemoteLog {
         }
     }
 
-    /// Gives up an object: the next one gets its number.
-    fn is_not_needed(&self) {
+    /// Gives up an object. No other one gets its number: an attempt that is still under way would take its
+    /// place.
+    fn is_not_needed(&self, number: u64) {
         let mut state = self.state.lock();
+        state.next = Some(number + 1);
         state.under_way = 0;
         let waiting = state.gathered.bytes;
         drop(state);
@@ -411,8 +438,7 @@ impl RemoteLog {
             if !shutdown.sleep(pause).await {
                 return Outcome::Stopped;
             }
-            // In object storage, an earlier attempt may arrive late: its number is taken then. A copy takes
-            // another object in place of one that was not confirmed.
+            // In object storage every number is used, so that a seal meets the next object.
             if self.replicas.is_some() && self.state.lock().is_committed(last) {
                 return Outcome::InBuckets;
             }
@@ -447,7 +473,7 @@ impl RemoteLog {
     /// Nothing of this indexer is to be recovered from its log: everything is in buckets. Seals it.
     pub(crate) async fn end(&self) {
         if let Some(replicas) = &self.replicas {
-            if let Err(error) = replicas.forget(self.indexer).await {
+            if let Err(error) = replicas.forget(&replicas.named(self.indexer)).await {
                 tracing::debug!(%error, "copies of the journal stay at other indexers");
             }
             return;

@@ -17,22 +17,22 @@ use testkit::{FailingStore, Moment, TestDir, wait_until};
 
 use crate::setup::{Setup, cut, local, meta, parts, settings, start_configured};
 
-const REMOTE: &str = "[main]\nackLevel = remote\n[other]\n";
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const REMOTE: &str = "[main]\nackLevel = remote\n[other]\n";
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-fn fast() -> Settings {
+pub(crate) fn fast() -> Settings {
     Settings { remote_journal_interval: Duration::from_millis(5), min_free_space: 0, ..settings() }
 }
 
 /// The indexer whose machine is lost.
-async fn first(root: &Path) -> Setup {
+pub(crate) async fn first(root: &Path) -> Setup {
     let store = local(root);
     let data = root.join("first");
     start_configured(&data, fast(), Arc::clone(&store), store, REMOTE).await
 }
 
 /// Another indexer of the same catalog, over a store.
-async fn indexer(
+pub(crate) async fn indexer(
     number: u128,
     root: &Path,
     setup: &Setup,
@@ -45,22 +45,22 @@ async fn indexer(
     Arc::new(Ingest::start(parts).await.unwrap())
 }
 
-async fn second(root: &Path, setup: &Setup) -> Arc<Ingest> {
+pub(crate) async fn second(root: &Path, setup: &Setup) -> Arc<Ingest> {
     indexer(2, root, setup, Arc::clone(&setup.store)).await
 }
 
 /// The first one, started again.
-async fn again(root: &Path, setup: &Setup) -> Arc<Ingest> {
+pub(crate) async fn again(root: &Path, setup: &Setup) -> Arc<Ingest> {
     let mut parts = parts(&root.join("first"), setup, fast());
     parts.knowledge = knowledge();
     Arc::new(Ingest::start(parts).await.unwrap())
 }
 
-fn knowledge() -> Arc<Knowledge> {
+pub(crate) fn knowledge() -> Arc<Knowledge> {
     Arc::new(Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "indexes", REMOTE)))
 }
 
-const FIRST: IndexerId = IndexerId(uuid::Uuid::nil());
+pub(crate) const FIRST: IndexerId = IndexerId(uuid::Uuid::nil());
 
 fn of_index(index: &str, text: &str) -> Input {
     let mut events = CutEvents::new(MissingTime::Now);
@@ -71,7 +71,7 @@ fn of_index(index: &str, text: &str) -> Input {
 }
 
 /// Sizes of the objects of the first indexer's log.
-async fn log(setup: &Setup) -> Vec<u64> {
+pub(crate) async fn log(setup: &Setup) -> Vec<u64> {
     let folder = format!("journal/{}", FIRST.0);
     let listed: Vec<_> = setup.store.list(Some(&folder.into())).try_collect().await.unwrap();
     let mut listed: Vec<_> = listed.into_iter().map(|meta| (meta.location, meta.size)).collect();
@@ -80,7 +80,7 @@ async fn log(setup: &Setup) -> Vec<u64> {
 }
 
 /// The texts of everything that is stored or hot in one of the indexers.
-async fn texts(setup: Setup, ingest: Arc<Ingest>) -> Vec<String> {
+pub(crate) async fn texts(setup: Setup, ingest: Arc<Ingest>) -> Vec<String> {
     Setup { ingest, ..setup }.texts().await
 }
 
@@ -114,7 +114,7 @@ async fn events_of_a_lost_machine_are_recovered_once() {
 }
 
 /// An indexer of no importance: [`Setup`] needs one.
-async fn lost_ingest(
+pub(crate) async fn lost_ingest(
     root: &Path,
     catalog: &Arc<catalog::Catalog>,
     store: &Arc<dyn ObjectStore>,

@@ -17,6 +17,7 @@ mod merging;
 mod network;
 mod on_s3;
 mod parsing;
+mod recoveries;
 mod remote_ack;
 mod restore;
 mod retention;

@@ -241,7 +241,8 @@ pub(crate) fn directory(
         let endpoint = Endpoint::from_shared(address.to_owned());
         Ok(endpoint.map_err(|error| error.to_string())?.connect_lazy())
     });
-    (Directory::new(None, receiver, connect, settings), sender)
+    let indexers = Arc::new(move || Arc::clone(&receiver.borrow()));
+    (Directory::new(None, indexers, connect, settings), sender)
 }
 
 pub(crate) async fn catalog() -> Catalog {

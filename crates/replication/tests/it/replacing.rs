@@ -192,7 +192,7 @@ async fn a_journal_that_is_not_needed_is_forgotten() {
     owner.put(0, "zero").await.unwrap();
     let other = cluster.seen_by(id(9));
     assert!(other.replicas.has_copies(OWNER));
-    other.replicas.forget(OWNER).await.unwrap();
+    other.replicas.forget(&other.replicas.named(OWNER)).await.unwrap();
     assert!(!other.replicas.has_copies(OWNER) && other.objects().await.unwrap().is_empty());
     // It begins anew.
     owner.put_again(1, "one").await;
@@ -295,4 +295,100 @@ async fn in_maintenance_mode_a_copy_that_is_lost_is_not_replaced() {
     cluster.pauses.store(false, std::sync::atomic::Ordering::Relaxed);
     owner.put_again(1, "one").await;
     assert!(!cluster.members().contains(&before[0]));
+}
+
+#[tokio::test]
+async fn a_late_change_of_a_former_process_does_not_name_other_copies() {
+    let cluster = Cluster::start(3, 3).await;
+    let before = cluster.seen_by(OWNER);
+    before.put(0, "zero").await.unwrap();
+    // It replaces a copy, and is killed while its request is under way.
+    let known = cluster.document();
+    let copies = serde_json::json!({ "members": [known["members"][0]], "version": 2 });
+    let named = |json| vec![("replicas".to_owned(), OWNER.0.to_string(), Some(json))];
+    let owner = cluster.seen_by(OWNER);
+    owner.put_again(1, "one").await;
+    let late = cluster.catalog.replace_documents(named(known), named(copies)).await;
+    assert!(matches!(late, Err(catalog::Error::Changed { .. })), "{late:?}");
+    owner.put(2, "two").await.unwrap();
+    assert_eq!(cluster.members().len(), 2);
+}
+
+#[tokio::test]
+async fn what_another_has_written_of_the_copies_is_looked_at_before_anything_is_acknowledged() {
+    let mut cluster = Cluster::start(3, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    owner.put(0, "zero").await.unwrap();
+    // As if a change of this process whose answer was lost had taken effect: it names another copy.
+    let mut document = cluster.document();
+    let copy = uuid::Uuid::from_u128(7).to_string();
+    let free = cluster.running().into_iter().find(|peer| !cluster.members().contains(peer));
+    document["members"][1] =
+        serde_json::json!({ "peer": free.unwrap().0.to_string(), "copy": copy });
+    cluster.catalog.put_document("replicas", &OWNER.0.to_string(), document).await.unwrap();
+    owner.put_again(1, "one").await;
+    let [first, second] = cluster.members()[..] else { panic!("{:?}", cluster.members()) };
+    for (stopped, left) in [(first, second), (second, first)] {
+        cluster.stop(stopped).await;
+        let found = cluster.seen_by(id(9));
+        assert_eq!(objects(&found).await, numbered(&[(0, "zero"), (1, "one")]), "at {left}");
+        cluster.run(stopped).await;
+    }
+}
+
+#[tokio::test]
+async fn a_former_process_of_the_owner_puts_nothing_more() {
+    let cluster = Cluster::start(2, 3).await;
+    let former = cluster.seen_by(OWNER);
+    former.replicas.note_epoch(1);
+    former.put(0, "zero").await.unwrap();
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_epoch(2);
+    owner.put(1, "one").await.unwrap();
+    let refused = former.put_again_or_refused(1, "another one").await;
+    assert!(matches!(refused, Err(Error::AlreadyExists { .. })), "{refused:?}");
+    let found = cluster.seen_by(id(9));
+    assert_eq!(objects(&found).await, numbered(&[(0, "zero"), (1, "one")]));
+}
+
+#[tokio::test]
+async fn a_copy_whose_indexer_is_not_in_the_list_is_waited_for() {
+    let cluster = Cluster::start(3, 3).await;
+    let before = cluster.seen_by(OWNER);
+    before.replicas.note_needed(true);
+    before.put(0, "zero").await.unwrap();
+    let members = cluster.members();
+    // Both are started again; the other one is in the list a moment later.
+    cluster.unlisted.lock().insert(members[0]);
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    assert!(owner.put(1, "one").await.is_err());
+    cluster.unlisted.lock().clear();
+    owner.put(1, "one").await.unwrap();
+    assert_eq!(cluster.members(), members);
+    // One that stays away is replaced.
+    cluster.unlisted.lock().insert(members[0]);
+    owner.put_again(2, "two").await;
+    assert!(!cluster.members().contains(&members[0]));
+}
+
+#[tokio::test]
+async fn copies_are_lost_when_all_say_so_or_were_removed() {
+    let mut cluster = Cluster::start(2, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.put(0, "zero").await.unwrap();
+    let members = cluster.members();
+    let [first, second] = members[..] else { panic!() };
+    cluster.lose_disk(first).await;
+    cluster.run(first).await;
+    cluster.stop(second).await;
+    // Who recovers must not wait for long: its requests are refused.
+    assert_eq!(cluster.seen_by(id(9)).replicas.lost(OWNER).await, None, "one may come back");
+    cluster.removed.lock().insert(second);
+    let mut lost = cluster.seen_by(id(9)).replicas.lost(OWNER).await.unwrap();
+    lost.sort();
+    let mut all = members.clone();
+    all.sort();
+    assert_eq!(lost, all);
 }

@@ -48,6 +48,10 @@ pub(crate) struct Cluster {
     sites: BTreeMap<IndexerId, String>,
     /// Those that are being taken out of the cluster.
     pub(crate) leaving: Arc<Mutex<BTreeSet<IndexerId>>>,
+    /// Those that are not in the list of the cluster.
+    pub(crate) unlisted: Arc<Mutex<BTreeSet<IndexerId>>>,
+    /// Those that an administrator has removed.
+    pub(crate) removed: Arc<Mutex<BTreeSet<IndexerId>>>,
     /// Whether copies that are lost stay lost.
     pub(crate) pauses: Arc<AtomicBool>,
 }
@@ -79,6 +83,8 @@ impl Cluster {
             placement,
             sites,
             leaving: Arc::default(),
+            unlisted: Arc::default(),
+            removed: Arc::default(),
             pauses: Arc::default(),
         };
         for number in 1..=peers {
@@ -191,6 +197,7 @@ impl Cluster {
         let settings = Settings { timeout, placement: self.placement.clone() };
         let pauses = Arc::clone(&self.pauses);
         let (sites, leaving) = (self.sites.clone(), Arc::clone(&self.leaving));
+        let (unlisted, removed) = (Arc::clone(&self.unlisted), Arc::clone(&self.removed));
         let site_of = move |of: IndexerId| sites.get(&of).cloned().unwrap_or_default();
         let site = site_of(own);
         let peers = move || {
@@ -199,7 +206,9 @@ impl Cluster {
                 let leaves = leaving.contains(&id);
                 Peer { id, address, site: site_of(id), leaves }
             };
-            addresses().into_iter().map(peer).collect()
+            let unlisted = unlisted.lock();
+            let listed = addresses().into_iter().filter(|(id, _)| !unlisted.contains(id));
+            listed.map(peer).collect()
         };
         let replicas = Arc::new(Replicas::new(Parts {
             own,
@@ -209,6 +218,7 @@ impl Cluster {
             connect: Arc::new(connect),
             pauses: Arc::new(move || pauses.load(Ordering::Relaxed)),
             copies,
+            removed: Arc::new(move |id| removed.lock().contains(&id)),
             settings,
         }));
         Log { store: ReplicaStore(Arc::clone(&replicas)), replicas }
@@ -221,6 +231,12 @@ impl Cluster {
         let peers = members.as_array().into_iter().flatten();
         let peers = peers.map(|member| member["peer"].as_str().unwrap().parse().unwrap());
         peers.map(IndexerId).collect()
+    }
+
+    /// What the catalog says of the copies of the owner.
+    pub(crate) fn document(&self) -> serde_json::Value {
+        let document = self.catalog.snapshot().document("replicas", &OWNER.0.to_string());
+        (*document.unwrap()).clone()
     }
 
     /// Another indexer owns the sets of the owner.
@@ -259,6 +275,17 @@ impl Log {
             }
         }
         panic!("object {number} is not put: {:?}", self.put(number, text).await);
+    }
+
+    /// Puts until it is done or refused for good.
+    pub(crate) async fn put_again_or_refused(&self, number: u64, text: &str) -> Result<(), Error> {
+        for _ in 0..200 {
+            match self.put(number, text).await {
+                Err(Error::Generic { .. }) => tokio::time::sleep(Duration::from_millis(20)).await,
+                done => return done,
+            }
+        }
+        self.put(number, text).await
     }
 
     /// All objects, by number; those that seal are empty.

@@ -162,32 +162,30 @@ pub(crate) async fn assemble(
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
     whole::begin(&catalog, indexer).await?;
-    failover::wait_until_returned(&catalog, indexer, progress).await;
+    failover::wait_until_returned(&catalog, indexer, progress).await?;
     progress.set("recovering the journal");
     let replicas = cluster.replicas(&catalog, indexer, (&layers, data), shutdown)?;
     let (replicas, copies) = replicas.unzip();
     if let Some(replicas) = &replicas {
         told(replicas.lacking(), health::TOO_FEW_COPIES);
     }
-    let ingest = Arc::new(
-        Ingest::start(ingest::Parts {
-            data: data.clone(),
-            indexer,
-            store: Arc::clone(&store),
-            replicas: replicas.clone(),
-            catalog: Arc::new(catalog.clone()),
-            knowledge: Arc::clone(&knowledge),
-            clock: Arc::clone(&clock),
-            settings: ingest_settings,
-        })
-        .await
-        .context("cannot start ingest")?,
-    );
+    let parts = ingest::Parts {
+        data: data.clone(),
+        indexer,
+        store: Arc::clone(&store),
+        replicas: replicas.clone(),
+        catalog: Arc::new(catalog.clone()),
+        knowledge: Arc::clone(&knowledge),
+        clock: Arc::clone(&clock),
+        settings: ingest_settings,
+    };
+    let tell = |step: String| progress.set(step);
+    let ingest = Ingest::start_telling(parts, &tell).await.context("cannot start ingest")?;
+    let ingest = Arc::new(ingest);
     shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
     let access = knowledge.layers().access();
-    let directory =
-        cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings, shutdown)?;
+    let directory = cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings);
     let hot: Arc<dyn HotDirectory> = match &directory {
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),

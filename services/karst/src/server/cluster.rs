@@ -15,12 +15,12 @@ use distributed::PartService;
 use ingest::Ingest;
 use model::IndexerId;
 use object_store::memory::InMemory;
+use parking_lot::Mutex;
 use peers::{Connect, Directory, HotParts, HotService, Indexer, Registration};
 use replication::{Copies, Peer, ReplicaService, Replicas};
 use runtime::{Clock, Shutdown};
 use search::Workers;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tonic::service::Routes;
 use transport::{Credentials, Served, Transport};
 use uuid::Uuid;
@@ -152,34 +152,23 @@ impl Cluster {
         catalog: &Catalog,
         own: &str,
         settings: peers::Settings,
-        shutdown: &Shutdown,
-    ) -> Result<Option<Directory>> {
-        if self.address.is_none() {
-            return Ok(None);
-        }
-        let (sender, receiver) = watch::channel(others(catalog, own));
+    ) -> Option<Directory> {
+        self.address.as_ref()?;
         let (catalog, own) = (catalog.clone(), own.to_owned());
-        let stop = shutdown.clone();
-        shutdown.spawn(async move {
-            let mut changes = catalog.subscribe();
-            loop {
-                tokio::select! {
-                    () = stop.stopped() => return,
-                    changed = changes.changed() => if changed.is_err() { return },
-                }
-                changes.borrow_and_update();
-                let now = others(&catalog, &own);
-                sender.send_if_modified(|known| {
-                    let is_new = *known != now;
-                    *known = now;
-                    is_new
-                });
+        let known = Mutex::new((None, Arc::<[Indexer]>::from([])));
+        // Those of the newest snapshot: a search compares them with those that it has asked.
+        let indexers = move || {
+            let snapshot = catalog.snapshot();
+            let mut known = known.lock();
+            if known.0 != Some(snapshot.number()) {
+                *known = (Some(snapshot.number()), Registration::others(&snapshot, &own).into());
             }
-        });
+            Arc::clone(&known.1)
+        };
         let transport = self.transport.clone();
         let connect: Connect =
             Arc::new(move |address| transport.channel(address).map_err(|error| error.to_string()));
-        Ok(Some(Directory::new(Some(ingest.hot()), receiver, connect, settings)))
+        Some(Directory::new(Some(ingest.hot()), Arc::new(indexers), connect, settings))
     }
 
     /// The journals of indexers at other indexers, and the copies that this process has, if it is part of a
@@ -212,7 +201,7 @@ impl Cluster {
             });
             others.collect()
         };
-        let maintained = catalog.clone();
+        let (maintained, removed) = (catalog.clone(), catalog.clone());
         let connect =
             move |address: &str| transport.channel(address).map_err(|error| error.to_string());
         let replicas = Replicas::new(replication::Parts {
@@ -223,6 +212,7 @@ impl Cluster {
             connect: Arc::new(connect),
             pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
             copies: self.roles.indexer.then(|| copies.clone()),
+            removed: Arc::new(move |id| peers::is_removed(&removed.snapshot(), &id.to_string())),
             settings: replication::Settings::read(layers)?,
         });
         let replicas = Arc::new(replicas);
@@ -334,6 +324,14 @@ impl Cluster {
             site: self.site,
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
+        let staying = stay(karst, (id.to_owned(), registration.clone()));
+        let stop = shutdown.clone();
+        shutdown.spawn(async move {
+            tokio::select! {
+                () = stop.stopped() => {}
+                () = staying => {}
+            }
+        });
         let restart = restart_when_told(
             catalog.clone(),
             (id.to_owned(), registration.started.clone()),
@@ -405,6 +403,33 @@ async fn restart_when_told(catalog: Catalog, (id, started): (String, String), co
     }
 }
 
+/// Puts this process into the list again if somebody takes it out who believes that it is gone: nobody would
+/// search its events. One whose sets are another's is about to be started again.
+fn stay(
+    karst: &Karst,
+    (id, registration): (String, Registration),
+) -> impl Future<Output = ()> + use<> {
+    let (catalog, ingest) = (karst.catalog().clone(), Arc::clone(&karst.ingest));
+    async move {
+        let mut changes = catalog.subscribe();
+        loop {
+            let snapshot = changes.borrow_and_update().clone();
+            let is_out = Registration::of(&snapshot, &id).is_none();
+            if is_out && ingest.check_owner(&snapshot).is_ok() {
+                tracing::warn!(
+                    "this process was taken out of the list of the cluster; it joins again"
+                );
+                if let Err(error) = registration.write(&catalog, &id).await {
+                    tracing::warn!(%error, "this process is not in the list of the cluster");
+                }
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
 /// Tells the others who leads, once this process does.
 async fn note_leader(catalog: &Catalog, id: &str) {
     catalog.leads().await;
@@ -413,20 +438,20 @@ async fn note_leader(catalog: &Catalog, id: &str) {
     }
 }
 
-/// Takes this process out of the list, once everything that it had is in object storage.
+/// Takes this process out of the list, once everything that it had is in object storage. Its next start may
+/// be in the list before the request arrives.
 pub(crate) async fn leave(catalog: &Catalog, id: &str) {
     const LEAVE: Duration = Duration::from_secs(2);
-    match tokio::time::timeout(LEAVE, peers::leave(catalog, id)).await {
-        Ok(Ok(())) => {}
+    let Some(Registration { started, .. }) = Registration::of(&catalog.snapshot(), id) else {
+        return;
+    };
+    match tokio::time::timeout(LEAVE, peers::leave(catalog, id, &started)).await {
+        Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::warn!(%error, "this process stays in the list of the cluster"),
         Err(_) => {
             tracing::warn!("this process stays in the list of the cluster: no answer in time")
         }
     }
-}
-
-fn others(catalog: &Catalog, own: &str) -> Arc<[Indexer]> {
-    Registration::others(&catalog.snapshot(), own).into()
 }
 
 /// The address for others.

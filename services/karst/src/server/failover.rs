@@ -38,19 +38,27 @@ pub(crate) struct Failover {
 }
 
 /// Waits while another indexer stores what it has taken over from this one: until then its events would be
-/// there twice.
-pub(crate) async fn wait_until_returned(catalog: &Catalog, own: IndexerId, progress: &Progress) {
+/// there twice. Who opens the catalog itself takes its sets back instead, as the other one needs the catalog:
+/// what that one has not stored is in the journals of this one, and it stores nothing of it any more.
+///
+/// # Errors
+/// If the catalog does not take the change.
+pub(crate) async fn wait_until_returned(
+    catalog: &Catalog,
+    own: IndexerId,
+    progress: &Progress,
+) -> Result<()> {
     let mut changes = catalog.subscribe();
     let mut said: Option<Instant> = None;
     loop {
         let snapshot = changes.borrow_and_update().clone();
         let mut taken = snapshot.taken_over();
         let Some(taken) = taken.find(|taken| taken.indexer == own && taken.owner != own) else {
-            return;
+            return Ok(());
         };
-        // Who opens the catalog itself cannot wait: the other one needs it.
         if !catalog.follows() {
-            return;
+            tracing::warn!(by = %taken.owner, "this indexer takes its sets back");
+            return take_back(catalog, own).await;
         }
         let by = taken.owner;
         progress.set(format!(
@@ -62,9 +70,18 @@ pub(crate) async fn wait_until_returned(catalog: &Catalog, own: IndexerId, progr
         }
         let changed = tokio::time::timeout(SAY, changes.changed()).await;
         if matches!(changed, Ok(Err(_))) {
-            return;
+            return Ok(());
         }
     }
+}
+
+/// Makes an indexer the owner of its sets again.
+async fn take_back(catalog: &Catalog, own: IndexerId) -> Result<()> {
+    let snapshot = catalog.snapshot();
+    let taken = snapshot.taken_over().filter(|set| set.indexer == own && set.owner != own);
+    let take_over = taken.map(|set| Takeover { epoch: set.epoch + 1, owner: own, ..set }).collect();
+    let commit = Commit { take_over, ..Commit::default() };
+    catalog.commit(commit).await.context("cannot take the sets of this indexer back")
 }
 
 impl Failover {
@@ -91,11 +108,22 @@ impl Failover {
                     continue;
                 }
             };
-            for Action::TakeOver { from, by } in takeovers.step(began.elapsed(), &seen) {
-                tracing::warn!(
-                    indexer = %from, %by,
-                    "an indexer has not answered for heartbeat_timeout; another one recovers its events"
-                );
+            for action in takeovers.step(began.elapsed(), &seen) {
+                let (from, by) = match action {
+                    Action::TakeOver { from, by } => (from, by),
+                    Action::GiveBack { to } => (to, to),
+                };
+                if from == by {
+                    tracing::warn!(
+                        indexer = %from,
+                        "nobody answers who could recover the events of an indexer; its sets are its own again"
+                    );
+                } else {
+                    tracing::warn!(
+                        indexer = %from, %by,
+                        "an indexer has not answered for heartbeat_timeout; another one recovers its events"
+                    );
+                }
                 if let Err(error) = self.give(from, by).await {
                     tracing::warn!(indexer = %from, "{error:#}; it will be tried again");
                 }
@@ -169,8 +197,10 @@ impl Failover {
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
-        let of = (&recoverable, &answered);
-        let unrecovered = logs.of_others(&self.stores(), of, often).await?;
+        let of = Others { registered: &registered, recoverable, answered: &answered };
+        let stores = self.stores();
+        let places = (stores.as_slice(), self.replicas.as_deref());
+        let unrecovered = logs.of_others(places, of, often).await?;
         let leaving = peers::leaving(&snapshot);
         let leaving = leaving.keys().filter_map(|id| indexer(id)).collect();
         Ok((Seen { registered, answered, unrecovered, sets, leaving }, present))
@@ -220,10 +250,16 @@ impl Failover {
                 }
                 continue;
             };
-            if !self.adopt(indexer, &shutdown).await {
+            if !self.adopt(indexer, || self.is_given(indexer), &shutdown).await {
                 return;
             }
         }
+    }
+
+    /// Whether the catalog gives the sets of an indexer to this one.
+    fn is_given(&self, from: IndexerId) -> bool {
+        let snapshot = self.catalog.snapshot();
+        snapshot.taken_over().any(|taken| taken.indexer == from && taken.owner == self.own)
     }
 
     /// Recovers what any other indexer has left in the object store, which no other process uses.
@@ -239,15 +275,26 @@ impl Failover {
         };
         for from in unrecovered.into_iter().filter(|indexer| *indexer != self.own) {
             let has_log = ingest::has_log(&self.store, from).await;
-            if !matches!(has_log, Ok(false)) && !self.adopt(from, &shutdown).await {
+            if !matches!(has_log, Ok(false)) && !self.adopt(from, || true, &shutdown).await {
                 return;
             }
         }
     }
 
-    /// Recovers the events of an indexer; `false` if the process stops.
-    async fn adopt(&self, from: IndexerId, shutdown: &Shutdown) -> bool {
+    /// Recovers the events of an indexer, as long as it is this one's to do; `false` if the process stops.
+    async fn adopt(
+        &self,
+        from: IndexerId,
+        is_given: impl Fn() -> bool,
+        shutdown: &Shutdown,
+    ) -> bool {
+        // The one that is gone. When its sets are given back it may be started again at once.
+        let registered = Registration::of(&self.catalog.snapshot(), &from.to_string());
         loop {
+            // It may have its sets again since the last attempt.
+            if !is_given() {
+                return true;
+            }
             match self.ingest.adopt(from).await {
                 Ok(_) => break,
                 // Somebody else does it.
@@ -260,15 +307,15 @@ impl Failover {
                 return false;
             }
         }
-        self.let_go(from).await;
+        if let Some(registered) = registered {
+            self.let_go(from, registered).await;
+        }
         true
     }
 
-    /// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored.
-    async fn let_go(&self, from: IndexerId) {
-        let id = from.to_string();
-        let all = Registration::all(&self.catalog.snapshot());
-        let Some((_, known)) = all.into_iter().find(|(known, _)| *known == id) else { return };
+    /// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored; not
+    /// one that has been started again.
+    async fn let_go(&self, from: IndexerId, known: Registration) {
         if known.local_acks {
             tracing::warn!(
                 indexer = %from, name = known.name,
@@ -277,7 +324,8 @@ impl Failover {
             );
             return;
         }
-        if let Err(error) = peers::leave(&self.catalog, &id).await {
+        let left = peers::leave(&self.catalog, &from.to_string(), &known.started).await;
+        if let Err(error) = left {
             tracing::warn!(indexer = %from, %error, "it stays in the list of the cluster");
         }
     }
@@ -304,8 +352,17 @@ struct Logs {
     with_records: BTreeSet<IndexerId>,
     /// Those that could not be listed, which is said once.
     unlisted: BTreeSet<IndexerId>,
-    /// Those without records: they get none as long as their indexer does not answer.
+    /// Those without records whose indexers are not in the list of the cluster: they get none. One that is in
+    /// the list may only be cut off from here.
     empty: BTreeSet<IndexerId>,
+}
+
+/// The other indexers, as their journals are looked for.
+struct Others<'a> {
+    registered: &'a BTreeSet<IndexerId>,
+    /// Those all of whose events others can recover.
+    recoverable: BTreeSet<IndexerId>,
+    answered: &'a BTreeSet<IndexerId>,
 }
 
 impl Logs {
@@ -316,11 +373,12 @@ impl Logs {
 
     async fn of_others(
         &mut self,
-        stores: &[Arc<dyn ObjectStore>],
-        (recoverable, answered): (&BTreeSet<IndexerId>, &BTreeSet<IndexerId>),
+        (stores, replicas): (&[Arc<dyn ObjectStore>], Option<&Replicas>),
+        Others { registered, recoverable, answered }: Others<'_>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
-        self.empty.retain(|indexer| !answered.contains(indexer));
+        let may_have = |indexer| answered.contains(indexer) || registered.contains(indexer);
+        self.empty.retain(|indexer| !may_have(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
             for store in stores {
@@ -335,7 +393,7 @@ impl Logs {
             }
             self.with_records.clear();
             for (indexer, stores) in logs {
-                match has_log(indexer, stores).await {
+                match has_log(indexer, (stores, replicas)).await {
                     // Everything of one without records is in buckets: its recovery takes it out of the list.
                     Ok(has_log) if has_log || recoverable.contains(&indexer) => {
                         self.with_records.insert(indexer);
@@ -359,14 +417,20 @@ impl Logs {
     }
 }
 
-/// Whether an indexer has records in one of these places.
+/// Whether an indexer has records in one of these places, or had some in copies that are lost: whoever recovers
+/// its events says so.
 async fn has_log(
     indexer: IndexerId,
-    stores: Vec<Arc<dyn ObjectStore>>,
+    (stores, replicas): (Vec<Arc<dyn ObjectStore>>, Option<&Replicas>),
 ) -> Result<bool, ingest::Error> {
     for store in stores {
-        if ingest::has_log(&store, indexer).await? {
-            return Ok(true);
+        match ingest::has_log(&store, indexer).await {
+            Ok(false) => {}
+            Ok(true) => return Ok(true),
+            Err(error) => {
+                let Some(replicas) = replicas else { return Err(error) };
+                return replicas.lost(indexer).await.map(|_| true).ok_or(error);
+            }
         }
     }
     Ok(false)

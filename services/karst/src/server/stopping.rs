@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use runtime::Shutdown;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::assemble::Karst;
@@ -81,33 +81,46 @@ pub(crate) async fn stop(
     tracing::info!(seconds, "stopped");
 }
 
-/// The signals that tell the server to stop, from when it listens for them.
+/// The signals that tell the server to stop, from when it listens for them. Whoever asks later is told of one
+/// that has arrived, too. Clones share it.
+#[derive(Debug, Clone)]
 pub(crate) struct StopSignal {
-    terminate: Signal,
-    interrupt: Signal,
+    arrived: Shutdown,
+    /// Whether the server is open, and ends in its own way.
+    is_open: Shutdown,
 }
 
 impl StopSignal {
     pub(crate) fn listen() -> Result<Self> {
-        let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-        Ok(Self { terminate, interrupt })
+        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+        let own = Self { arrived: Shutdown::new(), is_open: Shutdown::new() };
+        let arrived = own.arrived.clone();
+        runtime::detached(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            arrived.stop();
+        });
+        Ok(own)
     }
 
-    pub(crate) async fn arrived(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
+    pub(crate) async fn arrived(&self) {
+        self.arrived.stopped().await;
     }
 
-    /// A signal that arrives before somebody else listens; never resolves once somebody does.
-    pub(crate) async fn arrived_before(&mut self, others_listen: &Shutdown) {
-        tokio::select! {
-            // A signal of the moment before is nobody else's.
-            biased;
-            () = self.arrived() => {}
-            () = others_listen.stopped() => std::future::pending::<()>().await,
+    /// From here on a signal is for whoever waits for [`arrived`](Self::arrived), also one that has arrived
+    /// already.
+    pub(crate) fn open(&self) {
+        self.is_open.stop();
+    }
+
+    /// A signal that arrives before the server is open; never resolves once it is.
+    pub(crate) async fn arrived_early(&self) {
+        self.arrived().await;
+        if self.is_open.is_stopped() {
+            std::future::pending::<()>().await;
         }
     }
 }
@@ -124,6 +137,22 @@ mod tests {
         let arguments = Arguments::try_parse_from([&["karst", "server"], flags].concat())?;
         let Command::Server(options) = arguments.command else { unreachable!("it is server") };
         check(&options)
+    }
+
+    #[tokio::test]
+    async fn a_signal_in_the_moment_in_which_the_server_opens_is_for_the_server() {
+        let signal = StopSignal { arrived: Shutdown::new(), is_open: Shutdown::new() };
+        // Nobody looks between the two.
+        signal.open();
+        signal.arrived.stop();
+        tokio::select! {
+            biased;
+            () = signal.arrived_early() => panic!("it would end without its drain"),
+            () = signal.arrived() => {}
+        }
+        let early = StopSignal { arrived: Shutdown::new(), is_open: Shutdown::new() };
+        early.arrived.stop();
+        early.arrived_early().await;
     }
 
     #[test]
