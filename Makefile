@@ -11,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-rust test-console test-clients simulate tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,6 +95,12 @@ FUZZ_SECONDS ?= 60
 
 fuzz: ## fuzz every decoder, for FUZZ_SECONDS in total
 	cargo run --locked -p karst-fuzzing --example decoders -- --seconds $(FUZZ_SECONDS)
+
+SIMULATE_SECONDS ?= 60
+
+simulate: ## a cluster with faults, seed after seed, for SIMULATE_SECONDS (SIMULATE_SEED: one seed)
+	cargo build --locked -p karst-simulation -p karst-unify --example simulate
+	@SIMULATE_SECONDS=$(SIMULATE_SECONDS) $(CARGO_TARGET_DIR)/debug/examples/simulate
 
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
 	@ci/clients.sh

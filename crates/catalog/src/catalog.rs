@@ -19,6 +19,7 @@ use crate::commit::{Documents, violated_by_name};
 use crate::contents::Contents;
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
+use crate::rules::Changes;
 use crate::summaries::Source;
 use crate::writer::{Opened, Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, migration};
@@ -40,6 +41,8 @@ struct Inner {
 enum Role {
     Writer(Arc<Writer>),
     Follower(Arc<Follower>),
+    /// Changes are made by a simulation.
+    Simulated(Arc<dyn Changes>),
 }
 
 impl fmt::Debug for Catalog {
@@ -71,6 +74,13 @@ impl Catalog {
         let opened = Opened { database, failure, headers, view: Arc::clone(&view) };
         let writer = Writer::new(path.to_owned(), settings, clock, opened);
         Ok(Self::with(view, Role::Writer(Arc::new(writer))))
+    }
+
+    /// A catalog that follows a simulated one: whoever has the sender of its snapshots sends them, and
+    /// `changes` makes changes.
+    #[must_use]
+    pub fn simulated(view: Arc<watch::Sender<Arc<Snapshot>>>, changes: Arc<dyn Changes>) -> Self {
+        Self::with(view, Role::Simulated(changes))
     }
 
     fn with(view: Arc<watch::Sender<Arc<Snapshot>>>, role: Role) -> Self {
@@ -148,7 +158,7 @@ impl Catalog {
     #[must_use]
     pub fn lacks_leader(&self) -> bool {
         match self.role() {
-            Role::Writer(_) => false,
+            Role::Writer(_) | Role::Simulated(_) => false,
             Role::Follower(follower) => follower.leader.is_lost(),
         }
     }
@@ -158,6 +168,7 @@ impl Catalog {
         match self.role() {
             Role::Writer(writer) => Ok(writer),
             Role::Follower(follower) => Err(Error::NotLeading { leader: follower.path() }),
+            Role::Simulated(_) => Err(Error::NotLeading { leader: self.path() }),
         }
     }
 
@@ -173,6 +184,7 @@ impl Catalog {
     pub async fn commit(&self, commit: Commit) -> Result<()> {
         let follower = match self.role() {
             Role::Writer(writer) => return writer.commit(commit).await,
+            Role::Simulated(changes) => return changes.commit(commit).await,
             Role::Follower(follower) => follower,
         };
         tokio::select! {
@@ -207,13 +219,14 @@ impl Catalog {
             Role::Follower(follower) => {
                 follower.summaries.of(ids, Source::Leader(&follower.leader)).await
             }
+            Role::Simulated(_) => Ok(vec![None; ids.len()]),
         }
     }
 
     /// Whether another process has the catalog open, and this one follows it.
     #[must_use]
     pub fn follows(&self) -> bool {
-        matches!(*self.inner.role.borrow(), Role::Follower(_))
+        !matches!(*self.inner.role.borrow(), Role::Writer(_))
     }
 
     /// Waits until this catalog is fenced by another process. A follower never is, until it leads.
@@ -286,6 +299,7 @@ impl Catalog {
     async fn make(&self, documents: Documents) -> Result<()> {
         let follower = match self.role() {
             Role::Writer(writer) => return writer.documents(documents).await,
+            Role::Simulated(changes) => return changes.documents(documents).await,
             Role::Follower(follower) => follower,
         };
         tokio::select! {
@@ -298,6 +312,7 @@ impl Catalog {
         let document = Documents::from(vec![(kind.to_owned(), name.to_owned(), json)]);
         let follower = match self.role() {
             Role::Writer(writer) => return writer.documents_in_time(document).await,
+            Role::Simulated(changes) => return changes.documents(document).await,
             Role::Follower(follower) => follower,
         };
         let deadline = follower.settings.document_deadline;
@@ -337,6 +352,7 @@ impl Catalog {
                 follower.close();
                 Ok(())
             }
+            Role::Simulated(_) => Ok(()),
         }
     }
 
@@ -344,6 +360,7 @@ impl Catalog {
         match self.role() {
             Role::Writer(writer) => writer.settings.clone(),
             Role::Follower(follower) => follower.settings.clone(),
+            Role::Simulated(_) => Settings::default(),
         }
     }
 
@@ -351,6 +368,7 @@ impl Catalog {
         match self.role() {
             Role::Writer(writer) => writer.path.clone(),
             Role::Follower(follower) => follower.path(),
+            Role::Simulated(_) => "simulated".to_owned(),
         }
     }
 

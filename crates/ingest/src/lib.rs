@@ -39,6 +39,8 @@ mod remote;
 pub mod restore;
 mod set;
 mod settings;
+#[doc(hidden)]
+pub mod simulation;
 mod startup;
 mod tally;
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use model::IndexerId;
 use parking_lot::Mutex;
@@ -22,8 +23,36 @@ use crate::members::Member;
 use crate::service::ReplicaService;
 use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT};
 
-/// Makes the connection to the process at an address, once it is used; fails for an address that is none.
-pub type Connect = Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>;
+/// How the indexers that may have copies are reached.
+#[derive(Clone)]
+pub enum Connect {
+    /// Makes the connection to the process at an address, once it is used; fails for an address that is none.
+    Channels(Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>),
+    /// As a simulation wants it.
+    Simulated(Arc<dyn Calls>),
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect").finish_non_exhaustive()
+    }
+}
+
+/// Requests to indexers without a network.
+#[async_trait]
+pub trait Calls: Send + Sync {
+    /// Sends a message to a method of the service of an indexer, such as [`PUT`]; its answer.
+    ///
+    /// # Errors
+    /// What the service says, or that no answer comes.
+    async fn call(
+        &self,
+        peer: IndexerId,
+        method: &'static str,
+        message: Bytes,
+    ) -> Result<Bytes, Status>;
+}
+
 /// The indexers that may have copies; this process is not among them.
 pub type Peers = Arc<dyn Fn() -> Vec<Peer> + Send + Sync>;
 
@@ -88,7 +117,11 @@ impl Client {
         (self.peers)()
     }
 
-    fn channel(&self, peer: IndexerId) -> Result<Channel, Status> {
+    fn channel(
+        &self,
+        peer: IndexerId,
+        connect: &(dyn Fn(&str) -> Result<Channel, String> + Send + Sync),
+    ) -> Result<Channel, Status> {
         let known = (self.peers)().into_iter().find(|known| known.id == peer);
         let unknown = || Status::unavailable("it is not in the list of the cluster");
         let address = known.ok_or_else(unknown)?.address;
@@ -96,7 +129,7 @@ impl Client {
         if let Some(channel) = channels.get(&address) {
             return Ok(channel.clone());
         }
-        let channel = (self.connect)(&address).map_err(Status::unavailable)?;
+        let channel = connect(&address).map_err(Status::unavailable)?;
         channels.insert(address, channel.clone());
         Ok(channel)
     }
@@ -111,8 +144,16 @@ impl Client {
         Q: Message + Send + Sync + 'static,
         A: Message + Default + Send + Sync + 'static,
     {
-        let channel = self.channel(peer)?;
         let asking = async {
+            let connect = match &self.connect {
+                Connect::Channels(connect) => connect,
+                Connect::Simulated(calls) => {
+                    let answer = calls.call(peer, method, message.encode_to_vec().into()).await?;
+                    let unread = |error: prost::DecodeError| Status::internal(error.to_string());
+                    return A::decode(answer).map_err(unread);
+                }
+            };
+            let channel = self.channel(peer, &**connect)?;
             let mut grpc = Grpc::new(channel)
                 .max_decoding_message_size(MAX_MESSAGE)
                 .max_encoding_message_size(MAX_MESSAGE);
@@ -120,10 +161,10 @@ impl Client {
             ready.map_err(|error| Status::unavailable(chain(&error)))?;
             let codec = ProstCodec::<Q, A>::default();
             let path = PathAndQuery::from_static(method);
-            grpc.unary(Request::new(message), path, codec).await
+            grpc.unary(Request::new(message), path, codec).await.map(tonic::Response::into_inner)
         };
         match timeout(self.timeout, asking).await {
-            Ok(answer) => answer.map(tonic::Response::into_inner),
+            Ok(answer) => answer,
             Err(_) => {
                 let most = self.timeout.as_millis();
                 Err(Status::deadline_exceeded(format!("no answer within {most} ms")))

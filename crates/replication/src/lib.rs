@@ -30,7 +30,7 @@ mod service;
 mod settings;
 mod store;
 
-pub use client::{Connect, Peer, Peers};
+pub use client::{Calls, Connect, Peer, Peers};
 pub use copies::Copies;
 pub use own::{NamedCopies, Parts, Pauses, Removed, Replicas};
 pub use service::ReplicaService;
@@ -48,12 +48,17 @@ pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];
 
 /// The service.
 pub(crate) const SERVICE: &str = "karst.replication.v1.Replication";
-/// Its methods.
-pub(crate) const BEGIN: &str = "/karst.replication.v1.Replication/Begin";
-pub(crate) const PUT: &str = "/karst.replication.v1.Replication/Put";
-pub(crate) const LIST: &str = "/karst.replication.v1.Replication/List";
-pub(crate) const GET: &str = "/karst.replication.v1.Replication/Get";
-pub(crate) const KEEP: &str = "/karst.replication.v1.Replication/Keep";
-pub(crate) const DROP: &str = "/karst.replication.v1.Replication/Drop";
+/// Makes an empty copy.
+pub const BEGIN: &str = "/karst.replication.v1.Replication/Begin";
+/// Adds an object to a copy, durable when it is answered; one without data seals it.
+pub const PUT: &str = "/karst.replication.v1.Replication/Put";
+/// Number and size of each object of a copy.
+pub const LIST: &str = "/karst.replication.v1.Replication/List";
+/// An object of a copy.
+pub const GET: &str = "/karst.replication.v1.Replication/Get";
+/// Lets go of objects of a copy.
+pub const KEEP: &str = "/karst.replication.v1.Replication/Keep";
+/// Removes a copy.
+pub const DROP: &str = "/karst.replication.v1.Replication/Drop";
 /// Longest message: the longest group of records fits.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;

@@ -55,6 +55,51 @@ pub(crate) async fn agree(
     (root, sets, place): (&Path, &[u16], JournalPlace),
     committed: &Committed,
 ) -> Result<Agreed, Error> {
+    agree_with(store, indexer, (Journals::Disk(root), sets, place), committed).await
+}
+
+/// Where the journals of an indexer are that are compared with its log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Journals<'a> {
+    /// Below a directory.
+    Disk(&'a Path),
+    /// Records of each set, of a simulation.
+    Memory(&'a HashMap<u16, Bytes>),
+}
+
+impl Journals<'_> {
+    /// What a set has of the lanes of a place.
+    async fn read(
+        self,
+        set: u16,
+        (place, shipped): (JournalPlace, Option<JournalPosition>),
+        committed: HashMap<StreamRef, JournalPosition>,
+    ) -> Result<Local, Error> {
+        match self {
+            Self::Disk(root) => {
+                let directory = root.join(set.to_string());
+                blocking(move || Local::read(&directory, (place, shipped), &committed)).await
+            }
+            Self::Memory(sets) => {
+                let mut local = Local::default();
+                let records = sets.get(&set).map(|records| &records[..]).unwrap_or_default();
+                local.take(records, (place, shipped), &committed);
+                Ok(local)
+            }
+        }
+    }
+}
+
+/// As [`agree`], wherever the journals are.
+///
+/// # Errors
+/// The store or the disk refuses.
+pub(crate) async fn agree_with(
+    store: &Arc<dyn ObjectStore>,
+    indexer: IndexerId,
+    (journals, sets, place): (Journals<'_>, &[u16], JournalPlace),
+    committed: &Committed,
+) -> Result<Agreed, Error> {
     let existing = Existing::list(store.as_ref(), indexer).await?;
     let shipped = last_shipped(store, indexer, &existing, sets, committed).await?;
     let is_all = existing.with_records.len() <= LOOK;
@@ -63,10 +108,8 @@ pub(crate) async fn agree(
     for set in sets {
         let is_found = is_all || shipped.contains_key(set);
         let shipped = shipped.get(set).copied().unwrap_or_default();
-        let directory = root.join(set.to_string());
         let committed = committed.get(set).cloned().unwrap_or_default();
-        let local =
-            blocking(move || Local::read(&directory, (place, shipped.upto), &committed)).await?;
+        let local = journals.read(*set, (place, shipped.upto), committed).await?;
         let is_behind = shipped.upto > local.last || (!is_found && local.last.is_none());
         if is_behind && shipped.is_needed {
             agreed.behind.push((*set, local.last));
@@ -195,17 +238,27 @@ impl Local {
                 Err(error) => return Err(Error::journal_read(&path, error)),
             };
             let records = bytes.get(SEGMENT_HEADER.len()..).unwrap_or_default();
-            scan_raw(records, |RawRecord { stream, position, bytes }| {
-                if stream.1.place() != place {
-                    return;
-                }
-                local.last = local.last.max(Some(position));
-                if Some(position) > shipped && committed.get(&stream) < Some(&position) {
-                    local.unshipped.push(&stream, position, Bytes::copy_from_slice(bytes));
-                }
-            });
+            local.take(records, (place, shipped), committed);
         }
         Ok(local)
+    }
+
+    /// Takes in the records of a segment.
+    fn take(
+        &mut self,
+        records: &[u8],
+        (place, shipped): (JournalPlace, Option<JournalPosition>),
+        committed: &HashMap<StreamRef, JournalPosition>,
+    ) {
+        scan_raw(records, |RawRecord { stream, position, bytes }| {
+            if stream.1.place() != place {
+                return;
+            }
+            self.last = self.last.max(Some(position));
+            if Some(position) > shipped && committed.get(&stream) < Some(&position) {
+                self.unshipped.push(&stream, position, Bytes::copy_from_slice(bytes));
+            }
+        });
     }
 }
 

@@ -315,6 +315,7 @@ impl RemoteLog {
         let mut last = Instant::now().checked_sub(self.interval).unwrap_or_else(Instant::now);
         loop {
             tokio::select! {
+                biased;
                 () = shutdown.stopped() => return,
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(PROBE), if self.is_stalled() => {
@@ -325,6 +326,7 @@ impl RemoteLog {
                 }
             }
             tokio::select! {
+                biased;
                 () = shutdown.stopped() => return,
                 () = tokio::time::sleep_until(last + self.interval) => {}
             }
@@ -409,6 +411,7 @@ impl RemoteLog {
         let mut logged: Option<Instant> = None;
         loop {
             let put = tokio::select! {
+                biased;
                 () = shutdown.stopped() => return Outcome::Stopped,
                 put = self.put(number, payload) => put,
             };

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use catalog::{Catalog, Commit, Takeover};
 use cluster::{Placement, SiteFactor};
 use futures::TryStreamExt;
-use karst_replication::{Copies, Parts, Peer, ReplicaService, ReplicaStore, Replicas, Settings};
+use karst_replication::{Connect, Copies, Parts, Peer, ReplicaService, ReplicaStore, Replicas, Settings};
 use model::IndexerId;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -215,7 +215,7 @@ impl Cluster {
             site,
             catalog: self.catalog.clone(),
             peers: Arc::new(peers),
-            connect: Arc::new(connect),
+            connect: Connect::Channels(Arc::new(connect)),
             pauses: Arc::new(move || pauses.load(Ordering::Relaxed)),
             copies,
             removed: Arc::new(move |id| removed.lock().contains(&id)),

@@ -209,7 +209,7 @@ impl Cluster {
             site: self.site.clone(),
             catalog: catalog.clone(),
             peers: Arc::new(peers),
-            connect: Arc::new(connect),
+            connect: replication::Connect::Channels(Arc::new(connect)),
             pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
             copies: self.roles.indexer.then(|| copies.clone()),
             removed: Arc::new(move |id| peers::is_removed(&removed.snapshot(), &id.to_string())),

@@ -1,0 +1,90 @@
+//! The catalog without its database and its network, for simulations of a cluster: the rules of changes over
+//! a state in memory ([`Rules`]), and a [`Catalog`](crate::Catalog) whose changes somebody else makes.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::change::{Change, Writes};
+use crate::codec::Shared;
+use crate::error::Result;
+use crate::summaries::Summaries;
+use crate::{Commit, Error, Snapshot};
+
+/// Where the catalog is, in errors.
+const PATH: &str = "simulated";
+/// Bytes of summaries that are kept: none are read.
+const SUMMARIES: usize = 1 << 10;
+
+/// Makes the changes of a catalog.
+#[async_trait]
+pub trait Changes: Send + Sync {
+    /// Makes a commit durable. When it returns, the snapshots of the caller's catalog have it.
+    ///
+    /// # Errors
+    /// As [`Catalog::commit`](crate::Catalog::commit).
+    async fn commit(&self, commit: Commit) -> Result<()>;
+
+    /// Writes documents, and deletes those without content: kind, name, content.
+    ///
+    /// # Errors
+    /// As [`Catalog::change_documents`](crate::Catalog::change_documents).
+    async fn documents(&self, documents: Vec<(String, String, Option<Value>)>) -> Result<()>;
+}
+
+/// The state of a process that has the catalog open, changed by the rules of every catalog.
+#[derive(Debug)]
+pub struct Rules {
+    state: Snapshot,
+    shared: Shared,
+    summaries: Summaries,
+}
+
+impl Rules {
+    /// Goes on with a state.
+    #[must_use]
+    pub fn over(state: Snapshot) -> Self {
+        Self { state, shared: Shared::default(), summaries: Summaries::new(SUMMARIES) }
+    }
+
+    /// The state as of the last change.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::new(self.state.clone())
+    }
+
+    /// Applies a commit; whether it changes anything.
+    ///
+    /// # Errors
+    /// The commit contradicts the state or itself; the state is as it was.
+    pub fn commit(&mut self, commit: Commit) -> Result<bool> {
+        if let Some(reason) = commit.contradiction() {
+            let (path, what) = (PATH.to_owned(), "a commit".to_owned());
+            return Err(Error::Invalid { path, what, reason });
+        }
+        self.change(|change| change.commit(commit))
+    }
+
+    /// Writes and deletes documents; whether that changes anything.
+    ///
+    /// # Errors
+    /// A document cannot be written.
+    pub fn documents(&mut self, all: Vec<(String, String, Option<Value>)>) -> Result<bool> {
+        self.change(|change| change.documents(all))
+    }
+
+    fn change(&mut self, apply: impl FnOnce(&mut Change<'_>) -> Result<()>) -> Result<bool> {
+        let mut writes = Writes::default();
+        apply(&mut Change {
+            state: &mut self.state,
+            writes: &mut writes,
+            shared: &mut self.shared,
+            summaries: &self.summaries,
+            path: PATH,
+        })?;
+        let is_changed = !writes.entries.is_empty();
+        self.state.number += u64::from(is_changed);
+        Ok(is_changed)
+    }
+}

@@ -1,0 +1,302 @@
+//! The processes that may lead: one has the catalog open and makes its changes by the rules of `catalog`, the
+//! other one follows it and takes over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use catalog::{Catalog, Changes, Commit, Rules, Snapshot};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::failover::Failover;
+use crate::network::{self, Answer, Documents, Request};
+use crate::process::{Life, Pid};
+use crate::world::{CONTROL, World};
+use crate::{Mutant, supervisor};
+
+/// How often the lease is renewed; who leads is gone after two renewals that did not come.
+const RENEWAL: Duration = Duration::from_secs(1);
+/// How long a follower waits for the next state.
+const FEED: Duration = Duration::from_secs(4);
+/// How long a leader has nothing new before it says that it is there.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Of a change with its repetitions, and of one of them.
+const DEADLINE: Duration = Duration::from_secs(60);
+const ATTEMPT: Duration = Duration::from_secs(20);
+/// Of a change of documents.
+const DOCUMENTS: Duration = Duration::from_secs(20);
+
+/// The catalog as the process has it that has opened it.
+#[derive(Debug)]
+pub(crate) struct Leading {
+    /// Which opening of the database it is.
+    opened: u64,
+    rules: tokio::sync::Mutex<Rules>,
+    view: Arc<watch::Sender<Arc<Snapshot>>>,
+}
+
+fn leading(world: &World, own: Pid) -> Option<Arc<Leading>> {
+    world.state().processes.get(&own)?.leading.clone()
+}
+
+/// Makes a commit, if the process leads.
+pub(crate) async fn commit(world: &Arc<World>, own: Pid, commit: Commit) -> Answer {
+    let Some(leading) = leading(world, own) else { return Answer::NotLeading };
+    let ignores_epochs = world.is(Mutant::CommitsOfOldEpochs);
+    let apply = move |rules: &mut Rules| {
+        let mut commit = commit;
+        if ignores_epochs {
+            let known = rules.snapshot();
+            for range in &mut commit.ranges {
+                range.epoch = known.owner(range.stream.indexer, range.stream.set).0;
+            }
+        }
+        rules.commit(commit)
+    };
+    Answer::Changed(change(world, own, &leading, apply).await)
+}
+
+/// Changes documents, if the process leads.
+pub(crate) async fn documents(world: &Arc<World>, own: Pid, all: Documents) -> Answer {
+    let Some(leading) = leading(world, own) else { return Answer::NotLeading };
+    Answer::Changed(change(world, own, &leading, |rules| rules.documents(all)).await)
+}
+
+async fn change(
+    world: &Arc<World>,
+    own: Pid,
+    leading: &Leading,
+    apply: impl FnOnce(&mut Rules) -> Result<bool, catalog::Error>,
+) -> Result<u64, catalog::Error> {
+    let mut rules = leading.rules.lock().await;
+    if !apply(&mut rules)? {
+        return Ok(rules.snapshot().number());
+    }
+    world.sleep(3, 20).await;
+    while world.state().storeless.contains(&own) {
+        world.sleep(50, 500).await;
+    }
+    let snapshot = rules.snapshot();
+    let is_fenced = world.state().database.opened != leading.opened;
+    if is_fenced && !world.is(Mutant::LeadersAreNotFenced) {
+        supervisor::begin_again(world, own, "another process has opened the catalog");
+        return Err(catalog::Error::Fenced { path: "simulated".to_owned() });
+    }
+    world.written(Arc::clone(&snapshot));
+    world.sleep(2, 10).await;
+    let number = snapshot.number();
+    leading.view.send_replace(snapshot);
+    Ok(number)
+}
+
+/// The newest state after a write, if the process leads.
+pub(crate) async fn follow(world: &Arc<World>, own: Pid, number: Option<u64>) -> Answer {
+    let Some(leading) = leading(world, own) else { return Answer::NotLeading };
+    let mut view = leading.view.subscribe();
+    let is_newer = |state: &Arc<Snapshot>| number.is_none_or(|known| state.number() > known);
+    let _ = timeout(HEARTBEAT, view.wait_for(is_newer)).await;
+    Answer::State(leading.view.borrow().clone())
+}
+
+/// The catalog of a process that follows, or leads itself.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    world: Arc<World>,
+    pid: Pid,
+    view: Arc<watch::Sender<Arc<Snapshot>>>,
+    /// Who gives the feed.
+    leader: watch::Sender<Option<Pid>>,
+}
+
+impl Followed {
+    /// Follows as a task of the process.
+    pub(crate) fn begin(world: &Arc<World>, life: &Life) -> (Arc<Self>, Catalog) {
+        let view = Arc::new(watch::Sender::new(Arc::<Snapshot>::default()));
+        let followed = Arc::new(Self {
+            world: Arc::clone(world),
+            pid: life.pid,
+            view: Arc::clone(&view),
+            leader: watch::Sender::new(None),
+        });
+        life.spawn(Arc::clone(&followed).run());
+        let changes = Arc::clone(&followed) as Arc<dyn Changes>;
+        (followed, Catalog::simulated(view, changes))
+    }
+
+    /// Waits for the first state.
+    pub(crate) async fn ready(&self) {
+        let mut view = self.view.subscribe();
+        // The sender is in self.
+        let _ = view.wait_for(|state| state.number() > 0).await;
+    }
+
+    fn leads(&self) -> bool {
+        leading(&self.world, self.pid).is_some()
+    }
+
+    async fn run(self: Arc<Self>) {
+        loop {
+            for candidate in CONTROL.into_iter().filter(|candidate| *candidate != self.pid) {
+                while !self.leads() && self.next_of(candidate).await {}
+            }
+            self.leader.send_replace(None);
+            self.world.sleep(50, 500).await;
+        }
+    }
+
+    /// Takes the next state of a process; `false` if it gives none.
+    async fn next_of(&self, candidate: Pid) -> bool {
+        let known = self.view.borrow().number();
+        let known = (known > 0).then_some(known);
+        let asked = network::ask(&self.world, self.pid, candidate, Request::Follow(known));
+        let Ok(Ok(Answer::State(state))) = timeout(FEED, asked).await else { return false };
+        // A former leader, which has not noticed yet.
+        if Some(state.number()) < known || state.number() == 0 || self.leads() {
+            return false;
+        }
+        self.leader.send_if_modified(|leader| leader.replace(candidate) != Some(candidate));
+        if Some(state.number()) > known {
+            self.view.send_replace(state);
+        }
+        true
+    }
+
+    fn unreachable(reason: &str) -> catalog::Error {
+        catalog::Error::Unreachable {
+            leader: "the leader".to_owned(),
+            seconds: DEADLINE.as_secs(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// Asks whoever leads until somebody answers; the number of a state that has the change.
+    async fn send(&self, request: Request) -> Result<u64, catalog::Error> {
+        let asking = async {
+            loop {
+                let leader = match self.leads() {
+                    true => Some(self.pid),
+                    false => *self.leader.borrow(),
+                };
+                if let Some(leader) = leader {
+                    let asked = network::ask(&self.world, self.pid, leader, request.clone());
+                    match timeout(ATTEMPT, asked).await {
+                        Ok(Ok(Answer::Changed(Err(catalog::Error::Fenced { .. })))) => {}
+                        Ok(Ok(Answer::Changed(outcome))) => return outcome,
+                        _ => {}
+                    }
+                }
+                self.world.sleep(50, 500).await;
+            }
+        };
+        match timeout(DEADLINE, asking).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Self::unreachable("no answer")),
+        }
+    }
+
+    async fn change(&self, request: Request) -> Result<(), catalog::Error> {
+        let number = self.send(request).await?;
+        let mut view = self.view.subscribe();
+        let seen = view.wait_for(|state| state.number() >= number);
+        match timeout(DEADLINE, seen).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Self::unreachable("the change is made and has not arrived here")),
+        }
+    }
+}
+
+#[async_trait]
+impl Changes for Followed {
+    async fn commit(&self, commit: Commit) -> Result<(), catalog::Error> {
+        self.change(Request::Commit(Box::new(commit))).await
+    }
+
+    async fn documents(&self, documents: Documents) -> Result<(), catalog::Error> {
+        match timeout(DOCUMENTS, self.change(Request::Documents(documents))).await {
+            Ok(outcome) => outcome,
+            // It may still be made.
+            Err(_) => Err(Self::unreachable("the change is under way")),
+        }
+    }
+}
+
+/// Runs a process that may lead.
+pub(crate) async fn run(world: Arc<World>, life: Life) {
+    let (followed, catalog) = Followed::begin(&world, &life);
+    world.open(life.pid);
+    let failover = Failover::new(&world, &life, catalog.clone());
+    loop {
+        world.sleep(150, 250).await;
+        let lease = world.state().database.lease;
+        let age = world.now().saturating_sub(lease.renewed);
+        let is_free = lease.holder.is_none() || age >= RENEWAL * 2;
+        if followed.leader.borrow().is_some() || !is_free {
+            continue;
+        }
+        if take(&world, &life, lease.count).await {
+            break;
+        }
+    }
+    let opened = open(&world, &life, &followed.view).await;
+    world.note(format_args!("{} leads, opening {opened}", life.pid));
+    life.spawn(renew(Arc::clone(&world), life.clone()));
+    life.spawn(failover.lead());
+}
+
+/// Takes the lease, if nobody has renewed or taken it meanwhile.
+async fn take(world: &World, life: &Life, count: u64) -> bool {
+    world.sleep(5, 30).await;
+    let now = world.now();
+    let mut state = world.state();
+    if state.storeless.contains(&life.pid) || state.database.lease.count != count {
+        return false;
+    }
+    let lease = &mut state.database.lease;
+    lease.holder = Some((life.pid, life.number));
+    lease.count += 1;
+    lease.renewed = now;
+    true
+}
+
+/// Opens the database, which ends the writes of the process that had it open.
+async fn open(world: &World, life: &Life, view: &Arc<watch::Sender<Arc<Snapshot>>>) -> u64 {
+    world.sleep(10, 60).await;
+    let opened = {
+        let mut state = world.state();
+        state.database.opened += 1;
+        state.database.opened
+    };
+    world.sleep(10, 60).await;
+    let mut state = world.state();
+    let snapshot = Arc::clone(&state.database.state);
+    view.send_replace(Arc::clone(&snapshot));
+    let rules = tokio::sync::Mutex::new(Rules::over(Snapshot::clone(&snapshot)));
+    let leading = Arc::new(Leading { opened, rules, view: Arc::clone(view) });
+    if let Some(process) = state.processes.get_mut(&life.pid) {
+        process.leading = Some(leading);
+    }
+    opened
+}
+
+async fn renew(world: Arc<World>, life: Life) {
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        world.sleep(2, 20).await;
+        let now = world.now();
+        let is_own = {
+            let mut state = world.state();
+            let is_reached = !state.storeless.contains(&life.pid);
+            let lease = &mut state.database.lease;
+            let is_own = lease.holder == Some((life.pid, life.number));
+            if is_own && is_reached {
+                lease.count += 1;
+                lease.renewed = now;
+            }
+            is_own || !is_reached
+        };
+        if !is_own {
+            return supervisor::begin_again(&world, life.pid, "another process has the lease");
+        }
+    }
+}

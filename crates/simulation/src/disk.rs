@@ -1,0 +1,126 @@
+//! What a machine keeps: journals of its own and of indexers whose events it recovers, and copies of the
+//! journals of others. A process that is killed loses nothing of it, a machine without power what is not
+//! synced, and a disk that is lost everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::{Bytes, BytesMut};
+use ingest::simulation::Stream;
+use model::{IndexerId, JournalPosition};
+use uuid::Uuid;
+
+/// Records of a journal segment.
+const SEGMENT: usize = 8;
+
+/// A hot set: the indexer that has received its events, and its number.
+pub(crate) type SetKey = (IndexerId, u16);
+
+/// A record on the disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) stream: Stream,
+    pub(crate) position: JournalPosition,
+    pub(crate) bytes: Bytes,
+    pub(crate) is_synced: bool,
+}
+
+/// The journal of a set, in segments that go as a whole.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DiskJournal {
+    pub(crate) segments: Vec<Vec<Stored>>,
+    /// A position that no record has exceeded when it was written, kept beside the segments and not synced.
+    pub(crate) mark: JournalPosition,
+}
+
+impl DiskJournal {
+    /// Adds a record that is not synced yet.
+    pub(crate) fn append(&mut self, record: Stored) {
+        self.mark = self.mark.max(record.position);
+        match self.segments.last_mut().filter(|segment| segment.len() < SEGMENT) {
+            Some(segment) => segment.push(record),
+            None => self.segments.push(vec![record]),
+        }
+    }
+
+    pub(crate) fn sync(&mut self) {
+        self.segments.iter_mut().flatten().for_each(|record| record.is_synced = true);
+    }
+
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Stored> {
+        self.segments.iter().flatten()
+    }
+
+    /// All records in a row.
+    pub(crate) fn bytes(&self) -> Bytes {
+        let mut bytes = BytesMut::new();
+        self.records().for_each(|record| bytes.extend_from_slice(&record.bytes));
+        bytes.freeze()
+    }
+
+    /// Removes segments that are in buckets.
+    pub(crate) fn release(&mut self, committed: &BTreeMap<Stream, JournalPosition>) {
+        let is_covered =
+            |record: &Stored| committed.get(&record.stream) >= Some(&record.position);
+        self.segments.retain(|segment| !segment.iter().all(is_covered));
+    }
+}
+
+/// A copy of the journal of another indexer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Copy {
+    pub(crate) objects: BTreeMap<u64, Bytes>,
+    pub(crate) is_sealed: bool,
+}
+
+impl Copy {
+    /// Adds an object; `false` if the copy is sealed.
+    pub(crate) fn put(&mut self, number: u64, data: &Bytes) -> bool {
+        if self.objects.get(&number) == Some(data) {
+            return true;
+        }
+        if self.is_sealed {
+            return data.is_empty();
+        }
+        self.objects.insert(number, data.clone());
+        self.is_sealed = data.is_empty();
+        true
+    }
+
+    /// Lets go of the objects below a number but for some; seals stay.
+    pub(crate) fn keep(&mut self, below: u64, numbers: &BTreeSet<u64>) {
+        self.objects.retain(|number, data| {
+            *number >= below || data.is_empty() || numbers.contains(number)
+        });
+    }
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Machine {
+    pub(crate) journals: BTreeMap<SetKey, DiskJournal>,
+    /// The epochs of the logs of others that have been read to this disk as a whole.
+    pub(crate) fetched: BTreeMap<IndexerId, u64>,
+    pub(crate) copies: BTreeMap<(IndexerId, Uuid), Copy>,
+    /// How often its disk was lost.
+    pub(crate) losses: u64,
+}
+
+impl Machine {
+    /// The power fails.
+    pub(crate) fn lose_power(&mut self) {
+        for journal in self.journals.values_mut() {
+            for segment in &mut journal.segments {
+                segment.retain(|record| record.is_synced);
+            }
+            journal.segments.retain(|segment| !segment.is_empty());
+            // Not synced: it is an older one, at worst that of what is synced.
+            let last = journal.records().map(|record| record.position).max();
+            journal.mark = journal.mark.min(last.unwrap_or_default());
+        }
+    }
+
+    /// The disk is replaced by an empty one.
+    pub(crate) fn lose_disk(&mut self) {
+        *self = Self { losses: self.losses + 1, ..Self::default() };
+    }
+}

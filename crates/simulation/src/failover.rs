@@ -1,0 +1,291 @@
+//! What the control plane that leads does for indexers that are gone, as `server/failover.rs` of the server
+//! does it around the same state machines of `cluster`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::{Catalog, Commit, Snapshot, Takeover};
+use cluster::{Action, Owned, Placement, Present, Restarts, Seen, Takeovers};
+use futures::future::join_all;
+use model::{EventTime, IndexerId};
+use object_store::{ObjectStore, ObjectStoreExt};
+use peers::Registration;
+use replication::{Connect, ReplicaStore, Replicas, Settings};
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
+
+use crate::copies::Calls;
+use crate::network::{self, Answer, Request};
+use crate::process::Life;
+use crate::store::Store;
+use crate::world::{World, identity, process};
+
+/// How long an indexer may not answer.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
+/// How long a process of a rolling restart may be away.
+const RESTART: Duration = Duration::from_secs(120);
+const PERIOD: Duration = Duration::from_secs(1);
+const LIST: Duration = Duration::from_secs(10);
+const LIST_SOON: Duration = Duration::from_secs(2);
+/// How often garbage objects are deleted.
+const CLEAN: Duration = Duration::from_secs(10);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Failover {
+    world: Arc<World>,
+    life: Life,
+    catalog: Catalog,
+    store: Arc<dyn ObjectStore>,
+    replicas: Arc<Replicas>,
+}
+
+/// The copies of journals as a process sees them.
+pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Arc<Replicas> {
+    let own = identity(life.pid);
+    let known = catalog.clone();
+    let peers = move || peers_of(&known.snapshot(), own);
+    let maintained = catalog.clone();
+    let factor = world.config.copies;
+    let calls = Calls { world: Arc::clone(world), pid: life.pid, catalog: catalog.clone() };
+    Arc::new(Replicas::new(replication::Parts {
+        own,
+        site: cluster::NO_SITE.to_owned(),
+        catalog: catalog.clone(),
+        peers: Arc::new(peers),
+        connect: Connect::Simulated(Arc::new(calls)),
+        pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
+        copies: None,
+        settings: Settings {
+            timeout: Duration::from_secs(2),
+            placement: Placement { factor, ..Placement::default() },
+        },
+    }))
+}
+
+/// The other indexers in the list of the cluster.
+pub(crate) fn peers_of(snapshot: &Snapshot, own: IndexerId) -> Vec<replication::Peer> {
+    let leaving = peers::leaving(snapshot);
+    let indexers = Registration::all(snapshot).into_iter().filter(|(_, known)| is_indexer(known));
+    let others = indexers.filter_map(|(name, known)| {
+        let leaves = leaving.contains_key(&name);
+        let id = id_of(&name).filter(|id| *id != own)?;
+        Some(replication::Peer { id, address: known.address, site: known.site, leaves })
+    });
+    others.collect()
+}
+
+fn is_indexer(known: &Registration) -> bool {
+    known.roles.iter().any(|role| role == "indexer")
+}
+
+pub(crate) fn id_of(name: &str) -> Option<IndexerId> {
+    Uuid::parse_str(name).ok().map(IndexerId)
+}
+
+/// What a process tells the others of itself.
+pub(crate) fn registration(life: &Life, role: &str, local_acks: bool) -> Registration {
+    Registration {
+        name: life.pid.to_string(),
+        address: life.pid.to_string(),
+        roles: vec![role.to_owned()],
+        management: String::new(),
+        version: String::new(),
+        started: life.number.to_string(),
+        local_acks,
+        site: cluster::NO_SITE.to_owned(),
+    }
+}
+
+impl Failover {
+    pub(crate) fn new(world: &Arc<World>, life: &Life, catalog: Catalog) -> Self {
+        let replicas = replicas(world, life, &catalog);
+        let store = Arc::new(Store { world: Arc::clone(world), pid: life.pid });
+        Self { world: Arc::clone(world), life: life.clone(), catalog, store, replicas }
+    }
+
+    fn own(&self) -> IndexerId {
+        identity(self.life.pid)
+    }
+
+    /// Decides for the cluster.
+    pub(crate) async fn lead(self) {
+        let own = registration(&self.life, "control-plane", false);
+        while own.write(&self.catalog, &self.own().to_string()).await.is_err() {
+            self.world.sleep(100, 500).await;
+        }
+        let began = Instant::now();
+        let mut takeovers = Takeovers::new(TIMEOUT);
+        let mut restarts = Restarts::new(10, RESTART);
+        let mut logs = Logs::default();
+        let mut cleaned = Instant::now();
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let Ok((seen, present)) = self.look(&mut logs).await else { continue };
+            let actions = takeovers.step(began.elapsed(), &seen);
+            if actions.len() > usize::from(self.world.config.indexers) {
+                self.world.violate(format!("a step decides too much: {actions:?}"));
+            }
+            for Action::TakeOver { from, by } in actions {
+                self.world.note(format_args!("{} takes over from {}", process(by), process(from)));
+                let _ = self.give(from, by).await;
+                logs.forget(from);
+            }
+            self.forget_those_that_left(&present).await;
+            self.restart(&mut restarts, began.elapsed(), &present).await;
+            if cleaned.elapsed() >= CLEAN {
+                cleaned = Instant::now();
+                self.clean_up().await;
+            }
+        }
+    }
+
+    async fn restart(&self, restarts: &mut Restarts, now: Duration, present: &Present) {
+        let under_way = peers::wave(&self.catalog.snapshot()).filter(|wave| !wave.is_over());
+        let Some(wave) = under_way else { return };
+        let next = restarts.step(now, &wave, present);
+        if next != wave && peers::write_wave(&self.catalog, &next).await.is_ok() {
+            let told: Vec<&String> = next.told.keys().collect();
+            self.world.note(format_args!("rolling restart: {} done, {}", next.done.len(), told.len()));
+        }
+    }
+
+    async fn forget_those_that_left(&self, present: &Present) {
+        for (id, leaving) in peers::leaving(&self.catalog.snapshot()) {
+            if leaving.is_over(&id, present) {
+                let _ = peers::forget_leaving(&self.catalog, &id).await;
+            }
+        }
+    }
+
+    async fn look(&self, logs: &mut Logs) -> Result<(Seen, Present), ingest::Error> {
+        let own = self.own();
+        let all = Registration::all(&self.catalog.snapshot());
+        let others = all.iter().filter_map(|(name, _)| id_of(name)).filter(|id| *id != own);
+        let asks = others.map(|id| async move {
+            let asked = network::ask(&self.world, self.life.pid, process(id), Request::Ping);
+            let answer = timeout(Duration::from_secs(1), asked).await;
+            matches!(answer, Ok(Ok(Answer::Here))).then_some(id)
+        });
+        let mut answered: BTreeSet<IndexerId> = join_all(asks).await.into_iter().flatten().collect();
+        answered.insert(own);
+        let snapshot = self.catalog.snapshot();
+        let all = Registration::all(&snapshot);
+        let present = Present {
+            started: all.iter().map(|(id, known)| (id.clone(), known.started.clone())).collect(),
+            answered: answered.iter().map(IndexerId::to_string).collect(),
+        };
+        let indexers: Vec<_> = all.into_iter().filter(|(_, known)| is_indexer(known)).collect();
+        let registered: BTreeSet<IndexerId> =
+            indexers.iter().filter_map(|(id, _)| id_of(id)).collect();
+        let recoverable = indexers.iter().filter(|(_, known)| !known.local_acks);
+        let recoverable: BTreeSet<IndexerId> = recoverable.filter_map(|(id, _)| id_of(id)).collect();
+        let sets = snapshot.taken_over();
+        let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
+        let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
+        let of = (&recoverable, &answered);
+        let unrecovered = logs.of_others(&self.stores(), of, often).await?;
+        let leaving = peers::leaving(&snapshot);
+        let leaving = leaving.keys().filter_map(|id| id_of(id)).collect();
+        Ok((Seen { registered, answered, unrecovered, sets, leaving }, present))
+    }
+
+    fn stores(&self) -> Vec<Arc<dyn ObjectStore>> {
+        let replicas = ReplicaStore(Arc::clone(&self.replicas));
+        vec![Arc::clone(&self.store), Arc::new(replicas)]
+    }
+
+    /// Makes an indexer the owner of the sets of another one.
+    async fn give(&self, from: IndexerId, by: IndexerId) -> Result<(), catalog::Error> {
+        let snapshot = self.catalog.snapshot();
+        let sets = snapshot.taken_over().filter(|taken| taken.indexer == from);
+        let take_over: Vec<Takeover> =
+            sets.map(|taken| Takeover { epoch: taken.epoch + 1, owner: by, ..taken }).collect();
+        self.catalog.commit(Commit { take_over, ..Commit::default() }).await
+    }
+
+    /// Deletes garbage objects that are due.
+    async fn clean_up(&self) {
+        let now = self.world.clock(self.life.pid);
+        let snapshot = self.catalog.snapshot();
+        let due: Vec<String> = snapshot
+            .discarded()
+            .filter(|(_, time)| *time <= EventTime(now))
+            .map(|(path, _)| path.to_owned())
+            .collect();
+        let mut forget = Vec::new();
+        for path in due {
+            match self.store.delete(&path.as_str().into()).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => forget.push(path),
+                Err(_) => {}
+            }
+        }
+        if !forget.is_empty() {
+            let _ = self.catalog.commit(Commit { forget, ..Commit::default() }).await;
+        }
+    }
+}
+
+/// The journals in other places, as they were listed lately.
+#[derive(Debug, Default)]
+struct Logs {
+    listed: Option<Instant>,
+    with_records: BTreeSet<IndexerId>,
+    empty: BTreeSet<IndexerId>,
+}
+
+impl Logs {
+    fn forget(&mut self, indexer: IndexerId) {
+        self.with_records.remove(&indexer);
+    }
+
+    async fn of_others(
+        &mut self,
+        stores: &[Arc<dyn ObjectStore>],
+        (recoverable, answered): (&BTreeSet<IndexerId>, &BTreeSet<IndexerId>),
+        often: Duration,
+    ) -> Result<BTreeSet<IndexerId>, ingest::Error> {
+        self.empty.retain(|indexer| !answered.contains(indexer));
+        if self.listed.is_none_or(|at| at.elapsed() >= often) {
+            let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
+            for store in stores {
+                for indexer in ingest::unrecovered(store).await? {
+                    if !answered.contains(&indexer) && !self.empty.contains(&indexer) {
+                        logs.entry(indexer).or_default().push(Arc::clone(store));
+                    }
+                }
+            }
+            for indexer in recoverable.difference(answered) {
+                logs.entry(*indexer).or_default();
+            }
+            self.with_records.clear();
+            for (indexer, stores) in logs {
+                match has_log(indexer, stores).await {
+                    Ok(has_log) if has_log || recoverable.contains(&indexer) => {
+                        self.with_records.insert(indexer);
+                    }
+                    Ok(_) => {
+                        self.empty.insert(indexer);
+                    }
+                    Err(_) => {}
+                }
+            }
+            self.listed = Some(Instant::now());
+        }
+        self.with_records.retain(|indexer| !answered.contains(indexer));
+        Ok(self.with_records.clone())
+    }
+}
+
+async fn has_log(
+    indexer: IndexerId,
+    stores: Vec<Arc<dyn ObjectStore>>,
+) -> Result<bool, ingest::Error> {
+    for store in stores {
+        if ingest::has_log(&store, indexer).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

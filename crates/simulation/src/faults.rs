@@ -1,0 +1,340 @@
+//! What happens to a run: senders of events, faults, the work of operators; and the end, when all faults are
+//! over and everything has to come to rest.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::{Leaving, Wave};
+
+use crate::process::Pid;
+use crate::truth::Level;
+use crate::world::{CONTROL, SEARCH_HEAD, Weather, World};
+use crate::supervisor;
+
+/// How long everything may take to come to rest when faults are over.
+const REST: Duration = Duration::from_secs(900);
+
+/// Sends events to an indexer, one after the other and several at a time, while it runs.
+async fn send_events(world: Arc<World>, to: Pid, until: Duration) {
+    let mut number = u64::from(to.0) * 1_000_000;
+    let levels: &[Level] = match world.config.local {
+        true => &[Level::Local, Level::Remote, Level::Replicated, Level::Replicated],
+        false => &[Level::Remote, Level::Replicated, Level::Replicated],
+    };
+    while world.now() < until {
+        world.sleep(100, 1500).await;
+        let several = world.state().chance.between(1, 3);
+        for _ in 0..several {
+            number += 1;
+            let level = world.state().chance.one_of(levels).unwrap_or(Level::Replicated);
+            let is_open = world.state().processes.get(&to).is_some_and(|process| process.is_open);
+            let Some(indexer) = world.indexer(to).filter(|_| is_open) else { continue };
+            world.sent(number, to);
+            let (own, life) = (Arc::clone(&world), indexer.life.clone());
+            life.spawn(async move {
+                if let Some(durability) = indexer.submit(number, level).await {
+                    own.truth(|truth| truth.acknowledge(number, durability));
+                    own.note(format_args!("{to} acknowledges {number} as {durability:?}"));
+                }
+            });
+        }
+    }
+}
+
+/// Runs everything that happens until all faults are over, and checks what is left.
+pub(crate) async fn run(world: &Arc<World>) {
+    for pid in world.everybody() {
+        supervisor::start(world, pid);
+    }
+    let length = world.state().chance.between(40, 120);
+    let until = Duration::from_secs(length);
+    for pid in world.indexers() {
+        runtime::detached(send_events(Arc::clone(world), pid, until));
+    }
+    let mut faults = Faults { disks: world.config.disk_losses, stopped: BTreeSet::new() };
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    while world.now() < until {
+        world.sleep(300, 6000).await;
+        faults.one(world).await;
+    }
+    faults.end(world);
+    rest(world).await;
+}
+
+#[derive(Debug)]
+struct Faults {
+    /// Disks that may still be lost.
+    disks: u64,
+    /// Indexers that were asked to leave.
+    stopped: BTreeSet<Pid>,
+}
+
+impl Faults {
+    async fn one(&mut self, world: &Arc<World>) {
+        let kinds = world.config.faults;
+        let all = world.everybody();
+        let (victim, other, kind) = {
+            let mut state = world.state();
+            let victim = state.chance.one_of(&all).unwrap_or(SEARCH_HEAD);
+            let other = state.chance.one_of(&all).unwrap_or(SEARCH_HEAD);
+            (victim, other, state.chance.below(20))
+        };
+        match kind {
+            0..=4 if kinds.kills => self.kill(world, victim, false),
+            5 | 6 if kinds.power => self.kill(world, victim, true),
+            7 if kinds.disks => self.lose_disk(world, victim),
+            8..=10 if kinds.pauses => pause(world, victim),
+            11 | 12 if kinds.network => cut(world, (victim, other)),
+            13 if kinds.network => isolate(world, victim),
+            14 if kinds.store => lose_store(world, victim),
+            15 | 16 => weather(world),
+            17 if kinds.clocks => jump(world, victim),
+            18 if kinds.restarts => restart(world).await,
+            19 if kinds.leaving => self.ask_to_leave(world, victim).await,
+            _ => {}
+        }
+    }
+
+    fn kill(&mut self, world: &Arc<World>, victim: Pid, loses_power: bool) {
+        let was_up = supervisor::kill(world, victim);
+        if loses_power && let Some(machine) = world.state().machines.get_mut(&victim) {
+            machine.lose_power();
+        }
+        let is_long = world.permille(300);
+        let wait = if is_long { world.millis(5_000, 60_000) } else { world.millis(50, 3_000) };
+        world.note(format_args!("{victim} is killed, power {loses_power}, up {was_up}, for {wait:?}"));
+        supervisor::start_after(world, victim, wait);
+    }
+
+    fn lose_disk(&mut self, world: &Arc<World>, victim: Pid) {
+        if self.disks == 0 || !world.indexers().contains(&victim) {
+            return;
+        }
+        self.disks -= 1;
+        supervisor::kill(world, victim);
+        if let Some(machine) = world.state().machines.get_mut(&victim) {
+            machine.lose_disk();
+        }
+        let is_long = world.permille(500);
+        let wait = if is_long { world.millis(10_000, 90_000) } else { world.millis(100, 5_000) };
+        world.note(format_args!("{victim} loses its disk, and is away for {wait:?}"));
+        supervisor::start_after(world, victim, wait);
+    }
+
+    /// Asks an indexer to leave, if there are enough without it; it may come back later.
+    async fn ask_to_leave(&mut self, world: &Arc<World>, victim: Pid) {
+        let enough = usize::from(world.config.indexers) > world.config.copies + self.stopped.len();
+        let Some(indexer) = world.indexer(victim).filter(|_| enough) else { return };
+        if !self.stopped.insert(victim) {
+            return;
+        }
+        let leaving = Leaving {
+            started: indexer.life.number.to_string(),
+            force: false,
+            by: "an operator".to_owned(),
+        };
+        world.note(format_args!("{victim} is asked to leave"));
+        let own = Arc::clone(&indexer);
+        indexer.life.spawn(async move {
+            let _ = peers::ask_to_leave(&own.catalog, &own.id.to_string(), &leaving).await;
+        });
+    }
+
+    /// All faults are over.
+    fn end(&mut self, world: &Arc<World>) {
+        world.note(format_args!("faults are over"));
+        let lives = {
+            let mut state = world.state();
+            state.weather = Weather::default();
+            state.cuts.clear();
+            state.storeless.clear();
+            let all = state.processes.values_mut();
+            let lives: Vec<_> = all
+                .filter_map(|process| {
+                    // Who has left is started again, so that its disk counts.
+                    process.is_gone = false;
+                    process.life.clone()
+                })
+                .collect();
+            lives
+        };
+        for life in lives.iter().filter(|life| life.is_paused()) {
+            life.resume();
+        }
+        for pid in world.everybody() {
+            supervisor::start(world, pid);
+        }
+    }
+}
+
+fn pause(world: &Arc<World>, victim: Pid) {
+    let life = world.state().processes.get(&victim).and_then(|process| process.life.clone());
+    let Some(life) = life else { return };
+    let is_long = world.permille(400);
+    let wait = if is_long { world.millis(8_000, 60_000) } else { world.millis(100, 6_000) };
+    world.note(format_args!("{victim} is paused for {wait:?}"));
+    life.pause();
+    let world = Arc::clone(world);
+    runtime::detached(async move {
+        tokio::time::sleep(wait).await;
+        if life.is_paused() {
+            world.note(format_args!("{victim} goes on"));
+            life.resume();
+        }
+    });
+}
+
+fn cut(world: &Arc<World>, (from, to): (Pid, Pid)) {
+    let wait = world.millis(500, 30_000);
+    let is_both = world.permille(300);
+    world.note(format_args!("nothing arrives from {from} at {to} for {wait:?}, both {is_both}"));
+    let mut links = vec![(from, to)];
+    links.extend(is_both.then_some((to, from)));
+    world.state().cuts.extend(links.iter().copied());
+    mend(world, wait, links);
+}
+
+fn isolate(world: &Arc<World>, victim: Pid) {
+    let wait = world.millis(500, 40_000);
+    let is_deaf = world.permille(500);
+    world.note(format_args!("{victim} is cut off for {wait:?}, deaf {is_deaf}"));
+    let others = world.everybody().into_iter().filter(|other| *other != victim);
+    let link = |other| if is_deaf { (other, victim) } else { (victim, other) };
+    let links: Vec<_> = others.map(link).collect();
+    world.state().cuts.extend(links.iter().copied());
+    mend(world, wait, links);
+}
+
+fn mend(world: &Arc<World>, wait: Duration, links: Vec<(Pid, Pid)>) {
+    let world = Arc::clone(world);
+    runtime::detached(async move {
+        tokio::time::sleep(wait).await;
+        let mut state = world.state();
+        links.iter().for_each(|link| {
+            state.cuts.remove(link);
+        });
+    });
+}
+
+fn lose_store(world: &Arc<World>, victim: Pid) {
+    let wait = world.millis(500, 30_000);
+    world.note(format_args!("{victim} does not reach the store for {wait:?}"));
+    world.state().storeless.insert(victim);
+    let world = Arc::clone(world);
+    runtime::detached(async move {
+        tokio::time::sleep(wait).await;
+        world.state().storeless.remove(&victim);
+    });
+}
+
+/// Changes what is wrong with network, store and disks.
+fn weather(world: &World) {
+    let kinds = world.config.faults;
+    let mut state = world.state();
+    let mut some = |is_on: bool, most: u64| {
+        let is_on = is_on && state.chance.permille(500);
+        if is_on { state.chance.between(1, most) } else { 0 }
+    };
+    let weather = Weather {
+        lost: some(kinds.network, 60),
+        doubled: some(kinds.network, 60),
+        late: some(kinds.network, 15),
+        refused: some(kinds.store, 200),
+        unknown: some(kinds.store, 100),
+        slow: some(kinds.power, 100),
+    };
+    state.weather = weather;
+    drop(state);
+    world.note(format_args!("{weather:?}"));
+}
+
+fn jump(world: &World, victim: Pid) {
+    let mut state = world.state();
+    let by = i64::try_from(state.chance.below(7_200_000_000)).unwrap_or(0) - 3_600_000_000;
+    if let Some(process) = state.processes.get_mut(&victim) {
+        process.skew += by;
+    }
+}
+
+/// Begins a rolling restart of all indexers, if none is under way.
+async fn restart(world: &Arc<World>) {
+    let all = world.indexers().into_iter().filter_map(|pid| world.indexer(pid));
+    let Some(any) = all.into_iter().next() else { return };
+    let is_under_way = peers::wave(&any.catalog.snapshot()).is_some_and(|wave| !wave.is_over());
+    if is_under_way {
+        return;
+    }
+    let ids = world.indexers().into_iter().map(|pid| crate::world::identity(pid).to_string());
+    let wave = Wave::new(ids.collect(), Some(10));
+    world.note(format_args!("a rolling restart begins"));
+    let own = Arc::clone(&any);
+    any.life.spawn(async move {
+        let _ = peers::write_wave(&own.catalog, &wave).await;
+    });
+}
+
+/// Waits until everything that was acknowledged is in buckets, nobody owns the sets of another one, and all
+/// processes run.
+async fn rest(world: &Arc<World>) {
+    let began = world.now();
+    let mut lacking = String::new();
+    let mut quiet = 0;
+    while world.now().saturating_sub(began) < REST {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        for pid in world.indexers() {
+            let is_open = world.state().processes.get(&pid).is_some_and(|process| process.is_open);
+            let Some(indexer) = world.indexer(pid).filter(|_| is_open) else { continue };
+            if indexer.fence.is_closed() {
+                // It says so, and an operator starts it again.
+                supervisor::begin_again(world, pid, "it takes nothing in");
+            } else {
+                indexer.roll_all();
+            }
+        }
+        lacking = lacks(world);
+        quiet = if lacking.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 8 {
+            return check(world);
+        }
+    }
+    world.violate(format!("no rest after {} s: {lacking}", REST.as_secs()));
+}
+
+/// What is not at rest.
+fn lacks(world: &World) -> String {
+    for pid in CONTROL.into_iter().chain(world.indexers()) {
+        let is_open = world.state().processes.get(&pid).is_some_and(|process| process.is_open);
+        if !is_open {
+            return format!("{pid} does not run");
+        }
+    }
+    let snapshot = Arc::clone(&world.state().database.state);
+    if let Some(taken) = snapshot.taken_over().find(|taken| taken.owner != taken.indexer) {
+        return format!("a set of {} is not given back", crate::world::process(taken.indexer));
+    }
+    for pid in world.indexers() {
+        let Some(indexer) = world.indexer(pid) else { return format!("{pid} does not run") };
+        if !indexer.memory.lock().hot.is_empty() {
+            return format!("{pid} has hot buckets");
+        }
+        if !indexer.knows(indexer.id) {
+            return format!("{pid} is not in the list of the cluster");
+        }
+        if indexer.fence.is_closed() {
+            return format!("{pid} takes nothing in");
+        }
+    }
+    String::new()
+}
+
+fn check(world: &World) {
+    let losses = world.losses();
+    let lost = world.truth(|truth| {
+        let mut safe = truth.safe(&losses).into_iter();
+        safe.find(|number| !truth.is_stored(*number)).map(|number| (number, truth.sent.get(&number).copied()))
+    });
+    if let Some((number, sent)) = lost {
+        world.violate(format!("event {number} is lost: {sent:?}"));
+    }
+}

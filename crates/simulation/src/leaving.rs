@@ -1,0 +1,116 @@
+//! Indexers that restart in their turn, and that are taken out of the cluster, as the server does it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::{Handover, Leaving};
+use tokio::time::Instant;
+
+use crate::indexer::Indexer;
+use crate::supervisor;
+
+const LOOK: Duration = Duration::from_secs(1);
+/// How long others may take for copies before an indexer goes that is forced to.
+const FORCED: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_secs(2);
+/// How long a stop may take.
+const STOP: Duration = Duration::from_secs(20);
+const RETIREMENT: Duration = Duration::from_secs(600);
+
+/// Stops in an orderly way, and leaves the list if everything is stored.
+async fn stop(indexer: &Arc<Indexer>, most: Duration) {
+    let pid = indexer.pid();
+    let is_drained = indexer.drain(most).await;
+    if is_drained {
+        let leaving = peers::leave(&indexer.catalog, &indexer.id.to_string());
+        let _ = tokio::time::timeout(Duration::from_secs(2), leaving).await;
+    }
+    indexer.world.note(format_args!("{pid} stops, drained: {is_drained}"));
+}
+
+/// Restarts when its turn comes in a rolling restart.
+pub(crate) async fn restart_when_told(indexer: Arc<Indexer>) {
+    let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
+    let mut changes = indexer.catalog.subscribe();
+    loop {
+        if peers::is_told(&changes.borrow_and_update(), &id, &started) {
+            stop(&indexer, STOP).await;
+            return supervisor::begin_again(&indexer.world, indexer.pid(), "its turn has come");
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until the indexer is asked to leave, and ends it once nothing is left here.
+pub(crate) async fn run(indexer: Arc<Indexer>) {
+    let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
+    let mut changes = indexer.catalog.subscribe();
+    loop {
+        let asked = peers::asked(&changes.borrow_and_update(), &id, &started);
+        if asked.is_some() && hand_over(&indexer, (&id, &started)).await {
+            stop(&indexer, RETIREMENT).await;
+            let mut state = indexer.world.state();
+            if let Some(process) = state.processes.get_mut(&indexer.pid()) {
+                process.is_gone = true;
+            }
+            drop(state);
+            supervisor::kill(&indexer.world, indexer.pid());
+            return;
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn hand_over(indexer: &Arc<Indexer>, (id, started): (&str, &str)) -> bool {
+    let began = Instant::now();
+    indexer.roll_all();
+    let mut said: Option<Handover> = None;
+    let mut is_rolled = false;
+    loop {
+        is_rolled |= tokio::time::timeout(LOOK, indexer.idle()).await.is_ok();
+        if is_rolled {
+            tokio::time::sleep(LOOK).await;
+        }
+        let snapshot = indexer.catalog.snapshot();
+        let Some(Leaving { force, .. }) = peers::asked(&snapshot, id, started) else { return false };
+        let waits_for_others = !(force && began.elapsed() >= FORCED);
+        let taken = snapshot.taken_over();
+        let taken = taken.filter(|taken| taken.owner == indexer.id && taken.indexer != indexer.id);
+        let copies_of = replication::held_at(&snapshot, indexer.id);
+        let mut handover = Handover {
+            events: 0,
+            uploads: u64::from(!is_rolled),
+            copies_of: copies_of.iter().map(ToString::to_string).collect(),
+            recovering: taken.map(|taken| taken.indexer.to_string()).collect(),
+            stops: false,
+        };
+        handover.stops = is_rolled && !(waits_for_others && handover.has_for_others());
+        if said.as_ref() != Some(&handover) {
+            if peers::write_handover(&indexer.catalog, id, &handover).await.is_err() {
+                continue;
+            }
+            said = Some(handover.clone());
+        }
+        if handover.stops {
+            return peers::asked(&indexer.catalog.snapshot(), id, started).is_some();
+        }
+    }
+}
+
+/// Gets copies of the journal of this process away from indexers that leave.
+pub(crate) async fn move_copies(indexer: Arc<Indexer>) {
+    let mut changes = indexer.catalog.subscribe();
+    loop {
+        let somebody_leaves = !peers::leaving(&changes.borrow_and_update()).is_empty();
+        let waits = somebody_leaves && indexer.replicas.move_copies().await.is_err();
+        tokio::select! {
+            biased;
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(AGAIN), if waits => {}
+        }
+    }
+}

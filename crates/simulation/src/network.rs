@@ -1,0 +1,151 @@
+//! The network between processes: requests and answers that are delayed, lost, doubled and reordered, links
+//! that are cut in one direction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use catalog::{Commit, Snapshot};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tonic::Status;
+
+use crate::control;
+use crate::copies;
+use crate::process::Pid;
+use crate::search::{self, View};
+use crate::world::World;
+
+/// Documents to write and to delete.
+pub(crate) type Documents = Vec<(String, String, Option<Value>)>;
+
+/// What a process asks another one.
+#[derive(Debug, Clone)]
+pub(crate) enum Request {
+    /// Whether it is there.
+    Ping,
+    /// Its hot buckets.
+    View,
+    /// Something of its copies of journals: the method and the message.
+    Copies(&'static str, Bytes),
+    /// To make a commit, if it leads.
+    Commit(Box<Commit>),
+    /// To change documents, if it leads.
+    Documents(Documents),
+    /// The catalog after a write, if it leads.
+    Follow(Option<u64>),
+}
+
+/// What it answers.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Here,
+    View(Box<View>),
+    Copies(Result<Bytes, Status>),
+    /// The number of a state with the change, or why it is not made.
+    Changed(Result<u64, catalog::Error>),
+    /// The newest state.
+    State(Arc<Snapshot>),
+    NotLeading,
+}
+
+/// An answer, or that there is no connection.
+pub(crate) type Outcome = Result<Answer, &'static str>;
+
+/// Asks a process. Whoever asks gives up by himself if no answer comes.
+pub(crate) async fn ask(world: &Arc<World>, from: Pid, to: Pid, request: Request) -> Outcome {
+    let (answer, answered) = oneshot::channel();
+    let doubled = {
+        let mut state = world.state();
+        let doubled = state.weather.doubled;
+        from != to && state.chance.permille(doubled)
+    };
+    if doubled {
+        send(world, (from, to), request.clone(), None);
+    }
+    send(world, (from, to), request, Some(answer));
+    match answered.await {
+        Ok(outcome) => outcome,
+        // The process was killed meanwhile.
+        Err(_) => {
+            world.sleep(1, 50).await;
+            Err("the connection is lost")
+        }
+    }
+}
+
+/// What a message takes; none if it is lost.
+fn delay(world: &World, from: Pid, to: Pid) -> Option<Duration> {
+    if from == to {
+        return Some(Duration::ZERO);
+    }
+    let mut state = world.state();
+    let weather = state.weather;
+    if state.cuts.contains(&(from, to)) || state.chance.permille(weather.lost) {
+        return None;
+    }
+    Some(match state.chance.permille(weather.late) {
+        true => state.chance.millis(1_000, 40_000),
+        false => state.chance.millis(1, 8),
+    })
+}
+
+fn send(
+    world: &Arc<World>,
+    (from, to): (Pid, Pid),
+    request: Request,
+    answer: Option<oneshot::Sender<Outcome>>,
+) {
+    let Some(there) = delay(world, from, to) else {
+        world.state().limbo.extend(answer);
+        return;
+    };
+    let world = Arc::clone(world);
+    runtime::detached(async move {
+        tokio::time::sleep(there).await;
+        let life = {
+            let state = world.state();
+            state.processes.get(&to).filter(|process| process.is_open).and_then(|p| p.life.clone())
+        };
+        let Some(life) = life else {
+            return reply(&world, (to, from), Err("nobody listens there"), answer);
+        };
+        let (asked, own) = (Arc::clone(&world), to);
+        life.spawn(async move {
+            let outcome = handle(&asked, own, request).await;
+            reply(&asked, (own, from), Ok(outcome), answer);
+        });
+    });
+}
+
+fn reply(
+    world: &Arc<World>,
+    (from, to): (Pid, Pid),
+    outcome: Outcome,
+    answer: Option<oneshot::Sender<Outcome>>,
+) {
+    let Some(answer) = answer else { return };
+    let Some(back) = delay(world, from, to) else {
+        world.state().limbo.push(answer);
+        return;
+    };
+    runtime::detached(async move {
+        tokio::time::sleep(back).await;
+        // Whoever has asked may have given up.
+        let _ = answer.send(outcome);
+    });
+}
+
+/// What a process does with a request.
+async fn handle(world: &Arc<World>, own: Pid, request: Request) -> Answer {
+    match request {
+        Request::Ping => Answer::Here,
+        Request::View => Answer::View(Box::new(search::view_of(world, own))),
+        Request::Copies(method, message) => {
+            Answer::Copies(copies::answer(world, own, method, message).await)
+        }
+        Request::Commit(commit) => control::commit(world, own, *commit).await,
+        Request::Documents(documents) => control::documents(world, own, documents).await,
+        Request::Follow(number) => control::follow(world, own, number).await,
+    }
+}

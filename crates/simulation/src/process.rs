@@ -1,0 +1,122 @@
+//! Processes: their tasks stop at any point when the process is killed, and stand still while it is paused.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use futures::FutureExt;
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use crate::world::World;
+
+/// A process by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Pid(pub(crate) u8);
+
+impl std::fmt::Display for Pid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "p{}", self.0)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Gate {
+    is_paused: bool,
+    is_over: bool,
+    waiting: Vec<Waker>,
+    tasks: Vec<AbortHandle>,
+}
+
+/// One life of a process, from its start until it is killed. Clones are of the same life.
+#[derive(Debug, Clone)]
+pub(crate) struct Life {
+    pub(crate) pid: Pid,
+    /// Counts the lives of the process.
+    pub(crate) number: u64,
+    gate: Arc<Mutex<Gate>>,
+    world: Weak<World>,
+}
+
+impl Life {
+    pub(crate) fn new(pid: Pid, number: u64, world: &Arc<World>) -> Self {
+        Self { pid, number, gate: Arc::default(), world: Arc::downgrade(world) }
+    }
+
+    /// Starts a task of the process.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        if self.is_over() {
+            return;
+        }
+        let (pid, world) = (self.pid, Weak::clone(&self.world));
+        let work = AssertUnwindSafe(work).catch_unwind().map(move |ended| {
+            if let (Err(_), Some(world)) = (ended, world.upgrade()) {
+                world.violate(format!("{pid} panics"));
+            }
+        });
+        let gated = Gated { gate: Arc::clone(&self.gate), work: Box::pin(work) };
+        let task = runtime::detached(gated).abort_handle();
+        let mut gate = self.gate.lock();
+        if gate.tasks.len() > 64 {
+            gate.tasks.retain(|task| !task.is_finished());
+        }
+        gate.tasks.push(task);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.gate.lock().is_over
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.gate.lock().is_paused
+    }
+
+    /// Nothing of it runs any more.
+    pub(crate) fn kill(&self) {
+        let tasks = {
+            let mut gate = self.gate.lock();
+            gate.is_over = true;
+            gate.waiting.clear();
+            std::mem::take(&mut gate.tasks)
+        };
+        tasks.iter().for_each(AbortHandle::abort);
+    }
+
+    pub(crate) fn pause(&self) {
+        self.gate.lock().is_paused = true;
+    }
+
+    pub(crate) fn resume(&self) {
+        let waiting = {
+            let mut gate = self.gate.lock();
+            gate.is_paused = false;
+            std::mem::take(&mut gate.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A task of a process.
+struct Gated {
+    gate: Arc<Mutex<Gate>>,
+    work: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Future for Gated {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        {
+            let mut gate = self.gate.lock();
+            if gate.is_over {
+                return Poll::Pending;
+            }
+            if gate.is_paused {
+                gate.waiting.push(context.waker().clone());
+                return Poll::Pending;
+            }
+        }
+        self.work.as_mut().poll(context)
+    }
+}

@@ -1,0 +1,170 @@
+//! Searches: what the search head meets of all events, as `peers` and `search/hot_rows.rs` find it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::{Catalog, Snapshot};
+use futures::future::join_all;
+use model::{BucketId, IndexerId};
+use peers::Registration;
+use tokio::time::timeout;
+
+use crate::Mutant;
+use crate::control::Followed;
+use crate::failover::id_of;
+use crate::hot::Shown;
+use crate::network::{self, Answer, Request};
+use crate::process::{Life, Pid};
+use crate::world::{World, identity, process};
+
+/// How long an indexer may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How long a search waits until the catalog of its process has what an indexer has committed.
+const LAG: Duration = Duration::from_secs(5);
+
+/// The hot buckets of an indexer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    /// What has left them is in the catalog as of this write.
+    floor: u64,
+    buckets: Vec<Shown>,
+    adopted: BTreeSet<IndexerId>,
+}
+
+/// The hot buckets of a process.
+pub(crate) fn view_of(world: &World, own: Pid) -> View {
+    let Some(indexer) = world.indexer(own) else { return View::default() };
+    let memory = indexer.memory.lock();
+    let (adopted, buckets) = (memory.hot.adopted.clone(), memory.hot.shown());
+    let floor = indexer.catalog.snapshot().number();
+    View { floor, buckets, adopted }
+}
+
+/// Runs the process that searches.
+pub(crate) async fn run(world: Arc<World>, life: Life) {
+    let (followed, catalog) = Followed::begin(&world, &life);
+    followed.ready().await;
+    world.open(life.pid);
+    loop {
+        world.sleep(200, 1500).await;
+        search(&world, &life, &catalog).await;
+    }
+}
+
+/// What is not in the result of a search.
+#[derive(Debug, Default)]
+struct Missing(Vec<String>);
+
+async fn search(world: &Arc<World>, life: &Life, catalog: &Catalog) {
+    let (before, losses) = (world.losses(), world.losses());
+    let expected = world.truth(|truth| truth.safe(&losses));
+    let mut missing = Missing::default();
+    let (mut view, silent) = views(world, life, &catalog.snapshot()).await;
+    let snapshot = with_floor(world, catalog, view.floor, &mut missing).await;
+    leave_to_owners(&mut view, &snapshot, &mut missing);
+    for (id, is_recoverable) in silent {
+        if !(is_recoverable && view.adopted.contains(&id)) {
+            missing.0.push(format!("{} does not answer", process(id)));
+        }
+    }
+    let mut met: BTreeMap<u64, Vec<BucketId>> = BTreeMap::new();
+    for bucket in &view.buckets {
+        if snapshot.bucket(bucket.id).is_none() {
+            bucket.events.iter().for_each(|n| met.entry(*n).or_default().push(bucket.id));
+        }
+    }
+    for index in snapshot.indexes() {
+        for bucket in snapshot.buckets(index).iter() {
+            let events: Vec<u64> = world.truth(|truth| truth.events(bucket.id).collect());
+            events.into_iter().for_each(|n| met.entry(n).or_default().push(bucket.id));
+        }
+    }
+    // What was on a disk that was lost meanwhile may be missing.
+    if world.losses() != before {
+        return;
+    }
+    check(world, &expected, &met, &missing);
+}
+
+fn check(
+    world: &World,
+    expected: &[u64],
+    met: &BTreeMap<u64, Vec<BucketId>>,
+    missing: &Missing,
+) {
+    if let Some((number, buckets)) = met.iter().find(|(_, buckets)| buckets.len() > 1) {
+        return world.violate(format!("a search meets event {number} {} times", buckets.len()));
+    }
+    world.truth(|truth| match missing.0.is_empty() {
+        true => truth.searches.0 += 1,
+        false => truth.searches.1 += 1,
+    });
+    if missing.0.is_empty()
+        && let Some(number) = expected.iter().find(|number| !met.contains_key(number))
+    {
+        let sent = world.truth(|truth| truth.sent.get(number).copied());
+        world.violate(format!("a complete search does not meet event {number}: {sent:?}"));
+    }
+}
+
+/// The views of all indexers in the list, and those that do not answer.
+async fn views(
+    world: &Arc<World>,
+    life: &Life,
+    snapshot: &Snapshot,
+) -> (View, Vec<(IndexerId, bool)>) {
+    let indexers = Registration::others(snapshot, &identity(life.pid).to_string());
+    let asked: Vec<(IndexerId, bool)> = indexers
+        .iter()
+        .filter(|indexer| !indexer.is_internal)
+        .filter_map(|indexer| Some((id_of(&indexer.id)?, indexer.is_recoverable)))
+        .collect();
+    let asks = asked.iter().map(|(id, _)| async {
+        let ask = network::ask(world, life.pid, process(*id), Request::View);
+        timeout(ANSWER, ask).await
+    });
+    let (mut all, mut silent) = (View::default(), Vec::new());
+    for (outcome, of) in join_all(asks).await.into_iter().zip(&asked) {
+        match outcome {
+            Ok(Ok(Answer::View(view))) => {
+                all.floor = all.floor.max(view.floor);
+                all.buckets.extend(view.buckets);
+                all.adopted.extend(view.adopted);
+            }
+            _ => silent.push(*of),
+        }
+    }
+    let mut seen = BTreeSet::new();
+    all.buckets.retain(|bucket| seen.insert(bucket.id));
+    (all, silent)
+}
+
+/// The catalog, with what has left the indexers.
+async fn with_floor(
+    world: &World,
+    catalog: &Catalog,
+    floor: u64,
+    missing: &mut Missing,
+) -> Arc<Snapshot> {
+    if world.is(Mutant::SearchesIgnoreTheFloor) {
+        return catalog.snapshot();
+    }
+    let mut snapshots = catalog.subscribe();
+    let reached = snapshots.wait_for(|snapshot| snapshot.number() >= floor);
+    if timeout(LAG, reached).await.is_err() {
+        missing.0.push("the catalog lags behind".to_owned());
+    }
+    catalog.snapshot()
+}
+
+/// Leaves out what a process shows that another one has taken over, and names what is between the two.
+fn leave_to_owners(view: &mut View, catalog: &Snapshot, missing: &mut Missing) {
+    view.buckets.retain(|bucket| {
+        bucket.owner.is_none_or(|((indexer, set), epoch)| catalog.owner(indexer, set).0 <= epoch)
+    });
+    let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
+    for taken in under_way.filter(|taken| !view.adopted.contains(&taken.indexer)) {
+        missing.0.push(format!("{} is not read yet", process(taken.indexer)));
+    }
+}

@@ -1,0 +1,194 @@
+//! What is true whatever the processes know: which events were acknowledged, what is in which bucket; and
+//! what has to hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use catalog::Snapshot;
+use inputs::Durability;
+use model::{BucketId, JournalPosition, StreamId};
+
+use crate::hot::Rolled;
+use crate::process::Pid;
+use crate::world::{World, process};
+
+/// What acknowledgements of an event wait for: `ackLevel`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Local,
+    Remote,
+    Replicated,
+}
+
+/// An event that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) to: Pid,
+    /// How often the disk of the machine had been lost.
+    losses: u64,
+    pub(crate) acknowledged: Option<Durability>,
+}
+
+/// What a bucket has.
+#[derive(Debug)]
+struct Content {
+    path: String,
+    records: Vec<(StreamId, JournalPosition, u64)>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    pub(crate) sent: BTreeMap<u64, Sent>,
+    contents: BTreeMap<BucketId, Content>,
+    /// The bucket of each event in the catalog.
+    stored: BTreeMap<u64, BucketId>,
+    records: BTreeMap<(StreamId, JournalPosition), BucketId>,
+    buckets: BTreeSet<BucketId>,
+    /// Searches that were complete, and that said that they were not.
+    pub(crate) searches: (u64, u64),
+    pub(crate) recoveries: u64,
+}
+
+impl Truth {
+    pub(crate) fn acknowledge(&mut self, number: u64, durability: Durability) {
+        if let Some(sent) = self.sent.get_mut(&number) {
+            sent.acknowledged = Some(durability);
+        }
+    }
+
+    /// A bucket has its events for good.
+    pub(crate) fn rolled(&mut self, rolled: &Rolled) {
+        let record = |event: &crate::hot::Event| (rolled.stream.clone(), event.position, event.number);
+        let records = rolled.events.iter().map(record).collect();
+        self.contents.insert(rolled.id, Content { path: rolled.path.clone(), records });
+    }
+
+    /// The events of a bucket.
+    pub(crate) fn events(&self, id: BucketId) -> impl Iterator<Item = u64> {
+        let records = self.contents.get(&id).into_iter().flat_map(|content| &content.records);
+        records.map(|(_, _, number)| *number)
+    }
+
+    pub(crate) fn path(&self, id: BucketId) -> Option<&str> {
+        self.contents.get(&id).map(|content| content.path.as_str())
+    }
+
+    /// Takes in a new state of the catalog; what is wrong with it.
+    fn written(&mut self, state: &Snapshot) -> Option<String> {
+        let mut wrong = None;
+        for index in state.indexes() {
+            for bucket in state.buckets(index).iter() {
+                if !self.buckets.insert(bucket.id) {
+                    continue;
+                }
+                let Some(content) = self.contents.get(&bucket.id) else { continue };
+                for (stream, position, number) in &content.records {
+                    if self.stored.insert(*number, bucket.id).is_some() {
+                        wrong = Some(format!("event {number} is in two buckets"));
+                    }
+                    let record = (stream.clone(), *position);
+                    if self.records.insert(record, bucket.id).is_some() {
+                        wrong = Some(format!("record {} of {stream} is in two buckets", position.0));
+                    }
+                }
+            }
+        }
+        wrong
+    }
+
+    /// Events that were acknowledged, and that no failure may have taken away.
+    pub(crate) fn safe(&self, losses: &BTreeMap<Pid, u64>) -> Vec<u64> {
+        let is_safe = |sent: &Sent| match sent.acknowledged {
+            Some(Durability::Local) => losses.get(&sent.to).copied().unwrap_or(0) == sent.losses,
+            Some(_) => true,
+            None => false,
+        };
+        self.sent.iter().filter(|(_, sent)| is_safe(sent)).map(|(number, _)| *number).collect()
+    }
+
+    pub(crate) fn is_stored(&self, number: u64) -> bool {
+        self.stored.contains_key(&number)
+    }
+}
+
+impl World {
+    pub(crate) fn truth<T>(&self, look: impl FnOnce(&mut Truth) -> T) -> T {
+        look(&mut self.state().truth)
+    }
+
+    /// An event is sent to an indexer.
+    pub(crate) fn sent(&self, number: u64, to: Pid) {
+        let mut state = self.state();
+        let losses = state.machines.get(&to).map_or(0, |machine| machine.losses);
+        state.truth.sent.insert(number, Sent { to, losses, acknowledged: None });
+    }
+
+    /// How often the disk of each machine was lost.
+    pub(crate) fn losses(&self) -> BTreeMap<Pid, u64> {
+        let state = self.state();
+        state.machines.iter().map(|(pid, machine)| (*pid, machine.losses)).collect()
+    }
+
+    /// The catalog has a new state, durable from now on.
+    pub(crate) fn written(&self, new: Arc<Snapshot>) {
+        let mut wrong = Vec::new();
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let database = &mut state.database;
+        if new.number() <= database.state.number() {
+            wrong.push(format!("write {} comes after {}", new.number(), database.state.number()));
+        }
+        for taken in new.taken_over() {
+            let now = (taken.epoch, taken.owner);
+            let before = database.owners.insert((taken.indexer, taken.set), now);
+            if let Some(before) = before.filter(|before| *before != now)
+                && before.0 >= now.0
+            {
+                let (set, of) = (taken.set, process(taken.indexer));
+                wrong.push(format!("set {set} of {of} goes from {before:?} to {now:?}"));
+            }
+        }
+        for indexer in database.state.indexers() {
+            let now: BTreeMap<_, _> = new.positions(indexer).into_iter().collect();
+            for (stream, position) in database.state.positions(indexer) {
+                if now.get(&stream).is_none_or(|now| *now < position) {
+                    wrong.push(format!("the position of {stream} goes back"));
+                }
+            }
+        }
+        if new.len() != database.state.len() {
+            wrong.extend(state.truth.written(&new));
+        }
+        state.database.state = new;
+        drop(guard);
+        wrong.into_iter().for_each(|wrong| self.violate(wrong));
+    }
+
+    /// An object is deleted.
+    pub(crate) fn deleted(&self, path: &str) {
+        let named = {
+            let state = self.state();
+            let snapshot = &state.database.state;
+            let mut names = snapshot.indexes().flat_map(|index| snapshot.buckets(index).iter());
+            names.any(|bucket| state.truth.path(bucket.id) == Some(path))
+        };
+        if named {
+            self.violate(format!("the object {path} of a bucket is deleted"));
+        }
+    }
+
+    /// The catalog refuses a bucket.
+    pub(crate) fn refused(&self, pid: Pid, error: &catalog::Error) {
+        use catalog::Error::{Conflict, Invalid, Overlap};
+        if matches!(error, Overlap { .. } | Conflict { .. } | Invalid { .. }) {
+            self.violate(format!("a bucket of {pid} is refused for good: {error}"));
+        }
+    }
+
+    /// The time of the clock of a process, in microseconds.
+    pub(crate) fn clock(&self, pid: Pid) -> i64 {
+        let skew = self.state().processes.get(&pid).map_or(0, |process| process.skew);
+        i64::try_from(self.now().as_micros()).unwrap_or(i64::MAX).saturating_add(skew)
+    }
+}

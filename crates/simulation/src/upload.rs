@@ -1,0 +1,136 @@
+//! Rolled buckets into the object store and the catalog, in the order in which they rolled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::Commit;
+use inputs::Durability;
+use model::{BucketEntry, BucketState, BucketSummary, EventTime};
+use object_store::path::Path;
+use object_store::{PutMode, PutOptions, PutPayload};
+use tokio::sync::oneshot;
+
+use crate::Mutant;
+use crate::hot::Rolled;
+use crate::indexer::Indexer;
+
+/// First and longest pause between attempts.
+const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+
+/// Sends a bucket on its way.
+pub(crate) fn submit(indexer: &Arc<Indexer>, rolled: Arc<Rolled>) {
+    indexer.world.truth(|truth| truth.rolled(&rolled));
+    indexer.uploads.send_modify(|waiting| *waiting += 1);
+    let (finished, after) = oneshot::channel();
+    let before = indexer.memory.lock().before.insert(rolled.stream.clone(), after);
+    let own = Arc::clone(indexer);
+    indexer.life.spawn(async move {
+        if store(&own, &rolled, before).await {
+            // Dropping the sender instead tells the successor not to commit.
+            let _ = finished.send(());
+            own.uploads.send_modify(|waiting| *waiting -= 1);
+        }
+    });
+}
+
+async fn store(
+    indexer: &Indexer,
+    rolled: &Rolled,
+    before: Option<oneshot::Receiver<()>>,
+) -> bool {
+    // Encoding.
+    indexer.world.sleep(5, 60).await;
+    let entry = entry(rolled);
+    put(indexer, rolled).await;
+    if let Some(before) = before
+        && before.await.is_err()
+    {
+        return false;
+    }
+    if indexer.world.is(Mutant::ReleasesBeforeCommit) {
+        indexer.release(&rolled.stream, rolled.upto);
+        indexer.world.sleep(100, 1000).await;
+    }
+    if indexer.world.is(Mutant::HidesBeforeCommit) {
+        indexer.memory.lock().hot.remove(rolled);
+        indexer.world.sleep(100, 1000).await;
+    }
+    if !commit(indexer, rolled, entry).await {
+        return false;
+    }
+    for waiter in std::mem::take(&mut *rolled.waiting.lock()) {
+        // Whoever has waited may be gone.
+        let _ = waiter.send(Durability::Remote);
+    }
+    indexer.memory.lock().hot.remove(rolled);
+    indexer.release(&rolled.stream, rolled.upto);
+    true
+}
+
+fn entry(rolled: &Rolled) -> BucketEntry {
+    let times = || rolled.events.iter().map(|e| EventTime(i64::try_from(e.number).unwrap_or(0)));
+    let (first, last) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
+    let rows = rolled.events.len() as u64;
+    BucketEntry {
+        id: rolled.id,
+        index: rolled.stream.index.clone(),
+        path: rolled.path.clone(),
+        size: 8 * rows,
+        state: BucketState::Warm,
+        summary: Arc::new(BucketSummary {
+            rows,
+            raw_bytes: rows,
+            first_time: first,
+            last_time: last,
+            first_index_time: first,
+            last_index_time: last,
+            hosts: Vec::new(),
+            sources: Vec::new(),
+            sourcetypes: Vec::new(),
+            fields: Vec::new(),
+            fields_complete: true,
+            rules: Vec::new(),
+        }),
+    }
+}
+
+/// Puts the object until it is there.
+async fn put(indexer: &Indexer, rolled: &Rolled) {
+    let content: Vec<u8> = rolled.events.iter().flat_map(|e| e.number.to_le_bytes()).collect();
+    let (path, mut pause) = (Path::from(rolled.path.as_str()), RETRY.0);
+    loop {
+        let payload = PutPayload::from(content.clone());
+        let put = indexer.store.put_opts(&path, payload, PutOptions::from(PutMode::Create));
+        match put.await {
+            // Names are unique: an earlier attempt whose answer was lost.
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => return,
+            Err(_) => tokio::time::sleep(pause).await,
+        }
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// Commits until the outcome is known; `false` if another process owns the set.
+async fn commit(indexer: &Indexer, rolled: &Rolled, entry: BucketEntry) -> bool {
+    let mut pause = RETRY.0;
+    loop {
+        let (add, ranges) = (vec![entry.clone()], vec![rolled.range()]);
+        let committed = indexer.catalog.commit(Commit { add, ranges, ..Commit::default() }).await;
+        match committed {
+            Ok(()) => return true,
+            Err(catalog::Error::OldEpoch { .. }) if rolled.stream.indexer != indexer.id => {
+                indexer.memory.lock().hot.remove(rolled);
+                return true;
+            }
+            Err(catalog::Error::OldEpoch { .. }) => {
+                indexer.fence.close("taken over");
+                return false;
+            }
+            Err(error) => {
+                indexer.world.refused(indexer.pid(), &error);
+                tokio::time::sleep(pause).await;
+            }
+        }
+        pause = (pause * 2).min(RETRY.1);
+    }
+}

@@ -1,0 +1,247 @@
+//! The world of a run: virtual time, chance, the processes, what their machines keep, and what is checked.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::IndexerId;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::chance::Chance;
+use crate::control::Leading;
+use crate::database::Database;
+use crate::disk::Machine;
+use crate::indexer::Indexer;
+use crate::network::Outcome;
+use crate::process::{Life, Pid};
+use crate::truth::Truth;
+use crate::{Config, Mutant};
+
+/// Lines of the trace that a failure shows.
+const SHOWN: usize = 400;
+
+/// What is wrong with the network and the store at the moment, in events of a thousand.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Weather {
+    /// Messages that are lost.
+    pub(crate) lost: u64,
+    /// Messages that come twice.
+    pub(crate) doubled: u64,
+    /// Messages that come seconds later, behind others.
+    pub(crate) late: u64,
+    /// Requests of stores that fail and do nothing.
+    pub(crate) refused: u64,
+    /// Requests of stores that fail and are done all the same, perhaps seconds later.
+    pub(crate) unknown: u64,
+    /// Syncs of disks that take up to a second.
+    pub(crate) slow: u64,
+}
+
+/// A process of the cluster: its present life, and what handles its requests.
+#[derive(Debug, Default)]
+pub(crate) struct Process {
+    pub(crate) life: Option<Life>,
+    /// Lives so far.
+    pub(crate) lives: u64,
+    /// Whether it answers the others.
+    pub(crate) is_open: bool,
+    pub(crate) indexer: Option<Arc<Indexer>>,
+    pub(crate) leading: Option<Arc<Leading>>,
+    /// Whether it is not to be started again.
+    pub(crate) is_gone: bool,
+    /// How far its clock is from the time of the others, in microseconds.
+    pub(crate) skew: i64,
+}
+
+/// Everything that changes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) chance: Chance,
+    pub(crate) weather: Weather,
+    pub(crate) processes: BTreeMap<Pid, Process>,
+    /// Links on which nothing arrives, by sender and receiver.
+    pub(crate) cuts: BTreeSet<(Pid, Pid)>,
+    /// Processes that do not reach the object store.
+    pub(crate) storeless: BTreeSet<Pid>,
+    pub(crate) machines: BTreeMap<Pid, Machine>,
+    pub(crate) objects: BTreeMap<String, Bytes>,
+    pub(crate) database: Database,
+    pub(crate) truth: Truth,
+    /// Answers that never come.
+    pub(crate) limbo: Vec<oneshot::Sender<Outcome>>,
+    next_id: u128,
+    trace: Trace,
+}
+
+#[derive(Debug, Default)]
+struct Trace {
+    hash: u64,
+    lines: u64,
+    shown: VecDeque<String>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) config: Config,
+    began: Instant,
+    state: Mutex<State>,
+    violated: watch::Sender<Option<String>>,
+}
+
+impl World {
+    pub(crate) fn new(config: Config) -> Arc<Self> {
+        let state = State {
+            chance: Chance::new(config.seed),
+            weather: Weather::default(),
+            processes: BTreeMap::new(),
+            cuts: BTreeSet::new(),
+            storeless: BTreeSet::new(),
+            machines: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            database: Database::default(),
+            truth: Truth::default(),
+            limbo: Vec::new(),
+            next_id: 1 << 64,
+            trace: Trace::default(),
+        };
+        let violated = watch::Sender::new(None);
+        Arc::new(Self { config, began: Instant::now(), state: Mutex::new(state), violated })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(crate) fn is(&self, mutant: Mutant) -> bool {
+        self.config.mutant == Some(mutant)
+    }
+
+    /// Notes an event; runs of the same seed have the same ones at the same times.
+    pub(crate) fn note(&self, what: fmt::Arguments<'_>) {
+        let line = format!("{:>9} {what}", self.now().as_millis());
+        let mut state = self.state.lock();
+        let trace = &mut state.trace;
+        for byte in line.bytes().chain([b'\n']) {
+            trace.hash = (trace.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        trace.lines += 1;
+        if trace.shown.len() == SHOWN {
+            trace.shown.pop_front();
+        }
+        trace.shown.push_back(line);
+    }
+
+    /// The hash of all events so far, and how many there were.
+    pub(crate) fn hash(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (state.trace.hash, state.trace.lines)
+    }
+
+    /// The last events.
+    pub(crate) fn trace(&self) -> Vec<String> {
+        self.state.lock().trace.shown.iter().cloned().collect()
+    }
+
+    /// Notes that something is not as it has to be; the first violation ends the run.
+    pub(crate) fn violate(&self, what: String) {
+        self.note(format_args!("VIOLATION {what}"));
+        self.violated.send_if_modified(|known| match known {
+            Some(_) => false,
+            None => {
+                *known = Some(what);
+                true
+            }
+        });
+    }
+
+    pub(crate) fn violation(&self) -> Option<String> {
+        self.violated.borrow().clone()
+    }
+
+    /// Waits for a violation.
+    pub(crate) async fn is_violated(&self) -> String {
+        let mut violated = self.violated.subscribe();
+        match violated.wait_for(Option::is_some).await {
+            Ok(violation) => violation.clone().unwrap_or_default(),
+            // The sender is in self.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// A new identity.
+    pub(crate) fn id(&self) -> Uuid {
+        let mut state = self.state.lock();
+        state.next_id += 1;
+        Uuid::from_u128(state.next_id)
+    }
+
+    pub(crate) fn millis(&self, least: u64, most: u64) -> Duration {
+        self.state.lock().chance.millis(least, most)
+    }
+
+    pub(crate) fn permille(&self, of_thousand: u64) -> bool {
+        self.state.lock().chance.permille(of_thousand)
+    }
+
+    pub(crate) async fn sleep(&self, least: u64, most: u64) {
+        let time = self.millis(least, most);
+        tokio::time::sleep(time).await;
+    }
+
+    /// What syncing a disk takes.
+    pub(crate) async fn sync(&self) {
+        let time = {
+            let mut state = self.state.lock();
+            let slow = state.weather.slow;
+            match state.chance.permille(slow) {
+                true => state.chance.millis(50, 1000),
+                false => state.chance.millis(1, 6),
+            }
+        };
+        tokio::time::sleep(time).await;
+    }
+
+    /// The indexer that runs as a process, while it does.
+    pub(crate) fn indexer(&self, pid: Pid) -> Option<Arc<Indexer>> {
+        self.state.lock().processes.get(&pid)?.indexer.clone()
+    }
+
+    /// The processes that are indexers.
+    pub(crate) fn indexers(&self) -> Vec<Pid> {
+        (0..self.config.indexers).map(|number| Pid(FIRST_INDEXER + number)).collect()
+    }
+
+    /// All processes.
+    pub(crate) fn everybody(&self) -> Vec<Pid> {
+        let mut all: Vec<Pid> = CONTROL.to_vec();
+        all.extend(self.indexers());
+        all.push(SEARCH_HEAD);
+        all
+    }
+}
+
+/// The processes that may lead.
+pub(crate) const CONTROL: [Pid; 2] = [Pid(0), Pid(1)];
+pub(crate) const FIRST_INDEXER: u8 = 10;
+/// The process that searches.
+pub(crate) const SEARCH_HEAD: Pid = Pid(100);
+
+/// The identity of a process.
+pub(crate) fn identity(pid: Pid) -> IndexerId {
+    IndexerId(Uuid::from_u128(u128::from(pid.0) + 1))
+}
+
+/// The process of an identity.
+pub(crate) fn process(id: IndexerId) -> Pid {
+    Pid(u8::try_from(id.0.as_u128().saturating_sub(1)).unwrap_or(u8::MAX))
+}
