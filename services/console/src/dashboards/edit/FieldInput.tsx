@@ -40,7 +40,7 @@ interface ValueProps {
 }
 
 function ChoiceInput({ field, value, onChange }: ValueProps) {
-  const choices = field.choices ?? [];
+  const choices = Object.entries(field.choices ?? {});
   const known = choices.find(([one]) => one.toLowerCase() === value.toLowerCase());
   // A token, or what this form does not know, stays until another one is chosen.
   const data = [

@@ -26,7 +26,7 @@ export interface FormField {
     | { child: readonly string[]; behind?: readonly string[]; isExact?: boolean }
     | { attribute: string };
   /** Of a choice: values with their words. */
-  choices?: readonly (readonly [string, string])[];
+  choices?: Readonly<Record<string, string>>;
   /** What counts where nothing is written; choosing it removes what is written. */
   usual: string;
   help?: string;
@@ -46,69 +46,55 @@ const option = (
   ...more,
 });
 
+const choice = (
+  label: string,
+  names: string | readonly string[],
+  usual: string,
+  choices: Readonly<Record<string, string>>,
+): FormField => option(label, 'choice', names, usual, { choices });
+
 const HEIGHT = option('Height in pixels', 'number', 'height', '', { help: 'Empty: the usual one' });
 const TRELLIS: FormField[] = [
   option('One panel for each value (trellis)', 'switch', 'trellis.enabled', '0'),
   option('Split by', 'text', 'trellis.splitBy', '', { help: 'A field, or _aggregation' }),
-  option('Size of the panels', 'choice', 'trellis.size', 'medium', {
-    choices: [
-      ['small', 'Small'],
-      ['medium', 'Medium'],
-      ['large', 'Large'],
-    ],
+  choice('Size of the panels', 'trellis.size', 'medium', {
+    small: 'Small',
+    medium: 'Medium',
+    large: 'Large',
   }),
 ];
 const CLICK = (names: string | readonly string[], usual: string) =>
-  option('A click', 'choice', names, usual, {
-    choices: [
-      ['none', 'Does nothing'],
-      ['all', 'Shows the events behind it'],
-    ],
-  });
+  choice('A click', names, usual, { none: 'Does nothing', all: 'Shows the events behind it' });
 
 const CHART: FormField[] = [
-  option('Chart', 'choice', 'charting.chart', 'column', {
-    choices: [
-      ['column', 'Columns'],
-      ['bar', 'Bars'],
-      ['line', 'Lines'],
-      ['area', 'Areas'],
-      ['pie', 'Pie'],
-      ['scatter', 'Scatter'],
-      ['bubble', 'Bubbles'],
-      ['radialGauge', 'Radial gauge'],
-      ['fillerGauge', 'Filler gauge'],
-      ['markerGauge', 'Marker gauge'],
-    ],
+  choice('Chart', 'charting.chart', 'column', {
+    column: 'Columns',
+    bar: 'Bars',
+    line: 'Lines',
+    area: 'Areas',
+    pie: 'Pie',
+    scatter: 'Scatter',
+    bubble: 'Bubbles',
+    radialGauge: 'Radial gauge',
+    fillerGauge: 'Filler gauge',
+    markerGauge: 'Marker gauge',
   }),
-  option('Stack', 'choice', ['charting.chart.stackMode', 'charting.stackMode'], 'default', {
-    choices: [
-      ['default', 'Side by side'],
-      ['stacked', 'Stacked'],
-      ['stacked100', 'Stacked to 100 %'],
-    ],
+  choice('Stack', ['charting.chart.stackMode', 'charting.stackMode'], 'default', {
+    default: 'Side by side',
+    stacked: 'Stacked',
+    stacked100: 'Stacked to 100 %',
   }),
-  option(
-    'Missing values',
-    'choice',
-    ['charting.chart.nullValueMode', 'charting.nullValueMode'],
-    'gaps',
-    {
-      choices: [
-        ['gaps', 'Gaps'],
-        ['zero', 'Zero'],
-        ['connect', 'Connected'],
-      ],
-    },
-  ),
-  option('Legend', 'choice', 'charting.legend.placement', 'right', {
-    choices: [
-      ['right', 'Right'],
-      ['bottom', 'Below'],
-      ['top', 'Above'],
-      ['left', 'Left'],
-      ['none', 'None'],
-    ],
+  choice('Missing values', ['charting.chart.nullValueMode', 'charting.nullValueMode'], 'gaps', {
+    gaps: 'Gaps',
+    zero: 'Zero',
+    connect: 'Connected',
+  }),
+  choice('Legend', 'charting.legend.placement', 'right', {
+    right: 'Right',
+    bottom: 'Below',
+    top: 'Above',
+    left: 'Left',
+    none: 'None',
   }),
   option('Title of the X axis', 'text', [
     'charting.axisTitleX.text',
@@ -120,20 +106,16 @@ const CHART: FormField[] = [
     'charting.secondaryAxisTitle.text',
     'secondaryAxisTitle.text',
   ]),
-  option('Scale of the Y axis', 'choice', 'charting.axisY.scale', 'linear', {
-    choices: [
-      ['linear', 'Linear'],
-      ['log', 'Logarithmic'],
-    ],
+  choice('Scale of the Y axis', 'charting.axisY.scale', 'linear', {
+    linear: 'Linear',
+    log: 'Logarithmic',
   }),
   option('Least of the Y axis', 'number', 'charting.axisY.minimumNumber'),
   option('Most of the Y axis', 'number', 'charting.axisY.maximumNumber'),
-  option('Values at the points', 'choice', 'charting.chart.showDataLabels', 'none', {
-    choices: [
-      ['none', 'None'],
-      ['all', 'All'],
-      ['minmax', 'Least and most'],
-    ],
+  choice('Values at the points', 'charting.chart.showDataLabels', 'none', {
+    none: 'None',
+    all: 'All',
+    minmax: 'Least and most',
   }),
   option('Fields drawn as lines over it', 'text', 'charting.chart.overlayFields', '', {
     help: 'Separated by commas',
@@ -159,19 +141,15 @@ const TABLE: FormField[] = [
   option('Break long values', 'switch', 'wrap', 'true'),
   option('Row of sums', 'switch', 'totalsRow', 'false'),
   option('Row of shares', 'switch', 'percentagesRow', 'false'),
-  option('Colours of values', 'choice', 'dataOverlayMode', 'none', {
-    choices: [
-      ['none', 'None'],
-      ['heatmap', 'Heat map'],
-      ['highlow', 'Highest and lowest'],
-    ],
+  choice('Colours of values', 'dataOverlayMode', 'none', {
+    none: 'None',
+    heatmap: 'Heat map',
+    highlow: 'Highest and lowest',
   }),
-  option('A click', 'choice', 'drilldown', 'cell', {
-    choices: [
-      ['none', 'Does nothing'],
-      ['row', 'On a row shows its events'],
-      ['cell', 'On a cell shows its events'],
-    ],
+  choice('A click', 'drilldown', 'cell', {
+    none: 'Does nothing',
+    row: 'On a row shows its events',
+    cell: 'On a cell shows its events',
   }),
   HEIGHT,
 ];
@@ -179,47 +157,31 @@ const TABLE: FormField[] = [
 const SINGLE: FormField[] = [
   option('Field', 'text', 'field', '', { help: 'Empty: the first one with numbers' }),
   option('Unit', 'text', 'unit'),
-  option('Place of the unit', 'choice', 'unitPosition', 'after', {
-    choices: [
-      ['after', 'Behind the value'],
-      ['before', 'In front of the value'],
-    ],
+  choice('Place of the unit', 'unitPosition', 'after', {
+    after: 'Behind the value',
+    before: 'In front of the value',
   }),
-  option('Precision', 'choice', 'numberPrecision', '0', {
-    choices: [
-      ['0', '0'],
-      ['0.0', '0.0'],
-      ['0.00', '0.00'],
-      ['0.000', '0.000'],
-    ],
+  choice('Precision', 'numberPrecision', '0', {
+    '0': '0',
+    '0.0': '0.0',
+    '0.00': '0.00',
+    '0.000': '0.000',
   }),
   option('Text below', 'text', 'underLabel'),
   option('Colours', 'switch', 'useColors', '0'),
-  option('Colour by', 'choice', 'colorBy', 'value', {
-    choices: [
-      ['value', 'Value'],
-      ['trend', 'Trend'],
-    ],
-  }),
+  choice('Colour by', 'colorBy', 'value', { value: 'Value', trend: 'Trend' }),
   option('Bounds of the colours', 'text', 'rangeValues', '[0,30,70,100]', {
     help: '[0,30,70,100]',
   }),
   option('Colours, one more than bounds', 'text', 'rangeColors', '', {
     help: '[0x53a051, 0xf8be34, 0xdc4e41]',
   }),
-  option('Colour fills the panel', 'choice', 'colorMode', 'none', {
-    choices: [
-      ['none', 'No'],
-      ['block', 'Yes'],
-    ],
-  }),
+  choice('Colour fills the panel', 'colorMode', 'none', { none: 'No', block: 'Yes' }),
   option('Sparkline', 'switch', 'showSparkline', '1'),
   option('Trend', 'switch', 'showTrendIndicator', '1'),
-  option('Trend as', 'choice', 'trendDisplayMode', 'absolute', {
-    choices: [
-      ['absolute', 'Difference'],
-      ['percent', 'Percent'],
-    ],
+  choice('Trend as', 'trendDisplayMode', 'absolute', {
+    absolute: 'Difference',
+    percent: 'Percent',
   }),
   option('Trend compared with', 'text', 'trendInterval', 'auto', {
     help: '-24h; auto: one before',
@@ -230,24 +192,13 @@ const SINGLE: FormField[] = [
 ];
 
 const EVENT: FormField[] = [
-  option('Shown as', 'choice', 'type', 'list', {
-    choices: [
-      ['list', 'List'],
-      ['raw', 'Raw text'],
-      ['table', 'Table'],
-    ],
-  }),
+  choice('Shown as', 'type', 'list', { list: 'List', raw: 'Raw text', table: 'Table' }),
   option('Events of a page', 'number', 'count', '10'),
   option('Lines of an event', 'number', 'maxLines', '', { help: '0: all' }),
 ];
 
 const MAP: FormField[] = [
-  option('Map', 'choice', 'mapping.type', 'marker', {
-    choices: [
-      ['marker', 'Markers'],
-      ['choropleth', 'Regions'],
-    ],
-  }),
+  choice('Map', 'mapping.type', 'marker', { marker: 'Markers', choropleth: 'Regions' }),
   option('Markers at most', 'number', 'mapping.data.maxClusters', '100'),
   option('The wheel zooms', 'switch', 'mapping.map.scrollZoom', 'false'),
   CLICK('drilldown', 'none'),
@@ -308,11 +259,7 @@ export const DASHBOARD: FormField[] = [
     label: 'Colours',
     kind: 'choice',
     at: { attribute: 'theme' },
-    choices: [
-      ['', 'Those of the reader'],
-      ['light', 'Light'],
-      ['dark', 'Dark'],
-    ],
+    choices: { '': 'Those of the reader', light: 'Light', dark: 'Dark' },
     usual: '',
   },
   {
