@@ -107,7 +107,7 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
                       Before
                     </th>
                     <th scope="col">
-                      <span className={list.hidden}>Parts</span>
+                      <span className="visually-hidden">Parts</span>
                     </th>
                   </tr>
                 </thead>

@@ -102,7 +102,7 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
                 <th scope="col">Version</th>
                 {mayRemove && (
                   <th scope="col">
-                    <span className={list.hidden}>Actions</span>
+                    <span className="visually-hidden">Actions</span>
                   </th>
                 )}
               </tr>

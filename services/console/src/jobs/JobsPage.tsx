@@ -11,6 +11,7 @@ import {
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { useConnection, useMe } from '../app/clientContext';
+import dot from '../app/Dot.module.css';
 import { grouped, plural } from '../app/format';
 import styles from '../app/List.module.css';
 import { Notice } from '../app/Notice';
@@ -156,7 +157,7 @@ export default function JobsPage() {
                   Kept for
                 </th>
                 <th scope="col">
-                  <span className={styles.hidden}>Actions</span>
+                  <span className="visually-hidden">Actions</span>
                 </th>
               </tr>
             </thead>
@@ -198,7 +199,7 @@ function Row({ row, withUser, act }: RowProps) {
         </PageLink>
       </td>
       <td>
-        <span className={styles.state} data-state={stateWord(row)}>
+        <span className={`${dot.dot} ${styles.state}`} data-state={stateWord(row)}>
           {stateWord(row)}
         </span>
         {isRunning(row) && (

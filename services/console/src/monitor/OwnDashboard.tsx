@@ -5,6 +5,7 @@ import { IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { useClient } from '../app/clientContext';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { useTitle } from '../app/useTitle';
 import { readDashboard } from '../dashboards/model/reader';
@@ -57,8 +58,8 @@ export function OwnDashboard({ page, tools, children }: OwnDashboardProps) {
   });
   const missing = useMissingIndexes(page.indexes);
   return (
-    <div className={styles.page}>
-      <header className={styles.head}>
+    <div className={list.page}>
+      <header className={list.head}>
         <h1>{page.label}</h1>
         <span>{page.about}</span>
         <div className={styles.tools}>

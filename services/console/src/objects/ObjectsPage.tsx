@@ -131,7 +131,7 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
                 {kind.isOfApps && <th scope="col">App</th>}
                 {kind.isOfApps && <th scope="col">Owner, shared with</th>}
                 <th scope="col">
-                  <span className={list.hidden}>Actions</span>
+                  <span className="visually-hidden">Actions</span>
                 </th>
               </tr>
             </thead>

@@ -79,7 +79,7 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
                 </th>
                 <th scope="col">One of them; what differs is paler</th>
                 <th scope="col">
-                  <span className={list.hidden}>Actions</span>
+                  <span className="visually-hidden">Actions</span>
                 </th>
               </tr>
             </thead>

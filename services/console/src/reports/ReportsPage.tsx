@@ -82,7 +82,7 @@ export default function ReportsPage({ app }: { app: string }) {
                 <th scope="col">Shared with</th>
                 <th scope="col">Schedule</th>
                 <th scope="col">
-                  <span className={styles.hidden}>Actions</span>
+                  <span className="visually-hidden">Actions</span>
                 </th>
               </tr>
             </thead>

@@ -192,7 +192,7 @@ export function FormEditor({ view, times, text, onEdit, onSource }: FormEditorPr
           times={times}
           editing={editing}
         />
-        <span className={styles.hidden} role="status" aria-live="polite">
+        <span className="visually-hidden" role="status" aria-live="polite">
           {told}
         </span>
       </div>

@@ -144,7 +144,7 @@ function Value({ view, isFilled }: { view: SingleView; isFilled: boolean }) {
         <span className={styles.trend} style={{ color: shown(trend.color, 4.5) }}>
           <Arrow size={16} aria-hidden="true" />
           <span>
-            <span className={styles.hidden}>
+            <span className="visually-hidden">
               {trend.direction === 1
                 ? 'up by '
                 : trend.direction === -1

@@ -366,7 +366,7 @@ export function Progress({ run }: { run: DashboardRun }) {
     <>
       <span className={styles.progress}>{text}</span>
       <span
-        className={styles.hidden}
+        className="visually-hidden"
         role="status"
         aria-live="polite"
         data-testid="progress"
