@@ -6,8 +6,9 @@ import { readDashboard } from '../model/reader';
 import { DashboardView } from '../pages/DashboardView';
 import type { TimePreset, ViewInfo } from '../runtime/server';
 import styles from './Editing.module.css';
+import type { Selection } from './FormParts';
 import { FIELDS, writeField } from './fields';
-import { Inspector, type Selection } from './Inspector';
+import { Inspector } from './Inspector';
 import {
   type PanelKind,
   panelXml,

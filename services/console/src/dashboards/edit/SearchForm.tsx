@@ -9,7 +9,7 @@ import { mistakesOf } from '../../editor/mistakes';
 import { TimeRangePicker } from '../../time/TimeRangePicker';
 import type { XmlElement } from '../model/xml';
 import styles from './Editing.module.css';
-import { readSearchParts } from './fields';
+import { readSearchParts } from './searchParts';
 import { useDraft } from './useDraft';
 
 const SplEditor = lazy(() => import('../../editor/SplEditor'));
