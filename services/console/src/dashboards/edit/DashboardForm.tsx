@@ -1,16 +1,36 @@
 /** The dashboard in the form of the editor: its title, its searches, its inputs. */
 
-import { ActionIcon, Button, Menu } from '@mantine/core';
-import { IconArrowLeft, IconArrowRight, IconPlus, IconTrash } from '@tabler/icons-react';
-import { childOf } from '../model/xml';
+import { ActionIcon, Button } from '@mantine/core';
+import { IconArrowLeft, IconArrowRight, IconPlus } from '@tabler/icons-react';
+import { childOf, childrenOf } from '../model/xml';
 import styles from './Editing.module.css';
-import { Fields, type FormProps, INPUT_NAMES, inputName } from './FormParts';
+import {
+  AddMenu,
+  Fields,
+  type FormProps,
+  INPUT_NAMES,
+  inputName,
+  Remove,
+  searchName,
+} from './FormParts';
 import { DASHBOARD, FIELDSET } from './fields';
-import { INPUT_KINDS, withInput, withInputMoved, withoutElement } from './operations';
+import {
+  INPUT_KINDS,
+  type NewInputKind,
+  withInput,
+  withInputMoved,
+  withoutElement,
+} from './operations';
 import { inputsOf } from './outline';
+import { pageSearchesOf, withPageSearch } from './searchParts';
+
+const NEW_INPUTS = Object.fromEntries(
+  INPUT_KINDS.map((kind) => [kind, INPUT_NAMES[kind] ?? kind]),
+) as Record<NewInputKind, string>;
 
 export function DashboardForm({ source, onEdit, onSelect }: FormProps) {
   const inputs = inputsOf(source);
+  const searches = pageSearchesOf(source);
   const fieldset = childOf(source.root, 'fieldset');
   return (
     <>
@@ -45,45 +65,64 @@ export function DashboardForm({ source, onEdit, onSelect }: FormProps) {
               >
                 <IconArrowRight size={14} />
               </ActionIcon>
-              <ActionIcon
-                size={24}
-                aria-label={`Remove ${inputName(input)}`}
-                onClick={() => onEdit((text) => withoutElement(text, input.start))}
-              >
-                <IconTrash size={14} />
-              </ActionIcon>
+              <Remove
+                label={`Remove ${inputName(input)}`}
+                onRemove={() => onEdit((text) => withoutElement(text, input.start))}
+              />
             </li>
           ))}
         </ol>
       )}
-      <Menu position="bottom-start" withinPortal>
-        <Menu.Target>
-          <Button
-            variant="default"
-            size="compact-sm"
-            leftSection={<IconPlus size={14} />}
-            data-testid="add-input"
-          >
-            Add an input
-          </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {INPUT_KINDS.map((kind) => (
-            <Menu.Item
-              key={kind}
-              onClick={() => {
-                onEdit((text) => withInput(text, kind));
-                onSelect({ kind: 'input', at: inputs.length });
-              }}
-            >
-              {INPUT_NAMES[kind]}
-            </Menu.Item>
-          ))}
-        </Menu.Dropdown>
-      </Menu>
+      <AddMenu
+        label="Add an input"
+        testId="add-input"
+        choices={NEW_INPUTS}
+        onAdd={(kind) => {
+          onEdit((text) => withInput(text, kind));
+          onSelect({ kind: 'input', at: inputs.length });
+        }}
+      />
       {fieldset && inputs.length > 0 && (
         <Fields fields={FIELDSET} element={fieldset} onEdit={onEdit} />
       )}
+      <h3>Searches of the page</h3>
+      <p className={styles.hint}>
+        Each runs once; panels and inputs are computed from its results.
+      </p>
+      {searches.length > 0 && (
+        <ol className={styles.list}>
+          {searches.map((search, at) => (
+            <li key={search.start}>
+              <button
+                type="button"
+                className={styles.link}
+                onClick={() => onSelect({ kind: 'search', at })}
+              >
+                {searchName(search)}
+              </button>
+              <Remove
+                label={`Remove ${searchName(search)}`}
+                onRemove={() => onEdit((text) => withoutElement(text, search.start))}
+              />
+            </li>
+          ))}
+        </ol>
+      )}
+      <div>
+        <Button
+          variant="default"
+          size="compact-sm"
+          leftSection={<IconPlus size={14} />}
+          data-testid="add-search"
+          onClick={() => {
+            onEdit(withPageSearch);
+            // It stands behind the others of the page itself.
+            onSelect({ kind: 'search', at: childrenOf(source.root, 'search').length });
+          }}
+        >
+          Add a search
+        </Button>
+      </div>
     </>
   );
 }

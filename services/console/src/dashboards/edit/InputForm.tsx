@@ -1,7 +1,7 @@
 /** An input in the form of the editor. */
 
-import { ActionIcon, Button, NativeSelect, TextInput } from '@mantine/core';
-import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { Button, NativeSelect } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
 import { TimeRangePicker } from '../../time/TimeRangePicker';
 import type { XmlElement } from '../model/xml';
 import {
@@ -18,8 +18,9 @@ import {
   type FormProps,
   INPUT_NAMES,
   inputName,
+  Remove,
   Rest,
-  timeTokens,
+  TypedText,
 } from './FormParts';
 import { type FormField, inputFields, writeField } from './fields';
 import { INPUT_KINDS } from './operations';
@@ -27,7 +28,6 @@ import { inputsOf } from './outline';
 import { SearchForm } from './SearchForm';
 import { searchOf, writeQuery, writeRange } from './searchParts';
 import { sourceOf, withAttribute } from './source';
-import { useDraft } from './useDraft';
 
 interface InputFormProps extends FormProps {
   input: XmlElement;
@@ -72,15 +72,7 @@ export function InputForm({ app, source, input, onEdit, onSelect, onSource }: In
           <h3>Choices that a search finds</h3>
           {search ? (
             <>
-              <SearchForm
-                app={app}
-                element={input}
-                times={timeTokens(source)}
-                onQuery={(query) => onEdit((text) => writeQuery(text, start, query))}
-                onRange={(earliest, latest) =>
-                  onEdit((text) => writeRange(text, start, earliest, latest))
-                }
-              />
+              <SearchForm app={app} source={source} element={input} onEdit={onEdit} />
               <Fields fields={FOUND} element={input} onEdit={onEdit} />
             </>
           ) : (
@@ -103,7 +95,7 @@ export function InputForm({ app, source, input, onEdit, onSelect, onSource }: In
           )}
         </>
       )}
-      <Rest element={input} known={KNOWN_INPUT} onSource={onSource} />
+      <Rest element={input} isKnown={(child) => KNOWN_INPUT.has(child.name)} onSource={onSource} />
     </>
   );
 }
@@ -142,23 +134,24 @@ function Choices({ choices, onChange }: ChoicesProps) {
       {choices.map((choice, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: choices are their order
         <div key={at} className={styles.choice}>
-          <ChoiceText
+          <TypedText
+            isBare
+            placeholder="Value"
             label={`Value ${at + 1}`}
             value={choice.value}
             onChange={(value) => change(at, { value })}
           />
-          <ChoiceText
+          <TypedText
+            isBare
+            placeholder="Label"
             label={`Label ${at + 1}`}
             value={choice.label}
             onChange={(label) => change(at, { label })}
           />
-          <ActionIcon
-            size={24}
-            aria-label={`Remove ${choice.label || choice.value}`}
-            onClick={() => onChange(choices.filter((_, one) => one !== at))}
-          >
-            <IconTrash size={14} />
-          </ActionIcon>
+          <Remove
+            label={`Remove ${choice.label || choice.value}`}
+            onRemove={() => onChange(choices.filter((_, one) => one !== at))}
+          />
         </div>
       ))}
       <Button
@@ -170,27 +163,6 @@ function Choices({ choices, onChange }: ChoicesProps) {
         Add a choice
       </Button>
     </div>
-  );
-}
-
-interface ChoiceTextProps {
-  label: string;
-  value: string;
-  onChange: (text: string) => void;
-}
-
-function ChoiceText({ label, value, onChange }: ChoiceTextProps) {
-  const { draft, change, flush } = useDraft(value, onChange);
-  return (
-    <TextInput
-      size="xs"
-      aria-label={label}
-      placeholder={label.split(' ')[0]}
-      autoComplete="off"
-      value={draft}
-      onChange={(event) => change(event.currentTarget.value)}
-      onBlur={flush}
-    />
   );
 }
 

@@ -4,7 +4,9 @@ import styles from './Editing.module.css';
 import type { FormProps, Selection } from './FormParts';
 import { InputForm } from './InputForm';
 import { inputsOf } from './outline';
+import { PageSearchForm } from './PageSearchForm';
 import { PanelForm } from './PanelForm';
+import { pageSearchesOf } from './searchParts';
 
 interface InspectorProps extends FormProps {
   selection: Selection;
@@ -17,6 +19,7 @@ export function Inspector(props: InspectorProps) {
   const panel =
     selection.kind === 'panel' ? rows[selection.row]?.panels[selection.panel] : undefined;
   const input = selection.kind === 'input' ? inputsOf(source)[selection.at] : undefined;
+  const search = selection.kind === 'search' ? pageSearchesOf(source)[selection.at] : undefined;
   const box = useRef<HTMLElement>(null);
   const chosen = JSON.stringify(selection);
   // On a narrow screen it is below the page.
@@ -29,6 +32,8 @@ export function Inspector(props: InspectorProps) {
         <PanelForm key={chosen} {...props} panel={panel} />
       ) : input && selection.kind === 'input' ? (
         <InputForm key={`input ${selection.at}`} {...props} input={input} at={selection.at} />
+      ) : search ? (
+        <PageSearchForm key={chosen} {...props} search={search} />
       ) : (
         <DashboardForm {...props} />
       )}

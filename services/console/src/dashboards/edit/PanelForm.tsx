@@ -3,14 +3,17 @@
 import { NativeSelect } from '@mantine/core';
 import { useState } from 'react';
 import type { XmlElement } from '../model/xml';
+import { DrilldownForm } from './DrilldownForm';
 import styles from './Editing.module.css';
-import { Back, Fields, type FormProps, Rest, timeTokens } from './FormParts';
+import { FormatsForm } from './FormatsForm';
+import { Back, Fields, type FormProps, Rest } from './FormParts';
 import { ELEMENT_SHOWN, ELEMENT_TITLE, FIELDS, KIND_NAMES, PANEL } from './fields';
+import { formatsIn } from './formats';
 import { HtmlForm } from './HtmlForm';
 import { withKind } from './operations';
 import { elementsOfPanel } from './outline';
+import { SearchName } from './PageSearchForm';
 import { SearchForm } from './SearchForm';
-import { writeQuery, writeRange } from './searchParts';
 
 interface PanelFormProps extends FormProps {
   panel: XmlElement;
@@ -76,14 +79,14 @@ function ElementForm({ app, source, element, isAlone, onEdit, onSource }: Elemen
   const { start, name } = element;
   const isHtml = name === 'html';
   const fields = FIELDS[name] ?? [];
-  const isKnown = KIND_NAMES.some(([kind]) => kind === name);
+  const isNamed = KIND_NAMES.some(([kind]) => kind === name);
   return (
     <>
       <NativeSelect
         size="xs"
         label="Shown as"
         data={[
-          ...(isKnown ? [] : [{ value: name, label: element.attributes.get('type') || name }]),
+          ...(isNamed ? [] : [{ value: name, label: element.attributes.get('type') || name }]),
           // Text has no search, and a search is no text.
           ...KIND_NAMES.filter(([kind]) => (kind === 'html') === isHtml).map(([value, label]) => ({
             value,
@@ -103,22 +106,28 @@ function ElementForm({ app, source, element, isAlone, onEdit, onSource }: Elemen
       ) : (
         <>
           <Fields fields={[ELEMENT_TITLE]} element={element} onEdit={onEdit} />
-          <SearchForm
-            app={app}
-            element={element}
-            times={timeTokens(source)}
-            onQuery={(query) => onEdit((text) => writeQuery(text, start, query))}
-            onRange={(earliest, latest) =>
-              onEdit((text) => writeRange(text, start, earliest, latest))
-            }
-          />
+          <SearchForm app={app} source={source} element={element} onEdit={onEdit} />
           <Fields fields={fields} element={element} onEdit={onEdit} />
+          {name === 'table' && <FormatsForm element={element} onEdit={onEdit} />}
+          {name !== 'event' && <DrilldownForm app={app} element={element} onEdit={onEdit} />}
+          <SearchName element={element} onEdit={onEdit} />
         </>
       )}
       {!isAlone && <Fields fields={ELEMENT_SHOWN} element={element} onEdit={onEdit} />}
-      <Rest element={element} known={KNOWN_ELEMENT} fields={fields} onSource={onSource} />
+      <Rest
+        element={element}
+        isKnown={(child) => isKnownChild(child, element)}
+        fields={fields}
+        onSource={onSource}
+      />
     </>
   );
 }
 
-const KNOWN_ELEMENT = new Set('title,search,option,fields'.split(','));
+/** What the form changes; of formats, those that it knows. */
+const isKnownChild = (child: XmlElement, element: XmlElement): boolean =>
+  child.name === 'format'
+    ? element.name === 'table' && formatsIn(element).includes(child)
+    : child.name === 'drilldown'
+      ? element.name !== 'event'
+      : ['title', 'search', 'option', 'fields'].includes(child.name);

@@ -4,15 +4,25 @@
  */
 
 import { childrenOf, rawText, textOf, type XmlElement } from '../model/xml';
-import { elementAt, firstChild, sourceOf, withAttribute, withChild, withOption } from './source';
+import {
+  elementAt,
+  firstChild,
+  sourceOf,
+  withAttribute,
+  withChild,
+  withOption,
+  withText,
+} from './source';
 
 export interface FormField {
   label: string;
-  kind: 'text' | 'number' | 'choice' | 'switch';
+  kind: 'text' | 'number' | 'choice' | 'switch' | 'color';
   at:
     | { option: readonly string[] }
     | { child: readonly string[]; behind?: readonly string[]; isExact?: boolean }
-    | { attribute: string };
+    | { attribute: string }
+    /** The text of the element itself. */
+    | 'text';
   /** Of a choice: values with their words. */
   choices?: Readonly<Record<string, string>>;
   /** What counts where nothing is written; choosing it removes what is written. */
@@ -337,6 +347,7 @@ export function inputFields(kind: string): FormField[] {
 /** The value as it is written; null where it is not. */
 export function readField(element: XmlElement, field: FormField): string | null {
   const { at } = field;
+  if (at === 'text') return textOf(element);
   if ('attribute' in at) return element.attributes.get(at.attribute.toLowerCase()) ?? null;
   if ('child' in at) {
     const child = firstChild(element, at.child);
@@ -366,6 +377,7 @@ export function writeField(
   const isUsual = value === null || value === '' || value === field.usual;
   const next = isUsual ? null : value;
   const { at } = field;
+  if (at === 'text') return withText(source, element, value ?? '');
   if ('attribute' in at) return withAttribute(source, element, at.attribute, next);
   if ('child' in at) {
     return withChild(source, element, at.child, next, at.behind, at.isExact);
