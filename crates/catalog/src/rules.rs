@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
 
 use crate::change::{Change, Writes};
 use crate::codec::Shared;
 use crate::error::Result;
 use crate::summaries::Summaries;
-use crate::{Commit, Error, Snapshot};
+use crate::{Commit, Documents, Error, Snapshot};
 
 /// Where the catalog is, in errors.
 const PATH: &str = "simulated";
@@ -26,11 +25,11 @@ pub trait Changes: Send + Sync {
     /// As [`Catalog::commit`](crate::Catalog::commit).
     async fn commit(&self, commit: Commit) -> Result<()>;
 
-    /// Writes documents, and deletes those without content: kind, name, content.
+    /// Changes documents.
     ///
     /// # Errors
     /// As [`Catalog::change_documents`](crate::Catalog::change_documents).
-    async fn documents(&self, documents: Vec<(String, String, Option<Value>)>) -> Result<()>;
+    async fn documents(&self, documents: Documents) -> Result<()>;
 }
 
 /// The state of a process that has the catalog open, changed by the rules of every catalog.
@@ -70,7 +69,7 @@ impl Rules {
     ///
     /// # Errors
     /// A document cannot be written.
-    pub fn documents(&mut self, all: Vec<(String, String, Option<Value>)>) -> Result<bool> {
+    pub fn documents(&mut self, all: Documents) -> Result<bool> {
         self.change(|change| change.documents(all))
     }
 
