@@ -27,7 +27,7 @@ mod log;
 mod logs;
 mod object;
 
-pub(crate) use agree::{Agreed, Committed, Journals, agree, agree_with, has_journals, restore};
+pub(crate) use agree::{Agreed, Committed, Journals, agree, agree_with, restore};
 pub(crate) use fetch::{Source, begin, blocking, fetch, seal, sets};
 pub(crate) use log::{Existing, RemoteLog, Shipment, delete, fail};
 pub(crate) use logs::{Logs, Shipments};
