@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+import uuid
 
 import pytest
 from karst import TOKEN, packed
@@ -167,6 +168,25 @@ def test_a_disabled_token_is_refused(server):
 
 def test_acknowledgements_are_said_to_be_off(server):
     check(server.hec(b'{"acks":[0]}', "/services/collector/ack"), 400, "ACK is disabled", 14)
+
+
+def test_answers_say_how_durable_events_are_where_they_are_asked(server, index):
+    event = {"event": "safe", "index": index}
+    assert server.hec(event, "/services/collector/event").json() == {"text": "Success", "code": 0}
+    answer = server.hec(event, "/services/collector/event?report=1").json()
+    assert answer == {"text": "Success", "code": 0, "ackLevel": "local"}
+    form = {"name": "levels", "token": "levels-secret", "useACK": "1", "index": index}
+    assert server.rest("POST", "/services/data/inputs/http", form).status == 201
+    channel = f"channel={uuid.uuid4()}"
+    sent = server.hec(event, f"/services/collector/event?{channel}", token="levels-secret").json()
+    question, path = {"acks": [sent["ackId"]]}, f"/services/collector/ack?{channel}&report=1"
+    answer = {}
+    for _ in range(600):
+        answer = server.hec(question, path, token="levels-secret").json()
+        if answer["acks"][str(sent["ackId"])]:
+            break
+        time.sleep(0.1)
+    assert answer["ackLevels"] == {str(sent["ackId"]): "local"}
 
 
 def test_a_token_in_the_query_is_taken_only_where_the_token_allows_it(server, index):

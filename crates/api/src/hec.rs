@@ -17,12 +17,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use inputs::hec::{HecDefaults, HecError, decode_events, decode_raw};
-use inputs::{EventLimits, Input, StreamKey};
+use inputs::{Durability, EventLimits, Input, StreamKey};
 use model::IndexName;
 use runtime::Share;
 use serde_json::json;
 
-use self::answer::{answer, denied, no_token_in_query, refuse, refuse_body};
+use self::answer::{answer, denied, no_token_in_query, refuse, refuse_body, respond};
 use crate::body::{Unwatched, Watch};
 use crate::credentials::Scheme;
 use crate::params::Params;
@@ -149,8 +149,16 @@ struct Decode {
 const EVENTS: Decode = Decode { decode: decode_event_body, copies: true };
 const RAW: Decode = Decode { decode: decode_raw_body, copies: false };
 
-/// What a request sent: its events, the memory they take, and its channel if its token acknowledges.
-type Sent = (Input, Share, Option<inputs::hec::ChannelKey>);
+/// What a request sent.
+struct Sent {
+    input: Input,
+    /// The memory that it takes.
+    share: Share,
+    /// Its channel, if its token acknowledges.
+    channel: Option<inputs::hec::ChannelKey>,
+    /// Whether the answer says how durable the events are; Splunk's does not.
+    report: bool,
+}
 
 fn decode_event_body(
     receiver: &Receiver,
@@ -270,7 +278,8 @@ async fn read(
     let decode = |limits| (decode.decode)(receiver, body.clone(), &request, limits);
     let decoded = receiver.decoded(copied, decode, HecError::needs_memory).await;
     let (decoded, share) = decoded.map_err(|error| refuse_body(&error))?;
-    Ok((decoded.map_err(|error| refuse(&error))?, share, channel))
+    let input = decoded.map_err(|error| refuse(&error))?;
+    Ok(Sent { input, share, channel, report: request.params.flag(ack::REPORT) })
 }
 
 async fn take(
@@ -279,11 +288,16 @@ async fn take(
     decode: Decode,
     watch: &mut dyn Watch,
 ) -> Result<Response, Response> {
-    let (input, share, channel) = read(receiver, request, decode, watch).await?;
+    let Sent { input, share, channel, report } = read(receiver, request, decode, watch).await?;
     if let Some(channel) = channel {
         return ack::take(receiver, (input, share), channel).await;
     }
     let taken = receiver.submit(input, share).await;
-    taken.map_err(|error| refuse(&HecError::from(&error)))?;
-    Ok(answer(StatusCode::OK, "Success", 0))
+    let taken = taken.map_err(|error| refuse(&HecError::from(&error)))?;
+    if !report {
+        return Ok(answer(StatusCode::OK, "Success", 0));
+    }
+    let level = taken.findings.durability.map(Durability::name);
+    let body = json!({"text": "Success", "code": 0, "ackLevel": level});
+    Ok(respond(StatusCode::OK, body))
 }

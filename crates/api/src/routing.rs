@@ -5,11 +5,16 @@
 //! `schemas/rest/openapi.yaml` and `docs/rest.md` come from the declaration.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::Method;
+use axum::response::Response;
 use axum::routing::MethodRouter;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 
 use crate::ApiState;
 use crate::rights::Need;
@@ -42,7 +47,7 @@ impl Methods {
         summary: &str,
         handler: H,
     ) -> Self {
-        self.handlers = self.handlers.get(handler);
+        self.handlers = self.handlers.get(Erased::new(handler));
         self.declare(0, need, summary)
     }
 
@@ -52,7 +57,7 @@ impl Methods {
         summary: &str,
         handler: H,
     ) -> Self {
-        self.handlers = self.handlers.post(handler);
+        self.handlers = self.handlers.post(Erased::new(handler));
         self.declare(1, need, summary)
     }
 
@@ -62,13 +67,32 @@ impl Methods {
         summary: &str,
         handler: H,
     ) -> Self {
-        self.handlers = self.handlers.delete(handler);
+        self.handlers = self.handlers.delete(Erased::new(handler));
         self.declare(2, need, summary)
     }
 
     fn declare(mut self, method: usize, need: Need, summary: &str) -> Self {
         self.operations[method] = Some(Operation { need, summary: summary.to_owned() });
         self
+    }
+}
+
+/// A handler of which axum does not know the type: what it makes of each type of handler is a large part of
+/// what there is to compile in this crate, and the same for all.
+#[derive(Clone)]
+struct Erased(Arc<dyn Fn(Request, ApiState) -> BoxFuture<'static, Response> + Send + Sync>);
+
+impl Erased {
+    fn new<H: Handler<T, ApiState>, T: 'static>(handler: H) -> Self {
+        Self(Arc::new(move |request, state| handler.clone().call(request, state).boxed()))
+    }
+}
+
+impl Handler<(), ApiState> for Erased {
+    type Future = BoxFuture<'static, Response>;
+
+    fn call(self, request: Request, state: ApiState) -> Self::Future {
+        (self.0)(request, state)
     }
 }
 

@@ -299,9 +299,7 @@ impl Catalog {
     async fn make(&self, documents: Documents) -> Result<()> {
         let follower = match self.role() {
             Role::Writer(writer) => return writer.documents(documents).await,
-            Role::Simulated(changes) => {
-                return changes.documents(documents.after, documents.before).await;
-            }
+            Role::Simulated(changes) => return changes.documents(documents).await,
             Role::Follower(follower) => follower,
         };
         tokio::select! {
@@ -316,7 +314,7 @@ impl Catalog {
             Role::Writer(writer) => return writer.documents_in_time(document).await,
             Role::Simulated(changes) => {
                 let deadline = self.settings().document_deadline;
-                let changing = changes.documents(document.after, document.before);
+                let changing = changes.documents(document);
                 let done = tokio::time::timeout(deadline, changing).await;
                 return done.unwrap_or_else(|_| Err(crate::rules::under_way(deadline)));
             }

@@ -107,11 +107,11 @@ pub type NamedDocument = (String, String, Option<Value>);
 
 /// A change of documents.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Documents {
+pub struct Documents {
     /// What they are to be.
-    pub(crate) after: Vec<NamedDocument>,
+    pub after: Vec<NamedDocument>,
     /// What the catalog has to have; if it has something else, nothing is changed.
-    pub(crate) before: Vec<NamedDocument>,
+    pub before: Vec<NamedDocument>,
 }
 
 impl From<Vec<NamedDocument>> for Documents {

@@ -76,7 +76,7 @@ mod writer;
 
 pub use buckets::Buckets;
 pub use catalog::Catalog;
-pub use commit::{Commit, Discarded, JournalRange, NamedDocument, Takeover};
+pub use commit::{Commit, Discarded, Documents, JournalRange, NamedDocument, Takeover};
 pub use error::Error;
 pub use followed::Followed;
 pub use holder::Holder;

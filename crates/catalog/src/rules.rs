@@ -2,15 +2,15 @@
 //! a state in memory ([`Rules`]), and a [`Catalog`](crate::Catalog) whose changes somebody else makes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::change::{Change, Writes};
 use crate::codec::Shared;
-use crate::commit::{Documents, NamedDocument};
 use crate::error::Result;
 use crate::summaries::Summaries;
-use crate::{Commit, Error, Snapshot};
+use crate::{Commit, Documents, Error, Snapshot};
 
 /// Where the catalog is, in errors.
 const PATH: &str = "simulated";
@@ -18,7 +18,7 @@ const PATH: &str = "simulated";
 const SUMMARIES: usize = 1 << 10;
 
 /// A change is not made in time, and is still under way.
-pub(crate) fn under_way(deadline: std::time::Duration) -> Error {
+pub(crate) fn under_way(deadline: Duration) -> Error {
     let (leader, seconds) = (PATH.to_owned(), deadline.as_secs());
     Error::Unreachable { leader, seconds, reason: "the change is under way".to_owned() }
 }
@@ -32,12 +32,11 @@ pub trait Changes: Send + Sync {
     /// As [`Catalog::commit`](crate::Catalog::commit).
     async fn commit(&self, commit: Commit) -> Result<()>;
 
-    /// Writes documents, and deletes those without content: kind, name, content. Each of `before` has to be
-    /// what the catalog has.
+    /// Changes documents.
     ///
     /// # Errors
-    /// As [`Catalog::replace_documents`](crate::Catalog::replace_documents).
-    async fn documents(&self, after: Vec<NamedDocument>, before: Vec<NamedDocument>) -> Result<()>;
+    /// As [`Catalog::change_documents`](crate::Catalog::change_documents).
+    async fn documents(&self, documents: Documents) -> Result<()>;
 }
 
 /// The state of a process that has the catalog open, changed by the rules of every catalog.
@@ -73,16 +72,12 @@ impl Rules {
         self.change(|change| change.commit(commit))
     }
 
-    /// Writes and deletes documents, if each of `before` is what the state has; whether that changes anything.
+    /// Writes and deletes documents; whether that changes anything.
     ///
     /// # Errors
-    /// [`Error::Changed`]; a document cannot be written.
-    pub fn documents(
-        &mut self,
-        after: Vec<NamedDocument>,
-        before: Vec<NamedDocument>,
-    ) -> Result<bool> {
-        self.change(|change| change.documents(Documents { after, before }))
+    /// A document cannot be written.
+    pub fn documents(&mut self, all: Documents) -> Result<bool> {
+        self.change(|change| change.documents(all))
     }
 
     fn change(&mut self, apply: impl FnOnce(&mut Change<'_>) -> Result<()>) -> Result<bool> {

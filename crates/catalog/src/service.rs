@@ -2,25 +2,17 @@
 //! (`schemas/proto/catalog.proto`). Whoever serves it sees to encryption and authentication.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use prost::Message;
 use protocol::catalog::{
     CommitRequest, CommitResponse, FollowRequest, FollowResponse, SummariesRequest,
     SummariesResponse,
 };
 use tokio::sync::watch;
-use tonic::body::Body;
-use tonic::codegen::{Body as HttpBody, Service, StdError, http};
-use tonic::server::{Grpc, NamedService};
-use tonic::{Request, Response, Status};
-use tonic_prost::ProstCodec;
-use tower::service_fn;
+use tonic::Status;
+use transport::{Answer, Call, Methods, Served};
 
 use crate::codec::{self, Damage};
 use crate::error::Result;
@@ -31,7 +23,7 @@ use crate::wire::{
 use crate::writer::Writer;
 use crate::{Catalog, Error, Snapshot};
 
-/// The catalog of this process for others. A service of tonic and axum; clones share it.
+/// The catalog of this process for others. Clones share it.
 #[derive(Debug, Clone)]
 pub struct CatalogService {
     catalog: Catalog,
@@ -40,11 +32,11 @@ pub struct CatalogService {
 impl Catalog {
     /// The gRPC service for followers. While this process follows another one, it refuses them.
     #[must_use]
-    pub fn service(&self) -> CatalogService {
+    pub fn service(&self) -> Served<CatalogService> {
         if let Ok(writer) = self.writer() {
             writer.feed_followers();
         }
-        CatalogService { catalog: self.clone() }
+        Served(CatalogService { catalog: self.clone() })
     }
 }
 
@@ -188,65 +180,29 @@ impl Following {
     }
 }
 
-fn grpc<M, R>() -> Grpc<ProstCodec<M, R>>
-where
-    M: Message + Send + 'static,
-    R: Message + Default + Send + 'static,
-{
-    Grpc::new(ProstCodec::default())
-        .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE))
-}
-
-impl<B> Service<http::Request<B>> for CatalogService
-where
-    B: HttpBody + Send + 'static,
-    B::Error: Into<StdError> + Send + 'static,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future =
-        Pin<Box<dyn Future<Output = std::result::Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<std::result::Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let own = self.clone();
-        Box::pin(async move {
-            let method = request.uri().path().to_owned();
-            Ok(match method.as_str() {
-                COMMIT => {
-                    let commit = service_fn(move |request: Request<CommitRequest>| {
-                        let done = own.clone().commit(request.into_inner());
-                        async {
-                            done.await.map(Response::new).map_err(|error| wire::status(&error))
-                        }
-                    });
-                    grpc::<CommitResponse, _>().unary(commit, request).await
-                }
-                FOLLOW => {
-                    let follow = service_fn(move |request: Request<FollowRequest>| {
-                        let stream = own.clone().follow(request.into_inner());
-                        async { stream.map(Response::new).map_err(|error| wire::status(&error)) }
-                    });
-                    grpc::<FollowResponse, _>().server_streaming(follow, request).await
-                }
-                SUMMARIES => {
-                    let summaries = service_fn(move |request: Request<SummariesRequest>| {
-                        let found = own.clone().summaries(request.into_inner());
-                        async {
-                            found.await.map(Response::new).map_err(|error| wire::status(&error))
-                        }
-                    });
-                    grpc::<SummariesResponse, _>().server_streaming(summaries, request).await
-                }
-                _ => Status::unimplemented("the catalog has no such method").into_http(),
-            })
-        })
-    }
-}
-
-impl NamedService for CatalogService {
+impl Methods for CatalogService {
     const NAME: &'static str = SERVICE;
+    const MAX_MESSAGE: usize = MAX_MESSAGE;
+
+    async fn answer(self, call: Call) -> Answer {
+        match call.method() {
+            COMMIT => {
+                let commit = async move |request| self.commit(request).await.map_err(told);
+                call.unary(commit).await
+            }
+            FOLLOW => {
+                let follow = async move |request| self.follow(request).map_err(told);
+                call.stream(follow).await
+            }
+            SUMMARIES => {
+                let summaries = async move |request| self.summaries(request).await.map_err(told);
+                call.stream(summaries).await
+            }
+            _ => call.unknown(),
+        }
+    }
+}
+
+fn told(error: Error) -> Status {
+    wire::status(&error)
 }

@@ -6,6 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use crate::classes::{Assigned, Facts};
 use crate::messages::{Outcome, PhoneHome};
 
+/// Why a forwarder does not have an app that a server class gives it, though it has done all that it can.
+const NOT_HANDED_OUT: &str = "the server has no directory of this name among its apps, or cannot hand it out; \
+                              its log says which";
+
 /// An app of a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientApp {
@@ -21,7 +25,7 @@ pub struct ClientApp {
     pub restart: bool,
     /// `stateOnClient`.
     pub state: &'static str,
-    /// Why the forwarder could not put the wanted version in force.
+    /// Why the forwarder could not put the wanted version in force, or cannot get one.
     pub failed: Option<String>,
 }
 
@@ -152,8 +156,8 @@ pub(crate) fn apps_of(
 ) -> BTreeMap<String, ClientApp> {
     let installed: HashMap<&str, &str> =
         message.apps.iter().map(|app| (&*app.name, &*app.checksum)).collect();
-    let failed = |app: &str, checksum: Option<&str>| {
-        let is_it = |one: &&Outcome| one.app == app && Some(&*one.checksum) == checksum;
+    let failed = |app: &str, checksum: &str| {
+        let is_it = |one: &&Outcome| one.app == app && one.checksum == checksum;
         message.failed.iter().find(is_it).map(|one| one.reason.clone())
     };
     let mut apps = BTreeMap::new();
@@ -165,7 +169,10 @@ pub(crate) fn apps_of(
         let client_app = ClientApp {
             classes: app.classes.clone(),
             installed: installed.get(&*app.app).map(|sum| (*sum).to_owned()),
-            failed: failed(&app.app, wanted.as_deref()),
+            failed: match &wanted {
+                Some(checksum) => failed(&app.app, checksum),
+                None => Some(NOT_HANDED_OUT.to_owned()),
+            },
             wanted,
             bytes,
             restart: app.restart,

@@ -1,9 +1,6 @@
 //! The worker's side: the gRPC service `karst.search.v1.MapParts`.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -12,17 +9,12 @@ use bytes::Bytes;
 use datafusion::error::Result as PlanResult;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use prost::Message;
 use protocol::search::{DescribeAnswer, DescribeRequest, RunAnswer, RunRequest};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
-use tonic::body::Body;
-use tonic::codegen::{Body as HttpBody, Service, StdError, http};
-use tonic::server::{Grpc, NamedService};
-use tonic::{Request, Response, Status, Streaming};
-use tonic_prost::ProstCodec;
-use tower::service_fn;
+use tonic::{Status, Streaming};
+use transport::{Answer, Call, Methods};
 
 use crate::{BEAT, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
 
@@ -224,52 +216,19 @@ fn failed(why: String) -> RunAnswer {
     RunAnswer { failed: why, ..RunAnswer::default() }
 }
 
-fn grpc<M, R>() -> Grpc<ProstCodec<M, R>>
-where
-    M: Message + Send + 'static,
-    R: Message + Default + Send + 'static,
-{
-    Grpc::new(ProstCodec::default())
-        .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE))
-}
-
-impl<B> Service<http::Request<B>> for PartService
-where
-    B: HttpBody + Send + 'static,
-    B::Error: Into<StdError> + Send + 'static,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let own = self.clone();
-        Box::pin(async move {
-            Ok(match request.uri().path() {
-                RUN => {
-                    let run = service_fn(move |request: Request<Streaming<RunRequest>>| {
-                        let answers = own.run(request.into_inner());
-                        async { Ok::<_, Status>(Response::new(answers)) }
-                    });
-                    grpc::<RunAnswer, _>().streaming(run, request).await
-                }
-                DESCRIBE => {
-                    let describe = service_fn(move |request: Request<DescribeRequest>| {
-                        let answers = own.describe(request.into_inner().question);
-                        async { Ok::<_, Status>(Response::new(answers)) }
-                    });
-                    grpc::<DescribeAnswer, _>().server_streaming(describe, request).await
-                }
-                _ => Status::unimplemented("parts of searches have no such method").into_http(),
-            })
-        })
-    }
-}
-
-impl NamedService for PartService {
+impl Methods for PartService {
     const NAME: &'static str = SERVICE;
+    const MAX_MESSAGE: usize = MAX_MESSAGE;
+
+    async fn answer(self, call: Call) -> Answer {
+        match call.method() {
+            RUN => call.conversation(|requests: Streaming<RunRequest>| self.run(requests)).await,
+            DESCRIBE => {
+                let describe =
+                    async move |asked: DescribeRequest| Ok(self.describe(asked.question));
+                call.stream(describe).await
+            }
+            _ => call.unknown(),
+        }
+    }
 }

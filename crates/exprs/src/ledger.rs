@@ -5,17 +5,18 @@
 //! at a time, and arrays give back what they took when the last who holds them is done. A search has
 //! one [`Ledger`], with as much room as its pool; all of them share one of the process.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringArray, StringViewArray};
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::DataType;
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::common::{config_err, resources_err};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::resources_err;
 use datafusion::error::Result;
 use parking_lot::{Mutex, MutexGuard};
+
+use crate::carried::{self, Carried};
 
 /// Bytes between two questions of a function for more.
 const STEP: usize = 1 << 20;
@@ -33,6 +34,10 @@ pub struct Ledger {
     taken: Mutex<Taken>,
     /// Of all searches together.
     total: Option<Arc<Ledger>>,
+}
+
+impl Carried for Arc<Ledger> {
+    const PREFIX: &'static str = "karst_memory";
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +60,12 @@ impl Ledger {
 
     /// The ledger of who runs with this configuration.
     pub fn of(config: &ConfigOptions) -> Option<Arc<Self>> {
-        config.extensions.get::<Counted>().and_then(|counted| counted.0.clone())
+        carried::get::<Arc<Self>>(config).cloned()
+    }
+
+    /// Counts what functions make that run with this configuration.
+    pub fn put(self: &Arc<Self>, config: &mut ConfigOptions) {
+        carried::put(Arc::clone(self), config);
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -264,36 +274,6 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// The ledger as functions find it: among the options of the session they run in.
-#[derive(Debug, Clone, Default)]
-pub struct Counted(pub Option<Arc<Ledger>>);
-
-impl ConfigExtension for Counted {
-    const PREFIX: &'static str = "karst_memory";
-}
-
-impl ExtensionOptions for Counted {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn cloned(&self) -> Box<dyn ExtensionOptions> {
-        Box::new(self.clone())
-    }
-
-    fn set(&mut self, key: &str, _: &str) -> Result<()> {
-        config_err!("{key} cannot be set")
-    }
-
-    fn entries(&self) -> Vec<ConfigEntry> {
-        Vec::new()
-    }
-}
-
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} bytes", self.taken().bytes, self.limit)
@@ -308,7 +288,7 @@ mod tests {
     fn config(limit: usize, total: usize) -> (Arc<Ledger>, ConfigOptions) {
         let ledger = Arc::new(Ledger::of_one(limit, Arc::new(Ledger::of_all(total))));
         let mut config = ConfigOptions::new();
-        config.extensions.insert(Counted(Some(Arc::clone(&ledger))));
+        ledger.put(&mut config);
         (ledger, config)
     }
 

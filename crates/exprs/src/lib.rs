@@ -16,6 +16,7 @@
 //! ```
 
 pub mod aggregates;
+pub mod carried;
 pub mod column;
 mod compare;
 pub mod compile;

@@ -25,7 +25,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
-use exprs::ledger::{Charge, Counted, Ledger, Running};
+use exprs::ledger::{Charge, Ledger, Running};
 use futures::future::BoxFuture;
 
 pub use memory::{MemoryRoom, SearchMemory};
@@ -117,7 +117,7 @@ impl Session {
             .with_batch_size(settings.batch_rows.max(1))
             .with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
-        config.options_mut().extensions.insert(Counted(Some(Arc::clone(&total))));
+        total.put(config.options_mut());
         let builder = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
@@ -152,7 +152,7 @@ impl Session {
         let ledger = Arc::new(Ledger::of_one(bytes, Arc::clone(&self.total)));
         let mut config = config_for(&self.state, bytes);
         let _running = Some(Arc::new(Running::new(&ledger)));
-        config.options_mut().extensions.insert(Counted(Some(ledger)));
+        ledger.put(config.options_mut());
         planning.put(config.options_mut());
         let mut state = (*self.state).clone();
         *state.config_mut() = config.clone();

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::IndexName;
 
-pub use self::channels::{AckChannels, AckLimit, AckSettings, ChannelKey};
+pub use self::channels::{AckChannels, AckLimit, AckSettings, AckState, ChannelKey};
 pub use self::events::decode_events;
 pub use self::lengths::EventLengths;
 use crate::{EventLimits, Input, InputMeta, OverLimit, StreamKey};

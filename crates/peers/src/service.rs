@@ -1,10 +1,8 @@
 //! The indexer's side: the gRPC service `karst.hot.v1.Hot`.
 
 use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int32Type;
@@ -17,17 +15,12 @@ use metrics::gauge;
 use model::{BucketId, EventTime, IndexName, IndexerId, TimeRange, columns};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use prost::Message;
 use protocol::hot::{
     Bucket, OfView, OpenRequest, OpenResponse, Owner, ReadRequest, ReadResponse, Rows,
 };
 use runtime::metrics as names;
-use tonic::body::Body;
-use tonic::codegen::{Body as HttpBody, Service, StdError, http};
-use tonic::server::{Grpc, NamedService};
-use tonic::{Code, Request, Response, Status};
-use tonic_prost::ProstCodec;
-use tower::service_fn;
+use tonic::{Code, Status};
+use transport::{Answer, Call, Methods};
 
 use crate::{MAX_MESSAGE, OPEN, PART, READ, SERVICE, rows};
 
@@ -49,7 +42,7 @@ pub struct HotParts {
 /// Views that are open at a time. Whoever asks for one more is sent the rows.
 const MOST_VIEWS: usize = 512;
 
-/// The hot buckets of this process for others. A service of tonic and axum; clones share it.
+/// The hot buckets of this process for others. Clones share them.
 #[derive(Debug, Clone)]
 pub struct HotService {
     parts: HotParts,
@@ -275,53 +268,15 @@ pub(crate) fn id_of(bytes: &[u8]) -> Reply<BucketId> {
     id.map(BucketId).map_err(|error| Status::invalid_argument(format!("bucket id: {error}")))
 }
 
-fn grpc<M, R>() -> Grpc<ProstCodec<M, R>>
-where
-    M: Message + Send + 'static,
-    R: Message + Default + Send + 'static,
-{
-    Grpc::new(ProstCodec::default())
-        .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE))
-}
-
-impl<B> Service<http::Request<B>> for HotService
-where
-    B: HttpBody + Send + 'static,
-    B::Error: Into<StdError> + Send + 'static,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let own = self.clone();
-        Box::pin(async move {
-            let method = request.uri().path().to_owned();
-            Ok(match method.as_str() {
-                OPEN => {
-                    let open = service_fn(move |request: Request<OpenRequest>| {
-                        let answer = own.open(request.get_ref());
-                        async { answer.map(Response::new) }
-                    });
-                    grpc::<OpenResponse, _>().server_streaming(open, request).await
-                }
-                READ => {
-                    let read = service_fn(move |request: Request<ReadRequest>| {
-                        let answer = own.clone().read(request.into_inner());
-                        async { answer.await.map(Response::new) }
-                    });
-                    grpc::<ReadResponse, _>().server_streaming(read, request).await
-                }
-                _ => Status::unimplemented("hot buckets have no such method").into_http(),
-            })
-        })
-    }
-}
-
-impl NamedService for HotService {
+impl Methods for HotService {
     const NAME: &'static str = SERVICE;
+    const MAX_MESSAGE: usize = MAX_MESSAGE;
+
+    async fn answer(self, call: Call) -> Answer {
+        match call.method() {
+            OPEN => call.stream(async move |request: OpenRequest| self.open(&request)).await,
+            READ => call.stream(|request: ReadRequest| self.read(request)).await,
+            _ => call.unknown(),
+        }
+    }
 }

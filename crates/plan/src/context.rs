@@ -22,9 +22,9 @@ use jiff::tz::TimeZone;
 use model::EventTime;
 use spl::ast::{Command, Pipeline, Spanned};
 
-pub use stages::PlannedSearch;
 pub(crate) use stages::{Breaker, Remainder, SourceRows, StagePlan, TableOp};
-pub use watch::{Completed, OnBatch, Stage, Watch};
+pub use stages::{LookedUp, PlannedSearch};
+pub use watch::{Completed, InnerSearch, OnBatch, PlanOf, Stage, Watch};
 
 use crate::lookup::Lookups;
 use crate::{Error, MessageKind, MessageLog, PlanContext, Session};

@@ -6,7 +6,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use frames::Presence;
 use futures::StreamExt;
 
-use crate::context::{Completed, OnBatch, PlanningContext, Stage, StagePlan, Watch};
+use crate::context::{Completed, OnBatch, PlanOf, PlanningContext, Stage, StagePlan, Watch};
 use crate::pipeline::{PIPELINES, plan_stage};
 use crate::run::{prepare, rows_of};
 use crate::{Error, MessageKind, MessageLog, OutputColumn, PlannedSearch, Session};
@@ -87,7 +87,8 @@ impl Run<'_> {
                 Some(plan) => plan,
                 None => {
                     let seen = self.watch.map(|_| Stage { stage: stage.clone() });
-                    prepare(&stage.plan, self.session, self.watch, seen.as_ref()).await?
+                    let of = seen.as_ref().map_or(PlanOf::Command, PlanOf::Stage);
+                    prepare(&stage.plan, self.session, self.watch, of).await?
                 }
             };
             let Some(rest) = stage.rest.take() else {
@@ -103,6 +104,9 @@ impl Run<'_> {
             let env = PlanningContext::new(&rest.context, self.log, Some(self.session), &PIPELINES);
             let env = env.watched(self.watch).dry_run(self.dry_run);
             let rows = rows_of(plan, &stage.columns, &env).await?;
+            if let (Some(watch), Some(looked_up)) = (self.watch, rest.breaker.looked_up(&rows)?) {
+                watch.reads_again(&looked_up);
+            }
             let frame = rest.frame(rows, &env).await?;
             stage = plan_stage(frame, &rest.commands, &env).await?;
         }

@@ -55,7 +55,9 @@ mod subsearch;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::place_of;
-pub use context::{Completed, OnBatch, PlannedSearch, Stage, Subsearches, Watch};
+pub use context::{
+    Completed, InnerSearch, LookedUp, OnBatch, PlanOf, PlannedSearch, Stage, Subsearches, Watch,
+};
 pub use eval::value;
 pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
@@ -71,7 +73,7 @@ pub use host::{
 };
 pub use limits::Limits;
 pub use macros::Macros;
-pub use pipeline::plan_search;
+pub use pipeline::{plan_inner, plan_search, plan_search_watched};
 pub use place::{Origin, Place, TwoStep};
 pub use plan_context::PlanContext;
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};

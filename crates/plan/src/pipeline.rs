@@ -12,8 +12,8 @@ use crate::commands::presence::{asked, is_wide};
 use crate::commands::required::readers;
 use crate::commands::{self, Begin, Step};
 use crate::context::{
-    Advanced, Breaker, Planner, Planning, PlanningContext, Remainder, SourceRows, StagePlan,
-    Subsearches,
+    Advanced, Breaker, LookedUp, Planner, Planning, PlanningContext, Remainder, SourceRows,
+    StagePlan, Subsearches, Watch,
 };
 use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind, subsearch};
 
@@ -62,15 +62,86 @@ pub async fn plan_search(
     context: &PlanContext,
     subsearches: Subsearches<'_>,
 ) -> Result<PlannedSearch, Error> {
+    plan_search_watched(text, context, subsearches, None).await
+}
+
+/// As [`plan_search`], with somebody who sees the plans of the subsearches in its text.
+///
+/// # Errors
+/// As [`plan_search`].
+pub async fn plan_search_watched(
+    text: &str,
+    context: &PlanContext,
+    subsearches: Subsearches<'_>,
+    watch: Option<&dyn Watch>,
+) -> Result<PlannedSearch, Error> {
     let log = MessageLog::default();
     let range = context.restriction.hold(context.range, context.now, &log);
     let context = &PlanContext { range, ..context.clone() };
     let env = PlanningContext::new(context, &log, None, &PIPELINES).resolving(subsearches);
+    let env = env.watched(watch);
     let planning = Box::pin(async {
         let pipeline = subsearch::parse(text, subsearches, &env).await?;
         plan_before(&pipeline, None, &env).await
     });
     context.planning.counted(planning).await
+}
+
+/// Plans a search that stands within another, as an [`InnerSearch`](crate::InnerSearch) says it.
+///
+/// # Errors
+/// As [`plan_search`].
+pub async fn plan_inner(
+    text: &str,
+    tail: Option<&str>,
+    context: &PlanContext,
+) -> Result<PlannedSearch, Error> {
+    let log = MessageLog::default();
+    let subsearches = Subsearches::Refuse;
+    let env = PlanningContext::new(context, &log, None, &PIPELINES).resolving(subsearches);
+    let planning = Box::pin(async {
+        let pipeline = subsearch::parse(text, subsearches, &env).await?;
+        let tail = match tail {
+            None => None,
+            Some("") => Some(Vec::new()),
+            Some(tail) => Some(subsearch::parse(tail, subsearches, &env).await?.commands),
+        };
+        plan_before(&pipeline, tail.as_deref(), &env).await
+    });
+    context.planning.counted(planning).await
+}
+
+impl PlannedSearch {
+    /// The search from the stage on that comes after those that have looked this up.
+    ///
+    /// # Errors
+    /// If the search has other stages, or the next one cannot be planned.
+    pub async fn knowing(mut self, looked_up: &[LookedUp]) -> Result<Self, Error> {
+        for one in looked_up {
+            let Some(rest) = self.rest.take() else {
+                return Err(Error::internal("the search has fewer stages"));
+            };
+            let env = PlanningContext::new(&rest.context, &self.log, None, &PIPELINES);
+            let frame = rest.breaker.knowing(one)?;
+            let stage = plan_stage(frame, &rest.commands, &env).await?;
+            self.plan = stage.plan;
+            self.columns = stage.columns;
+            self.kind = stage.kind;
+            self.hidden_fields = stage.filter;
+            self.unformatted = stage.unformatted;
+            self.rest = stage.rest;
+        }
+        Ok(self)
+    }
+
+    /// The search without formats of fields: they are for who looks at the result of the whole search.
+    #[must_use]
+    pub fn without_formats(mut self) -> Self {
+        if let Some((plan, columns)) = self.unformatted.take() {
+            (self.plan, self.columns) = (plan, columns);
+        }
+        self
+    }
 }
 
 /// As [`crate::context::plan_before`].
@@ -192,8 +263,7 @@ async fn advance(
                     _ => (next, breaker),
                 };
                 // A command that asked what the values of fields are runs again once it is known.
-                let again = matches!(breaker, Breaker::Extent(_) | Breaker::Present(_));
-                let left = commands[if again { at } else { at + 1 }..].to_vec();
+                let left = commands[if breaker.reads_again() { at } else { at + 1 }..].to_vec();
                 return Ok((frame, Some((breaker, left))));
             }
         }

@@ -8,29 +8,61 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use frames::{Rows, batch_bytes, collected};
 use futures::StreamExt;
+use spl::ast::{Command, Pipeline, Spanned};
 
-use crate::context::{Planning, PlanningContext, Stage, StagePlan, Watch, plan_stage};
-use crate::{Error, OutputColumn, Session};
+use crate::context::{
+    InnerSearch, PlanOf, Planning, PlanningContext, StagePlan, Watch, plan_stage,
+};
+use crate::{Error, OutputColumn, PlannedSearch, Session};
 
-/// Runs all stages of a search within another and collects its rows.
+/// Runs all stages of a pipeline over rows that are there, and collects its rows.
 pub(crate) fn run_to_rows<'p>(
     stage: StagePlan,
     env: &'p PlanningContext<'_>,
 ) -> Planning<'p, Rows> {
-    Box::pin(run_stages(stage, env))
+    Box::pin(run_stages(stage, None, env))
 }
 
-async fn run_stages(mut stage: StagePlan, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+/// Runs all stages of a search within another and collects its rows, which go through `tail` afterwards. `env`
+/// is what it was planned in.
+pub(crate) fn run_inner<'p>(
+    planned: PlannedSearch,
+    tail: Option<&'p [Spanned<Command>]>,
+    env: &'p PlanningContext<'_>,
+) -> Planning<'p, Rows> {
+    Box::pin(async move {
+        let text = planned.normalized.as_str();
+        let tail = tail.map(|commands| Pipeline { commands: commands.to_vec() }.to_string());
+        let (tail, context, log) = (tail.as_deref(), env.context, env.log);
+        let inner = InnerSearch { text, tail, context, looked_up: &[], log };
+        run_stages(planned.stage(), Some(inner), env).await
+    })
+}
+
+async fn run_stages(
+    mut stage: StagePlan,
+    mut inner: Option<InnerSearch<'_>>,
+    env: &PlanningContext<'_>,
+) -> Result<Rows, Error> {
+    let mut looked_up = Vec::new();
     loop {
         // Formats are for who looks at the result of the whole search.
         let (plan, columns) = stage.unformatted.take().unwrap_or((stage.plan, stage.columns));
-        let rows = collect(&plan, &columns, env).await?;
+        let told = inner.as_ref().map(|inner| InnerSearch { looked_up: &looked_up, ..*inner });
+        let of = told.as_ref().map_or(PlanOf::Command, PlanOf::Inner);
+        let plan = prepare(&plan, env.session()?, env.watch(), of).await?;
+        let rows = rows_of(plan, &columns, env).await?;
         let Some(rest) = stage.rest.take() else {
             return Ok(rows);
         };
-        let inner = env.within(&rest.context);
-        let frame = rest.frame(rows, &inner).await?;
-        stage = plan_stage(frame, &rest.commands, &inner).await?;
+        match rest.breaker.looked_up(&rows)? {
+            Some(one) => looked_up.push(one),
+            // The rows are only here: nobody else can plan what follows.
+            None => inner = None,
+        }
+        let after = env.within(&rest.context);
+        let frame = rest.frame(rows, &after).await?;
+        stage = plan_stage(frame, &rest.commands, &after).await?;
     }
 }
 
@@ -39,11 +71,11 @@ pub(crate) async fn prepare(
     plan: &LogicalPlan,
     session: &Session,
     watch: Option<&dyn Watch>,
-    stage: Option<&Stage>,
+    of: PlanOf<'_>,
 ) -> Result<Arc<dyn ExecutionPlan>, Error> {
     let plan = session.physical_plan(plan).await?;
     Ok(match watch {
-        Some(watch) => watch.runs(plan, stage)?,
+        Some(watch) => watch.runs(plan, of)?,
         None => plan,
     })
 }
@@ -54,7 +86,7 @@ pub(crate) async fn collect(
     columns: &[OutputColumn],
     env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
-    let plan = prepare(plan, env.session()?, env.watch(), None).await?;
+    let plan = prepare(plan, env.session()?, env.watch(), PlanOf::Command).await?;
     rows_of(plan, columns, env).await
 }
 

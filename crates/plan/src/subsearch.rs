@@ -6,7 +6,7 @@ use tables::text::filter::Format;
 pub(crate) use tables::text::filter::quoted;
 
 use crate::context::{Planning, PlanningContext, Subsearches, plan_before};
-use crate::run::{run_to_rows, within_time};
+use crate::run::{run_inner, within_time};
 use crate::{Error, MessageKind, rights};
 
 /// What stands for the result of a subsearch that does not run: a term, a number, a value.
@@ -81,7 +81,7 @@ fn begin(
 /// The rows of a subsearch as a filter.
 async fn result(pipeline: &Pipeline, env: &PlanningContext<'_>) -> Result<String, Error> {
     let planned = plan_before(pipeline, None, env).await?;
-    let run = run_to_rows(planned.stage(), env);
+    let run = run_inner(planned, None, env);
     let mut rows = within_time("search", None, env, run).await?;
     let most = env.context.limits.subsearch_rows;
     if rows.count > most {

@@ -1,23 +1,15 @@
 //! The side of an indexer that has copies: the gRPC service `karst.replication.v1.Replication`.
 
-use std::convert::Infallible;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use model::IndexerId;
-use prost::Message;
 use protocol::replication::{
     Copy, Done, Entry, GetObject, KeepObjects, Listing, Object, PutObject,
 };
 use tokio::time::Instant;
-use tonic::body::Body;
-use tonic::codegen::{Body as HttpBody, Service, StdError, http};
-use tonic::server::{Grpc, NamedService};
-use tonic::{Request, Response, Status};
-use tonic_prost::ProstCodec;
-use tower::service_fn;
+use tonic::Status;
+use transport::{Answer, Call, Methods};
 use uuid::Uuid;
 
 use crate::copies::{Copies, Held, Key};
@@ -26,7 +18,7 @@ use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT, SERVICE};
 
 type Reply<T> = Result<T, Status>;
 
-/// The copies of this process for their owners. A service of tonic and axum; clones share it.
+/// The copies of this process for their owners. Clones share them.
 #[derive(Debug, Clone)]
 pub struct ReplicaService {
     copies: Copies,
@@ -124,57 +116,19 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Reply<T> + Send + 's
     done.unwrap_or_else(|_| Err(Status::aborted("the process stops")))
 }
 
-async fn unary<B, Q, A, F>(
-    request: http::Request<B>,
-    answer: impl FnOnce(Q) -> F + Clone + Send + Sync + 'static,
-) -> http::Response<Body>
-where
-    B: HttpBody + Send + 'static,
-    B::Error: Into<StdError> + Send + 'static,
-    Q: Message + Default + Send + 'static,
-    A: Message + Send + 'static,
-    F: Future<Output = Reply<A>> + Send + 'static,
-{
-    let method = service_fn(move |request: Request<Q>| {
-        let answered = answer.clone()(request.into_inner());
-        async { answered.await.map(Response::new) }
-    });
-    Grpc::new(ProstCodec::<A, Q>::default())
-        .apply_max_message_size_config(Some(MAX_MESSAGE), Some(MAX_MESSAGE))
-        .unary(method, request)
-        .await
-}
-
-impl<B> Service<http::Request<B>> for ReplicaService
-where
-    B: HttpBody + Send + 'static,
-    B::Error: Into<StdError> + Send + 'static,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let own = self.clone();
-        Box::pin(async move {
-            let method = request.uri().path().to_owned();
-            Ok(match method.as_str() {
-                BEGIN => unary(request, move |copy| own.begin(copy)).await,
-                PUT => unary(request, move |put| own.put(put)).await,
-                LIST => unary(request, move |copy| own.list(copy)).await,
-                GET => unary(request, move |get| own.get(get)).await,
-                KEEP => unary(request, move |keep| own.keep(keep)).await,
-                DROP => unary(request, move |copy| own.remove(copy)).await,
-                _ => Status::unimplemented("copies have no such method").into_http(),
-            })
-        })
-    }
-}
-
-impl NamedService for ReplicaService {
+impl Methods for ReplicaService {
     const NAME: &'static str = SERVICE;
+    const MAX_MESSAGE: usize = MAX_MESSAGE;
+
+    async fn answer(self, call: Call) -> Answer {
+        match call.method() {
+            BEGIN => call.unary(|copy| self.begin(copy)).await,
+            PUT => call.unary(|put| self.put(put)).await,
+            LIST => call.unary(|copy| self.list(copy)).await,
+            GET => call.unary(|get| self.get(get)).await,
+            KEEP => call.unary(|keep| self.keep(keep)).await,
+            DROP => call.unary(|copy| self.remove(copy)).await,
+            _ => call.unknown(),
+        }
+    }
 }

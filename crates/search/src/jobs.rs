@@ -162,10 +162,11 @@ impl Job {
         self.counts().events_matched
     }
 
-    /// Matching events over time, so far; `None` if the request did not want to know.
+    /// Matching events over time, so far, in at most as many bins as the request asks for; `None` if it did
+    /// not want to know.
     #[must_use]
     pub fn timeline(&self) -> Option<Timeline> {
-        self.report().timeline()
+        Some(self.report().timeline()?.at_most(self.request().status_buckets))
     }
 
     /// Where it is.

@@ -29,7 +29,7 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
-use plan::{Completed, OutputColumn, Session, Stage, Watch};
+use plan::{Completed, OutputColumn, PlanOf, Session, Stage, Watch};
 
 pub(crate) use kept::Kept;
 pub(crate) use place::{place, place_among};
@@ -108,11 +108,7 @@ impl Preview {
 struct NoEvents;
 
 impl Watch for NoEvents {
-    fn runs(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: Option<&Stage>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn runs(&self, plan: Arc<dyn ExecutionPlan>, _: PlanOf<'_>) -> Result<Arc<dyn ExecutionPlan>> {
         let is_scan =
             |node: &Arc<dyn ExecutionPlan>| Ok(node.downcast_ref::<BucketScanExec>().is_some());
         if plan.exists(is_scan)? {

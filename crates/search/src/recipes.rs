@@ -5,6 +5,6 @@ mod recipe;
 mod recording;
 
 pub(crate) use recipe::{
-    HotShare, PartOf, Recipe, Search, columns, configuration, fingerprint, version,
+    HotShare, Inner, PartOf, Recipe, Search, columns, configuration, fingerprint, version,
 };
 pub(crate) use recording::{Answers, Asked, Compared, KnownField, Lookups, Recorded, Recording};

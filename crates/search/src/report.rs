@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use bucket::MissingIndexer;
 use cache::SearchReads;
@@ -82,8 +82,21 @@ pub(crate) struct ScanReport {
     missing: Mutex<BTreeSet<MissingIndexer>>,
     /// What is missing of parts whose rows were in use when their indexer was lost, a sentence each.
     broken_off: Mutex<BTreeSet<String>>,
+    /// How many parts have a number.
+    numbered: AtomicUsize,
     /// What parts of the search did in other processes, by their numbers.
     parts: Mutex<BTreeMap<usize, Part>>,
+    /// What had been counted when the stage that runs began.
+    stage: Mutex<StageStart>,
+}
+
+/// What a search had counted when a stage began.
+#[derive(Debug, Default)]
+struct StageStart {
+    events_matched: u64,
+    timeline: Option<Timeline>,
+    /// Numbers of parts.
+    parts: BTreeSet<usize>,
 }
 
 /// A part of a search in another process.
@@ -195,6 +208,31 @@ impl ScanReport {
         Some(timeline.lock())
     }
 
+    /// A stage of the search begins.
+    pub(crate) fn begin_stage(&self) {
+        *self.stage.lock() = StageStart {
+            events_matched: self.events_matched.load(Relaxed),
+            timeline: self.lock_timeline().map(|timeline| timeline.clone()),
+            parts: self.parts.lock().keys().copied().collect(),
+        };
+    }
+
+    /// Takes back what the stage has counted of matching events: the next one reads them again. What reading
+    /// them has cost stays.
+    pub(crate) fn count_again(&self) {
+        let start = self.stage.lock();
+        self.events_matched.store(start.events_matched, Relaxed);
+        if let (Some(mut timeline), Some(before)) = (self.lock_timeline(), &start.timeline) {
+            timeline.clone_from(before);
+        }
+        let mut parts = self.parts.lock();
+        for (_, part) in parts.iter_mut().filter(|(number, _)| !start.parts.contains(number)) {
+            part.counts.events_matched = 0;
+            part.told.events_matched = 0;
+            part.told.timeline = None;
+        }
+    }
+
     /// Counts a search that ended.
     pub(crate) fn record(&self, outcome: Outcome) {
         counter!(names::SEARCHES, "outcome" => outcome.word()).increment(1);
@@ -270,6 +308,11 @@ impl ScanReport {
             events_matched: told.events_matched,
         };
         self.parts.lock().insert(number, Part { counts, told });
+    }
+
+    /// A number for a part of the search, or of one within it, in another process.
+    pub(crate) fn number_part(&self) -> usize {
+        self.numbered.fetch_add(1, Relaxed)
     }
 
     /// Notes that a part is at its end. Its times count from here on.

@@ -11,7 +11,7 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
-use plan::{Message, MessageKind, PlannedSearch, ResultKind, Session, Stage};
+use plan::{LookedUp, Message, MessageKind, PlanOf, PlannedSearch, ResultKind, Session};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -156,8 +156,17 @@ impl plan::Watch for JobWatch {
     fn runs(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        stage: Option<&Stage>,
+        of: PlanOf<'_>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let stage = of.stage();
+        if stage.is_some() {
+            self.job.report().begin_stage();
+            self.head.iter().for_each(Head::begin_stage);
+        }
+        let plan = match (&self.head, of) {
+            (Some(head), PlanOf::Inner(inner)) => head.distribute_inner(plan, inner)?,
+            _ => plan,
+        };
         let settings = &self.engine.settings;
         // Two slices to a preview: so that one is made soon after it is wanted.
         let slice = settings.preview_interval / 2;
@@ -201,6 +210,11 @@ impl plan::Watch for JobWatch {
         };
         self.job.runs(&plan);
         Ok(plan)
+    }
+
+    fn reads_again(&self, looked_up: &LookedUp) {
+        self.job.report().count_again();
+        self.head.iter().for_each(|head| head.read_again(looked_up));
     }
 }
 

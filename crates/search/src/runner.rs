@@ -30,7 +30,7 @@ use crate::hot_facts::Question;
 use crate::memory::Granted;
 use crate::parts::is_events;
 use crate::preview::{self, Kept};
-use crate::recipes::{Compared, HotShare, Lookups, Recipe, columns, fingerprint};
+use crate::recipes::{Compared, HotShare, Inner, Lookups, Recipe, columns, fingerprint};
 use crate::report::ScanReport;
 use crate::run::limited;
 use crate::scan::Share;
@@ -90,13 +90,19 @@ impl SearchService {
         let memory = &self.engine().part_memory;
         let granted = memory.grant_turn(self.session(), control.planning()).await?;
         let session = granted.session.clone();
-        let text = recipe.search.text.clone();
+        let (text, inner) = (recipe.search.text.clone(), recipe.search.inner.take());
         let (branch, events) = (recipe.branch, recipe.events);
+        let looked_up = std::mem::take(&mut recipe.answers.looked_up);
         let planned = async move {
-            let planned = plan::plan_search(&text, &context, Subsearches::Refuse).await;
+            let planned = match &inner {
+                None => plan::plan_search(&text, &context, Subsearches::Refuse).await,
+                Some(Inner { tail }) => plan::plan_inner(&text, tail.as_deref(), &context).await,
+            };
             let planned = planned.and_then(|planned| limited(planned, events));
             let of_search = |error: plan::Error| Error::of_search(&error, &text);
             let planned = planned.map_err(of_search)?;
+            let planned = planned.knowing(&looked_up).await.map_err(of_search)?;
+            let planned = if inner.is_some() { planned.without_formats() } else { planned };
             let plan = planned.physical_plan(&session).await.map_err(of_search)?;
             let map = branch_of(&plan, branch)?;
             Ok((map, session.task(&plan), planned.log().clone()))
@@ -274,7 +280,11 @@ impl RunningPart for Part {
         // A program that is not asked here leaves fields out, which is noted before its rows come.
         match self.compared.differs() {
             Some(what) => Some(Err(DataFusionError::Execution(what))),
-            None => batch,
+            // In words of searches, not of the engine: the text is all that travels.
+            None => batch.map(|batch| {
+                let said = |error| DataFusionError::Execution(plan::Error::from(error).to_string());
+                batch.map_err(said)
+            }),
         }
     }
 

@@ -11,7 +11,8 @@ use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use model::{EventTime, TimeRange};
 use plan::{
-    PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings, Subsearches,
+    MessageLog, PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings,
+    Subsearches,
 };
 use tokio::task::JoinSet;
 
@@ -22,6 +23,7 @@ use crate::hot_rows::HotRows;
 use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
 use crate::lookup_files::LookupFiles;
 use crate::memory::{Granted, Memory};
+use crate::parts::{Head, Sharing};
 use crate::quarantine::Quarantine;
 use crate::queries::Running;
 use crate::readers::Readers;
@@ -379,10 +381,21 @@ impl SearchService {
             sid: request.sid.clone().unwrap_or_default(),
             planning: control.planning().clone(),
         };
-        if let Some(recording) = recording {
+        let within = recording.as_ref().map(|recording| {
             recording.note_search(request, &context);
-        }
-        let planned = plan::plan_search(&request.search, &context, subsearches).await;
+            Sharing(Head {
+                engine: Arc::clone(&self.engine),
+                recording: Arc::clone(recording),
+                control: Arc::clone(control),
+                report: Arc::clone(report),
+                log: MessageLog::default(),
+                text: String::new(),
+                events: None,
+            })
+        });
+        let watch = within.as_ref().map(|within| within as &dyn plan::Watch);
+        let text = &request.search;
+        let planned = plan::plan_search_watched(text, &context, subsearches, watch).await;
         planned.map_err(|error| Error::of_search(&error, &request.search))
     }
 

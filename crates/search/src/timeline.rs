@@ -94,6 +94,15 @@ impl Timeline {
         }
     }
 
+    /// The timeline with bins so wide that there are no more than so many, as far as there are wider ones.
+    #[must_use]
+    pub(crate) fn at_most(mut self, bins: usize) -> Self {
+        while self.bins.len() > bins && self.level + 1 < SPANS.len() {
+            self.widen();
+        }
+        self
+    }
+
     fn widen(&mut self) {
         self.level += 1;
         let span = self.span_seconds();

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catalog::{Catalog, Changes, Commit, NamedDocument, Rules, Snapshot};
+use catalog::{Catalog, Changes, Commit, Documents, Rules, Snapshot};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::failover::Failover;
-use crate::network::{self, Answer, Documents, Request};
+use crate::network::{self, Answer, Request};
 use crate::process::{Life, Pid};
 use crate::world::{CONTROL, World};
 use crate::{Mutant, supervisor};
@@ -58,9 +58,7 @@ pub(crate) async fn commit(world: &Arc<World>, own: Pid, commit: Commit) -> Answ
 /// Changes documents, if the process leads.
 pub(crate) async fn documents(world: &Arc<World>, own: Pid, all: Documents) -> Answer {
     let Some(leading) = leading(world, own) else { return Answer::NotLeading };
-    let Documents { after, before } = all;
-    let apply = move |rules: &mut Rules| rules.documents(after, before);
-    Answer::Changed(change(world, own, &leading, apply).await)
+    Answer::Changed(change(world, own, &leading, |rules| rules.documents(all)).await)
 }
 
 async fn change(
@@ -212,12 +210,8 @@ impl Changes for Followed {
         self.change(Request::Commit(Box::new(commit))).await
     }
 
-    async fn documents(
-        &self,
-        after: Vec<NamedDocument>,
-        before: Vec<NamedDocument>,
-    ) -> Result<(), catalog::Error> {
-        self.change(Request::Documents(Documents { after, before })).await
+    async fn documents(&self, documents: Documents) -> Result<(), catalog::Error> {
+        self.change(Request::Documents(documents)).await
     }
 }
 

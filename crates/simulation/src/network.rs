@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalog::{Commit, NamedDocument, Snapshot};
+use catalog::{Commit, Documents, Snapshot};
 use tokio::sync::oneshot;
 use tonic::Status;
 
@@ -14,15 +14,6 @@ use crate::copies;
 use crate::process::Pid;
 use crate::search::{self, View};
 use crate::world::World;
-
-/// A change of documents.
-#[derive(Debug, Clone)]
-pub(crate) struct Documents {
-    /// What they are to be.
-    pub(crate) after: Vec<NamedDocument>,
-    /// What the catalog has to have.
-    pub(crate) before: Vec<NamedDocument>,
-}
 
 /// What a process asks another one.
 #[derive(Debug, Clone)]

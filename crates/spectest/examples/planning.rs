@@ -14,7 +14,7 @@ use datafusion::error::DataFusionError;
 use datafusion::physical_plan::ExecutionPlan;
 use karst_spectest::{CorpusSearch, Memory, World, corpus};
 use parking_lot::Mutex;
-use plan::{Session, SessionSettings, Stage, Subsearches, Watch, execute_watched, plan_search};
+use plan::{PlanOf, Session, SessionSettings, Subsearches, Watch, execute_watched, plan_search};
 
 /// Times that each search is planned.
 const ROUNDS: usize = 7;
@@ -82,7 +82,7 @@ impl Watch for FirstPlan {
     fn runs(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _: Option<&Stage>,
+        _: PlanOf<'_>,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         self.0.lock().get_or_insert_with(Instant::now);
         Ok(plan)

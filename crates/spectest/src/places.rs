@@ -14,8 +14,8 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use knowledge::Knowledge;
 use parking_lot::Mutex;
 use plan::{
-    Origin, Place, PlanContext, Rows, Session, SessionSettings, Stage, Subsearches, TwoStep, Watch,
-    execute_watched, place_of, plan_search,
+    Origin, Place, PlanContext, PlanOf, Rows, Session, SessionSettings, Subsearches, TwoStep,
+    Watch, execute_watched, place_of, plan_search,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -269,7 +269,7 @@ impl Watch for Partial {
     fn runs(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _: Option<&Stage>,
+        _: PlanOf<'_>,
     ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
         if displayable(plan.as_ref()).indent(false).to_string().contains("mode=Partial") {
             self.0.store(true, Ordering::Relaxed);

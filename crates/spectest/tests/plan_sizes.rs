@@ -10,7 +10,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use karst_spectest::{Memory, World};
 use parking_lot::Mutex;
-use plan::{Session, SessionSettings, Stage, Subsearches, Watch, execute_watched, plan_search};
+use plan::{PlanOf, Session, SessionSettings, Subsearches, Watch, execute_watched, plan_search};
 
 /// Pipelines of so many steps, each of which reads twice what the one before has computed.
 type Chain = (&'static str, fn(usize) -> String);
@@ -198,11 +198,7 @@ async fn size(text: &str, world: &World) -> std::result::Result<usize, plan::Err
 struct Sizes(Mutex<usize>);
 
 impl Watch for Sizes {
-    fn runs(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: Option<&Stage>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn runs(&self, plan: Arc<dyn ExecutionPlan>, _: PlanOf<'_>) -> Result<Arc<dyn ExecutionPlan>> {
         let mut size = 0;
         plan.apply(|node| {
             size += 1;

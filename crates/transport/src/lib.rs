@@ -22,6 +22,7 @@ mod connect;
 mod credentials;
 mod error;
 mod hello;
+mod methods;
 mod serve;
 mod settings;
 mod socket;
@@ -29,6 +30,7 @@ mod tls;
 
 pub use credentials::Credentials;
 pub use error::Error;
+pub use methods::{Answer, Call, Methods, Served};
 pub use serve::Peer;
 pub use settings::Settings;
 

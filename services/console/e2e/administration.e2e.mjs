@@ -11,12 +11,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+import { check, screenshot, signIn, walk } from './browser.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
 const hec = process.env.KARST_HEC_URL ?? 'http://localhost:8088';
 const user = process.env.KARST_USER ?? 'admin';
-const password = process.env.KARST_PASSWORD ?? 'changeme';
 
 const HOSTILE = '<img src=x onerror="window.hostile=1">';
 const id = (name) => `[data-testid="${name}"]`;
@@ -53,9 +52,7 @@ async function remove(page, path, name, isTyped = false) {
 const steps = {
   async 'an administrator logs in'(page) {
     await page.goto(`${url}/data`);
-    await page.fill('input[name="username"]', user);
-    await page.fill('input[name="password"]', password);
-    await page.click('button[type="submit"]');
+    await signIn(page);
     await page.waitForSelector(id('objects'));
     check(new URL(page.url()).pathname === '/data/indexes', 'the area leads to its first page');
   },
@@ -318,20 +315,4 @@ const steps = {
   },
 };
 
-const browser = await openBrowser();
-let failed = null;
-const { page, problems } = await openPage(browser);
-for (const [name, step] of Object.entries(steps)) {
-  try {
-    await step(page);
-    console.log(`ok    ${name}`);
-  } catch (error) {
-    failed = error;
-    console.error(`FAIL  ${name}\n${error.message}`);
-    await screenshot(page, 'administration-failed');
-    break;
-  }
-}
-await browser.close();
-if (problems.length > 0) console.error(`the page reported:\n${problems.join('\n')}`);
-process.exit(failed || problems.length > 0 ? 1 : 0);
+await walk('administration', steps);

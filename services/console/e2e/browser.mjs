@@ -53,6 +53,45 @@ export function check(condition, expectation) {
   if (!condition) throw new Error(`expected: ${expectation}`);
 }
 
+/** Fills the login form that is shown. */
+export async function signIn(page) {
+  await page.fill('input[name="username"]', process.env.KARST_USER ?? 'admin');
+  await page.fill('input[name="password"]', process.env.KARST_PASSWORD ?? 'changeme');
+  await page.click('button[type="submit"]');
+}
+
+/** The sanitizer parses hostile HTML in a document that runs nothing; the browser reports the policy there, too. */
+const INERT = /^Executing inline event handler violates/;
+
+/**
+ * Takes steps in one page, in their order, and ends the program: 0 if all succeed and the page reports no error.
+ * `name`: of the pictures of failures. `begin`, `end`: before the first step and after the last one.
+ * `goesOn`: later steps do not need the earlier ones.
+ */
+export async function walk(name, steps, { begin, end, goesOn = false } = {}) {
+  const browser = await openBrowser();
+  const { page, problems } = await openPage(browser);
+  await begin?.(page);
+  let isFailed = false;
+  for (const [at, [what, step]] of Object.entries(steps).entries()) {
+    const since = Date.now();
+    try {
+      await step(page);
+      console.log(`ok    ${what} (${Date.now() - since} ms)`);
+    } catch (error) {
+      isFailed = true;
+      console.error(`FAIL  ${what}\n${error.message}`);
+      await screenshot(page, `${name}-failed-${at}`);
+      if (!goesOn) break;
+    }
+  }
+  await end?.(page);
+  await browser.close();
+  const told = problems.filter((problem) => !INERT.test(problem));
+  if (told.length > 0) console.error(`the page reported:\n${told.join('\n')}`);
+  process.exit(isFailed || told.length > 0 ? 1 : 0);
+}
+
 /**
  * What axe finds, one line each. The page needs `bypassCSP`: axe is added as a script, which the policy
  * forbids.

@@ -4,9 +4,9 @@
  *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_E2E_PEERS=6 KARST_E2E_DOWN=1 node e2e/cluster.e2e.mjs
  */
 
-import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+import { check, openBrowser, openPage, screenshot, signIn } from './browser.mjs';
 
-const { KARST_URL: url, KARST_USER: user, KARST_PASSWORD: password } = process.env;
+const { KARST_URL: url } = process.env;
 const peers = Number(process.env.KARST_E2E_PEERS);
 const down = Number(process.env.KARST_E2E_DOWN);
 
@@ -15,9 +15,7 @@ const { page, problems } = await openPage(browser);
 let failed = null;
 try {
   await page.goto(`${url}/cluster`);
-  await page.fill('input[name="username"]', user);
-  await page.fill('input[name="password"]', password);
-  await page.click('button[type="submit"]');
+  await signIn(page);
   const rows = page.locator('[data-testid="peers"] tbody tr');
   await rows.first().waitFor();
   // It looks again by itself.

@@ -6,9 +6,9 @@
  *   ... node e2e/clusterControl.e2e.mjs denied              with a user who may only look
  */
 
-import { check, openBrowser, openPage, screenshot, violations } from './browser.mjs';
+import { check, openBrowser, openPage, screenshot, signIn, violations } from './browser.mjs';
 
-const { KARST_URL: url, KARST_USER: user, KARST_PASSWORD: password } = process.env;
+const { KARST_URL: url, KARST_USER: user } = process.env;
 const address = process.env.KARST_E2E_ADDRESS ?? '';
 const id = (testId) => `[data-testid="${testId}"]`;
 /** Milliseconds in which a few processes have restarted. */
@@ -104,9 +104,7 @@ const { page, problems } = await openPage(browser, { bypassCSP: true });
 let failed = null;
 try {
   await page.goto(`${url}/monitor/cluster`);
-  await page.fill('input[name="username"]', user);
-  await page.fill('input[name="password"]', password);
-  await page.click('button[type="submit"]');
+  await signIn(page);
   await page
     .locator(`${id('peers')} tbody tr`)
     .first()

@@ -6,7 +6,7 @@
  * KARST_E2E_QUERY chooses the events (default `index=*`); at least one must match over all time.
  */
 
-import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+import { check, screenshot, signIn, walk } from './browser.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
 const user = process.env.KARST_USER ?? 'admin';
@@ -50,12 +50,6 @@ async function arrive(page, text) {
     [`/services/receivers/simple?index=${index}&sourcetype=live`, text],
   );
   check(answer === 200, `the event is taken: ${answer}`);
-}
-
-async function signIn(page) {
-  await page.fill('input[name="username"]', user);
-  await page.fill('input[name="password"]', password);
-  await page.click('button[type="submit"]');
 }
 
 const steps = {
@@ -501,20 +495,4 @@ const steps = {
   },
 };
 
-const browser = await openBrowser();
-let failed = null;
-const { page, problems } = await openPage(browser);
-for (const [name, step] of Object.entries(steps)) {
-  try {
-    await step(page);
-    console.log(`ok    ${name}`);
-  } catch (error) {
-    failed = error;
-    console.error(`FAIL  ${name}\n${error.message}`);
-    await screenshot(page, 'failed');
-    break;
-  }
-}
-await browser.close();
-if (problems.length > 0) console.error(`the page reported:\n${problems.join('\n')}`);
-process.exit(failed || problems.length > 0 ? 1 : 0);
+await walk('console', steps);

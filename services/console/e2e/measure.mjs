@@ -11,7 +11,7 @@
  */
 
 import os from 'node:os';
-import { openBrowser, openPage } from './browser.mjs';
+import { openBrowser, openPage, signIn } from './browser.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
 const user = process.env.KARST_USER ?? 'admin';
@@ -39,9 +39,7 @@ function say(what, value, bar, unit = 'ms') {
 
 async function login(page) {
   await page.goto(`${url}/jobs`);
-  await page.fill('input[name="username"]', user);
-  await page.fill('input[name="password"]', password);
-  await page.click('button[type="submit"]');
+  await signIn(page);
   await page.waitForFunction(() => document.title.startsWith('Jobs'));
 }
 

@@ -5,11 +5,9 @@
  *   KARST_URL=http://localhost:8000 KARST_USER=admin KARST_PASSWORD=... node e2e/monitor.e2e.mjs
  */
 
-import { check, openBrowser, openPage, screenshot } from './browser.mjs';
+import { check, screenshot, signIn, walk } from './browser.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
-const user = process.env.KARST_USER ?? 'admin';
-const password = process.env.KARST_PASSWORD ?? 'changeme';
 
 const id = (name) => `[data-testid="${name}"]`;
 const panel = (page, title) => page.locator(`section[aria-label="${title}"]`);
@@ -35,9 +33,7 @@ async function eachIsWhole(page) {
 const steps = {
   async 'an operator logs in and the area leads to performance'(page) {
     await page.goto(`${url}/monitor`);
-    await page.fill('input[name="username"]', user);
-    await page.fill('input[name="password"]', password);
-    await page.click('button[type="submit"]');
+    await signIn(page);
     await page.waitForSelector(id('server-now'));
     check(new URL(page.url()).pathname === '/monitor/performance', 'the first page');
   },
@@ -126,26 +122,12 @@ const steps = {
   },
 };
 
-const browser = await openBrowser();
-let failed = null;
-const { page, problems } = await openPage(browser);
-for (const [name, step] of Object.entries(steps)) {
-  try {
-    await step(page);
-    console.log(`ok    ${name}`);
-  } catch (error) {
-    failed = error;
-    console.error(`FAIL  ${name}\n${error.message}`);
-    await screenshot(page, 'monitor-failed');
-    break;
-  }
-}
-// What was made is removed, so that the page counts with examples again.
-await page.evaluate(async () => {
-  const key = /splunkweb_csrf_token_\d+=([^;]*)/.exec(document.cookie)?.[1] ?? '';
-  const path = '/servicesNS/nobody/search/data/lookup-table-files/karst_prices.csv';
-  await fetch(path, { method: 'DELETE', headers: { 'X-Splunk-Form-Key': key } });
+await walk('monitor', steps, {
+  // What was made is removed, so that the page counts with examples again.
+  end: (page) =>
+    page.evaluate(async () => {
+      const key = /splunkweb_csrf_token_\d+=([^;]*)/.exec(document.cookie)?.[1] ?? '';
+      const path = '/servicesNS/nobody/search/data/lookup-table-files/karst_prices.csv';
+      await fetch(path, { method: 'DELETE', headers: { 'X-Splunk-Form-Key': key } });
+    }),
 });
-await browser.close();
-if (problems.length > 0) console.error(`the page reported:\n${problems.join('\n')}`);
-process.exit(failed || problems.length > 0 ? 1 : 0);

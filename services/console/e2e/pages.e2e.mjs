@@ -7,11 +7,9 @@
  * KARST_E2E_QUERY chooses the events (default `index=*`); at least one must match over all time.
  */
 
-import { check, openBrowser, openPage, screenshot, violations } from './browser.mjs';
+import { check, openBrowser, openPage, screenshot, signIn, violations } from './browser.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
-const user = process.env.KARST_USER ?? 'admin';
-const password = process.env.KARST_PASSWORD ?? 'changeme';
 const query = process.env.KARST_E2E_QUERY ?? 'index=*';
 const WIDTHS = [1440, 1024, 390];
 /** Pages at a time: as many as a machine has cores to draw them. */
@@ -441,9 +439,7 @@ async function work(names) {
     isLoginSeen = true;
     found.push(...(await lookAll(page, problems, 'login')));
   }
-  await page.fill('input[name="username"]', user);
-  await page.fill('input[name="password"]', password);
-  await page.click('button[type="submit"]');
+  await signIn(page);
   await page.waitForFunction(() => document.title.startsWith('Jobs'));
   check(new URL(page.url()).pathname === '/jobs', 'the login leads back to the address');
   for (let name = names.shift(); name; name = names.shift()) {

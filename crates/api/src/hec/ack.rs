@@ -1,6 +1,6 @@
 //! `/services/collector/ack`, and requests that are acknowledged there.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use inputs::Input;
-use inputs::hec::{ChannelKey, HecError};
+use inputs::hec::{AckState, ChannelKey, HecError};
+use inputs::{Durability, Input};
 use runtime::Share;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use uuid::Uuid;
 
 use super::HecRequest;
@@ -24,6 +24,9 @@ use crate::{FromOther, Question};
 use access::HecToken;
 
 pub(super) const PATH: &str = "/services/collector/ack";
+
+/// The parameter that asks for the levels of acknowledgements, too.
+pub(super) const REPORT: &str = "report";
 
 /// The channel of a request: a GUID in the header or the query.
 pub(super) fn channel(
@@ -52,7 +55,7 @@ pub(super) async fn take(
     let outcome = match queued {
         Ok(outcome) => outcome,
         Err(error) => {
-            receiver.acks.settle(&key, id, false);
+            receiver.acks.fail(&key, id);
             return Err(refuse(&HecError::from(&error)));
         }
     };
@@ -63,11 +66,14 @@ pub(super) async fn take(
             outcome = outcome.wait() => outcome,
             () = waiting.api.shutdown.stopped() => return,
         };
-        if let Err(error) = &outcome {
-            let (token, channel) = (&key.token, key.channel);
-            tracing::warn!(token, %channel, id, %error, "not safe: never acknowledged");
+        match outcome {
+            Ok(receipt) => waiting.acks.settle(&key, id, receipt.findings.durability),
+            Err(error) => {
+                let (token, channel) = (&key.token, key.channel);
+                tracing::warn!(token, %channel, id, %error, "not safe: never acknowledged");
+                waiting.acks.fail(&key, id);
+            }
         }
-        waiting.acks.settle(&key, id, outcome.is_ok());
     });
     Ok(respond(StatusCode::OK, json!({"text": "Success", "code": 0, "ackId": id})))
 }
@@ -96,43 +102,59 @@ async fn answer_question(receiver: &Receiver, request: Request) -> Result<Respon
     let malformed = |_| answer(StatusCode::BAD_REQUEST, "Invalid data format", 6);
     let asked: Asked = serde_json::from_slice(&body).map_err(malformed)?;
     let acks = receiver.acks.ask(&key, &asked.acks, receiver.api.clock.now());
-    let unknown: Vec<u64> =
-        acks.iter().filter(|(_, safe)| safe.is_none()).map(|(id, _)| *id).collect();
+    let is_unknown = |(_, state): &&(u64, AckState)| *state == AckState::Unknown;
+    let unknown: Vec<u64> = acks.iter().filter(is_unknown).map(|(id, _)| *id).collect();
     let elsewhere = safe_elsewhere(receiver, &key, &parts, &unknown).await;
-    let answer = |(id, safe): (u64, Option<bool>)| {
-        (id.to_string(), Value::Bool(safe.unwrap_or_else(|| elsewhere.contains(&id))))
-    };
-    let acks: Map<String, Value> = acks.into_iter().map(answer).collect();
-    Ok(respond(StatusCode::OK, json!({"acks": acks})))
+    let (mut safe, mut levels) = (Map::new(), Map::new());
+    for (id, state) in acks {
+        let level = match state {
+            AckState::Unknown => elsewhere.get(&id).map(Option::as_deref),
+            AckState::Waiting => None,
+            AckState::Safe(durability) => Some(durability.map(Durability::name)),
+        };
+        safe.insert(id.to_string(), level.is_some().into());
+        if let Some(level) = level {
+            levels.insert(id.to_string(), level.into());
+        }
+    }
+    let mut answer = json!({"acks": safe});
+    // Splunk's answer has nothing else.
+    if request.params.flag(REPORT) {
+        answer["ackLevels"] = levels.into();
+    }
+    Ok(respond(StatusCode::OK, answer))
 }
 
-/// Those of the requests that other indexers know to be safe. One that does not answer knows none: the sender
-/// asks again.
+/// Those of the requests that other indexers know to be safe, with the levels that were reached. One that does
+/// not answer knows none: the sender asks again.
 async fn safe_elsewhere(
     receiver: &Receiver,
     key: &ChannelKey,
     asked: &Parts,
     ids: &[u64],
-) -> HashSet<u64> {
-    let Some(others) = &receiver.api.indexers else { return HashSet::new() };
+) -> HashMap<u64, Option<String>> {
+    let Some(others) = &receiver.api.indexers else { return HashMap::new() };
     let client = asked.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let is_asked = asked.extensions.get::<FromOther>().is_some();
     let (false, false, Some(client)) = (ids.is_empty(), is_asked, client) else {
-        return HashSet::new();
+        return HashMap::new();
     };
-    let path = format!("{PATH}?channel={}", key.channel);
+    let path = format!("{PATH}?channel={}&{REPORT}=1", key.channel);
     let body = json!({ "acks": ids }).to_string().into();
     let mut headers = asked.headers.clone();
     // The body is another one.
     headers.remove(CONTENT_ENCODING);
     let question = Question { method: Method::POST, path: &path, headers: &headers, body, client };
-    let mut safe = HashSet::new();
+    let mut safe = HashMap::new();
     for answer in others.ask(&question).await {
         match answer {
             Ok(answer) => {
                 let acks = answer["acks"].as_object().into_iter().flatten();
                 let known = acks.filter(|(_, is_safe)| **is_safe == true);
-                safe.extend(known.filter_map(|(id, _)| id.parse::<u64>().ok()));
+                safe.extend(known.filter_map(|(id, _)| {
+                    let level = answer["ackLevels"][id].as_str().map(str::to_owned);
+                    Some((id.parse::<u64>().ok()?, level))
+                }));
             }
             Err(reason) => tracing::debug!(reason, "an indexer was not asked for acknowledgements"),
         }

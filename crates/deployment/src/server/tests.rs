@@ -226,6 +226,22 @@ fn downloads_at_a_time_are_limited() {
 }
 
 #[test]
+fn an_app_without_a_directory_is_shown_as_failed() {
+    let place = Place::new();
+    place.write(
+        "system/local/serverclass.conf",
+        &format!("{CLASSES}[serverClass:all:app:missing]\n"),
+    );
+    place.server.reload(2).unwrap();
+    place.call(&message("db")).unwrap();
+    let [client] = &place.server.clients()[..] else { panic!("one client") };
+    let missing = &client.apps["missing"];
+    assert_eq!((missing.action(), missing.result()), ("Noop", "Fail"));
+    assert!(missing.failed.as_deref().unwrap().contains("no directory"), "{:?}", missing.failed);
+    assert_eq!(place.server.counts().failed["missing"], 1);
+}
+
+#[test]
 fn forwarders_are_listed_with_what_they_have_and_what_failed() {
     let place = Place::new();
     let answer = place.call(&message("web-1")).unwrap();

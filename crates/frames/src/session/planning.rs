@@ -4,7 +4,6 @@
 //! from outside. So it looks by itself, before each command, each assignment and each rule, whether its
 //! time is over or the search was cancelled.
 
-use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,8 +11,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::common::config_err;
+use datafusion::common::config::ConfigOptions;
+use exprs::carried::{self, Carried};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -24,6 +23,10 @@ use crate::Error;
 /// runs. Clones are handles to the same.
 #[derive(Debug, Clone, Default)]
 pub struct PlanningTime(Arc<Shared>);
+
+impl Carried for PlanningTime {
+    const PREFIX: &'static str = "karst_planning";
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -117,12 +120,12 @@ impl PlanningTime {
 
     /// The time of who plans with this configuration.
     pub(crate) fn of(config: &ConfigOptions) -> Option<Self> {
-        config.extensions.get::<InConfig>().map(|found| found.0.clone())
+        carried::get::<Self>(config).cloned()
     }
 
     /// Among the options of a session, where rules find it.
     pub(crate) fn put(&self, config: &mut ConfigOptions) {
-        config.extensions.insert(InConfig(self.clone()));
+        carried::put(self.clone(), config);
         exprs::stopping::put(self.stop(), config);
     }
 
@@ -168,35 +171,6 @@ impl<T> Future for Counted<'_, T> {
         let polled = self.work.as_mut().poll(context);
         self.time.shift(-self.step);
         polled
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct InConfig(PlanningTime);
-
-impl ConfigExtension for InConfig {
-    const PREFIX: &'static str = "karst_planning";
-}
-
-impl ExtensionOptions for InConfig {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn cloned(&self) -> Box<dyn ExtensionOptions> {
-        Box::new(self.clone())
-    }
-
-    fn set(&mut self, key: &str, _: &str) -> datafusion::error::Result<()> {
-        config_err!("{key} cannot be set")
-    }
-
-    fn entries(&self) -> Vec<ConfigEntry> {
-        Vec::new()
     }
 }
 

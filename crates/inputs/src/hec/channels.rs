@@ -19,6 +19,8 @@ use parking_lot::Mutex;
 use runtime::metrics as names;
 use uuid::Uuid;
 
+use crate::Durability;
+
 conf::settings! {
     /// Limits of acknowledgement, with Splunk's names and values.
     #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +66,17 @@ pub struct ChannelKey {
     pub channel: Uuid,
 }
 
+/// Whether a request is safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AckState {
+    /// This process has no such request.
+    Unknown,
+    /// Not yet.
+    Waiting,
+    /// It is, as durably as this at least; `None` for a request without events.
+    Safe(Option<Durability>),
+}
+
 /// All channels.
 #[derive(Debug)]
 pub struct AckChannels {
@@ -86,7 +99,7 @@ struct State {
 struct Channel {
     next: u64,
     /// By id: whether the request is safe.
-    requests: BTreeMap<u64, bool>,
+    requests: BTreeMap<u64, AckState>,
     used: EventTime,
 }
 
@@ -130,41 +143,46 @@ impl AckChannels {
         let id = channel.next;
         channel.next += self.stride;
         channel.used = now;
-        channel.requests.insert(id, false);
+        channel.requests.insert(id, AckState::Waiting);
         state.pending += 1;
         state.show();
         Ok(id)
     }
 
-    /// A request's outcome: safe from now on, or to be sent again.
-    pub fn settle(&self, key: &ChannelKey, id: u64, safe: bool) {
+    /// A request is safe from now on, as durably as this at least.
+    pub fn settle(&self, key: &ChannelKey, id: u64, durability: Option<Durability>) {
         let mut state = self.state.lock();
-        let Some(channel) = state.channels.get_mut(key) else { return };
-        if safe {
-            if let Some(known) = channel.requests.get_mut(&id) {
-                *known = true;
-            }
-        } else if channel.requests.remove(&id).is_some() {
+        let known = state.channels.get_mut(key).and_then(|channel| channel.requests.get_mut(&id));
+        if let Some(known) = known {
+            *known = AckState::Safe(durability);
+        }
+    }
+
+    /// A request is to be sent again.
+    pub fn fail(&self, key: &ChannelKey, id: u64) {
+        let mut state = self.state.lock();
+        let channel = state.channels.get_mut(key);
+        if channel.is_some_and(|channel| channel.requests.remove(&id).is_some()) {
             state.pending -= 1;
             state.show();
         }
     }
 
-    /// Which of the requests are safe; those are forgotten. `None`: this process has no such request.
-    pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, Option<bool>)> {
+    /// Which of the requests are safe; those are forgotten.
+    pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, AckState)> {
         let mut state = self.state.lock();
         self.sweep(&mut state, now);
         let Some(channel) = state.channels.get_mut(key) else {
-            return ids.iter().map(|id| (*id, None)).collect();
+            return ids.iter().map(|id| (*id, AckState::Unknown)).collect();
         };
         channel.used = now;
         let before = channel.requests.len();
         let mut report = |id: &u64| {
-            let safe = channel.requests.get(id).copied();
-            if safe == Some(true) {
+            let known = channel.requests.get(id).copied().unwrap_or(AckState::Unknown);
+            if matches!(known, AckState::Safe(_)) {
                 channel.requests.remove(id);
             }
-            (*id, safe)
+            (*id, known)
         };
         let answers = ids.iter().map(&mut report).collect();
         state.pending -= before - state.channels.get(key).map_or(0, |c| c.requests.len());
@@ -220,18 +238,20 @@ impl State {
 mod tests {
     use super::*;
 
+    const SAFE: AckState = AckState::Safe(Some(Durability::Local));
+
     #[test]
     fn an_id_is_true_once_and_only_after_it_is_safe() {
         let channels = AckChannels::new(AckSettings::default());
         let (one, two) = (begin(&channels, 1, 0).unwrap(), begin(&channels, 1, 0).unwrap());
-        channels.settle(&key(1), one, true);
+        channels.settle(&key(1), one, Some(Durability::Local));
         assert_eq!(
             channels.ask(&key(1), &[one, two, 7], at(0)),
-            [(one, Some(true)), (two, Some(false)), (7, None)]
+            [(one, SAFE), (two, AckState::Waiting), (7, AckState::Unknown)]
         );
-        assert_eq!(channels.ask(&key(1), &[one], at(0)), [(one, None)]);
-        channels.settle(&key(1), two, false);
-        assert_eq!(channels.ask(&key(1), &[two], at(0)), [(two, None)]);
+        assert_eq!(channels.ask(&key(1), &[one], at(0)), [(one, AckState::Unknown)]);
+        channels.fail(&key(1), two);
+        assert_eq!(channels.ask(&key(1), &[two], at(0)), [(two, AckState::Unknown)]);
         assert_eq!(channels.state.lock().pending, 0);
     }
 
@@ -239,11 +259,11 @@ mod tests {
     fn channels_and_tokens_do_not_see_each_other() {
         let channels = AckChannels::new(AckSettings::default());
         let id = begin(&channels, 1, 0).unwrap();
-        channels.settle(&key(1), id, true);
-        assert_eq!(channels.ask(&key(2), &[id], at(0)), [(id, None)]);
+        channels.settle(&key(1), id, Some(Durability::Local));
+        assert_eq!(channels.ask(&key(2), &[id], at(0)), [(id, AckState::Unknown)]);
         let other = ChannelKey { token: "other".into(), ..key(1) };
-        assert_eq!(channels.ask(&other, &[id], at(0)), [(id, None)]);
-        assert_eq!(channels.ask(&key(1), &[id], at(0)), [(id, Some(true))]);
+        assert_eq!(channels.ask(&other, &[id], at(0)), [(id, AckState::Unknown)]);
+        assert_eq!(channels.ask(&key(1), &[id], at(0)), [(id, SAFE)]);
     }
 
     #[test]
@@ -261,7 +281,7 @@ mod tests {
         begin(&channels, 2, 0).unwrap();
         assert_eq!(begin(&channels, 2, 0), Err(AckLimit::Pending(3)));
         assert!(channels.is_full());
-        channels.settle(&key(1), id, true);
+        channels.settle(&key(1), id, Some(Durability::Local));
         channels.ask(&key(1), &[id], at(0));
         assert_eq!(begin(&channels, 3, 0), Err(AckLimit::Channels(2)));
         begin(&channels, 1, 0).unwrap();
@@ -276,10 +296,10 @@ mod tests {
         };
         let channels = AckChannels::new(settings);
         let old = begin(&channels, 1, 100).unwrap();
-        channels.settle(&key(1), old, true);
+        channels.settle(&key(1), old, Some(Durability::Local));
         begin(&channels, 2, 105).unwrap_err();
         begin(&channels, 2, 111).unwrap();
-        assert_eq!(channels.ask(&key(1), &[old], at(111)), [(old, None)]);
+        assert_eq!(channels.ask(&key(1), &[old], at(111)), [(old, AckState::Unknown)]);
         let again = begin(&channels, 1, 130).unwrap();
         assert!(again > old + 1_000_000 && again < 1 << 53);
     }

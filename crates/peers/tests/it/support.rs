@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tonic::transport::Endpoint;
 use tonic::transport::server::TcpIncoming;
+use transport::Served as Service;
 
 pub(crate) fn main_index() -> IndexName {
     IndexName::new("main").unwrap()
@@ -172,7 +173,7 @@ impl Served {
         let behind = inside.local_addr().unwrap();
         let indexer = indexer(name, outside.local_addr().unwrap());
         let serving = tokio::spawn(async move {
-            let server = tonic::transport::Server::builder().add_service(service);
+            let server = tonic::transport::Server::builder().add_service(Service(service));
             server.serve_with_incoming(TcpIncoming::from(inside)).await.unwrap();
         });
         let sent = Arc::new(AtomicU64::new(0));

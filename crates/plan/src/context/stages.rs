@@ -8,6 +8,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use frames::{Formats, Frame, Rows, TypeErased};
 use model::{IndexName, TimeRange};
+use serde::{Deserialize, Serialize};
 use spl::ast::{Command, Spanned};
 use tables::{Note, Operation};
 
@@ -83,7 +84,58 @@ impl Remainder {
     }
 }
 
+/// What a stage has looked up about rows that the next one reads again. Who knows it can plan the next stage
+/// without running the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LookedUp {
+    /// The least and the greatest value of a field, as bits of an `f64`, so that no text of them differs;
+    /// `None` if no row has one.
+    Extent(Option<[u64; 2]>),
+    /// The fields of which some row has a value.
+    Present(Vec<String>),
+}
+
 impl Breaker {
+    /// Whether the stage only looks something up about rows that the next one reads again.
+    pub(crate) fn reads_again(&self) -> bool {
+        matches!(self, Self::Extent(_) | Self::Present(_))
+    }
+
+    /// What the rows of the stage say about those that the next one reads again, if it reads them again.
+    pub(crate) fn looked_up(&self, rows: &Rows) -> Result<Option<LookedUp>, Error> {
+        Ok(match self {
+            Self::Table(_) => None,
+            Self::Extent(_) => {
+                let extent = rows.extent()?;
+                let extent = extent.map(|(low, high)| [low.to_bits(), high.to_bits()]);
+                Some(LookedUp::Extent(extent))
+            }
+            Self::Present(frame) => {
+                let mut kept = frame.names();
+                for column in &rows.columns {
+                    if rows.numbers(&column.name)?.first() == Some(&Some(0.0)) {
+                        kept.retain(|name| *name != column.name);
+                    }
+                }
+                Some(LookedUp::Present(kept))
+            }
+        })
+    }
+
+    /// The frame of the next stage, for what a stage like this has looked up.
+    pub(crate) fn knowing(&self, looked_up: &LookedUp) -> Result<Frame, Error> {
+        match (self, looked_up) {
+            (Self::Extent(frame), LookedUp::Extent(extent)) => {
+                let mut frame = (**frame).clone();
+                frame.extent =
+                    Some(extent.map(|[low, high]| (f64::from_bits(low), f64::from_bits(high))));
+                Ok(frame)
+            }
+            (Self::Present(frame), LookedUp::Present(kept)) => (**frame).clone().present(kept),
+            _ => Err(Error::internal("the search has another stage here")),
+        }
+    }
+
     /// A command over all rows.
     pub(crate) fn table(op: impl TableOp + 'static) -> Self {
         Self::Table(Arc::new(op))
@@ -101,28 +153,10 @@ impl Breaker {
                 rows.check_bytes(env.context.limits.memory_bytes)?;
                 Frame::of_rows(rows)
             }
-            Self::Extent(frame) => {
-                let mut frame = (**frame).clone();
-                frame.extent = Some(rows.extent()?);
-                Ok(frame)
-            }
-            Self::Present(frame) => {
-                let counts: Vec<(&str, Option<f64>)> = rows
-                    .columns
-                    .iter()
-                    .map(|column| {
-                        let count = rows.numbers(&column.name)?.first().copied().flatten();
-                        Ok((column.name.as_str(), count))
-                    })
-                    .collect::<Result<_, Error>>()?;
-                let is_there = |name: &str| {
-                    counts.iter().all(|(known, count)| *known != name || *count != Some(0.0))
-                };
-                let frame = (**frame).clone();
-                let kept: Vec<String> =
-                    frame.names().into_iter().filter(|name| is_there(name)).collect();
-                frame.present(&kept)
-            }
+            Self::Extent(_) | Self::Present(_) => match self.looked_up(&rows)? {
+                Some(looked_up) => self.knowing(&looked_up),
+                None => Err(Error::internal("a stage that only looks something up")),
+            },
         }
     }
 }

@@ -8,8 +8,8 @@ use arrow::record_batch::RecordBatch;
 use datafusion::error::Result as PlanResult;
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::StagePlan;
-use crate::{Message, OutputColumn, ResultKind};
+use super::{LookedUp, StagePlan};
+use crate::{Message, MessageLog, OutputColumn, PlanContext, ResultKind};
 
 /// What is known of a result once its last row is there.
 #[derive(Debug, Clone)]
@@ -27,16 +27,56 @@ pub type OnBatch<'a> = dyn FnMut(&[OutputColumn], RecordBatch) -> ControlFlow<()
 
 /// Sees the plans of a search when they are about to run, and may have others run in their place.
 pub trait Watch: Debug + Send + Sync {
-    /// A plan is about to run. It gives the rows of `stage`, unless it is part of one that reads other
-    /// events, as `append` does.
+    /// A plan is about to run.
     ///
     /// # Errors
     /// If the plan that is to run in its place cannot be made; the search fails.
     fn runs(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        stage: Option<&Stage>,
+        of: PlanOf<'_>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>>;
+
+    /// The plan of a stage has only looked something up, as the first and the last time of the events: the
+    /// next stage reads its events again, and counts them.
+    fn reads_again(&self, _: &LookedUp) {}
+}
+
+/// What a plan gives the rows of.
+#[derive(Debug, Clone, Copy)]
+pub enum PlanOf<'p> {
+    /// A stage of the search.
+    Stage(&'p Stage),
+    /// A search within the search, as that of `append`.
+    Inner(&'p InnerSearch<'p>),
+    /// A command that works on rows of its own.
+    Command,
+}
+
+impl<'p> PlanOf<'p> {
+    /// The stage, if it is one of the search itself.
+    #[must_use]
+    pub fn stage(self) -> Option<&'p Stage> {
+        match self {
+            Self::Stage(stage) => Some(stage),
+            _ => None,
+        }
+    }
+}
+
+/// A search within a search: what others need to plan its stage that is about to run.
+#[derive(Debug)]
+pub struct InnerSearch<'p> {
+    /// It, as it was understood.
+    pub text: &'p str,
+    /// The commands that its rows go through afterwards, as the text of a search; `None` if its rows end there.
+    pub tail: Option<&'p str>,
+    /// What it was planned against.
+    pub context: &'p PlanContext,
+    /// What the stages before have looked up.
+    pub looked_up: &'p [LookedUp],
+    /// Where its operators leave messages.
+    pub log: &'p MessageLog,
 }
 
 /// A stage of a search with all that follows it.

@@ -10,7 +10,7 @@ use spl::ast::{
 
 use super::Rows;
 use crate::context::{PlanningContext, plan_before};
-use crate::run::{run_to_rows, within_time};
+use crate::run::{run_inner, within_time};
 use crate::{Error, MessageKind};
 
 /// What a command says of the size of its search; the limits bound it in any case.
@@ -74,10 +74,7 @@ impl Inner {
         for message in &planned.messages {
             env.log.add(message.kind, message.text.clone());
         }
-        let mut context = env.context.clone();
-        context.range = planned.range;
-        let inner = env.within(&context);
-        let rows = run_to_rows(planned.stage(), &inner);
+        let rows = run_inner(planned, Some(&self.tail), &env);
         within_time(self.command, self.bounds.seconds, &env, rows).await
     }
 }

@@ -21,6 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tonic::transport::Endpoint;
 use tonic::transport::server::TcpIncoming;
+use transport::Served;
 
 /// The owner of the journal; the others have the numbers behind it.
 pub(crate) const OWNER: IndexerId = id(0);
@@ -107,8 +108,8 @@ impl Cluster {
         let behind = inside.local_addr().unwrap();
         let address = outside.local_addr().unwrap().to_string();
         let service = tokio::spawn(async move {
-            let server =
-                tonic::transport::Server::builder().add_service(ReplicaService::new(copies));
+            let server = tonic::transport::Server::builder()
+                .add_service(Served(ReplicaService::new(copies)));
             server
                 .serve_with_incoming(TcpIncoming::from(inside).with_nodelay(Some(true)))
                 .await

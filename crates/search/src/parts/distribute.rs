@@ -12,7 +12,7 @@ use datafusion::physical_plan::execution_plan::reset_plan_states;
 use distributed::{Cut, Gather, MAX_RECIPE, cut};
 use exprs::leaf::LeafExec;
 use model::{BucketHeader, BucketId};
-use plan::{MessageLog, Stage, Watch};
+use plan::{InnerSearch, LookedUp, MessageLog, PlanOf, Watch};
 
 use super::gather::{Gathered, Shared, Task};
 use super::shares::{preference, shares};
@@ -48,8 +48,18 @@ pub(crate) struct Distribution {
 }
 
 impl Head {
-    /// The plan with parts of it at other processes; `None` where that is not worth it, or cannot be. Once
-    /// for a search.
+    /// A stage of the search begins.
+    pub(crate) fn begin_stage(&self) {
+        self.recording.begin_stage();
+    }
+
+    /// The stage has only looked something up, and the next one reads its events again.
+    pub(crate) fn read_again(&self, looked_up: &LookedUp) {
+        self.recording.read_again(looked_up);
+    }
+
+    /// The plan of a stage with parts of it at other processes; `None` where that is not worth it, or cannot
+    /// be. Once for a stage.
     ///
     /// # Errors
     /// If the engine refuses the plan.
@@ -57,6 +67,35 @@ impl Head {
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         previews: Option<preview::Limits>,
+    ) -> PlanResult<Option<Distribution>> {
+        let recipe = || {
+            let (search, answers) = self.recording.take()?;
+            Some((search.understood(&self.text)?, answers))
+        };
+        self.distribute_as(plan, previews, &self.log, recipe)
+    }
+
+    /// The plan of a stage of a search within this one, with parts of it at other processes.
+    ///
+    /// # Errors
+    /// If the engine refuses the plan.
+    pub(crate) fn distribute_inner(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        inner: &InnerSearch<'_>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let recipe = || self.recording.of_inner(inner);
+        let distributed = self.distribute_as(&plan, None, inner.log, recipe)?;
+        Ok(distributed.map_or(plan, |distributed| distributed.plan))
+    }
+
+    /// As [`Self::distribute`]; `recipe` is asked for what others need once it is worth it.
+    fn distribute_as(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        previews: Option<preview::Limits>,
+        log: &MessageLog,
+        recipe: impl FnOnce() -> Option<(Search, Answers)>,
     ) -> PlanResult<Option<Distribution>> {
         let mut scans = 0;
         let mut rows = 0;
@@ -85,19 +124,19 @@ impl Head {
         if readers.is_empty() && !has_remote {
             return Ok(None);
         }
-        let Some((search, answers)) = self.recording.take() else { return Ok(None) };
-        let Some(search) = search.understood(&self.text) else { return Ok(None) };
+        let Some((search, answers)) = recipe() else { return Ok(None) };
         let previews = previews.filter(|_| scans == 1);
         let (kept, tasks) = (None, 0);
+        let log = log.clone();
         let mut branches =
-            Branches { head: self, readers, owners, search, answers, previews, kept, tasks };
+            Branches { head: self, log, readers, owners, search, answers, previews, kept, tasks };
         let distributed = cut(plan, &is_events, &mut |cut| branches.branch(cut))?;
         let Branches { kept, tasks, .. } = branches;
         Ok((tasks > 0).then_some(Distribution { plan: distributed, kept }))
     }
 }
 
-/// Has other processes run parts of a search without previews.
+/// Has other processes run parts of a search without previews, and of those within it.
 #[derive(Debug)]
 pub(crate) struct Sharing(pub(crate) Head);
 
@@ -105,13 +144,21 @@ impl Watch for Sharing {
     fn runs(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        stage: Option<&Stage>,
+        of: PlanOf<'_>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let distributed = match stage {
-            Some(_) => self.0.distribute(&plan, None)?,
-            None => None,
-        };
-        Ok(distributed.map_or(plan, |distributed| distributed.plan))
+        match of {
+            PlanOf::Stage(_) => {
+                self.0.begin_stage();
+                let distributed = self.0.distribute(&plan, None)?;
+                Ok(distributed.map_or(plan, |distributed| distributed.plan))
+            }
+            PlanOf::Inner(inner) => self.0.distribute_inner(plan, inner),
+            PlanOf::Command => Ok(plan),
+        }
+    }
+
+    fn reads_again(&self, looked_up: &LookedUp) {
+        self.0.read_again(looked_up);
     }
 }
 
@@ -123,6 +170,8 @@ pub(crate) fn is_events(node: &dyn ExecutionPlan) -> bool {
 /// The branches of one plan.
 struct Branches<'h> {
     head: &'h Head,
+    /// Where operators leave their messages.
+    log: MessageLog,
     /// Who reads buckets of the catalog; nobody if there are few events in them.
     readers: Vec<Worker>,
     /// Who may have hot rows.
@@ -191,7 +240,8 @@ impl Branches<'_> {
             }
             let ids: HashSet<BucketId> = share.ids().collect();
             tasks.push(Arc::new(Task {
-                number: self.tasks,
+                // Parts of other stages keep their numbers: what they have cost counts.
+                number: self.head.report.number_part(),
                 place: tasks.len(),
                 buckets: ids.len(),
                 candidates: share.candidates,
@@ -204,7 +254,7 @@ impl Branches<'_> {
         let shared = Shared {
             control: Arc::clone(control),
             report: Arc::clone(&self.head.report),
-            log: self.head.log.clone(),
+            log: self.log.clone(),
             lost: Arc::clone(&engine.lost_workers),
             kept,
             settings: engine.settings.parts.clone(),

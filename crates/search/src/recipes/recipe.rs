@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow::datatypes::Schema;
 use knowledge::Knowledge;
 use model::{BucketHeader, BucketId, BucketShape, EventTime, IndexName, TimeRange};
-use plan::PlanContext;
+use plan::{InnerSearch, PlanContext};
 use serde::{Deserialize, Serialize};
 
 use super::recording::Answers;
@@ -33,6 +33,13 @@ const OF_PROCESSES: [&str; 12] = [
 /// Commands whose rows depend on something that a process has for itself: a database of addresses, a program.
 const AT_THE_HEAD: [&str; 1] = ["iplocation"];
 
+/// Where a search stands within another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Inner {
+    /// The commands that its rows go through afterwards, as the text of a search.
+    pub(crate) tail: Option<String>,
+}
+
 /// A search as the search head plans it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Search {
@@ -40,6 +47,8 @@ pub(crate) struct Search {
     /// Fingerprint of the configuration and of the limits.
     pub(crate) knowledge: u64,
     pub(crate) text: String,
+    /// For a search within another: what its rows go through afterwards.
+    pub(crate) inner: Option<Inner>,
     pub(crate) owner: String,
     pub(crate) app: String,
     pub(crate) hidden: Vec<String>,
@@ -63,6 +72,7 @@ impl Search {
             version: version(),
             knowledge: fingerprint(&context.knowledge, &context.limits),
             text: String::new(),
+            inner: None,
             owner: request.owner.clone(),
             app: request.app.clone(),
             hidden: request.rights.hidden(),
@@ -83,6 +93,20 @@ impl Search {
     pub(crate) fn understood(self, text: &str) -> Option<Self> {
         let stays = AT_THE_HEAD.iter().any(|command| text.contains(command));
         (!stays).then(|| Self { text: text.to_owned(), ..self })
+    }
+
+    /// A search within this one; `None` if it has commands that other processes do not run.
+    pub(crate) fn around(self, inner: &InnerSearch<'_>) -> Option<Self> {
+        let context = inner.context;
+        let within = Self {
+            inner: Some(Inner { tail: inner.tail.map(str::to_owned) }),
+            restricted: context.restriction.earliest,
+            window: context.restriction.window,
+            default_indexes: context.default_indexes.clone(),
+            range: context.range,
+            ..self
+        };
+        within.understood(inner.text)
     }
 
     /// Whether a process of this version, with this configuration, plans it in the same way.

@@ -8,7 +8,10 @@ use async_trait::async_trait;
 use datafusion::datasource::TableProvider;
 use model::{IndexName, TimeRange, ValueCount};
 use parking_lot::Mutex;
-use plan::{Error, EventSource, EventsRequest, FieldInfo, LookupSource, MetadataKind, PlanContext};
+use plan::{
+    Error, EventSource, EventsRequest, FieldInfo, InnerSearch, LookedUp, LookupSource,
+    MetadataKind, PlanContext,
+};
 use serde::{Deserialize, Serialize};
 
 use super::recipe::Search;
@@ -31,25 +34,67 @@ pub(crate) struct Answers {
     pub(crate) sourcetypes: Vec<(Asked, Option<HashSet<String>>)>,
     /// Fingerprints of the lookups that were read, by their names.
     pub(crate) lookups: Vec<(String, u64)>,
+    /// What the stages before have looked up.
+    pub(crate) looked_up: Vec<LookedUp>,
 }
 
 /// What is noted while a search is planned.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     answers: Mutex<Answers>,
-    search: Mutex<Option<Search>>,
+    stages: Mutex<Stages>,
+}
+
+/// Which stage of a search runs.
+#[derive(Debug, Default)]
+struct Stages {
+    /// `None` once others cannot plan the stage.
+    search: Option<Search>,
+    /// The same; it stays for searches within this one.
+    around: Option<Search>,
+    has_begun: bool,
+    is_taken: bool,
 }
 
 impl Recording {
     /// Notes what is planned.
     pub(crate) fn note_search(&self, request: &JobRequest, context: &PlanContext) {
-        *self.search.lock() = Search::of(request, context);
+        let search = Search::of(request, context);
+        let mut stages = self.stages.lock();
+        stages.around.clone_from(&search);
+        stages.search = search;
     }
 
-    /// What others need to plan the search, once; `None` if they cannot.
+    /// A stage of the search begins.
+    pub(crate) fn begin_stage(&self) {
+        let mut stages = self.stages.lock();
+        // The stage before has ended with rows that are only here.
+        if std::mem::replace(&mut stages.has_begun, true) {
+            stages.search = None;
+        }
+    }
+
+    /// The stage has only looked something up: who knows it can plan the next one.
+    pub(crate) fn read_again(&self, looked_up: &LookedUp) {
+        self.note(|answers| answers.looked_up.push(looked_up.clone()));
+        let mut stages = self.stages.lock();
+        (stages.has_begun, stages.is_taken) = (false, false);
+    }
+
+    /// What others need to plan the stage, once; `None` if they cannot.
     pub(crate) fn take(&self) -> Option<(Search, Answers)> {
-        let search = self.search.lock().take()?;
-        Some((search, std::mem::take(&mut *self.answers.lock())))
+        let mut stages = self.stages.lock();
+        if std::mem::replace(&mut stages.is_taken, true) {
+            return None;
+        }
+        Some((stages.search.clone()?, self.answers.lock().clone()))
+    }
+
+    /// What others need to plan a stage of a search within this one; `None` if they cannot.
+    pub(crate) fn of_inner(&self, inner: &InnerSearch<'_>) -> Option<(Search, Answers)> {
+        let search = self.stages.lock().around.clone()?.around(inner)?;
+        let answers = self.answers.lock().clone();
+        Some((search, Answers { looked_up: inner.looked_up.to_vec(), ..answers }))
     }
 
     fn note(&self, note: impl FnOnce(&mut Answers)) {

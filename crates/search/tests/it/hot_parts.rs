@@ -141,6 +141,14 @@ fn searches() -> impl Iterator<Item = &'static str> {
         "| metadata type=hosts index=main | table host totalCount firstTime lastTime",
         "search index=main alpha | stats values(*) as * by host | table host user | mvexpand user | stats count",
         "| tstats count where index=main by sourcetype",
+        // The searches within them run in parts, too.
+        "search index=main [search index=main user=u7* | head 3 | fields user] | stats count by user",
+        "search index=main ms>990 | stats count by host | append [search index=main ms<5 | stats count by host]",
+        "search index=main ms>990 | join host [search index=main | stats dc(user) as users by host]
+         | stats count by host users",
+        // Their second stages know the first and the last event, or the fields that have values.
+        "search index=main alpha | timechart count by host",
+        "search index=main | bin n bins=7 | stats count by n",
     ])
 }
 

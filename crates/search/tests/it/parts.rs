@@ -28,6 +28,7 @@ use parking_lot::Mutex;
 use plan::{Completed, EventSource, OnBatch, PlanContext, PlannedSearch, Session, execute_watched};
 use tokio::task::JoinSet;
 use tonic::transport::{Endpoint, Server};
+use transport::Served;
 
 use crate::hot_parts::stay;
 use crate::support::{HotRows, Uncounted, dependencies, hot, log_event, open, put, with_settings};
@@ -128,7 +129,10 @@ impl Cluster {
             let mut serving = JoinSet::new();
             serving.spawn(async move {
                 let incoming = futures::stream::once(async { Ok::<_, std::io::Error>(server) });
-                let _ = Server::builder().add_service(service).serve_with_incoming(incoming).await;
+                let _ = Server::builder()
+                    .add_service(Served(service))
+                    .serve_with_incoming(incoming)
+                    .await;
             });
             servers.push(serving);
         }

@@ -147,3 +147,20 @@ async fn counts_by_names_are_the_same_whether_the_catalog_knows_them_or_not() {
     assert_eq!((job.counts().buckets_counted, job.counts().buckets_searched), (1, 2));
     assert_eq!(job.counts().events_matched, 4_001);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_are_read_twice_are_counted_once() {
+    let service = filled().await;
+    // Bins depend on the first and the last event, or on the least and the greatest number.
+    for search in ["search * | timechart count", "search * | bin n bins=7 | stats count by n"] {
+        let request = JobRequest { status_buckets: 300, ..JobRequest::new(search, "me") };
+        let job = service.dispatch(request).await.unwrap();
+        job.finished().await.unwrap();
+        assert_eq!(job.counts().events_matched, ROWS as u64, "{search}");
+        let timeline = job.timeline().unwrap();
+        let shown: Vec<u64> = timeline.bins().map(|(_, events)| events).collect();
+        assert_eq!(shown.iter().sum::<u64>(), ROWS as u64, "{search}");
+        // 10,000 seconds: with ten of them each, there would be too many bins.
+        assert_eq!((shown.len(), timeline.span_seconds()), (167, 60), "{search}");
+    }
+}

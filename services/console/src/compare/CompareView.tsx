@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { useConnection } from '../app/clientContext';
 import { grouped, percent } from '../app/format';
-import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { useZone } from '../app/preferences';
 import { withFieldValue } from '../query/rewrite';
 import type { JobResultsProps } from '../search/Results';
@@ -93,51 +93,37 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
           {data.rows.length === 0 ? (
             <Empty title="No value differs" />
           ) : (
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-            <section className={list.scroll} tabIndex={0} aria-label="Values that differ">
-              <table className={list.table}>
-                <thead>
-                  <tr>
-                    <th scope="col">Field</th>
-                    <th scope="col">Value</th>
-                    <th scope="col" data-numeric="true">
-                      Now
-                    </th>
-                    <th scope="col" data-numeric="true">
-                      Before
-                    </th>
-                    <th scope="col">
-                      <span className={list.hidden}>Parts</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.rows.slice(0, MOST).map((one) => (
-                    <tr key={`${one.field}\u0000${one.value}`} data-testid="difference">
-                      <td>{one.field}</td>
-                      <td className={styles.value}>
-                        <button
-                          type="button"
-                          title={`Add ${one.field}=${one.value} to the search`}
-                          onClick={() => onQuery(withFieldValue(query, one.field, one.value))}
-                        >
-                          {one.value === '' ? <i>empty</i> : one.value}
-                        </button>
-                      </td>
-                      <td data-numeric="true">{percent(one.now, 1) || '0%'}</td>
-                      <td data-numeric="true">{percent(one.before, 1) || '0%'}</td>
-                      <td className={styles.bars} aria-hidden="true">
-                        <div data-set="now" style={{ width: `${100 * Math.min(1, one.now)}%` }} />
-                        <div
-                          data-set="before"
-                          style={{ width: `${100 * Math.min(1, one.before)}%` }}
-                        />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </section>
+            <ListTable
+              columns={[
+                'Field',
+                'Value',
+                { numeric: 'Now' },
+                { numeric: 'Before' },
+                { hidden: 'Parts' },
+              ]}
+              label="Values that differ"
+            >
+              {data.rows.slice(0, MOST).map((one) => (
+                <tr key={`${one.field}\u0000${one.value}`} data-testid="difference">
+                  <td>{one.field}</td>
+                  <td className={styles.value}>
+                    <button
+                      type="button"
+                      title={`Add ${one.field}=${one.value} to the search`}
+                      onClick={() => onQuery(withFieldValue(query, one.field, one.value))}
+                    >
+                      {one.value === '' ? <i>empty</i> : one.value}
+                    </button>
+                  </td>
+                  <td data-numeric="true">{percent(one.now, 1) || '0%'}</td>
+                  <td data-numeric="true">{percent(one.before, 1) || '0%'}</td>
+                  <td className={styles.bars} aria-hidden="true">
+                    <div data-set="now" style={{ width: `${100 * Math.min(1, one.now)}%` }} />
+                    <div data-set="before" style={{ width: `${100 * Math.min(1, one.before)}%` }} />
+                  </td>
+                </tr>
+              ))}
+            </ListTable>
           )}
           {data.rows.length > MOST && (
             <p className={styles.counts}>

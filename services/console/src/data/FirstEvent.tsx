@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ResultRows } from '../api/types';
+import code from '../app/Code.module.css';
 import { useClient } from '../app/clientContext';
 import { PageLink } from '../app/PageLink';
 import { addressOf, paths } from '../app/routing';
@@ -70,7 +71,7 @@ export function FirstEvent({ app, index }: { app: string; index: string }) {
               </div>
             ))}
           </dl>
-          <pre>{cellText(row.at(-1) ?? null)}</pre>
+          <pre className={code.code}>{cellText(row.at(-1) ?? null)}</pre>
           <PageLink
             className={objects.link}
             href={addressOf(paths.search(app), { q: where, earliest: '-24h', latest: 'now' })}

@@ -2,7 +2,7 @@
 
 import type { ResultRows } from '../api/types';
 import { plural } from '../app/format';
-import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { addressOf, paths } from '../app/routing';
@@ -32,30 +32,16 @@ export function LoadReportView({ app, report, where, rows }: Loaded & { app: str
         </Notice>
       ))}
       {rows && rows.rows.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-        <section className={list.scroll} tabIndex={0} aria-label="First events">
-          <table className={list.table}>
-            <thead>
-              <tr>
-                {rows.fields.map((field) => (
-                  <th key={field} scope="col">
-                    {field}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.rows.map((row, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
-                <tr key={at}>
-                  {row.map((cell, place) => (
-                    <td key={rows.fields[place]}>{cellText(cell)}</td>
-                  ))}
-                </tr>
+        <ListTable columns={rows.fields} label="First events">
+          {rows.rows.map((row, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
+            <tr key={at}>
+              {row.map((cell, place) => (
+                <td key={rows.fields[place]}>{cellText(cell)}</td>
               ))}
-            </tbody>
-          </table>
-        </section>
+            </tr>
+          ))}
+        </ListTable>
       )}
       <PageLink
         className={objects.link}

@@ -4,7 +4,7 @@ import { Button, Checkbox } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useState } from 'react';
 import { grouped } from '../app/format';
-import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { Pairs } from '../app/Pairs';
 import { useZone } from '../app/preferences';
@@ -208,37 +208,26 @@ function SettingsInForce({ preview }: { preview: Preview }) {
       <p className={objects.help}>
         {written.length} are set in files or here; the others have their defaults.
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
-      <section className={list.scroll} tabIndex={0} aria-label="Settings in force">
-        <table className={list.table}>
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              <th scope="col">Value</th>
-              <th scope="col">Stanza</th>
-              <th scope="col">Place</th>
-              <th scope="col">Used</th>
-            </tr>
-          </thead>
-          <tbody>
-            {preview.settings.map((setting) => (
-              <tr key={setting.name}>
-                <td title={setting.about}>{setting.name}</td>
-                <td className={styles.value}>{setting.value}</td>
-                <td>{setting.stanza === null ? '' : `[${setting.stanza}]`}</td>
-                <td>
-                  {setting.isTried
-                    ? 'changed here'
-                    : setting.place
-                      ? shortPlace(setting.place)
-                      : 'default'}
-                </td>
-                <td>{setting.isOfSearch ? 'by searches' : 'on arrival'}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <ListTable
+        columns={['Setting', 'Value', 'Stanza', 'Place', 'Used']}
+        label="Settings in force"
+      >
+        {preview.settings.map((setting) => (
+          <tr key={setting.name}>
+            <td title={setting.about}>{setting.name}</td>
+            <td className={styles.value}>{setting.value}</td>
+            <td>{setting.stanza === null ? '' : `[${setting.stanza}]`}</td>
+            <td>
+              {setting.isTried
+                ? 'changed here'
+                : setting.place
+                  ? shortPlace(setting.place)
+                  : 'default'}
+            </td>
+            <td>{setting.isOfSearch ? 'by searches' : 'on arrival'}</td>
+          </tr>
+        ))}
+      </ListTable>
     </details>
   );
 }

@@ -2,6 +2,7 @@
 
 import { grouped } from '../app/format';
 import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { size } from '../inspector/inspection';
 import { Empty } from '../states/Empty';
@@ -11,52 +12,47 @@ import { type RepositoryApp, type ServerClass, shortChecksum } from './deploymen
 export function Classes({ classes }: { classes: ServerClass[] }) {
   if (classes.length === 0) return <Empty title="serverclass.conf has no server class" />;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-    <section className={list.scroll} tabIndex={0} aria-label="Server classes">
-      <table className={`${list.table} ${styles.table}`} data-testid="classes">
-        <thead>
-          <tr>
-            <th scope="col">Server class</th>
-            <th scope="col" data-numeric>
-              Forwarders
-            </th>
-            <th scope="col">Whitelist</th>
-            <th scope="col">Blacklist</th>
-            <th scope="col">Machine types</th>
-            <th scope="col">Apps</th>
-          </tr>
-        </thead>
-        <tbody>
-          {classes.map((one) => (
-            <tr key={one.name}>
-              <td className={list.name}>
-                {one.name}
-                {!one.continues && (
-                  <span className={list.about}> (last: continueMatching = false)</span>
-                )}
-              </td>
-              <td data-numeric>{grouped(one.forwarders)}</td>
-              <td>
-                <Patterns patterns={one.whitelist} isDefault={one.filterType === 'blacklist'} />
-              </td>
-              <td>
-                <Patterns patterns={one.blacklist} isDefault={false} />
-              </td>
-              <td>{one.machines || 'all'}</td>
-              <td>
-                {one.apps
-                  .map(({ name, restarts, state }) => {
-                    const notes = [restarts && 'restarts', state === 'disabled' && 'disabled'];
-                    const said = notes.filter(Boolean).join(', ');
-                    return said === '' ? name : `${name} (${said})`;
-                  })
-                  .join(', ') || 'none'}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <ListTable
+      columns={[
+        'Server class',
+        { numeric: 'Forwarders' },
+        'Whitelist',
+        'Blacklist',
+        'Machine types',
+        'Apps',
+      ]}
+      label="Server classes"
+      className={styles.table}
+      testId="classes"
+    >
+      {classes.map((one) => (
+        <tr key={one.name}>
+          <td className={list.name}>
+            {one.name}
+            {!one.continues && (
+              <span className={list.about}> (last: continueMatching = false)</span>
+            )}
+          </td>
+          <td data-numeric>{grouped(one.forwarders)}</td>
+          <td>
+            <Patterns patterns={one.whitelist} isDefault={one.filterType === 'blacklist'} />
+          </td>
+          <td>
+            <Patterns patterns={one.blacklist} isDefault={false} />
+          </td>
+          <td>{one.machines || 'all'}</td>
+          <td>
+            {one.apps
+              .map(({ name, restarts, state }) => {
+                const notes = [restarts && 'restarts', state === 'disabled' && 'disabled'];
+                const said = notes.filter(Boolean).join(', ');
+                return said === '' ? name : `${name} (${said})`;
+              })
+              .join(', ') || 'none'}
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 
@@ -85,49 +81,38 @@ export function Apps({ apps }: { apps: RepositoryApp[] }) {
       {refused.map(({ name, reason }) => (
         <Notice key={name} kind="error">{`${name} is not handed out: ${reason}`}</Notice>
       ))}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
-      <section className={list.scroll} tabIndex={0} aria-label="Apps">
-        <table className={`${list.table} ${styles.table}`} data-testid="deployed-apps">
-          <thead>
-            <tr>
-              <th scope="col">App</th>
-              <th scope="col" data-numeric>
-                Installed
-              </th>
-              <th scope="col" data-numeric>
-                Failed
-              </th>
-              <th scope="col">Server classes</th>
-              <th scope="col">Version</th>
-              <th scope="col" data-numeric>
-                Files
-              </th>
-              <th scope="col" data-numeric>
-                Size
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {apps.map((app) => (
-              <tr key={app.name}>
-                <td className={list.name}>{app.name}</td>
-                <td data-numeric>{grouped(app.installed)}</td>
-                <td data-numeric>
-                  <span className={styles.mark} data-is={app.failed > 0 ? 'error' : 'good'}>
-                    {grouped(app.failed)}
-                  </span>
-                </td>
-                <td>{app.classes.join(', ') || 'none'}</td>
-                <td title={app.checksum}>
-                  <code>{app.reason ? 'not handed out' : shortChecksum(app.checksum)}</code>
-                </td>
-                <td data-numeric>{app.reason ? '' : grouped(app.files)}</td>
-                <td data-numeric>{app.reason ? '' : size(app.size)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <ListTable
+        columns={[
+          'App',
+          { numeric: 'Installed' },
+          { numeric: 'Failed' },
+          'Server classes',
+          'Version',
+          { numeric: 'Files' },
+          { numeric: 'Size' },
+        ]}
+        label="Apps"
+        className={styles.table}
+        testId="deployed-apps"
+      >
+        {apps.map((app) => (
+          <tr key={app.name}>
+            <td className={list.name}>{app.name}</td>
+            <td data-numeric>{grouped(app.installed)}</td>
+            <td data-numeric>
+              <span className={styles.mark} data-is={app.failed > 0 ? 'error' : 'good'}>
+                {grouped(app.failed)}
+              </span>
+            </td>
+            <td>{app.classes.join(', ') || 'none'}</td>
+            <td title={app.checksum}>
+              <code>{app.reason ? 'not handed out' : shortChecksum(app.checksum)}</code>
+            </td>
+            <td data-numeric>{app.reason ? '' : grouped(app.files)}</td>
+            <td data-numeric>{app.reason ? '' : size(app.size)}</td>
+          </tr>
+        ))}
+      </ListTable>
     </>
   );
 }

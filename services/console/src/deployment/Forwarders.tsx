@@ -1,14 +1,16 @@
 /** Forwarders that have phoned home: when, which server classes they are in, and what became of their apps. */
 
-import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
-import { IconChevronDown, IconChevronRight, IconSearch } from '@tabler/icons-react';
+import { Button, Checkbox, NativeSelect } from '@mantine/core';
+import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { Fragment, useState } from 'react';
 import { useClient } from '../app/clientContext';
+import { FilterInput } from '../app/FilterInput';
 import { grouped, plural } from '../app/format';
 import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { useZone } from '../app/preferences';
 import { RemovalDialog } from '../app/RemovalDialog';
-import objects from '../objects/Objects.module.css';
+import { ShowAll } from '../app/ShowAll';
 import { Empty } from '../states/Empty';
 import { formatEpoch } from '../time/zone';
 import styles from './Deployment.module.css';
@@ -60,14 +62,7 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
   return (
     <>
       <div className={styles.filters}>
-        <TextInput
-          size="xs"
-          aria-label="Filter forwarders"
-          placeholder="Filter"
-          leftSection={<IconSearch size={13} />}
-          value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
-        />
+        <FilterInput label="Filter forwarders" value={text} onChange={setText} />
         <NativeSelect
           size="xs"
           aria-label="Server class"
@@ -88,46 +83,32 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
       {found.length === 0 ? (
         <Empty title="Nothing fits the filter" />
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-        <section className={list.scroll} tabIndex={0} aria-label="Forwarders">
-          <table className={`${list.table} ${styles.table}`} data-testid="forwarders">
-            <thead>
-              <tr>
-                <th scope="col">Forwarder</th>
-                <th scope="col">Last phone home</th>
-                <th scope="col">Apps</th>
-                <th scope="col">Server classes</th>
-                <th scope="col">Address</th>
-                <th scope="col">Machine</th>
-                <th scope="col">Version</th>
-                {mayRemove && (
-                  <th scope="col">
-                    <span className={list.hidden}>Actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((forwarder) => (
-                <Row
-                  key={forwarder.guid}
-                  forwarder={forwarder}
-                  now={now}
-                  onRemove={mayRemove ? () => setRemoved(forwarder) : null}
-                />
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <ListTable
+          columns={[
+            'Forwarder',
+            'Last phone home',
+            'Apps',
+            'Server classes',
+            'Address',
+            'Machine',
+            'Version',
+            mayRemove && { hidden: 'Actions' },
+          ]}
+          label="Forwarders"
+          className={styles.table}
+          testId="forwarders"
+        >
+          {shown.map((forwarder) => (
+            <Row
+              key={forwarder.guid}
+              forwarder={forwarder}
+              now={now}
+              onRemove={mayRemove ? () => setRemoved(forwarder) : null}
+            />
+          ))}
+        </ListTable>
       )}
-      {shown.length < found.length && (
-        <p className={objects.about}>
-          {grouped(shown.length)} of {grouped(found.length)} are shown.{' '}
-          <Button size="compact-sm" variant="default" onClick={() => setWhole(true)}>
-            Show all
-          </Button>
-        </p>
-      )}
+      <ShowAll shown={shown.length} all={found.length} onAll={() => setWhole(true)} />
       {removed && (
         <RemovalDialog
           title={`Remove ${removed.name} from the list?`}

@@ -1,8 +1,7 @@
-import { TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
 import { useState } from 'react';
 import { explainJobError } from '../api/explain';
 import type { FieldSummary, Summary } from '../api/types';
+import { FilterInput } from '../app/FilterInput';
 import { grouped } from '../app/format';
 import type { FieldActions } from '../events/EventsView';
 import type { Loaded } from '../search/useLoaded';
@@ -27,13 +26,11 @@ export function FieldList({ summary, selected, onToggle, actions }: FieldListPro
   const isFiltered = filter.trim() !== '';
   return (
     <aside className={styles.list} aria-label="Fields" data-testid="fields">
-      <TextInput
-        size="xs"
+      <FilterInput
+        label="Filter fields"
         placeholder="Filter fields"
-        aria-label="Filter fields"
-        leftSection={<IconSearch size={13} />}
         value={filter}
-        onChange={(event) => setFilter(event.currentTarget.value)}
+        onChange={setFilter}
       />
       {summary.error && <p className={styles.problem}>{explainJobError(summary.error)}</p>}
       <Group title="Selected" fields={groups.selected} {...common} />

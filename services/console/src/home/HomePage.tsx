@@ -53,7 +53,7 @@ export default function HomePage({ app }: { app: string }) {
   const isEmpty = sources.data !== undefined && sources.data.length === 0;
   return (
     <div className={styles.page} data-testid="home">
-      <h1 className={styles.hidden}>Home</h1>
+      <h1 className="visually-hidden">Home</h1>
       <SearchField app={app} />
       {isEmpty && <FirstSteps />}
       <div className={styles.cards}>

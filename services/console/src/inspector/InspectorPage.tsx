@@ -2,6 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { ApiError } from '../api/client';
+import code from '../app/Code.module.css';
 import { useClient } from '../app/clientContext';
 import { PageLink } from '../app/PageLink';
 import { addressOf, paths } from '../app/routing';
@@ -37,7 +38,7 @@ export default function InspectorPage({ sid }: { sid: string }) {
       {error instanceof ApiError && <Failed error={error} onRetry={() => void refetch()} />}
       {job && (
         <>
-          <pre className={styles.search}>{job.search}</pre>
+          <pre className={`${code.code} ${styles.search}`}>{job.search}</pre>
           <p className={styles.line}>
             {job.owner} · {job.status.dispatchState.toLowerCase()} ·{' '}
             <PageLink

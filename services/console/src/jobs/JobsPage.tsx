@@ -1,18 +1,15 @@
 /** Jobs: the user's own, or of everybody for somebody who may see them. */
 
-import { ActionIcon, Menu, NativeSelect, Switch, TextInput, Tooltip } from '@mantine/core';
-import {
-  IconDots,
-  IconPlayerPause,
-  IconPlayerPlay,
-  IconPlayerStop,
-  IconSearch,
-} from '@tabler/icons-react';
+import { ActionIcon, Menu, NativeSelect, Switch, Tooltip } from '@mantine/core';
+import { IconDots, IconPlayerPause, IconPlayerPlay, IconPlayerStop } from '@tabler/icons-react';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { useConnection, useMe } from '../app/clientContext';
+import dot from '../app/Dot.module.css';
+import { FilterInput } from '../app/FilterInput';
 import { grouped, plural } from '../app/format';
 import styles from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { useZone } from '../app/preferences';
@@ -83,13 +80,11 @@ export default function JobsPage() {
           {running > 0 && `, ${running} running`}
         </span>
         <div className={styles.filters}>
-          <TextInput
-            size="xs"
-            aria-label="Filter jobs"
+          <FilterInput
+            label="Filter jobs"
             placeholder="Search text, id, user"
-            leftSection={<IconSearch size={13} />}
             value={filter.text}
-            onChange={(event) => setFilter({ text: event.currentTarget.value })}
+            onChange={(text) => setFilter({ text })}
           />
           <NativeSelect
             size="xs"
@@ -132,41 +127,25 @@ export default function JobsPage() {
         </Empty>
       )}
       {shown.length > 0 && (
-        <div className={styles.scroll}>
-          <table className={styles.table} data-testid="jobs">
-            <thead>
-              <tr>
-                <th scope="col">Search</th>
-                <th scope="col">State</th>
-                {filter.user === '' && <th scope="col">User</th>}
-                <th scope="col">Started</th>
-                <th scope="col" data-numeric="true">
-                  Events
-                </th>
-                <th scope="col" data-numeric="true">
-                  Time
-                </th>
-                <th scope="col" data-numeric="true">
-                  Read
-                </th>
-                <th scope="col" data-numeric="true">
-                  Cost
-                </th>
-                <th scope="col" data-numeric="true">
-                  Kept for
-                </th>
-                <th scope="col">
-                  <span className={styles.hidden}>Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((row) => (
-                <Row key={row.sid} row={row} withUser={filter.user === ''} act={act} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable
+          columns={[
+            'Search',
+            'State',
+            filter.user === '' && 'User',
+            'Started',
+            { numeric: 'Events' },
+            { numeric: 'Time' },
+            { numeric: 'Read' },
+            { numeric: 'Cost' },
+            { numeric: 'Kept for' },
+            { hidden: 'Actions' },
+          ]}
+          testId="jobs"
+        >
+          {shown.map((row) => (
+            <Row key={row.sid} row={row} withUser={filter.user === ''} act={act} />
+          ))}
+        </ListTable>
       )}
     </div>
   );
@@ -198,7 +177,7 @@ function Row({ row, withUser, act }: RowProps) {
         </PageLink>
       </td>
       <td>
-        <span className={styles.state} data-state={stateWord(row)}>
+        <span className={`${dot.dot} ${styles.state}`} data-state={stateWord(row)}>
           {stateWord(row)}
         </span>
         {isRunning(row) && (

@@ -3,11 +3,13 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useCallback, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { useClient } from '../app/clientContext';
+import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { useTitle } from '../app/useTitle';
 import { readDashboard } from '../dashboards/model/reader';
+import { replaceQuery } from '../dashboards/pages/address';
 import { Progress } from '../dashboards/pages/DashboardPage';
 import { DashboardView } from '../dashboards/pages/DashboardView';
 import type { DashboardRun } from '../dashboards/runtime/page';
@@ -42,14 +44,9 @@ interface OwnDashboardProps {
 
 export function OwnDashboard({ page, tools, children }: OwnDashboardProps) {
   useTitle(page.label);
-  const { username, server } = useConnection();
+  const { server } = useConnection();
   const dashboard = useMemo(() => readDashboard(pageXml(page)), [page]);
   const [run, setRun] = useState<DashboardRun | null>(null);
-  const query = useMemo(() => new URLSearchParams(window.location.search), []);
-  const onQuery = useCallback((next: URLSearchParams) => {
-    const text = next.toString();
-    window.history.replaceState(null, '', window.location.pathname + (text ? `?${text}` : ''));
-  }, []);
   const times = useQuery({
     queryKey: ['times', APP],
     queryFn: () => server.listTimes(APP).catch(() => NO_TIMES),
@@ -57,8 +54,8 @@ export function OwnDashboard({ page, tools, children }: OwnDashboardProps) {
   });
   const missing = useMissingIndexes(page.indexes);
   return (
-    <div className={styles.page}>
-      <header className={styles.head}>
+    <div className={list.page}>
+      <header className={list.head}>
         <h1>{page.label}</h1>
         <span>{page.about}</span>
         <div className={styles.tools}>
@@ -82,11 +79,8 @@ export function OwnDashboard({ page, tools, children }: OwnDashboardProps) {
           dashboard={dashboard}
           app={APP}
           view={page.label}
-          username={username}
-          server={server}
-          query={query}
           times={times.data}
-          onQuery={onQuery}
+          onQuery={replaceQuery}
           onRun={setRun}
         />
       )}

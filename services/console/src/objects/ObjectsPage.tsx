@@ -3,19 +3,22 @@
  * Leaves the meaning of columns and fields to the kind.
  */
 
-import { Button, Menu, TextInput } from '@mantine/core';
-import { IconPlus, IconSearch } from '@tabler/icons-react';
+import { Button, Menu } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ApiError, namespaced } from '../api/client';
 import type { Entry } from '../api/types';
 import { useClient, useMe } from '../app/clientContext';
-import { grouped, plural } from '../app/format';
+import { FilterInput } from '../app/FilterInput';
+import { plural } from '../app/format';
 import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { RowMenu } from '../app/RowMenu';
 import { addressOf, navigate, useQuery as useQueryString } from '../app/routing';
+import { ShowAll } from '../app/ShowAll';
 import { useTitle } from '../app/useTitle';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
@@ -84,13 +87,10 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
         <h1>{kind.title}</h1>
         {data && <span role="status">{plural(matching.length, kind.noun)}</span>}
         <div className={list.filters}>
-          <TextInput
-            size="xs"
-            aria-label={`Filter ${kind.title.toLowerCase()}`}
-            placeholder="Filter"
-            leftSection={<IconSearch size={13} />}
+          <FilterInput
+            label={`Filter ${kind.title.toLowerCase()}`}
             value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
+            onChange={setText}
           />
           {mayChange && kind.fields.length > 0 && (
             <Button
@@ -118,48 +118,31 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
         />
       )}
       {shown.length > 0 && (
-        <div className={list.scroll}>
-          <table className={list.table} data-testid="objects">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                {kind.columns.map((column) => (
-                  <th key={column.label} scope="col" data-numeric={column.isNumeric || undefined}>
-                    {column.label}
-                  </th>
-                ))}
-                {kind.isOfApps && <th scope="col">App</th>}
-                {kind.isOfApps && <th scope="col">Owner, shared with</th>}
-                <th scope="col">
-                  <span className={list.hidden}>Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((entry) => (
-                <Row
-                  key={`${whose(entry)}/${entry.path}/${entry.name}`}
-                  kind={kind}
-                  entry={entry}
-                  mayChange={mayChange}
-                  href={addressOf(href(entry.name), kind.isOfApps ? { of: whose(entry) } : {})}
-                  onShare={setShared}
-                  onRemove={setDoomed}
-                  onFailure={setFailure}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable
+          columns={[
+            'Name',
+            ...kind.columns.map(({ label, isNumeric }) => (isNumeric ? { numeric: label } : label)),
+            kind.isOfApps && 'App',
+            kind.isOfApps && 'Owner, shared with',
+            { hidden: 'Actions' },
+          ]}
+          testId="objects"
+        >
+          {shown.map((entry) => (
+            <Row
+              key={`${whose(entry)}/${entry.path}/${entry.name}`}
+              kind={kind}
+              entry={entry}
+              mayChange={mayChange}
+              href={addressOf(href(entry.name), kind.isOfApps ? { of: whose(entry) } : {})}
+              onShare={setShared}
+              onRemove={setDoomed}
+              onFailure={setFailure}
+            />
+          ))}
+        </ListTable>
       )}
-      {shown.length < matching.length && (
-        <p className={styles.about}>
-          {grouped(shown.length)} of {grouped(matching.length)} are shown.{' '}
-          <Button size="compact-xs" variant="default" onClick={() => setWhole(true)}>
-            Show all
-          </Button>
-        </p>
-      )}
+      <ShowAll shown={shown.length} all={matching.length} onAll={() => setWhole(true)} />
       {name === '_new' && <ObjectDialog kind={kind} app={app} entry={null} onClose={close} />}
       {open && kind.fields.length > 0 && (
         <ObjectDialog key={open.path} kind={kind} app={app} entry={open} onClose={close} />

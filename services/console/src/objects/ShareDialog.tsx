@@ -1,11 +1,12 @@
 /** Who sees and changes a knowledge object. */
 
-import { Button, Checkbox, Modal, Radio } from '@mantine/core';
+import { Button, Modal, Radio } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { Entry } from '../api/types';
 import { useClient } from '../app/clientContext';
 import { FormError } from '../app/FormError';
+import { RoleRights } from '../app/RoleRights';
 import { useSubmit } from '../app/useSubmit';
 import { useOptions } from './FormFields';
 import type { Kind } from './kind';
@@ -41,10 +42,6 @@ export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
     });
     if (isSaved) onClose();
   };
-  const names = new Set([...roles.map((role) => role.value), ...readers, ...writers]);
-  const all = ['*', ...[...names].filter((role) => role !== '*')];
-  const toggle = (list: string[], role: string) =>
-    list.includes(role) ? list.filter((one) => one !== role) : [...list, role];
   return (
     <Modal
       opened
@@ -62,38 +59,13 @@ export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
           </div>
         </Radio.Group>
         {sharing !== 'user' && (
-          <table className={styles.table}>
-            <thead>
-              <tr>
-                <th scope="col">Role</th>
-                <th scope="col">Read</th>
-                <th scope="col">Write</th>
-              </tr>
-            </thead>
-            <tbody>
-              {all.map((role) => (
-                <tr key={role}>
-                  <td>{role === '*' ? 'Everybody' : role}</td>
-                  <td>
-                    <Checkbox
-                      size="xs"
-                      aria-label={`${role} may read`}
-                      checked={readers.includes(role)}
-                      onChange={() => setReaders(toggle(readers, role))}
-                    />
-                  </td>
-                  <td>
-                    <Checkbox
-                      size="xs"
-                      aria-label={`${role} may write`}
-                      checked={writers.includes(role)}
-                      onChange={() => setWriters(toggle(writers, role))}
-                    />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <RoleRights
+            roles={roles.map((role) => role.value)}
+            readers={readers}
+            writers={writers}
+            onReaders={setReaders}
+            onWriters={setWriters}
+          />
         )}
         <div className={styles.buttons}>
           <Button variant="default" onClick={onClose}>

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { grouped, percent, plural } from '../app/format';
-import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import styles from '../compare/CompareView.module.css';
 import { quoted, topLevelPipes } from '../query/syntax';
 import type { JobResultsProps } from '../search/Results';
@@ -66,58 +66,47 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
       {error instanceof ApiError && <Failed error={error} />}
       {(!job.isDone || (isPending && !error)) && <Skeleton lines={8} label="Events are grouped" />}
       {rows.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-        <section className={list.scroll} tabIndex={0} aria-label="Patterns of the events">
-          <table className={list.table}>
-            <thead>
-              <tr>
-                <th scope="col" data-numeric="true">
-                  Events
-                </th>
-                <th scope="col" data-numeric="true">
-                  Part
-                </th>
-                <th scope="col">One of them; what differs is paler</th>
-                <th scope="col">
-                  <span className={list.hidden}>Actions</span>
-                </th>
+        <ListTable
+          columns={[
+            { numeric: 'Events' },
+            { numeric: 'Part' },
+            'One of them; what differs is paler',
+            { hidden: 'Actions' },
+          ]}
+          label="Patterns of the events"
+        >
+          {rows.map((row) => {
+            const count = cellNumber(row[0] ?? null) ?? 0;
+            const raw = cellText(row[1] ?? null);
+            return (
+              <tr key={`${count}\u0000${raw}`} data-testid="pattern">
+                <td data-numeric="true">{grouped(count)}</td>
+                <td data-numeric="true">{percent(count, all)}</td>
+                <td className={styles.pattern}>
+                  {piecesOf(raw).map((piece, at) =>
+                    piece.isVariable ? (
+                      // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
+                      <b key={at}>{piece.text}</b>
+                    ) : (
+                      piece.text
+                    ),
+                  )}
+                </td>
+                <td className={styles.value}>
+                  {wordsOf(raw).length > 0 && (
+                    <button
+                      type="button"
+                      aria-label={`Search its words, pattern with ${count} events`}
+                      onClick={() => narrow(raw)}
+                    >
+                      Search its words
+                    </button>
+                  )}
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => {
-                const count = cellNumber(row[0] ?? null) ?? 0;
-                const raw = cellText(row[1] ?? null);
-                return (
-                  <tr key={`${count}\u0000${raw}`} data-testid="pattern">
-                    <td data-numeric="true">{grouped(count)}</td>
-                    <td data-numeric="true">{percent(count, all)}</td>
-                    <td className={styles.pattern}>
-                      {piecesOf(raw).map((piece, at) =>
-                        piece.isVariable ? (
-                          // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-                          <b key={at}>{piece.text}</b>
-                        ) : (
-                          piece.text
-                        ),
-                      )}
-                    </td>
-                    <td className={styles.value}>
-                      {wordsOf(raw).length > 0 && (
-                        <button
-                          type="button"
-                          aria-label={`Search its words, pattern with ${count} events`}
-                          onClick={() => narrow(raw)}
-                        >
-                          Search its words
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </section>
+            );
+          })}
+        </ListTable>
       )}
     </div>
   );

@@ -1,14 +1,15 @@
 /** The saved searches of an app: what they are of, whose, when they run. */
 
-import { Menu, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { Menu } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Report } from '../api/types';
 import { useClient } from '../app/clientContext';
+import { FilterInput } from '../app/FilterInput';
 import { plural } from '../app/format';
 import styles from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { PageLink } from '../app/PageLink';
 import { RemovalDialog } from '../app/RemovalDialog';
 import { RowMenu } from '../app/RowMenu';
@@ -47,13 +48,11 @@ export default function ReportsPage({ app }: { app: string }) {
         <h1>Reports</h1>
         {data && <span role="status">{plural(shown.length, 'report')}</span>}
         <div className={styles.filters}>
-          <TextInput
-            size="xs"
-            aria-label="Filter reports"
+          <FilterInput
+            label="Filter reports"
             placeholder="Name, owner, search"
-            leftSection={<IconSearch size={13} />}
             value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
+            onChange={setText}
           />
         </div>
       </header>
@@ -72,52 +71,39 @@ export default function ReportsPage({ app }: { app: string }) {
         </Empty>
       )}
       {shown.length > 0 && (
-        <div className={styles.scroll}>
-          <table className={styles.table} data-testid="reports">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Search</th>
-                <th scope="col">Owner</th>
-                <th scope="col">Shared with</th>
-                <th scope="col">Schedule</th>
-                <th scope="col">
-                  <span className={styles.hidden}>Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((report) => (
-                <tr key={`${report.owner}\u0000${report.app}\u0000${report.name}`}>
-                  <td className={styles.name}>
-                    <PageLink href={paths.report(app, report)}>{report.name}</PageLink>
-                    {report.description && <div className={styles.about}>{report.description}</div>}
-                  </td>
-                  <td className={styles.search} title={report.search}>
-                    {report.search}
-                  </td>
-                  <td>{report.owner}</td>
-                  <td>{SHARING[report.sharing] ?? report.sharing}</td>
-                  <td className={styles.nowrap}>{scheduleOf(report)}</td>
-                  <td>
-                    <RowMenu name={report.name}>
-                      <Menu.Item onClick={() => navigate(paths.report(app, report))}>
-                        Open in search
-                      </Menu.Item>
-                      <Menu.Item
-                        color="red"
-                        disabled={!report.removable}
-                        onClick={() => setDoomed(report)}
-                      >
-                        Delete …
-                      </Menu.Item>
-                    </RowMenu>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable
+          columns={['Name', 'Search', 'Owner', 'Shared with', 'Schedule', { hidden: 'Actions' }]}
+          testId="reports"
+        >
+          {shown.map((report) => (
+            <tr key={`${report.owner}\u0000${report.app}\u0000${report.name}`}>
+              <td className={styles.name}>
+                <PageLink href={paths.report(app, report)}>{report.name}</PageLink>
+                {report.description && <div className={styles.about}>{report.description}</div>}
+              </td>
+              <td className={styles.search} title={report.search}>
+                {report.search}
+              </td>
+              <td>{report.owner}</td>
+              <td>{SHARING[report.sharing] ?? report.sharing}</td>
+              <td className={styles.nowrap}>{scheduleOf(report)}</td>
+              <td>
+                <RowMenu name={report.name}>
+                  <Menu.Item onClick={() => navigate(paths.report(app, report))}>
+                    Open in search
+                  </Menu.Item>
+                  <Menu.Item
+                    color="red"
+                    disabled={!report.removable}
+                    onClick={() => setDoomed(report)}
+                  >
+                    Delete …
+                  </Menu.Item>
+                </RowMenu>
+              </td>
+            </tr>
+          ))}
+        </ListTable>
       )}
       {doomed && (
         <RemovalDialog

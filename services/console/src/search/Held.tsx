@@ -2,6 +2,7 @@
 
 import { Button } from '@mantine/core';
 import { IconShieldQuestion } from '@tabler/icons-react';
+import code from '../app/Code.module.css';
 import { isHidden } from '../query/writes';
 import styles from './Held.module.css';
 
@@ -32,7 +33,7 @@ export function Held({ query, commands, onRun }: HeldProps) {
           change something.
         </p>
       )}
-      <pre>{query}</pre>
+      <pre className={code.code}>{query}</pre>
       <Button size="xs" color="red" variant="light" onClick={onRun} data-testid="run-held">
         Run it
       </Button>

@@ -5,6 +5,7 @@ import { IconDeviceFloppy, IconPlayerPause, IconPlayerPlay, IconTrash } from '@t
 import { lazy, Suspense, useState } from 'react';
 import { ApiError, type KarstClient } from '../api/client';
 import type { JobAction, JobStatus } from '../api/types';
+import dot from '../app/Dot.module.css';
 import { grouped } from '../app/format';
 import { PageLink } from '../app/PageLink';
 import { paths } from '../app/routing';
@@ -37,7 +38,7 @@ export function JobBar({ client, app, state, onControl, onKeep }: JobBarProps) {
   const progress = job && !isRunning ? 1 : (job?.doneProgress ?? 0);
   return (
     <div className={styles.bar} data-testid="job" data-phase={phase}>
-      <span className={styles.state} data-phase={phase}>
+      <span className={`${dot.dot} ${styles.state}`} data-phase={phase}>
         {stateName(state)}
       </span>
       {judgement && <CompletenessBadge judgement={judgement} />}

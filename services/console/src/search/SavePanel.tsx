@@ -3,6 +3,7 @@
 import { Button, Modal, NativeSelect, Radio, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
+import code from '../app/Code.module.css';
 import { FormError } from '../app/FormError';
 import { navigate, paths } from '../app/routing';
 import { useSubmit } from '../app/useSubmit';
@@ -123,7 +124,7 @@ export default function SavePanel({ app, request, reportSearch, onClose }: SaveP
           value={kind}
           onChange={(event) => setKind(event.currentTarget.value)}
         />
-        <pre className={styles.search}>{request.query || '*'}</pre>
+        <pre className={`${code.code} ${styles.search}`}>{request.query || '*'}</pre>
         <Button type="submit" loading={busy} disabled={!isReady}>
           Save
         </Button>

@@ -3,6 +3,7 @@
 import { Button, Modal, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
+import code from '../app/Code.module.css';
 import { useConnection } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { useZone } from '../app/preferences';
@@ -72,7 +73,7 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
           value={description}
           onChange={(event) => setDescription(event.currentTarget.value)}
         />
-        <pre className={styles.search}>{request.query || '*'}</pre>
+        <pre className={`${code.code} ${styles.search}`}>{request.query || '*'}</pre>
         <p className={styles.note}>Time range: {rangeLabel(request.range, zone)}</p>
         <Switch
           size="xs"

@@ -6,7 +6,7 @@ import { type FormEvent, useState } from 'react';
 import { useClient, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { plural } from '../app/format';
-import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { paths } from '../app/routing';
 import { useSubmit } from '../app/useSubmit';
 import { column, type Kind } from '../objects/kind';
@@ -167,25 +167,13 @@ function ReportView({ report, onClose }: { report: AppReport; onClose: () => voi
 
 function Places(props: { caption: string; head: string; places: AppReport['gains'] }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keys
-    <section className={list.scroll} tabIndex={0} aria-label={props.caption}>
-      <table className={list.table}>
-        <caption className={styles.caption}>{props.caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{props.head}</th>
-            <th scope="col">What</th>
-          </tr>
-        </thead>
-        <tbody>
-          {props.places.map((one) => (
-            <tr key={`${one.place}\u0000${one.text}`}>
-              <td>{one.place}</td>
-              <td>{one.text}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <ListTable columns={[props.head, 'What']} label={props.caption} caption={props.caption}>
+      {props.places.map((one) => (
+        <tr key={`${one.place}\u0000${one.text}`}>
+          <td>{one.place}</td>
+          <td>{one.text}</td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }

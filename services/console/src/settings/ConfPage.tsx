@@ -4,15 +4,17 @@
  */
 
 import { Button, Checkbox, Modal, NativeSelect, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, Fragment, useState } from 'react';
 import { useClient, useMe } from '../app/clientContext';
+import { FilterInput } from '../app/FilterInput';
 import { FormError } from '../app/FormError';
-import { grouped, plural } from '../app/format';
+import { plural } from '../app/format';
 import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { PageLink } from '../app/PageLink';
 import { addressOf, navigate, paths, useQuery as useQueryString } from '../app/routing';
+import { ShowAll } from '../app/ShowAll';
 import { asApiError, useSubmit } from '../app/useSubmit';
 import { useTitle } from '../app/useTitle';
 import { Snippet } from '../objects/Copyable';
@@ -87,13 +89,10 @@ export function ConfPage({ file }: { file: string | null }) {
             value={file ?? ''}
             onChange={(event) => go(event.currentTarget.value || null, {})}
           />
-          <TextInput
-            size="xs"
-            aria-label="Filter settings"
-            placeholder="Filter"
-            leftSection={<IconSearch size={13} />}
+          <FilterInput
+            label="Filter settings"
             value={text}
-            onChange={(event) => go(file, { filter: event.currentTarget.value })}
+            onChange={(filter) => go(file, { filter })}
           />
         </div>
       </header>
@@ -125,14 +124,7 @@ export function ConfPage({ file }: { file: string | null }) {
           onOpen={setChosen}
         />
       ))}
-      {shown.length < found.length && (
-        <p className={styles.about}>
-          {grouped(shown.length)} of {grouped(found.length)} are shown.{' '}
-          <Button size="compact-sm" variant="default" onClick={() => setWhole(true)}>
-            Show all
-          </Button>
-        </p>
-      )}
+      <ShowAll shown={shown.length} all={found.length} onAll={() => setWhole(true)} />
       {chosen && <SettingDialog setting={chosen} onClose={() => setChosen(null)} />}
     </div>
   );
@@ -157,53 +149,41 @@ interface FileProps {
 
 function File({ conf, settings, isAlone, onOpen }: FileProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys
-    <section className={list.scroll} tabIndex={0} aria-label={`${conf}.conf`}>
-      <table className={`${list.table} ${own.table}`} data-testid="settings">
-        {!isAlone && (
-          <caption className={styles.caption}>
-            <PageLink className={styles.link} href={paths.settings('conf', conf)}>
-              {conf}.conf
-            </PageLink>
-          </caption>
-        )}
-        <thead>
-          <tr>
-            <th scope="col">Setting</th>
-            <th scope="col">Value</th>
-            <th scope="col">Default</th>
-            <th scope="col">From</th>
-            <th scope="col">Takes effect</th>
-          </tr>
-        </thead>
-        <tbody>
-          {settings.map((setting) => (
-            <tr
-              key={`${setting.stanza}/${setting.stanzas}/${setting.name}`}
-              data-testid="setting-row"
-            >
-              <td className={own.setting}>
-                <Button size="compact-sm" variant="subtle" onClick={() => onOpen(setting)}>
-                  {setting.name}
-                </Button>
-                <span>{stanzaLabel(setting)}</span>
-                <p>{setting.about}</p>
-              </td>
-              <td className={own.value} data-changed={isChanged(setting) || undefined}>
-                <ValueText value={setting.value} unit={setting.unit} />
-              </td>
-              <td className={own.value}>
-                {isChanged(setting) && <ValueText value={setting.initial} unit={setting.unit} />}
-              </td>
-              <td className={own.place}>
-                <Path text={sourceText(setting)} />
-              </td>
-              <td>{effectText(setting)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <ListTable
+      columns={['Setting', 'Value', 'Default', 'From', 'Takes effect']}
+      label={`${conf}.conf`}
+      className={own.table}
+      testId="settings"
+      caption={
+        !isAlone && (
+          <PageLink className={styles.link} href={paths.settings('conf', conf)}>
+            {conf}.conf
+          </PageLink>
+        )
+      }
+    >
+      {settings.map((setting) => (
+        <tr key={`${setting.stanza}/${setting.stanzas}/${setting.name}`} data-testid="setting-row">
+          <td className={own.setting}>
+            <Button size="compact-sm" variant="subtle" onClick={() => onOpen(setting)}>
+              {setting.name}
+            </Button>
+            <span>{stanzaLabel(setting)}</span>
+            <p>{setting.about}</p>
+          </td>
+          <td className={own.value} data-changed={isChanged(setting) || undefined}>
+            <ValueText value={setting.value} unit={setting.unit} />
+          </td>
+          <td className={own.value}>
+            {isChanged(setting) && <ValueText value={setting.initial} unit={setting.unit} />}
+          </td>
+          <td className={own.place}>
+            <Path text={sourceText(setting)} />
+          </td>
+          <td>{effectText(setting)}</td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { ApiError, namespaced } from '../api/client';
 import { useClient, useConnection, useMe } from '../app/clientContext';
 import { plural } from '../app/format';
-import list from '../app/List.module.css';
+import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { navigate, paths } from '../app/routing';
 import type { Form, Kind } from '../objects/kind';
@@ -123,32 +123,17 @@ function FileView({ name, path, onClose }: { name: string; path: string; onClose
               {plural(body.length, 'row')}
               {body.length > MOST && `, the first ${MOST} of them here`}
             </p>
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways is reached by keys */}
-            <section className={list.scroll} tabIndex={0} aria-label={`Rows of ${name}`}>
-              <table className={list.table} data-testid="lookup-rows">
-                <thead>
-                  <tr>
-                    {header.map((cell, at) => (
-                      // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name
-                      <th key={at} scope="col">
-                        {cell}
-                      </th>
-                    ))}
-                  </tr>
-                </thead>
-                <tbody>
-                  {body.slice(0, MOST).map((row, at) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
-                    <tr key={at}>
-                      {row.map((cell, place) => (
-                        // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name
-                        <td key={place}>{cell}</td>
-                      ))}
-                    </tr>
+            <ListTable columns={header} label={`Rows of ${name}`} testId="lookup-rows">
+              {body.slice(0, MOST).map((row, at) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
+                <tr key={at}>
+                  {row.map((cell, place) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name
+                    <td key={place}>{cell}</td>
                   ))}
-                </tbody>
-              </table>
-            </section>
+                </tr>
+              ))}
+            </ListTable>
           </>
         )}
       </div>

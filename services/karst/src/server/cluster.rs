@@ -22,7 +22,7 @@ use runtime::{Clock, Shutdown};
 use search::Workers;
 use tokio::net::TcpListener;
 use tonic::service::Routes;
-use transport::{Credentials, Transport};
+use transport::{Credentials, Served, Transport};
 use uuid::Uuid;
 
 use super::assemble::{Karst, host_name};
@@ -288,15 +288,15 @@ impl Cluster {
             spool: ingest.readable(Arc::new(InMemory::new())),
             views: karst.state.search.views(),
         });
-        let mut routes = Routes::new(hot);
+        let mut routes = Routes::new(Served(hot));
         if self.roles.control_plane {
             routes = routes.add_service(catalog.service());
         }
         if self.roles.indexer {
             let parts = Arc::new(karst.state.search.clone());
-            routes = routes.add_service(PartService::new(parts));
+            routes = routes.add_service(Served(PartService::new(parts)));
             if let Some(copies) = &karst.copies {
-                routes = routes.add_service(ReplicaService::new(copies.clone()));
+                routes = routes.add_service(Served(ReplicaService::new(copies.clone())));
             }
         }
         let acks = if self.roles.indexer { receivers.acks() } else { Router::new() };

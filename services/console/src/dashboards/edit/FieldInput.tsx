@@ -1,8 +1,9 @@
 /** One value of a panel, an element or an input, as a field of the form. */
 
 import { NativeSelect, Switch, TextInput } from '@mantine/core';
-import { flag } from '../model/values';
+import { colorOf, flag } from '../model/values';
 import type { XmlElement } from '../model/xml';
+import styles from './Editing.module.css';
 import { type FormField, readField } from './fields';
 import { useDraft } from './useDraft';
 
@@ -30,6 +31,10 @@ export function FieldInput({ field, element, onChange }: FieldInputProps) {
       />
     );
   }
+  if (field.kind === 'color') {
+    const { label, help } = field;
+    return <ColorInput label={label} help={help} value={value} onChange={onChange} />;
+  }
   return <TypedInput field={field} value={value} onChange={onChange} />;
 }
 
@@ -40,7 +45,7 @@ interface ValueProps {
 }
 
 function ChoiceInput({ field, value, onChange }: ValueProps) {
-  const choices = field.choices ?? [];
+  const choices = Object.entries(field.choices ?? {});
   const known = choices.find(([one]) => one.toLowerCase() === value.toLowerCase());
   // A token, or what this form does not know, stays until another one is chosen.
   const data = [
@@ -76,6 +81,45 @@ function TypedInput({ field, value, onChange }: ValueProps) {
       onChange={(event) => change(event.currentTarget.value)}
       onBlur={flush}
       onKeyDown={(event) => event.key === 'Enter' && flush()}
+    />
+  );
+}
+
+interface ColorInputProps {
+  label: string;
+  help?: string | undefined;
+  /** Without its label, where the row says what it is of. */
+  isBare?: boolean;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+/** A colour as it is written, and the browser's way to choose one. */
+export function ColorInput({ label, help, isBare = false, value, onChange }: ColorInputProps) {
+  const { draft, change, flush } = useDraft(value, onChange);
+  const known = colorOf(draft);
+  return (
+    <TextInput
+      size="xs"
+      label={isBare ? undefined : label}
+      aria-label={label}
+      description={help}
+      error={draft !== '' && known === null && !draft.includes('$') ? 'A colour: #53A051' : null}
+      autoComplete="off"
+      spellCheck={false}
+      value={draft}
+      onChange={(event) => change(event.currentTarget.value)}
+      onBlur={flush}
+      leftSection={
+        <input
+          type="color"
+          className={styles.color}
+          aria-label={`Choose: ${label}`}
+          value={known?.startsWith('#') ? known.slice(0, 7) : '#ffffff'}
+          onChange={(event) => change(event.currentTarget.value.toUpperCase())}
+          onBlur={flush}
+        />
+      }
     />
   );
 }

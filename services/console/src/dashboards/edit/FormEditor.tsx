@@ -5,10 +5,10 @@ import type { Editing } from '../DashboardContext';
 import { readDashboard } from '../model/reader';
 import { DashboardView } from '../pages/DashboardView';
 import type { TimePreset, ViewInfo } from '../runtime/server';
-import { useConnection } from '../useConnection';
 import styles from './Editing.module.css';
+import type { Selection } from './FormParts';
 import { FIELDS, writeField } from './fields';
-import { Inspector, type Selection } from './Inspector';
+import { Inspector } from './Inspector';
 import {
   type PanelKind,
   panelXml,
@@ -69,11 +69,9 @@ function useVersions(text: string): Version {
 }
 
 export function FormEditor({ view, times, text, onEdit, onSource }: FormEditorProps) {
-  const { username, server } = useConnection();
   const { dashboard } = useVersions(text);
   const source = useMemo(() => sourceOf(text), [text]);
   const rows = useMemo(() => rowsOf(source), [source]);
-  const query = useMemo(() => new URLSearchParams(window.location.search), []);
   const [selection, setSelection] = useState<Selection>({ kind: 'dashboard' });
   const [dragged, setDragged] = useState<number | null>(null);
   const [focused, setFocused] = useState<number | null>(null);
@@ -186,13 +184,10 @@ export function FormEditor({ view, times, text, onEdit, onSource }: FormEditorPr
           dashboard={dashboard}
           app={view.app}
           view={view.name}
-          username={username}
-          server={server}
-          query={query}
           times={times}
           editing={editing}
         />
-        <span className={styles.hidden} role="status" aria-live="polite">
+        <span className="visually-hidden" role="status" aria-live="polite">
           {told}
         </span>
       </div>

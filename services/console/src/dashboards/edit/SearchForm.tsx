@@ -9,28 +9,36 @@ import { mistakesOf } from '../../editor/mistakes';
 import { TimeRangePicker } from '../../time/TimeRangePicker';
 import type { XmlElement } from '../model/xml';
 import styles from './Editing.module.css';
-import { readSearchParts } from './fields';
+import { type FormProps, timeTokens } from './FormParts';
+import {
+  basesFor,
+  readSearchParts,
+  searchOf,
+  withBase,
+  withoutBase,
+  writeQuery,
+  writeRange,
+} from './searchParts';
 import { useDraft } from './useDraft';
 
 const SplEditor = lazy(() => import('../../editor/SplEditor'));
 
-interface SearchFormProps {
-  app: string;
+interface SearchFormProps extends Pick<FormProps, 'app' | 'source' | 'onEdit'> {
+  /** What has the search, or is it itself. */
   element: XmlElement;
-  /** Tokens of the time inputs of the page, with their labels. */
-  times: { token: string; label: string }[];
-  onQuery: (query: string) => void;
-  onRange: (earliest: string, latest: string) => void;
 }
 
 const OWN = 'own';
 const PAGE = 'page';
 
-export function SearchForm({ app, element, times, onQuery, onRange }: SearchFormProps) {
+export function SearchForm({ app, source, element, onEdit }: SearchFormProps) {
   const { client, username } = useConnection();
   const [zone] = useZone();
+  const { start } = element;
   const parts = readSearchParts(element);
-  const { draft, change, flush } = useDraft(parts?.query ?? '', onQuery);
+  const { draft, change, flush } = useDraft(parts?.query ?? '', (query) =>
+    onEdit((text) => writeQuery(text, start, query)),
+  );
   const kind = parts?.kind ?? 'query';
   // Tokens have no values here, and what follows a base is no search of its own.
   const isChecked = kind === 'query' && !draft.includes('$');
@@ -59,9 +67,10 @@ export function SearchForm({ app, element, times, onQuery, onRange }: SearchForm
   }
   return (
     <>
+      <BaseChoice source={source} element={element} base={parts?.base ?? ''} onEdit={onEdit} />
       <div>
         <div className={styles.label} id="search-label">
-          {kind === 'base' ? `Computed from the results of ${parts?.base}` : 'Search'}
+          {kind === 'base' ? 'What is done with its results' : 'Search'}
         </div>
         {/* biome-ignore lint/a11y/noStaticElementInteractions: what is typed is told when the editor is left */}
         <div className={styles.search} onBlur={flush} data-testid="panel-search">
@@ -83,17 +92,49 @@ export function SearchForm({ app, element, times, onQuery, onRange }: SearchForm
         <RangeForm
           earliest={parts?.earliest ?? ''}
           latest={parts?.latest ?? ''}
-          times={times}
-          onRange={onRange}
+          times={timeTokens(source)}
+          onRange={(earliest, latest) =>
+            onEdit((text) => writeRange(text, start, earliest, latest))
+          }
         />
       )}
     </>
   );
 }
 
-interface RangeFormProps extends Pick<SearchFormProps, 'times' | 'onRange'> {
+/** Whether a search runs itself, or is computed from the results of another one. */
+function BaseChoice(props: Omit<SearchFormProps, 'app'> & { base: string }) {
+  const { source, element, base, onEdit } = props;
+  const { start } = element;
+  const bases = basesFor(source, searchOf(element));
+  if (bases.length === 0 && base === '') return null;
+  return (
+    <NativeSelect
+      size="xs"
+      label="Computed from"
+      data={[
+        { value: '', label: 'Events: a search of its own' },
+        ...(base === '' || bases.includes(base)
+          ? []
+          : [{ value: base, label: `${base} (is missing)` }]),
+        ...bases.map((id) => ({ value: id, label: `The results of ${id}` })),
+      ]}
+      value={base}
+      data-testid="base"
+      onChange={(event) => {
+        const next = event.currentTarget.value;
+        onEdit((text) => (next === '' ? withoutBase(text, start) : withBase(text, start, next)));
+      }}
+    />
+  );
+}
+
+interface RangeFormProps {
   earliest: string;
   latest: string;
+  /** Tokens of the time inputs of the page, with their labels. */
+  times: { token: string; label: string }[];
+  onRange: (earliest: string, latest: string) => void;
 }
 
 function RangeForm({ earliest, latest, times, onRange }: RangeFormProps) {

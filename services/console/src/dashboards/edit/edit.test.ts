@@ -1,17 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readDashboard } from '../model/reader';
-import {
-  FIELDS,
-  inputFields,
-  PANEL,
-  readChoices,
-  readSearchParts,
-  writeChoices,
-  writeDefaultRange,
-  writeField,
-  writeQuery,
-  writeRange,
-} from './fields';
+import { readChoices, writeChoices, writeDefaultRange } from './choices';
+import { FIELDS, inputFields, PANEL, writeField } from './fields';
 import {
   panelXml,
   targetOf,
@@ -25,6 +15,7 @@ import {
 } from './operations';
 import { inputsOf, rowsOf } from './outline';
 import { rekeyed } from './rekeyed';
+import { readSearchParts, writeQuery, writeRange } from './searchParts';
 import { elementAt, sourceOf } from './source';
 
 const VIEW = `<form version="1.1">

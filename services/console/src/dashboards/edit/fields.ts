@@ -3,30 +3,28 @@
  * values it may have. What is not here is changed in the source.
  */
 
-import { childOf, childrenOf, elementsOf, rawText, textOf, type XmlElement } from '../model/xml';
+import { childrenOf, rawText, textOf, type XmlElement } from '../model/xml';
 import {
   elementAt,
-  escaped,
   firstChild,
-  inserted,
-  removed,
   sourceOf,
   withAttribute,
   withChild,
-  withInner,
   withOption,
   withText,
 } from './source';
 
 export interface FormField {
   label: string;
-  kind: 'text' | 'number' | 'choice' | 'switch';
+  kind: 'text' | 'number' | 'choice' | 'switch' | 'color';
   at:
     | { option: readonly string[] }
     | { child: readonly string[]; behind?: readonly string[]; isExact?: boolean }
-    | { attribute: string };
+    | { attribute: string }
+    /** The text of the element itself. */
+    | 'text';
   /** Of a choice: values with their words. */
-  choices?: readonly (readonly [string, string])[];
+  choices?: Readonly<Record<string, string>>;
   /** What counts where nothing is written; choosing it removes what is written. */
   usual: string;
   help?: string;
@@ -46,69 +44,55 @@ const option = (
   ...more,
 });
 
+const choice = (
+  label: string,
+  names: string | readonly string[],
+  usual: string,
+  choices: Readonly<Record<string, string>>,
+): FormField => option(label, 'choice', names, usual, { choices });
+
 const HEIGHT = option('Height in pixels', 'number', 'height', '', { help: 'Empty: the usual one' });
 const TRELLIS: FormField[] = [
   option('One panel for each value (trellis)', 'switch', 'trellis.enabled', '0'),
   option('Split by', 'text', 'trellis.splitBy', '', { help: 'A field, or _aggregation' }),
-  option('Size of the panels', 'choice', 'trellis.size', 'medium', {
-    choices: [
-      ['small', 'Small'],
-      ['medium', 'Medium'],
-      ['large', 'Large'],
-    ],
+  choice('Size of the panels', 'trellis.size', 'medium', {
+    small: 'Small',
+    medium: 'Medium',
+    large: 'Large',
   }),
 ];
 const CLICK = (names: string | readonly string[], usual: string) =>
-  option('A click', 'choice', names, usual, {
-    choices: [
-      ['none', 'Does nothing'],
-      ['all', 'Shows the events behind it'],
-    ],
-  });
+  choice('A click', names, usual, { none: 'Does nothing', all: 'Shows the events behind it' });
 
 const CHART: FormField[] = [
-  option('Chart', 'choice', 'charting.chart', 'column', {
-    choices: [
-      ['column', 'Columns'],
-      ['bar', 'Bars'],
-      ['line', 'Lines'],
-      ['area', 'Areas'],
-      ['pie', 'Pie'],
-      ['scatter', 'Scatter'],
-      ['bubble', 'Bubbles'],
-      ['radialGauge', 'Radial gauge'],
-      ['fillerGauge', 'Filler gauge'],
-      ['markerGauge', 'Marker gauge'],
-    ],
+  choice('Chart', 'charting.chart', 'column', {
+    column: 'Columns',
+    bar: 'Bars',
+    line: 'Lines',
+    area: 'Areas',
+    pie: 'Pie',
+    scatter: 'Scatter',
+    bubble: 'Bubbles',
+    radialGauge: 'Radial gauge',
+    fillerGauge: 'Filler gauge',
+    markerGauge: 'Marker gauge',
   }),
-  option('Stack', 'choice', ['charting.chart.stackMode', 'charting.stackMode'], 'default', {
-    choices: [
-      ['default', 'Side by side'],
-      ['stacked', 'Stacked'],
-      ['stacked100', 'Stacked to 100 %'],
-    ],
+  choice('Stack', ['charting.chart.stackMode', 'charting.stackMode'], 'default', {
+    default: 'Side by side',
+    stacked: 'Stacked',
+    stacked100: 'Stacked to 100 %',
   }),
-  option(
-    'Missing values',
-    'choice',
-    ['charting.chart.nullValueMode', 'charting.nullValueMode'],
-    'gaps',
-    {
-      choices: [
-        ['gaps', 'Gaps'],
-        ['zero', 'Zero'],
-        ['connect', 'Connected'],
-      ],
-    },
-  ),
-  option('Legend', 'choice', 'charting.legend.placement', 'right', {
-    choices: [
-      ['right', 'Right'],
-      ['bottom', 'Below'],
-      ['top', 'Above'],
-      ['left', 'Left'],
-      ['none', 'None'],
-    ],
+  choice('Missing values', ['charting.chart.nullValueMode', 'charting.nullValueMode'], 'gaps', {
+    gaps: 'Gaps',
+    zero: 'Zero',
+    connect: 'Connected',
+  }),
+  choice('Legend', 'charting.legend.placement', 'right', {
+    right: 'Right',
+    bottom: 'Below',
+    top: 'Above',
+    left: 'Left',
+    none: 'None',
   }),
   option('Title of the X axis', 'text', [
     'charting.axisTitleX.text',
@@ -120,20 +104,16 @@ const CHART: FormField[] = [
     'charting.secondaryAxisTitle.text',
     'secondaryAxisTitle.text',
   ]),
-  option('Scale of the Y axis', 'choice', 'charting.axisY.scale', 'linear', {
-    choices: [
-      ['linear', 'Linear'],
-      ['log', 'Logarithmic'],
-    ],
+  choice('Scale of the Y axis', 'charting.axisY.scale', 'linear', {
+    linear: 'Linear',
+    log: 'Logarithmic',
   }),
   option('Least of the Y axis', 'number', 'charting.axisY.minimumNumber'),
   option('Most of the Y axis', 'number', 'charting.axisY.maximumNumber'),
-  option('Values at the points', 'choice', 'charting.chart.showDataLabels', 'none', {
-    choices: [
-      ['none', 'None'],
-      ['all', 'All'],
-      ['minmax', 'Least and most'],
-    ],
+  choice('Values at the points', 'charting.chart.showDataLabels', 'none', {
+    none: 'None',
+    all: 'All',
+    minmax: 'Least and most',
   }),
   option('Fields drawn as lines over it', 'text', 'charting.chart.overlayFields', '', {
     help: 'Separated by commas',
@@ -159,19 +139,15 @@ const TABLE: FormField[] = [
   option('Break long values', 'switch', 'wrap', 'true'),
   option('Row of sums', 'switch', 'totalsRow', 'false'),
   option('Row of shares', 'switch', 'percentagesRow', 'false'),
-  option('Colours of values', 'choice', 'dataOverlayMode', 'none', {
-    choices: [
-      ['none', 'None'],
-      ['heatmap', 'Heat map'],
-      ['highlow', 'Highest and lowest'],
-    ],
+  choice('Colours of values', 'dataOverlayMode', 'none', {
+    none: 'None',
+    heatmap: 'Heat map',
+    highlow: 'Highest and lowest',
   }),
-  option('A click', 'choice', 'drilldown', 'cell', {
-    choices: [
-      ['none', 'Does nothing'],
-      ['row', 'On a row shows its events'],
-      ['cell', 'On a cell shows its events'],
-    ],
+  choice('A click', 'drilldown', 'cell', {
+    none: 'Does nothing',
+    row: 'On a row shows its events',
+    cell: 'On a cell shows its events',
   }),
   HEIGHT,
 ];
@@ -179,47 +155,31 @@ const TABLE: FormField[] = [
 const SINGLE: FormField[] = [
   option('Field', 'text', 'field', '', { help: 'Empty: the first one with numbers' }),
   option('Unit', 'text', 'unit'),
-  option('Place of the unit', 'choice', 'unitPosition', 'after', {
-    choices: [
-      ['after', 'Behind the value'],
-      ['before', 'In front of the value'],
-    ],
+  choice('Place of the unit', 'unitPosition', 'after', {
+    after: 'Behind the value',
+    before: 'In front of the value',
   }),
-  option('Precision', 'choice', 'numberPrecision', '0', {
-    choices: [
-      ['0', '0'],
-      ['0.0', '0.0'],
-      ['0.00', '0.00'],
-      ['0.000', '0.000'],
-    ],
+  choice('Precision', 'numberPrecision', '0', {
+    '0': '0',
+    '0.0': '0.0',
+    '0.00': '0.00',
+    '0.000': '0.000',
   }),
   option('Text below', 'text', 'underLabel'),
   option('Colours', 'switch', 'useColors', '0'),
-  option('Colour by', 'choice', 'colorBy', 'value', {
-    choices: [
-      ['value', 'Value'],
-      ['trend', 'Trend'],
-    ],
-  }),
+  choice('Colour by', 'colorBy', 'value', { value: 'Value', trend: 'Trend' }),
   option('Bounds of the colours', 'text', 'rangeValues', '[0,30,70,100]', {
     help: '[0,30,70,100]',
   }),
   option('Colours, one more than bounds', 'text', 'rangeColors', '', {
     help: '[0x53a051, 0xf8be34, 0xdc4e41]',
   }),
-  option('Colour fills the panel', 'choice', 'colorMode', 'none', {
-    choices: [
-      ['none', 'No'],
-      ['block', 'Yes'],
-    ],
-  }),
+  choice('Colour fills the panel', 'colorMode', 'none', { none: 'No', block: 'Yes' }),
   option('Sparkline', 'switch', 'showSparkline', '1'),
   option('Trend', 'switch', 'showTrendIndicator', '1'),
-  option('Trend as', 'choice', 'trendDisplayMode', 'absolute', {
-    choices: [
-      ['absolute', 'Difference'],
-      ['percent', 'Percent'],
-    ],
+  choice('Trend as', 'trendDisplayMode', 'absolute', {
+    absolute: 'Difference',
+    percent: 'Percent',
   }),
   option('Trend compared with', 'text', 'trendInterval', 'auto', {
     help: '-24h; auto: one before',
@@ -230,24 +190,13 @@ const SINGLE: FormField[] = [
 ];
 
 const EVENT: FormField[] = [
-  option('Shown as', 'choice', 'type', 'list', {
-    choices: [
-      ['list', 'List'],
-      ['raw', 'Raw text'],
-      ['table', 'Table'],
-    ],
-  }),
+  choice('Shown as', 'type', 'list', { list: 'List', raw: 'Raw text', table: 'Table' }),
   option('Events of a page', 'number', 'count', '10'),
   option('Lines of an event', 'number', 'maxLines', '', { help: '0: all' }),
 ];
 
 const MAP: FormField[] = [
-  option('Map', 'choice', 'mapping.type', 'marker', {
-    choices: [
-      ['marker', 'Markers'],
-      ['choropleth', 'Regions'],
-    ],
-  }),
+  choice('Map', 'mapping.type', 'marker', { marker: 'Markers', choropleth: 'Regions' }),
   option('Markers at most', 'number', 'mapping.data.maxClusters', '100'),
   option('The wheel zooms', 'switch', 'mapping.map.scrollZoom', 'false'),
   CLICK('drilldown', 'none'),
@@ -308,11 +257,7 @@ export const DASHBOARD: FormField[] = [
     label: 'Colours',
     kind: 'choice',
     at: { attribute: 'theme' },
-    choices: [
-      ['', 'Those of the reader'],
-      ['light', 'Light'],
-      ['dark', 'Dark'],
-    ],
+    choices: { '': 'Those of the reader', light: 'Light', dark: 'Dark' },
     usual: '',
   },
   {
@@ -402,6 +347,7 @@ export function inputFields(kind: string): FormField[] {
 /** The value as it is written; null where it is not. */
 export function readField(element: XmlElement, field: FormField): string | null {
   const { at } = field;
+  if (at === 'text') return textOf(element);
   if ('attribute' in at) return element.attributes.get(at.attribute.toLowerCase()) ?? null;
   if ('child' in at) {
     const child = firstChild(element, at.child);
@@ -431,173 +377,10 @@ export function writeField(
   const isUsual = value === null || value === '' || value === field.usual;
   const next = isUsual ? null : value;
   const { at } = field;
+  if (at === 'text') return withText(source, element, value ?? '');
   if ('attribute' in at) return withAttribute(source, element, at.attribute, next);
   if ('child' in at) {
     return withChild(source, element, at.child, next, at.behind, at.isExact);
   }
   return withOption(source, element, at.option, next);
-}
-
-// -- the search of an element or an input
-
-export interface SearchParts {
-  kind: 'query' | 'base' | 'report';
-  /** The text, or the name of the report. */
-  query: string;
-  /** The id of the base. */
-  base: string;
-  earliest: string;
-  latest: string;
-}
-
-/** What holds the search: `<search>`, or in the spelling of before the element itself. */
-export function searchOf(element: XmlElement): XmlElement | null {
-  const own = childrenOf(element, 'search').find(
-    (search) => search.attributes.get('type') !== 'annotation',
-  );
-  return own ?? (firstChild(element, OLD) ? element : null);
-}
-
-const OLD = ['searchString', 'searchTemplate', 'query', 'searchName', 'searchPostProcess'];
-const QUERY = ['query', 'searchString', 'searchTemplate'];
-const POST = ['query', 'searchPostProcess'];
-const EARLIEST = ['earliest', 'earliestTime'];
-const LATEST = ['latest', 'latestTime'];
-
-export function readSearchParts(element: XmlElement): SearchParts | null {
-  const search = searchOf(element);
-  if (!search) return null;
-  const text = (names: string[]) => {
-    const child = firstChild(search, names);
-    return child ? textOf(child) : '';
-  };
-  const attribute = (name: string) => search.attributes.get(name) ?? '';
-  const report = search === element ? '' : attribute('ref');
-  const base = search === element ? '' : attribute('base');
-  const kind = report || childOf(search, 'searchname') ? 'report' : base ? 'base' : 'query';
-  return {
-    kind,
-    query:
-      kind === 'report' ? report || text(['searchName']) : text([...QUERY, 'searchPostProcess']),
-    base,
-    earliest: text(EARLIEST) || attribute('earliest'),
-    latest: text(LATEST) || attribute('latest'),
-  };
-}
-
-/** Writes the text of a search; an element without one gets a `<search>`. */
-export function writeQuery(text: string, place: number, query: string): string {
-  const source = sourceOf(text);
-  const element = elementAt(source, place);
-  if (!element) return text;
-  const search = searchOf(element);
-  if (!search) {
-    const next = withChild(source, element, ['search'], '', ['title', 'description', 'label']);
-    return writeQuery(next, place, query);
-  }
-  if (search !== element && search.attributes.has('ref')) {
-    return withAttribute(source, search, 'ref', query);
-  }
-  const names = childOf(search, 'searchname')
-    ? ['searchName']
-    : childOf(search, 'searchpostprocess')
-      ? POST
-      : QUERY;
-  return withChild(source, search, names, query, []);
-}
-
-/** Writes the range of a search; an empty one leaves it to the page. */
-export function writeRange(text: string, place: number, earliest: string, latest: string): string {
-  const write = (now: string, names: readonly string[], value: string, behind: string[]) => {
-    const source = sourceOf(now);
-    const element = elementAt(source, place);
-    const search = element && searchOf(element);
-    if (!search) return now;
-    // Written as attributes, it stays there.
-    const attribute = names[0] ?? '';
-    if (search.attributes.has(attribute) && !firstChild(search, names)) {
-      return withAttribute(source, search, attribute, value === '' ? null : value);
-    }
-    return withChild(source, search, names, value === '' ? null : value, behind);
-  };
-  const front = ['query', 'searchstring', 'searchtemplate', 'title', 'searchname'];
-  const begun = write(text, EARLIEST, earliest, front);
-  return write(begun, LATEST, latest, [...front, 'earliest', 'earliesttime']);
-}
-
-// -- choices of an input
-
-export interface WrittenChoice {
-  value: string;
-  label: string;
-}
-
-export const readChoices = (input: XmlElement): WrittenChoice[] =>
-  childrenOf(input, 'choice').map((choice) => {
-    const label = textOf(choice);
-    return { value: choice.attributes.get('value') ?? label, label };
-  });
-
-/** The choices of an input as given; those that are the same stay as they are written. */
-export function writeChoices(text: string, place: number, choices: WrittenChoice[]): string {
-  let source = sourceOf(text);
-  for (let at = 0; ; at += 1) {
-    const input = elementAt(source, place);
-    if (!input) return text;
-    const written = childrenOf(input, 'choice');
-    const [node, choice] = [written[at], choices[at]];
-    if (!choice) {
-      const last = written.at(-1);
-      if (written.length <= choices.length || !last) return source.text;
-      source = sourceOf(removed(source, last));
-      at -= 1;
-    } else if (!node) {
-      const behind = elementsOf(input).find((one) => !['label', 'choice'].includes(one.name));
-      const xml = `<choice value="${escaped(choice.value).replaceAll('"', '&quot;')}">${escaped(choice.label)}</choice>`;
-      source = sourceOf(inserted(source, input, xml, behind ?? null));
-    } else {
-      const isSame = node.attributes.get('value') === choice.value;
-      const next = sourceOf(
-        isSame ? source.text : withAttribute(source, node, 'value', choice.value),
-      );
-      const again = elementAt(next, node.start);
-      source = again ? sourceOf(withText(next, again, choice.label)) : next;
-    }
-  }
-}
-
-/** Earliest and latest of the default of a time input. */
-export function readDefaultRange(input: XmlElement): { earliest: string; latest: string } {
-  const held = childOf(input, 'default');
-  const text = (names: string[]) => {
-    const child = held && firstChild(held, names);
-    return child ? textOf(child) : '';
-  };
-  return { earliest: text(EARLIEST), latest: text(LATEST) };
-}
-
-export function writeDefaultRange(
-  text: string,
-  place: number,
-  earliest: string,
-  latest: string,
-): string {
-  const write = (now: string, names: readonly string[], value: string, behind: string[]) => {
-    const source = sourceOf(now);
-    const held = childOf(elementAt(source, place) ?? source.root, 'default');
-    return held ? withChild(source, held, names, value, behind) : now;
-  };
-  const source = sourceOf(text);
-  const input = elementAt(source, place);
-  if (!input) return text;
-  const held = childOf(input, 'default');
-  // The name of a preset gives way to its bounds.
-  const isNamed = held && !firstChild(held, [...EARLIEST, ...LATEST]);
-  const begun = !held
-    ? inserted(source, input, '<default>\n</default>')
-    : isNamed
-      ? withInner(source, held, '')
-      : text;
-  const half = write(begun, EARLIEST, earliest, []);
-  return write(half, LATEST, latest, ['earliest', 'earliesttime']);
 }

@@ -13,8 +13,8 @@ import { flag } from '../model/values';
 import type { Click } from '../runtime/links';
 import type { ResultsProps } from './ElementView';
 import { plotLook } from './plotLook';
-import { Trellis } from './Trellis';
-import { commonSeries, sharedLook, type TrellisPanel, trellisLook, trellisOf } from './trellis';
+import { type Part, Parts, useSplit } from './Trellis';
+import { commonSeries, sharedLook } from './trellis';
 
 /** Pixels of the charts of a trellis. */
 const HEIGHTS = { small: 110, medium: 150, large: 220 };
@@ -22,63 +22,39 @@ const HEIGHTS = { small: 110, medium: 150, large: 220 };
 export function ChartElement({ element, options, state, height, title }: ResultsProps) {
   const { rows } = state;
   const look = useMemo(() => plotLook(options), [options]);
-  const trellis = useMemo(() => trellisLook(options), [options]);
-  const split = useMemo(
-    () => (rows && trellis ? trellisOf(rows, trellis.splitBy) : null),
-    [rows, trellis],
-  );
+  const split = useSplit(rows, options);
   const scheme = useComputedColorScheme('light');
   const series = useMemo(() => {
     const palette = scheme === 'dark' ? PALETTE_DARK : PALETTE_LIGHT;
     return split && look.kind !== 'pie' ? commonSeries(split.panels, look, palette) : [];
   }, [split, look, scheme]);
   const panelLook = useMemo(() => {
-    if (!split || !trellis) return look;
+    if (!split) return look;
     const fieldColors = series.length > 0 ? new Map(series) : look.fieldColors;
     // A panel that is one series has its name as its title.
     const y = series.length > 0 ? look.y : { ...look.y, title: look.y.title ?? '' };
     const plain: PlotLook = { ...look, legend: 'none', fieldColors, y };
-    return trellis.isShared ? sharedLook(plain, split.panels) : plain;
-  }, [split, trellis, look, series]);
+    return split.isShared ? sharedLook(plain, split.panels) : plain;
+  }, [split, look, series]);
   if (!rows) return null;
-  if (!split || !trellis) {
-    return (
-      <OneChart
-        element={element}
-        results={rows}
-        options={options}
-        look={look}
-        height={height}
-        label={title}
-      />
-    );
-  }
   return (
-    <Trellis trellis={split} size={trellis.size} series={look.legend === 'none' ? [] : series}>
-      {(panel) => (
-        <OneChart
-          element={element}
-          results={panel.results}
-          options={options}
-          look={panelLook}
-          height={HEIGHTS[trellis.size]}
-          label={title ? `${title}, ${panel.value}` : panel.value}
-          panel={{ ...panel, name: split.name, all: rows }}
-        />
-      )}
-    </Trellis>
+    <Parts
+      rows={rows}
+      split={split}
+      height={height}
+      heights={HEIGHTS}
+      label={title}
+      series={look.legend === 'none' ? [] : series}
+    >
+      {(part) => <OneChart element={element} options={options} look={panelLook} {...part} />}
+    </Parts>
   );
 }
 
-interface OneChartProps {
+interface OneChartProps extends Part {
   element: DashboardElement;
-  results: ResultRows;
   options: ReadonlyMap<string, string>;
   look: PlotLook;
-  height: number;
-  label: string;
-  /** Of a trellis: the field that it is split by, and the whole result. */
-  panel?: TrellisPanel & { name: string; all: ResultRows };
 }
 
 function OneChart({ element, results, options, look, height, label, panel }: OneChartProps) {

@@ -1,20 +1,17 @@
 /** A custom visualization of an app, where the console knows how its kind is drawn. */
 
 import { useMemo } from 'react';
-import type { ResultRows } from '../../api/types';
 import { cellText } from '../../statistics/table';
 import { CustomView } from '../../visualization/custom/CustomView';
 import { type CustomKind, KIND_WORDS } from '../../visualization/custom/kinds';
 import { customModel } from '../../visualization/custom/model';
 import { useDashboard } from '../DashboardContext';
-import type { DashboardElement } from '../model/types';
 import { colorOf, flag } from '../model/values';
 import type { ResultsProps } from './ElementView';
 import styles from './ElementView.module.css';
 import { StatusIndicator } from './StatusIndicator';
 import { TableElement } from './TableElement';
-import { Trellis } from './Trellis';
-import { type TrellisPanel, trellisLook, trellisOf } from './trellis';
+import { type Part, Parts, useSplit } from './Trellis';
 
 /** Pixels of the panels of a trellis. */
 const HEIGHTS = { small: 130, medium: 190, large: 260 };
@@ -42,39 +39,18 @@ export function CustomElement({ kind, ...props }: ResultsProps & { kind: CustomK
   const isValue = kind === 'status' || kind === 'meter';
   const height = isValue && !options.has('height') ? VALUE_HEIGHT : props.height;
   const own = useMemo(() => ownOptions(options), [options]);
-  const trellis = useMemo(() => trellisLook(options), [options]);
-  const split = useMemo(
-    () => (rows && trellis ? trellisOf(rows, trellis.splitBy) : null),
-    [rows, trellis],
-  );
+  const split = useSplit(rows, options);
   if (!rows) return null;
-  if (!split || !trellis) {
-    return <One {...props} kind={kind} own={own} results={rows} height={height} label={title} />;
-  }
   return (
-    <Trellis trellis={split} size={trellis.size}>
-      {(panel) => (
-        <One
-          {...props}
-          kind={kind}
-          own={own}
-          results={panel.results}
-          height={HEIGHTS[trellis.size]}
-          label={`${title} ${panel.value}`.trim()}
-          panel={{ ...panel, name: split.name, all: rows }}
-        />
-      )}
-    </Trellis>
+    <Parts rows={rows} split={split} height={height} heights={HEIGHTS} label={title}>
+      {(part) => <One {...props} {...part} kind={kind} own={own} />}
+    </Parts>
   );
 }
 
-interface OneProps extends ResultsProps {
+interface OneProps extends ResultsProps, Part {
   kind: CustomKind;
-  element: DashboardElement;
   own: ReadonlyMap<string, string>;
-  results: ResultRows;
-  label: string;
-  panel?: TrellisPanel & { name: string; all: ResultRows };
 }
 
 function One({ kind, own, results, label, panel, ...props }: OneProps) {

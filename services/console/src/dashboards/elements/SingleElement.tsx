@@ -3,7 +3,6 @@
 import { useComputedColorScheme } from '@mantine/core';
 import { IconArrowDownRight, IconArrowRight, IconArrowUpRight } from '@tabler/icons-react';
 import { useMemo } from 'react';
-import type { ResultRows } from '../../api/types';
 import { cellText } from '../../statistics/table';
 import { useDashboard } from '../DashboardContext';
 import type { DashboardElement } from '../model/types';
@@ -13,49 +12,26 @@ import { legible, readableOn } from './cellFormat';
 import type { ResultsProps } from './ElementView';
 import styles from './SingleElement.module.css';
 import { type SingleView, singleView } from './singleValue';
-import { Trellis } from './Trellis';
-import { type TrellisPanel, trellisLook, trellisOf } from './trellis';
+import { type Part, Parts, useSplit } from './Trellis';
+import { ValueBox } from './ValueBox';
 
 /** Pixels of the values of a trellis. */
 const HEIGHTS = { small: 64, medium: 84, large: 120 };
 
 export function SingleElement({ element, options, state, height, title }: ResultsProps) {
   const { rows } = state;
-  const trellis = useMemo(() => trellisLook(options), [options]);
-  const split = useMemo(
-    () => (rows && trellis ? trellisOf(rows, trellis.splitBy) : null),
-    [rows, trellis],
-  );
+  const split = useSplit(rows, options);
   if (!rows) return null;
-  if (!split || !trellis) {
-    return (
-      <OneValue element={element} results={rows} options={options} height={height} label={title} />
-    );
-  }
   return (
-    <Trellis trellis={split} size={trellis.size}>
-      {(panel) => (
-        <OneValue
-          element={element}
-          results={panel.results}
-          options={options}
-          height={HEIGHTS[trellis.size]}
-          label={`${title} ${panel.value}`.trim()}
-          panel={{ ...panel, name: split.name, all: rows }}
-        />
-      )}
-    </Trellis>
+    <Parts rows={rows} split={split} height={height} heights={HEIGHTS} label={title}>
+      {(part) => <OneValue element={element} options={options} {...part} />}
+    </Parts>
   );
 }
 
-interface OneValueProps {
+interface OneValueProps extends Part {
   element: DashboardElement;
-  results: ResultRows;
   options: ReadonlyMap<string, string>;
-  height: number;
-  label: string;
-  /** Of a trellis: the field that it is split by, and the whole result. */
-  panel?: TrellisPanel & { name: string; all: ResultRows };
 }
 
 function OneValue({ element, results, options, height, label, panel }: OneValueProps) {
@@ -63,13 +39,12 @@ function OneValue({ element, results, options, height, label, panel }: OneValueP
   const view = useMemo(() => singleView(results, options), [results, options]);
   if (!view) return null;
   const isClickable = element.drilldown !== null || flag(options.get('drilldown'), false);
-  const click = (event: React.MouseEvent) => {
+  const click = (newTab: boolean) => {
     const name = results.fields[view.column] ?? '';
     const value = cellText(results.rows[view.row]?.[view.column] ?? null);
     const whole = panel?.all ?? results;
     const row = whole.rows[panel ? (panel.sources[view.row] ?? 0) : view.row] ?? [];
     const cells = new Map(whole.fields.map((field, at) => [field, cellText(row[at] ?? null)]));
-    const newTab = event.ctrlKey || event.metaKey;
     const clicked: Click = { name, value, name2: name, value2: value, row: cells };
     if (panel) clicked.trellis = { name: panel.name, value: panel.value };
     run.click(element, clicked, newTab);
@@ -82,28 +57,17 @@ function OneValue({ element, results, options, height, label, panel }: OneValueP
         minHeight: height,
       }
     : { minHeight: height };
-  const content = (
-    <>
+  return (
+    <ValueBox
+      style={style}
+      label={`${label} ${view.text} ${view.unit}`.trim()}
+      testId="single"
+      onClick={isClickable ? click : undefined}
+    >
       <Value view={view} isFilled={filled} />
       {view.under && <span className={styles.under}>{view.under}</span>}
       {view.sparkline.length > 1 && <Sparkline values={view.sparkline} />}
-    </>
-  );
-  return isClickable ? (
-    <button
-      type="button"
-      className={styles.single}
-      style={style}
-      onClick={click}
-      aria-label={`${label} ${view.text} ${view.unit}`.trim()}
-      data-testid="single"
-    >
-      {content}
-    </button>
-  ) : (
-    <div className={styles.single} style={style} data-testid="single">
-      {content}
-    </div>
+    </ValueBox>
   );
 }
 
@@ -144,7 +108,7 @@ function Value({ view, isFilled }: { view: SingleView; isFilled: boolean }) {
         <span className={styles.trend} style={{ color: shown(trend.color, 4.5) }}>
           <Arrow size={16} aria-hidden="true" />
           <span>
-            <span className={styles.hidden}>
+            <span className="visually-hidden">
               {trend.direction === 1
                 ? 'up by '
                 : trend.direction === -1

@@ -6,6 +6,7 @@ import type { CustomModel } from '../../visualization/custom/model';
 import { colorOf, flag } from '../model/values';
 import { legible, readableOn } from './cellFormat';
 import styles from './SingleElement.module.css';
+import { ValueBox } from './ValueBox';
 
 interface StatusIndicatorProps {
   model: Extract<CustomModel, { kind: 'value' }>;
@@ -33,8 +34,12 @@ export function StatusIndicator({ model, options, height, onClick }: StatusIndic
     minHeight: height,
     ...(isFilled ? { background: color, color: readableOn(color) } : {}),
   };
-  const content = (
-    <>
+  return (
+    <ValueBox
+      style={style}
+      testId="status"
+      onClick={onClick && ((newTab: boolean) => onClick(0, newTab))}
+    >
       <span
         className={styles.value}
         style={{ fontSize: 34, color: isFilled || !color ? undefined : legible(color, surface, 3) }}
@@ -42,21 +47,6 @@ export function StatusIndicator({ model, options, height, onClick }: StatusIndic
         {text}
       </span>
       {icon && icon !== text && <span className={styles.under}>{icon.replaceAll('-', ' ')}</span>}
-    </>
-  );
-  return onClick ? (
-    <button
-      type="button"
-      className={styles.single}
-      style={style}
-      onClick={(event) => onClick(0, event.ctrlKey || event.metaKey)}
-      data-testid="status"
-    >
-      {content}
-    </button>
-  ) : (
-    <div className={styles.single} style={style} data-testid="status">
-      {content}
-    </div>
+    </ValueBox>
   );
 }

@@ -206,7 +206,7 @@ function Rows(props: RowsProps) {
           <tr>
             {hasNumbers && (
               <th scope="col" className={styles.rowNumber}>
-                <span className={styles.hidden}>Row</span>#
+                <span className="visually-hidden">Row</span>#
               </th>
             )}
             {columns.map((column) => {

@@ -1,21 +1,63 @@
-/** The panels of a trellis side by side, each drawn when it comes near what is seen. */
+/** An element as one, or split: the panels of a trellis side by side, each drawn when it comes near what is seen. */
 
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
+import type { ResultRows } from '../../api/types';
 import { grouped } from '../../app/format';
 import styles from './Trellis.module.css';
-import type { Trellis as Split, TrellisPanel, TrellisSize } from './trellis';
+import {
+  type Trellis as Split,
+  type TrellisLook,
+  type TrellisPanel,
+  type TrellisSize,
+  trellisLook,
+  trellisOf,
+} from './trellis';
 import { useInView } from './useInView';
 
-interface TrellisProps {
-  trellis: Split;
-  size: TrellisSize;
-  /** Names and colours of the series, for one legend of all panels; none where a panel is a series. */
-  series?: [string, string][];
-  children: (panel: TrellisPanel) => ReactNode;
+/** The whole of a result, or a panel of its trellis. */
+export interface Part {
+  results: ResultRows;
+  /** Pixels. */
+  height: number;
+  label: string;
+  /** Of a panel: what it is of, and the whole result. */
+  panel: (TrellisPanel & { name: string; all: ResultRows }) | null;
 }
 
-export function Trellis({ trellis, size, series = [], children }: TrellisProps) {
-  const { panels, total, name } = trellis;
+/** How an element is split by its options; null where it is one. */
+export function useSplit(
+  rows: ResultRows | null,
+  options: ReadonlyMap<string, string>,
+): (Split & TrellisLook) | null {
+  return useMemo(() => {
+    const look = rows && trellisLook(options);
+    return look ? { ...trellisOf(rows, look.splitBy), ...look } : null;
+  }, [rows, options]);
+}
+
+interface PartsProps {
+  rows: ResultRows;
+  split: (Split & TrellisLook) | null;
+  /** Pixels of the whole, and of the panels of a trellis. */
+  height: number;
+  heights: Record<TrellisSize, number>;
+  label: string;
+  /** Names and colours of the series, for one legend of all panels; none where a panel is a series. */
+  series?: [string, string][];
+  children: (part: Part) => ReactNode;
+}
+
+export function Parts(props: PartsProps) {
+  const { rows, split, height, heights, label, series = [], children } = props;
+  if (!split) return children({ results: rows, height, label, panel: null });
+  const { panels, total, name, size } = split;
+  const draw = (panel: TrellisPanel) =>
+    children({
+      results: panel.results,
+      height: heights[size],
+      label: label ? `${label}, ${panel.value}` : panel.value,
+      panel: { ...panel, name, all: rows },
+    });
   return (
     <div data-testid="trellis">
       {total > panels.length && (
@@ -27,7 +69,7 @@ export function Trellis({ trellis, size, series = [], children }: TrellisProps) 
       <ul className={styles.panels} data-size={size} aria-label={name ? `By ${name}` : 'By series'}>
         {panels.map((panel) => (
           <Panel key={panel.value} panel={panel}>
-            {children}
+            {draw}
           </Panel>
         ))}
       </ul>

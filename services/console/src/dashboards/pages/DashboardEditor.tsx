@@ -15,6 +15,7 @@ import type { Dashboard } from '../model/types';
 import { XmlError } from '../model/xml';
 import type { TimePreset, ViewInfo } from '../runtime/server';
 import { useConnection } from '../useConnection';
+import { replaceQuery } from './address';
 import styles from './DashboardEditor.module.css';
 import { DashboardView } from './DashboardView';
 import type { Mark } from './XmlEditor';
@@ -70,8 +71,7 @@ function writeMode(mode: Mode): void {
   const query = new URLSearchParams(window.location.search);
   if (mode === 'source') query.set('mode', 'source');
   else query.delete('mode');
-  const text = query.toString();
-  window.history.replaceState(null, '', window.location.pathname + (text ? `?${text}` : ''));
+  replaceQuery(query);
 }
 
 /** A mark in front of the text belongs to the file, and places are counted without it. */
@@ -246,9 +246,7 @@ interface SourceEditorProps {
 }
 
 function SourceEditor({ view, times, text, marks, line, onChange }: SourceEditorProps) {
-  const { username, server } = useConnection();
   const [shownText, setShownText] = useState(text);
-  const query = useMemo(() => new URLSearchParams(window.location.search), []);
   useEffect(() => {
     const timer = setTimeout(() => setShownText(text), QUIET);
     return () => clearTimeout(timer);
@@ -266,15 +264,7 @@ function SourceEditor({ view, times, text, marks, line, onChange }: SourceEditor
       <XmlEditor text={text} marks={marks} line={line} onChange={onChange} />
       <section className={styles.preview} aria-label="Preview">
         {preview && preview.report.level !== 'none' && (
-          <DashboardView
-            dashboard={preview}
-            app={view.app}
-            view={view.name}
-            username={username}
-            server={server}
-            query={query}
-            times={times}
-          />
+          <DashboardView dashboard={preview} app={view.app} view={view.name} times={times} />
         )}
       </section>
     </div>

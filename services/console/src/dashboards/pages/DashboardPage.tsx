@@ -9,15 +9,7 @@ import {
   IconPrinter,
   IconRefresh,
 } from '@tabler/icons-react';
-import {
-  type ReactNode,
-  useCallback,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from 'react';
+import { type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import type { ApiError } from '../../api/client';
 import { Notice } from '../../app/Notice';
 import { paths } from '../../app/routing';
@@ -31,6 +23,7 @@ import type { DashboardRun } from '../runtime/page';
 import type { TimePreset, ViewInfo } from '../runtime/server';
 import { useConnection } from '../useConnection';
 import { AppNav } from './AppNav';
+import { replaceQuery } from './address';
 import { CostDialog } from './CostDialog';
 import { DashboardEditor } from './DashboardEditor';
 import styles from './DashboardPage.module.css';
@@ -104,13 +97,7 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
               onSaved={() => setReads(reads + 1)}
             />
           ) : (
-            <Viewer
-              loaded={loaded}
-              app={app}
-              username={username}
-              server={server}
-              onEdit={() => change(true)}
-            />
+            <Viewer loaded={loaded} app={app} onEdit={() => change(true)} />
           ))}
       </main>
     </ThemedPage>
@@ -151,8 +138,6 @@ function ThemedPage({ theme: scheme, children }: { theme: Theme | null; children
 interface ViewerProps {
   loaded: Loaded;
   app: string;
-  username: string;
-  server: ReturnType<typeof useConnection>['server'];
   onEdit: () => void;
 }
 
@@ -165,16 +150,11 @@ function read(text: string): { dashboard: Dashboard | null; error: XmlError | nu
   }
 }
 
-function Viewer({ loaded, app, username, server, onEdit }: ViewerProps) {
+function Viewer({ loaded, app, onEdit }: ViewerProps) {
   const { view, times } = loaded;
   const { dashboard, error } = useMemo(() => read(view.text), [view.text]);
   const [run, setRun] = useState<DashboardRun | null>(null);
-  const query = useMemo(() => new URLSearchParams(window.location.search), []);
   const box = useRef<HTMLDivElement>(null);
-  const onQuery = useCallback((next: URLSearchParams) => {
-    const text = next.toString();
-    window.history.replaceState(null, '', window.location.pathname + (text ? `?${text}` : ''));
-  }, []);
 
   useEffect(() => {
     const seconds = dashboard?.refresh ?? null;
@@ -221,11 +201,8 @@ function Viewer({ loaded, app, username, server, onEdit }: ViewerProps) {
             dashboard={dashboard}
             app={app}
             view={view.name}
-            username={username}
-            server={server}
-            query={query}
             times={times}
-            onQuery={onQuery}
+            onQuery={replaceQuery}
             onRun={setRun}
           />
         </>
@@ -366,7 +343,7 @@ export function Progress({ run }: { run: DashboardRun }) {
     <>
       <span className={styles.progress}>{text}</span>
       <span
-        className={styles.hidden}
+        className="visually-hidden"
         role="status"
         aria-live="polite"
         data-testid="progress"

@@ -8,7 +8,8 @@ import { DashboardContext, type Editing, type Running } from '../DashboardContex
 import type { Dashboard } from '../model/types';
 import { DashboardRun } from '../runtime/page';
 import { scopedCss } from '../runtime/sanitize';
-import type { DashboardServer, TimePreset } from '../runtime/server';
+import type { TimePreset } from '../runtime/server';
+import { useConnection } from '../useConnection';
 import { DashboardBody } from './DashboardBody';
 import styles from './DashboardView.module.css';
 
@@ -16,9 +17,8 @@ interface DashboardViewProps {
   dashboard: Dashboard;
   app: string;
   view: string;
-  username: string;
-  server: DashboardServer;
-  query: URLSearchParams;
+  /** What inputs begin with; that of the address without one. */
+  query?: URLSearchParams;
   times: readonly TimePreset[];
   onQuery?: (query: URLSearchParams) => void;
   /** Hears of the run, for refresh and the line of progress. */
@@ -34,7 +34,8 @@ function openAddress(address: string, target: string): void {
 }
 
 export function DashboardView(props: DashboardViewProps) {
-  const { dashboard, app, view, username, server, times, editing = null } = props;
+  const { dashboard, app, view, times, editing = null } = props;
+  const { username, server } = useConnection();
   const [zone] = useZone();
   const scope = useId().replace(/[^\w]/g, '');
   const latest = useRef(props);
@@ -53,7 +54,7 @@ export function DashboardView(props: DashboardViewProps) {
       user: username,
       server,
       timezone: zone,
-      query: latest.current.query,
+      query: latest.current.query ?? new URLSearchParams(window.location.search),
       times,
       open: (address, target) => {
         // A click in the editor is about the panel.

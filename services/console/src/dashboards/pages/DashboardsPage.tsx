@@ -4,7 +4,7 @@ import { Button, Checkbox, Menu, Skeleton, TextInput } from '@mantine/core';
 import { IconCopy, IconLock, IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useEffect, useMemo, useState } from 'react';
 import type { ApiError } from '../../api/client';
-import list from '../../app/List.module.css';
+import { ListTable } from '../../app/ListTable';
 import { Notice } from '../../app/Notice';
 import { RowMenu } from '../../app/RowMenu';
 import { reportOfText } from '../model/features';
@@ -118,31 +118,19 @@ export function DashboardsPage({ app }: DashboardsPageProps) {
           </p>
         )}
         {shown.length > 0 && (
-          <div className={list.scroll}>
-            <table className={`${list.table} ${styles.table}`} data-testid="dashboards">
-              <thead>
-                <tr>
-                  <th scope="col">Title</th>
-                  <th scope="col">State</th>
-                  <th scope="col">Owner</th>
-                  <th scope="col">App</th>
-                  <th scope="col">Sharing</th>
-                  <th scope="col">
-                    <span className={page.hidden}>Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.map((view) => (
-                  <ViewRow
-                    key={`${view.app}/${view.owner}/${view.name}`}
-                    view={view}
-                    onDialog={setDialog}
-                  />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <ListTable
+            columns={['Title', 'State', 'Owner', 'App', 'Sharing', { hidden: 'Actions' }]}
+            className={styles.table}
+            testId="dashboards"
+          >
+            {shown.map((view) => (
+              <ViewRow
+                key={`${view.app}/${view.owner}/${view.name}`}
+                view={view}
+                onDialog={setDialog}
+              />
+            ))}
+          </ListTable>
         )}
         {dialog?.kind === 'create' && (
           <CreateDialog app={app} source={dialog.source} onClose={() => setDialog(null)} />

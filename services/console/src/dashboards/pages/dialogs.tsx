@@ -1,9 +1,10 @@
 /** The dialogs of the list of dashboards. */
 
-import { Button, Checkbox, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { ApiError } from '../../api/client';
 import { Notice } from '../../app/Notice';
+import { RoleRights } from '../../app/RoleRights';
 import type { ViewInfo } from '../runtime/server';
 import { useConnection } from '../useConnection';
 import { emptyDashboard, idOf, isId } from './newDashboard';
@@ -184,9 +185,6 @@ export function PermissionsDialog({ view, onClose, onDone }: ViewDialogProps) {
       setSaving(false);
     });
   };
-  const all = ['*', ...new Set([...roles, ...readers, ...writers].filter((role) => role !== '*'))];
-  const toggle = (list: string[], role: string) =>
-    list.includes(role) ? list.filter((one) => one !== role) : [...list, role];
   return (
     <Modal opened onClose={onClose} title={`Permissions of ${view.label}`} size="lg">
       <form onSubmit={save}>
@@ -199,40 +197,13 @@ export function PermissionsDialog({ view, onClose, onDone }: ViewDialogProps) {
             </Group>
           </Radio.Group>
           {sharing !== 'user' && (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col" style={{ textAlign: 'left' }}>
-                    Role
-                  </th>
-                  <th scope="col">Read</th>
-                  <th scope="col">Write</th>
-                </tr>
-              </thead>
-              <tbody>
-                {all.map((role) => (
-                  <tr key={role}>
-                    <td>{role === '*' ? 'Everyone' : role}</td>
-                    <td align="center">
-                      <Checkbox
-                        size="xs"
-                        aria-label={`${role} may read`}
-                        checked={readers.includes(role)}
-                        onChange={() => setReaders(toggle(readers, role))}
-                      />
-                    </td>
-                    <td align="center">
-                      <Checkbox
-                        size="xs"
-                        aria-label={`${role} may write`}
-                        checked={writers.includes(role)}
-                        onChange={() => setWriters(toggle(writers, role))}
-                      />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <RoleRights
+              roles={roles}
+              readers={readers}
+              writers={writers}
+              onReaders={setReaders}
+              onWriters={setWriters}
+            />
           )}
           {error && <Notice kind="error">{error.message}</Notice>}
           <Buttons label="Save" isSaving={isSaving} isDisabled={false} onClose={onClose} />

@@ -1,12 +1,11 @@
 /** A custom visualization with its name, and a table for who does not see it. */
 
 import { useComputedColorScheme } from '@mantine/core';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import type { ResultRows } from '../../api/types';
 import { plural } from '../../app/format';
 import { useZone } from '../../app/preferences';
-import { PlotTable } from '../Plot';
-import styles from '../Plot.module.css';
+import { PlotFrame } from '../PlotFrame';
 import { type CustomKind, KIND_WORDS } from './kinds';
 import type { CustomModel } from './model';
 
@@ -27,38 +26,23 @@ export function CustomView(props: CustomViewProps) {
   const { kind, model, results, options, height, label, note, onClick } = props;
   const scheme = useComputedColorScheme('light');
   const [zone] = useZone();
-  const [asTable, setAsTable] = useState(false);
   const what = `${KIND_WORDS[kind]}, ${plural(results.rows.length, 'row')}`;
   const summary = label ? `${label}: ${what}` : what;
   return (
-    <div className={styles.plot}>
-      {note && <p className={styles.note}>{note}</p>}
-      {asTable ? (
-        <PlotTable results={results} height={height} label={summary} />
-      ) : (
-        <div
-          role="img"
-          aria-label={summary}
-          style={{ height }}
-          data-testid="custom"
-          data-kind={kind}
-        >
-          <Suspense fallback={null}>
-            <CustomCanvas
-              kind={kind}
-              model={model}
-              options={options}
-              height={height}
-              scheme={scheme}
-              zone={zone}
-              onClick={onClick}
-            />
-          </Suspense>
-        </div>
-      )}
-      <button type="button" className={styles.toggle} onClick={() => setAsTable(!asTable)}>
-        {asTable ? 'Show as chart' : 'Show as table'}
-      </button>
-    </div>
+    <PlotFrame results={results} height={height} label={summary} note={note}>
+      <div role="img" aria-label={summary} style={{ height }} data-testid="custom" data-kind={kind}>
+        <Suspense fallback={null}>
+          <CustomCanvas
+            kind={kind}
+            model={model}
+            options={options}
+            height={height}
+            scheme={scheme}
+            zone={zone}
+            onClick={onClick}
+          />
+        </Suspense>
+      </div>
+    </PlotFrame>
   );
 }

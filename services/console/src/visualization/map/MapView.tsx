@@ -8,8 +8,8 @@ import type { ResultRows } from '../../api/types';
 import { plural } from '../../app/format';
 import { Skeleton } from '../../states/Skeleton';
 import { PALETTE_DARK, PALETTE_LIGHT } from '../chartOptions';
-import { PlotTable } from '../Plot';
 import plotStyles from '../Plot.module.css';
+import { PlotFrame } from '../PlotFrame';
 import { binsOf, type ChoroplethLook, type RegionData, type RegionRow } from './choropleth';
 import type { MapHandle } from './MapCanvas';
 import styles from './MapView.module.css';
@@ -34,7 +34,6 @@ interface MapViewProps {
 export function MapView(props: MapViewProps) {
   const { results, look, height, label, outlineName, markers, regions, onClick } = props;
   const scheme = useComputedColorScheme('light');
-  const [asTable, setAsTable] = useState(false);
   const [leftOut, setLeftOut] = useState(0);
   const handle = useRef<MapHandle>(null);
   const hasShapes = regions?.rows.some((row) => row.shape !== '') ?? false;
@@ -73,60 +72,79 @@ export function MapView(props: MapViewProps) {
   const summary = `${label ? `${label}: ` : ''}${what}, ${plural(count, 'row')}`;
   if (error) return <p>The outlines of the map could not be loaded: {error.message}</p>;
   return (
-    <div className={plotStyles.plot}>
-      {asTable ? (
-        <PlotTable results={results} height={height} label={summary} />
-      ) : (
-        <div className={styles.map} style={{ minHeight: height }}>
-          <div role="img" aria-label={summary} data-testid="map" data-kind={look.kind}>
-            {!drawn && <Skeleton lines={4} />}
-            {drawn && (
-              <Suspense fallback={<Skeleton lines={4} />}>
-                <MapCanvas
-                  name={drawn.name}
-                  outline={drawn.outline}
-                  isWorld={drawn.name === 'world'}
-                  look={look}
-                  height={height}
-                  scheme={scheme}
-                  markers={markers}
-                  regions={painted}
-                  onClick={onClick}
-                  onLeftOut={setLeftOut}
-                  handle={handle}
-                />
-              </Suspense>
-            )}
-          </div>
-          <div className={styles.buttons}>
-            <ActionIcon
-              size={26}
-              variant="default"
-              aria-label="Zoom in"
-              onClick={() => handle.current?.zoom(2)}
-            >
-              <IconPlus size={14} />
-            </ActionIcon>
-            <ActionIcon
-              size={26}
-              variant="default"
-              aria-label="Zoom out"
-              onClick={() => handle.current?.zoom(0.5)}
-            >
-              <IconMinus size={14} />
-            </ActionIcon>
-            <ActionIcon
-              size={26}
-              variant="default"
-              aria-label="The whole map"
-              onClick={() => handle.current?.zoom(0)}
-            >
-              <IconFocusCentered size={14} />
-            </ActionIcon>
-          </div>
+    <PlotFrame
+      results={results}
+      height={height}
+      label={summary}
+      word="map"
+      below={
+        <>
+          {leftOut > 0 && (
+            <p
+              className={plotStyles.note}
+            >{`${plural(leftOut, 'smaller marker')} of this zoom level left out.`}</p>
+          )}
+          {painted && painted.missing.length > 0 && (
+            <p className={plotStyles.note} data-testid="not-on-map">
+              {`Not on the map: ${painted.missing
+                .slice(0, 10)
+                .map((name) => name || '(empty)')
+                .join(', ')}`}
+              {painted.missing.length > 10 && ` and ${painted.missing.length - 10} more`}
+            </p>
+          )}
+        </>
+      }
+    >
+      <div className={styles.map} style={{ minHeight: height }}>
+        <div role="img" aria-label={summary} data-testid="map" data-kind={look.kind}>
+          {!drawn && <Skeleton lines={4} />}
+          {drawn && (
+            <Suspense fallback={<Skeleton lines={4} />}>
+              <MapCanvas
+                name={drawn.name}
+                outline={drawn.outline}
+                isWorld={drawn.name === 'world'}
+                look={look}
+                height={height}
+                scheme={scheme}
+                markers={markers}
+                regions={painted}
+                onClick={onClick}
+                onLeftOut={setLeftOut}
+                handle={handle}
+              />
+            </Suspense>
+          )}
         </div>
-      )}
-      {look.hasLegend && legend.length > 0 && !asTable && (
+        <div className={styles.buttons}>
+          <ActionIcon
+            size={26}
+            variant="default"
+            aria-label="Zoom in"
+            onClick={() => handle.current?.zoom(2)}
+          >
+            <IconPlus size={14} />
+          </ActionIcon>
+          <ActionIcon
+            size={26}
+            variant="default"
+            aria-label="Zoom out"
+            onClick={() => handle.current?.zoom(0.5)}
+          >
+            <IconMinus size={14} />
+          </ActionIcon>
+          <ActionIcon
+            size={26}
+            variant="default"
+            aria-label="The whole map"
+            onClick={() => handle.current?.zoom(0)}
+          >
+            <IconFocusCentered size={14} />
+          </ActionIcon>
+        </div>
+      </div>
+      {look.hasLegend && legend.length > 0 && (
         <ul className={styles.legend} aria-label="Legend">
           {legend.slice(0, 20).map(([name, color]) => (
             <li key={name}>
@@ -136,24 +154,7 @@ export function MapView(props: MapViewProps) {
           ))}
         </ul>
       )}
-      {leftOut > 0 && (
-        <p
-          className={plotStyles.note}
-        >{`${plural(leftOut, 'smaller marker')} of this zoom level left out.`}</p>
-      )}
-      {painted && painted.missing.length > 0 && (
-        <p className={plotStyles.note} data-testid="not-on-map">
-          {`Not on the map: ${painted.missing
-            .slice(0, 10)
-            .map((name) => name || '(empty)')
-            .join(', ')}`}
-          {painted.missing.length > 10 && ` and ${painted.missing.length - 10} more`}
-        </p>
-      )}
-      <button type="button" className={plotStyles.toggle} onClick={() => setAsTable(!asTable)}>
-        {asTable ? 'Show as map' : 'Show as table'}
-      </button>
-    </div>
+    </PlotFrame>
   );
 }
 

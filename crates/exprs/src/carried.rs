@@ -1,0 +1,54 @@
+//! Values that functions and rules find among the options of the session they run in: the engine hands its
+//! options to all of them, and nothing else of the session.
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::config_err;
+use datafusion::error::Result;
+
+/// A value that is carried among the options of a session.
+pub trait Carried: Debug + Clone + Send + Sync + 'static {
+    /// Its name among them.
+    const PREFIX: &'static str;
+}
+
+/// Puts a value among the options.
+pub fn put<T: Carried>(value: T, config: &mut ConfigOptions) {
+    config.extensions.insert(Carrier(value));
+}
+
+/// The value among the options.
+pub fn get<T: Carried>(config: &ConfigOptions) -> Option<&T> {
+    config.extensions.get::<Carrier<T>>().map(|carrier| &carrier.0)
+}
+
+#[derive(Debug, Clone)]
+struct Carrier<T>(T);
+
+impl<T: Carried> ConfigExtension for Carrier<T> {
+    const PREFIX: &'static str = T::PREFIX;
+}
+
+impl<T: Carried> ExtensionOptions for Carrier<T> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> Result<()> {
+        config_err!("{key} cannot be set")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
