@@ -186,7 +186,7 @@ async fn a_start_without_its_journal_waits_for_the_log() {
     let failing = Arc::new(FailingStore::new(Arc::clone(&setup.store)));
     failing.hooks().fail(Moment::Before);
     let mut parts = parts(&root.join("first"), &setup, fast());
-    (parts.knowledge, parts.store) = (knowledge(), Arc::clone(&failing) as _);
+    (parts.knowledge, parts.store) = (knowledge(), Arc::clone(&failing) as Arc<dyn ObjectStore>);
     let told = Arc::new(Mutex::new(Vec::new()));
     let starting = tokio::spawn({
         let told = Arc::clone(&told);
@@ -236,7 +236,7 @@ async fn a_start_with_its_journal_does_not_wait_for_the_log() {
     let failing = Arc::new(FailingStore::new(Arc::clone(&setup.store)));
     failing.hooks().fail(Moment::Before);
     let mut parts = parts(&root.join("first"), &setup, fast());
-    (parts.knowledge, parts.store) = (knowledge(), Arc::clone(&failing) as _);
+    (parts.knowledge, parts.store) = (knowledge(), Arc::clone(&failing) as Arc<dyn ObjectStore>);
     let starting = Ingest::start(parts);
     let first = tokio::time::timeout(Duration::from_secs(60), starting).await.unwrap().unwrap();
     let setup = Setup { ingest: Arc::new(first), ..setup };
