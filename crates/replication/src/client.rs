@@ -23,11 +23,14 @@ use crate::members::Member;
 use crate::service::ReplicaService;
 use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT};
 
+/// Makes the connection to the process at an address, once it is used; fails for an address that is none.
+type Channels = dyn Fn(&str) -> Result<Channel, String> + Send + Sync;
+
 /// How the indexers that may have copies are reached.
 #[derive(Clone)]
 pub enum Connect {
-    /// Makes the connection to the process at an address, once it is used; fails for an address that is none.
-    Channels(Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>),
+    /// Over connections that this makes.
+    Channels(Arc<Channels>),
     /// As a simulation wants it.
     Simulated(Arc<dyn Calls>),
 }
@@ -117,11 +120,7 @@ impl Client {
         (self.peers)()
     }
 
-    fn channel(
-        &self,
-        peer: IndexerId,
-        connect: &(dyn Fn(&str) -> Result<Channel, String> + Send + Sync),
-    ) -> Result<Channel, Status> {
+    fn channel(&self, peer: IndexerId, connect: &Channels) -> Result<Channel, Status> {
         let known = (self.peers)().into_iter().find(|known| known.id == peer);
         let unknown = || Status::unavailable("it is not in the list of the cluster");
         let address = known.ok_or_else(unknown)?.address;
