@@ -320,7 +320,7 @@ impl Failover {
             tracing::warn!(
                 indexer = %from, name = known.name,
                 "it may have acknowledged other events with ackLevel = local, which are on its disk: searches \
-                 are incomplete until it is back, or removed (karst cluster remove)"
+                 are incomplete until it is back, or removed (karst cluster remove --force)"
             );
             return;
         }
@@ -377,7 +377,8 @@ impl Logs {
         Others { registered, recoverable, answered }: Others<'_>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
-        let may_have = |indexer| answered.contains(indexer) || registered.contains(indexer);
+        let may_have =
+            |indexer: &IndexerId| answered.contains(indexer) || registered.contains(indexer);
         self.empty.retain(|indexer| !may_have(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
