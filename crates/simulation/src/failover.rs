@@ -260,7 +260,7 @@ impl Logs {
         Others { registered, recoverable, answered }: Others<'_>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>, ingest::Error> {
-        let may_have = |indexer| answered.contains(indexer) || registered.contains(indexer);
+        let may_have = |indexer: &IndexerId| answered.contains(indexer) || registered.contains(indexer);
         self.empty.retain(|indexer| !may_have(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
