@@ -44,7 +44,9 @@ fn main() -> ExitCode {
     });
     let seeds = next.load(Ordering::Relaxed) - first;
     let (events, searches) = (events.load(Ordering::Relaxed), searches.load(Ordering::Relaxed));
-    println!("{seeds} seeds from {first} on: {events} events acknowledged, {searches} complete searches");
+    println!(
+        "{seeds} seeds from {first} on: {events} events acknowledged, {searches} complete searches"
+    );
     match failure.into_inner() {
         Some(report) => {
             println!("{report}");

@@ -351,9 +351,8 @@ async fn stored(
     loop {
         // Before it is looked: what was stored in these epochs counts.
         let snapshot = indexer.catalog.snapshot();
-        let is_own = |(set, epoch): (&u16, &u64)| {
-            snapshot.owner(from, *set) == (*epoch, indexer.id)
-        };
+        let is_own =
+            |(set, epoch): (&u16, &u64)| snapshot.owner(from, *set) == (*epoch, indexer.id);
         if !epochs.iter().all(is_own) {
             return Err(Failed::TakenOver);
         }

@@ -59,8 +59,7 @@ impl DiskJournal {
 
     /// Removes segments that are in buckets.
     pub(crate) fn release(&mut self, committed: &BTreeMap<Stream, JournalPosition>) {
-        let is_covered =
-            |record: &Stored| committed.get(&record.stream) >= Some(&record.position);
+        let is_covered = |record: &Stored| committed.get(&record.stream) >= Some(&record.position);
         self.segments.retain(|segment| !segment.iter().all(is_covered));
     }
 }
@@ -102,9 +101,8 @@ impl Copy {
 
     /// Lets go of the objects below a number but for some; seals stay.
     pub(crate) fn keep(&mut self, below: u64, numbers: &BTreeSet<u64>) {
-        self.objects.retain(|number, data| {
-            *number >= below || data.is_empty() || numbers.contains(number)
-        });
+        self.objects
+            .retain(|number, data| *number >= below || data.is_empty() || numbers.contains(number));
     }
 }
 

@@ -152,7 +152,11 @@ impl Failover {
         let next = restarts.step(now, &wave, present);
         if next != wave && peers::write_wave(&self.catalog, &next).await.is_ok() {
             let told: Vec<&String> = next.told.keys().collect();
-            self.world.note(format_args!("rolling restart: {} done, {}", next.done.len(), told.len()));
+            self.world.note(format_args!(
+                "rolling restart: {} done, {}",
+                next.done.len(),
+                told.len()
+            ));
         }
     }
 
@@ -173,7 +177,8 @@ impl Failover {
             let answer = timeout(Duration::from_secs(1), asked).await;
             matches!(answer, Ok(Ok(Answer::Here))).then_some(id)
         });
-        let mut answered: BTreeSet<IndexerId> = join_all(asks).await.into_iter().flatten().collect();
+        let mut answered: BTreeSet<IndexerId> =
+            join_all(asks).await.into_iter().flatten().collect();
         answered.insert(own);
         let snapshot = self.catalog.snapshot();
         let all = Registration::all(&snapshot);
@@ -185,7 +190,8 @@ impl Failover {
         let registered: BTreeSet<IndexerId> =
             indexers.iter().filter_map(|(id, _)| id_of(id)).collect();
         let recoverable = indexers.iter().filter(|(_, known)| !known.local_acks);
-        let recoverable: BTreeSet<IndexerId> = recoverable.filter_map(|(id, _)| id_of(id)).collect();
+        let recoverable: BTreeSet<IndexerId> =
+            recoverable.filter_map(|(id, _)| id_of(id)).collect();
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
@@ -260,7 +266,8 @@ impl Logs {
         Others { registered, recoverable, answered }: Others<'_>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>, ingest::Error> {
-        let may_have = |indexer: &IndexerId| answered.contains(indexer) || registered.contains(indexer);
+        let may_have =
+            |indexer: &IndexerId| answered.contains(indexer) || registered.contains(indexer);
         self.empty.retain(|indexer| !may_have(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();

@@ -8,9 +8,9 @@ use std::time::Duration;
 use cluster::{Leaving, Wave};
 
 use crate::process::Pid;
+use crate::supervisor;
 use crate::truth::Level;
 use crate::world::{CONTROL, SEARCH_HEAD, Weather, World};
-use crate::supervisor;
 
 /// How long everything may take to come to rest when faults are over.
 const REST: Duration = Duration::from_secs(900);
@@ -103,7 +103,9 @@ impl Faults {
         }
         let is_long = world.permille(300);
         let wait = if is_long { world.millis(5_000, 60_000) } else { world.millis(50, 3_000) };
-        world.note(format_args!("{victim} is killed, power {loses_power}, up {was_up}, for {wait:?}"));
+        world.note(format_args!(
+            "{victim} is killed, power {loses_power}, up {was_up}, for {wait:?}"
+        ));
         supervisor::start_after(world, victim, wait);
     }
 
@@ -332,7 +334,8 @@ fn check(world: &World) {
     let losses = world.losses();
     let lost = world.truth(|truth| {
         let mut safe = truth.safe(&losses).into_iter();
-        safe.find(|number| !truth.is_stored(*number)).map(|number| (number, truth.sent.get(&number).copied()))
+        safe.find(|number| !truth.is_stored(*number))
+            .map(|number| (number, truth.sent.get(&number).copied()))
     });
     if let Some((number, sent)) = lost {
         world.violate(format!("event {number} is lost: {sent:?}"));

@@ -104,15 +104,16 @@ impl Hot {
         id: impl FnOnce() -> BucketId,
         now: Duration,
     ) {
-        let open = self.streams.entry(stream.clone()).or_default().open.get_or_insert_with(|| Open {
-            id: id(),
-            events: Vec::new(),
-            from: event.position,
-            upto: event.position,
-            changed: now,
-            waiting: Vec::new(),
-            waiting_since: None,
-        });
+        let open =
+            self.streams.entry(stream.clone()).or_default().open.get_or_insert_with(|| Open {
+                id: id(),
+                events: Vec::new(),
+                from: event.position,
+                upto: event.position,
+                changed: now,
+                waiting: Vec::new(),
+                waiting_since: None,
+            });
         open.events.push(event);
         open.upto = open.upto.max(event.position);
         open.changed = now;

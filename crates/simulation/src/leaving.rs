@@ -97,7 +97,9 @@ async fn hand_over(indexer: &Arc<Indexer>, (id, started): (&str, &str)) -> bool 
             tokio::time::sleep(LOOK).await;
         }
         let snapshot = indexer.catalog.snapshot();
-        let Some(Leaving { force, .. }) = peers::asked(&snapshot, id, started) else { return false };
+        let Some(Leaving { force, .. }) = peers::asked(&snapshot, id, started) else {
+            return false;
+        };
         let waits_for_others = !(force && began.elapsed() >= FORCED);
         let taken = snapshot.taken_over();
         let taken = taken.filter(|taken| taken.owner == indexer.id && taken.indexer != indexer.id);

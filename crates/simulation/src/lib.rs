@@ -225,7 +225,11 @@ impl fmt::Display for Report {
             writeln!(f, "{line}")?;
         }
         let said = violation.as_deref().unwrap_or("nothing is wrong");
-        write!(f, "seed {}: {said} ({config:?}); SIMULATE_SEED={} replays it", config.seed, config.seed)
+        write!(
+            f,
+            "seed {}: {said} ({config:?}); SIMULATE_SEED={} replays it",
+            config.seed, config.seed
+        )
     }
 }
 

@@ -107,12 +107,7 @@ async fn search(world: &Arc<World>, life: &Life, catalog: &Catalog) {
     check(world, &expected, &met, &missing);
 }
 
-fn check(
-    world: &World,
-    expected: &[u64],
-    met: &BTreeMap<u64, Vec<BucketId>>,
-    missing: &Missing,
-) {
+fn check(world: &World, expected: &[u64], met: &BTreeMap<u64, Vec<BucketId>>, missing: &Missing) {
     if let Some((number, buckets)) = met.iter().find(|(_, buckets)| buckets.len() > 1) {
         return world.violate(format!("a search meets event {number} {} times", buckets.len()));
     }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, Commit, OWN_EPOCH, Takeover};
-use ingest::simulation::{Agreed, Content, Log, ReadRecord, Stream, agree, decode_object, read_records};
+use ingest::simulation::{
+    Agreed, Content, Log, ReadRecord, Stream, agree, decode_object, read_records,
+};
 use model::{BucketId, IndexerId, JournalPosition, StreamId};
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use crate::adoption;
 use crate::Mutant;
+use crate::adoption;
 use crate::control::Followed;
 use crate::disk::{DiskJournal, SetKey, Stored};
 use crate::failover::{registration, replicas};
@@ -289,8 +291,7 @@ pub(crate) fn recover_set(
                 if is_covered || is_repeated || is_skipped {
                     continue;
                 }
-                let id =
-                    StreamId { indexer: set.0, set: set.1, index: stream.0, lane: stream.1 };
+                let id = StreamId { indexer: set.0, set: set.1, index: stream.0, lane: stream.1 };
                 let mut memory = indexer.memory.lock();
                 for number in texts.iter().filter_map(|text| text.parse().ok()) {
                     events += 1;
@@ -391,4 +392,3 @@ async fn resume_later(indexer: Arc<Indexer>, log: Log) {
         }
     }
 }
-

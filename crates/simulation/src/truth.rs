@@ -59,7 +59,8 @@ impl Truth {
 
     /// A bucket has its events for good.
     pub(crate) fn rolled(&mut self, rolled: &Rolled) {
-        let record = |event: &crate::hot::Event| (rolled.stream.clone(), event.position, event.number);
+        let record =
+            |event: &crate::hot::Event| (rolled.stream.clone(), event.position, event.number);
         let records = rolled.events.iter().map(record).collect();
         self.contents.insert(rolled.id, Content { path: rolled.path.clone(), records });
     }
@@ -89,7 +90,8 @@ impl Truth {
                     }
                     let record = (stream.clone(), *position);
                     if self.records.insert(record, bucket.id).is_some() {
-                        wrong = Some(format!("record {} of {stream} is in two buckets", position.0));
+                        wrong =
+                            Some(format!("record {} of {stream} is in two buckets", position.0));
                     }
                 }
             }

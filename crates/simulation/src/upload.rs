@@ -33,11 +33,7 @@ pub(crate) fn submit(indexer: &Arc<Indexer>, rolled: Arc<Rolled>) {
     });
 }
 
-async fn store(
-    indexer: &Indexer,
-    rolled: &Rolled,
-    before: Option<oneshot::Receiver<()>>,
-) -> bool {
+async fn store(indexer: &Indexer, rolled: &Rolled, before: Option<oneshot::Receiver<()>>) -> bool {
     // Encoding.
     indexer.world.sleep(5, 60).await;
     let entry = entry(rolled);

@@ -53,8 +53,7 @@ fn nothing_that_was_acknowledged_is_lost_or_there_twice() {
 #[test]
 fn the_same_seed_is_the_same_run() {
     for seed in 1_000..1_010 {
-        let (one, other) =
-            (run(Config::of(seed, Kinds::ALL)), run(Config::of(seed, Kinds::ALL)));
+        let (one, other) = (run(Config::of(seed, Kinds::ALL)), run(Config::of(seed, Kinds::ALL)));
         assert_eq!((one.hash, one.lines), (other.hash, other.lines), "seed {seed}");
         assert_ne!(one.hash, run(Config::of(seed + 1, Kinds::ALL)).hash, "seed {seed}");
         assert!(one.acknowledged > 0 && one.searches.0 > 0, "seed {seed}: {one}");
