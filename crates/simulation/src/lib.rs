@@ -254,6 +254,7 @@ pub fn run(config: Config) -> Report {
             (all.count() as u64, truth.searches)
         });
         let (violation, trace) = (world.violation(), world.trace());
+        world.end();
         Report { config, hash, lines, acknowledged, searches, violation, trace }
     })
 }

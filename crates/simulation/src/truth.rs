@@ -47,7 +47,6 @@ pub(crate) struct Truth {
     buckets: BTreeSet<BucketId>,
     /// Searches that were complete, and that said that they were not.
     pub(crate) searches: (u64, u64),
-    pub(crate) recoveries: u64,
 }
 
 impl Truth {

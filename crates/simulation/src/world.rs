@@ -216,6 +216,15 @@ impl World {
         self.state.lock().processes.get(&pid)?.indexer.clone()
     }
 
+    /// Lets go of the processes, which have the world themselves: it would stay in memory.
+    pub(crate) fn end(&self) {
+        let (processes, limbo) = {
+            let mut state = self.state.lock();
+            (std::mem::take(&mut state.processes), std::mem::take(&mut state.limbo))
+        };
+        drop((processes, limbo));
+    }
+
     /// The processes that are indexers.
     pub(crate) fn indexers(&self) -> Vec<Pid> {
         (0..self.config.indexers).map(|number| Pid(FIRST_INDEXER + number)).collect()
