@@ -48,6 +48,24 @@ it('a table leaves out internal columns, and keeps the rest by row and by column
   expect(table.cells(1)).toEqual(['10', null, '9e1', null]);
 });
 
+it('texts beyond ASCII are those of the answer, by row and by column', () => {
+  const texts = ['a', 'ü\ufeff€', '', '\ufeff𝄞x', 'b'];
+  const { rows, byColumn } = (() => {
+    const columns = columnsOf({ fields: ['t'], rows: texts.map((text) => [text]) });
+    return resultRows(structuredClone(columns, { transfer: transfersOf(columns) }));
+  })();
+  expect(rows.map(([cell]) => cell)).toEqual(texts);
+  expect(byColumn?.cells(0)).toEqual(texts);
+});
+
+it('lengths are those of lines, of lists by their items', () => {
+  const rows = [['ab\ncde', ['x', 'yy\nzzzz']], ...Array.from({ length: 200 }, () => ['', null])];
+  rows.push(['longer than that', null]);
+  const { byColumn } = resultRows(columnsOf({ fields: ['t', 'l'], rows }));
+  expect(byColumn?.lengths(0)).toEqual({ first: 3, all: 16, lines: 2 });
+  expect(byColumn?.lengths(1)).toEqual({ first: 4, all: 4, lines: 3 });
+});
+
 it('what is no answer is an empty result', () => {
   for (const body of [{}, null, 7, { rows: 'x', fields: null }]) {
     expect(resultRows(columnsOf(body)).rows).toHaveLength(0);

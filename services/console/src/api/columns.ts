@@ -1,23 +1,25 @@
 /**
- * Rows of a result by column, as a worker hands them over: the texts of a column are one text, with the place
- * at which each ends. That is copied in a moment, where two million texts are not; a row is made of it when
- * somebody looks at it.
+ * Rows of a result by column, as a worker hands them over: the texts of a column are bytes, with the place at
+ * which each ends. Bytes move to another thread without a copy, where two million texts do not; a text is made
+ * of them when somebody looks at it.
  */
 
 import { asObject, decodeMessages } from './decode';
 import { lazyList } from './lazyList';
-import type { FieldValue, ResultRows, ServerMessage } from './types';
+import type { ColumnLengths, FieldValue, ResultRows, ServerMessage } from './types';
 
 type Cell = FieldValue | null;
 
 export interface ColumnText {
-  text: string;
-  /** Of each cell, the end of its text. */
+  /** UTF-8. */
+  bytes: Uint8Array;
+  /** Of each cell, the end of its bytes. */
   ends: Uint32Array;
   /** Cells that are no texts; null where all are texts. */
   kinds: Uint8Array | null;
   /** Whether every cell with anything in it is a number, and at least one is. */
   isNumeric: boolean;
+  lengths: ColumnLengths;
 }
 
 export interface Columns {
@@ -60,11 +62,17 @@ export function columnsOf(body: unknown): Columns {
   };
 }
 
+/** Rows that stand for all where the width of a column is chosen. */
+const FIRST_ROWS = 200;
+
+/** What a person sees of a cell. */
+const linesOf = (cell: unknown, text: string): string[] =>
+  Array.isArray(cell) ? cell.flatMap((one) => asText(one).split('\n')) : text.split('\n');
+
 function columnOf(rows: unknown[][], at: number): ColumnText {
   const parts: string[] = [];
-  const ends = new Uint32Array(rows.length);
+  const lengths: ColumnLengths = { first: 0, all: 0, lines: 1 };
   let kinds: Uint8Array | null = null;
-  let end = 0;
   let isNumeric = true;
   let isSeen = false;
   for (const [index, row] of rows.entries()) {
@@ -79,23 +87,56 @@ function columnOf(rows: unknown[][], at: number): ColumnText {
     if (kind === LIST || (text !== '' && isNumeric && !NUMBER.test(text))) isNumeric = false;
     isSeen ||= text !== '';
     parts.push(text);
-    end += text.length;
-    ends[index] = end;
+    if (kind === LIST || text.length > lengths.all || text.includes('\n')) {
+      const lines = linesOf(cell, text);
+      for (const line of lines) lengths.all = Math.max(lengths.all, line.length);
+      lengths.lines = Math.max(lengths.lines, lines.length);
+    }
+    if (index < FIRST_ROWS) lengths.first = lengths.all;
   }
-  return { text: parts.join(''), ends, kinds, isNumeric: isNumeric && isSeen };
+  const { bytes, ends } = encoded(parts);
+  return { bytes, ends, kinds, isNumeric: isNumeric && isSeen, lengths };
 }
 
-function cellOf({ text, ends, kinds }: ColumnText, row: number): Cell {
+function encoded(parts: readonly string[]): Pick<ColumnText, 'bytes' | 'ends'> {
+  const encoder = new TextEncoder();
+  const whole = parts.join('');
+  const bytes = encoder.encode(whole);
+  const isAscii = bytes.length === whole.length;
+  const ends = new Uint32Array(parts.length);
+  let end = 0;
+  for (const [index, part] of parts.entries()) {
+    end += isAscii ? part.length : encoder.encode(part).length;
+    ends[index] = end;
+  }
+  return { bytes, ends };
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+function cellOf({ bytes, ends, kinds }: ColumnText, row: number): Cell {
   const kind = kinds?.[row] ?? TEXT;
   if (kind === NOTHING) return null;
-  const cell = text.slice(row === 0 ? 0 : ends[row - 1], ends[row]);
+  const cell = decoder.decode(bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row]));
   return kind === LIST ? (JSON.parse(cell) as string[]) : cell;
+}
+
+/** All cells of a column: decoded as one text where a byte is a character. */
+function cellsOf(column: ColumnText, count: number): Cell[] {
+  const { bytes, ends, kinds } = column;
+  const whole = kinds === null ? decoder.decode(bytes) : '';
+  if (whole.length !== bytes.length) {
+    return Array.from({ length: count }, (_, row) => cellOf(column, row));
+  }
+  return Array.from({ length: count }, (_, row) =>
+    whole.slice(row === 0 ? 0 : ends[row - 1], ends[row]),
+  );
 }
 
 /** What moves to another thread without a copy. */
 export const transfersOf = ({ columns }: Columns): ArrayBuffer[] =>
-  columns.flatMap(({ ends, kinds }) =>
-    [ends, kinds].flatMap((part) => (part ? [part.buffer as ArrayBuffer] : [])),
+  columns.flatMap(({ bytes, ends, kinds }) =>
+    [bytes, ends, kinds].flatMap((part) => (part ? [part.buffer as ArrayBuffer] : [])),
   );
 
 /** The rows of a result; each is made of its columns when it is looked at. */
@@ -108,11 +149,12 @@ export function resultRows({ fields, count, columns, preview, messages }: Column
     messages,
     byColumn: {
       isNumeric: (at) => columns[at]?.isNumeric ?? false,
+      lengths: (at) => columns[at]?.lengths ?? { first: 0, all: 0, lines: 1 },
       cells: (at) => {
         let found = cells.get(at);
         const column = columns[at];
         if (!found && column) {
-          found = Array.from({ length: count }, (_, row) => cellOf(column, row));
+          found = cellsOf(column, count);
           cells.set(at, found);
         }
         return found ?? [];

@@ -138,7 +138,15 @@ export interface ResultRows {
 export interface ColumnFacts {
   /** Whether every cell with anything in it is a number, and at least one is. */
   isNumeric: (column: number) => boolean;
+  lengths: (column: number) => ColumnLengths;
   cells: (column: number) => readonly (FieldValue | null)[];
+}
+
+/** Characters of the longest line: of the first rows, and of all; and the most lines of a cell. */
+export interface ColumnLengths {
+  first: number;
+  all: number;
+  lines: number;
 }
 
 export interface TimelineBucket {

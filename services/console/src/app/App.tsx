@@ -1,7 +1,7 @@
 /** The whole page: the login form without a session, else the frame with the view of the address. */
 
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { startTransition, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { ApiError, KarstClient } from '../api/client';
 import { explainError } from '../api/explain';
 import { ConnectionContext } from './clientContext';
@@ -58,7 +58,8 @@ export function App() {
       (found) => {
         const back = found && addressBefore();
         if (back) navigate(back, { replace: true });
-        change(found, null);
+        // The whole page is drawn bit by bit, and keys are answered in between.
+        startTransition(() => change(found, null));
       },
       () => !controller.signal.aborted && change(null, null),
     );

@@ -4,7 +4,7 @@
  * keeps the old value on the page, waits for the load under way, then loads once more.
  */
 
-import { useEffect, useRef, useState } from 'react';
+import { startTransition, useEffect, useRef, useState } from 'react';
 import { ApiError, isAbort } from '../api/client';
 
 export interface Loaded<T> {
@@ -47,12 +47,15 @@ export function useLoaded<T>(
     current.current = mine;
     const settle = (value: T | null, error: ApiError | null) => {
       if (mine.controller.signal.aborted) return;
-      setState((before) => ({
-        identity,
-        value: error && before.identity === identity ? before.value : value,
-        error,
-        loading: mine.again,
-      }));
+      const loading = mine.again;
+      startTransition(() =>
+        setState((before) => ({
+          identity,
+          value: error && before.identity === identity ? before.value : value,
+          error,
+          loading,
+        })),
+      );
     };
     const run = async () => {
       do {

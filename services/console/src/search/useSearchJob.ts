@@ -1,6 +1,6 @@
 /** One search at a time for the page. Starting another abandons the one that runs. */
 
-import { useCallback, useEffect, useReducer, useRef } from 'react';
+import { startTransition, useCallback, useEffect, useReducer, useRef } from 'react';
 import type { KarstClient } from '../api/client';
 import type { JobAction } from '../api/types';
 import {
@@ -33,7 +33,11 @@ export function useSearchJob(client: KarstClient): SearchJob {
   const start = useCallback(
     (request: JobStart, arrival?: Arrival) => {
       stop();
-      const run = new SearchRun(client, dispatch);
+      const run = new SearchRun(client, (event) => {
+        // What comes from the server is drawn bit by bit, and keys are answered in between.
+        if (event.type === 'started') dispatch(event);
+        else startTransition(() => dispatch(event));
+      });
       running.current = run;
       void run.follow(request, arrival ?? null);
     },

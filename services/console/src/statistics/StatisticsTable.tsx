@@ -2,7 +2,17 @@
 
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import {
+  memo,
+  startTransition,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { plural } from '../app/format';
 import { useZone } from '../app/preferences';
 import { formatEventTime } from '../time/zone';
@@ -10,7 +20,7 @@ import styles from './StatisticsTable.module.css';
 import {
   type Cell,
   cellText,
-  columnWidths,
+  layoutOf,
   nextSorting,
   type Row,
   type Sorting,
@@ -22,12 +32,12 @@ interface StatisticsTableProps {
   table: Table;
 }
 
-const ROW_HEIGHT = 27;
+const ROW_HEIGHT = 26;
 /** Pixels of a cell beside its text. */
 const PADDING = 28;
 /** Columns beyond which only those in sight are drawn. */
 const ALL_COLUMNS = 30;
-const COLUMN_STEP = 8;
+const COLUMN_STEP = 4;
 /** Characters that are measured. */
 const RULER = 100;
 
@@ -42,14 +52,7 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
     const width = ruler.current?.offsetWidth ?? 0;
     if (width > 0) setCharacter(width / RULER);
   }, []);
-  const { numeric } = table;
-  const widths = useMemo(
-    () =>
-      columnWidths(table, (cell, column) =>
-        table.columns[column] === '_time' ? timeText(cellText(cell), zone) : cellText(cell),
-      ),
-    [table, zone],
-  );
+  const { widths, isEven } = useMemo(() => layoutOf(table, timeLength(table, zone)), [table, zone]);
   const rows = useMemo(
     () => sortedRows(table.rows, sorting, sorting && table.cells(sorting.column)),
     [table, sorting],
@@ -58,36 +61,46 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
     count: rows.length,
     getScrollElement: () => scroll.current,
     estimateSize: () => ROW_HEIGHT,
-    overscan: 12,
+    overscan: 8,
+    useFlushSync: false,
   });
-  const items = virtual.getVirtualItems();
-  const before = items[0]?.start ?? 0;
-  const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   const isWide = table.columns.length > ALL_COLUMNS;
   const across = useVirtualizer({
     horizontal: true,
     count: table.columns.length,
     getScrollElement: () => scroll.current,
     estimateSize: (column) => (widths[column] ?? 0) * character + PADDING,
-    overscan: 3,
+    overscan: 2,
+    useFlushSync: false,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: other widths are measured anew
   useEffect(() => across.measure(), [widths, character, across]);
-  const seen = across.getVirtualItems();
+  const [top, end] = edges(virtual.getVirtualItems());
+  const [first, last] = edges(across.getVirtualItems());
   // In steps, so that not every move draws all rows anew.
-  const step = (column: number) => Math.min(table.columns.length, column * COLUMN_STEP);
-  const from = isWide ? step(Math.floor((seen[0]?.index ?? 0) / COLUMN_STEP)) : 0;
-  const to = isWide
-    ? step(Math.ceil(((seen.at(-1)?.index ?? 0) + 1) / COLUMN_STEP))
-    : table.columns.length;
-  const whole = across.getTotalSize();
-  const left = across.measurementsCache[from]?.start ?? 0;
-  const right = whole - (across.measurementsCache[to - 1]?.end ?? whole);
-  const shown = useMemo(
-    () => Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at),
-    [from, to],
+  const from = isWide ? COLUMN_STEP * Math.floor(first / COLUMN_STEP) : 0;
+  const to = isWide ? COLUMN_STEP * Math.ceil(last / COLUMN_STEP) : table.columns.length;
+  const seen = useMemo<Part>(
+    () => ({ top, end, from, to: Math.min(to, table.columns.length) }),
+    [top, end, from, to, table],
   );
-  const span = shown.length + 2;
+  // Drawn when there is time for it: what was drawn before stays and scrolls meanwhile.
+  const part = useDeferredValue(seen, NOTHING);
+  const places = virtual.measurementsCache;
+  const aside = across.measurementsCache;
+  const cells = useMemo<CellPlace[]>(
+    () =>
+      widths.slice(part.from, part.to).map((width, at) => ({
+        column: part.from + at,
+        style: { width: width * character + PADDING },
+      })),
+    [widths, character, part.from, part.to],
+  );
+  const left = aside[part.from]?.start ?? 0;
+  const sort = useCallback((column: number, isNumeric: boolean) => {
+    startTransition(() => setSorting((now) => nextSorting(now, column, isNumeric)));
+    scroll.current?.scrollTo(scroll.current.scrollLeft, 0);
+  }, []);
 
   return (
     <>
@@ -105,55 +118,27 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
         <div ref={ruler} className={styles.ruler} style={{ width: `${RULER}ch` }} />
         <table
           className={styles.table}
-          style={{ width: whole }}
+          style={{ width: across.getTotalSize() }}
+          data-even={isEven}
           aria-rowcount={rows.length + 1}
           aria-colcount={table.columns.length}
           data-testid="statistics-table"
         >
-          <colgroup>
-            {isWide && <col style={{ width: left }} />}
-            {shown.map((column) => (
-              <col
-                key={table.columns[column]}
-                style={{ width: (widths[column] ?? 0) * character + PADDING }}
-              />
-            ))}
-            {isWide && <col style={{ width: right }} />}
-          </colgroup>
-          <thead>
-            <tr aria-rowindex={1}>
-              {isWide && <td className={styles.side} />}
-              {shown.map((column) => (
-                <ColumnHeader
-                  key={table.columns[column]}
-                  name={table.columns[column] ?? ''}
-                  at={column}
-                  isNumeric={numeric[column] ?? false}
-                  sorting={sorting?.column === column ? sorting : null}
-                  onSort={() => {
-                    setSorting((now) => nextSorting(now, column, numeric[column] ?? false));
-                    scroll.current?.scrollTo(scroll.current.scrollLeft, 0);
-                  }}
-                />
-              ))}
-              {isWide && <td className={styles.side} />}
-            </tr>
-          </thead>
-          <tbody>
-            <Gap height={before} columns={span} />
-            {items.map(({ index }) => (
+          <Head table={table} cells={cells} left={left} sorting={sorting} onSort={sort} />
+          <tbody style={{ height: virtual.getTotalSize() }}>
+            {Array.from({ length: part.end - part.top }, (_, at) => part.top + at).map((index) => (
               <TableRow
                 key={index}
                 index={index}
                 row={rows[index] ?? NO_CELLS}
-                shown={shown}
-                isWide={isWide}
+                top={places[index]?.start ?? 0}
+                left={left}
+                cells={cells}
                 table={table}
                 zone={zone}
-                measure={virtual.measureElement}
+                measure={isEven ? null : virtual.measureElement}
               />
             ))}
-            <Gap height={after} columns={span} />
           </tbody>
         </table>
       </section>
@@ -161,67 +146,131 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
   );
 }
 
+/** A column that is drawn. */
+interface CellPlace {
+  column: number;
+  style: { width: number };
+}
+
+/** What is drawn of a table: rows and columns, the last ones excluded. */
+interface Part {
+  top: number;
+  end: number;
+  from: number;
+  to: number;
+}
+
+const NOTHING: Part = { top: 0, end: 0, from: 0, to: 0 };
+
+/** The first of some items, and the one behind the last. */
+function edges(items: readonly { index: number }[]): [number, number] {
+  const first = items[0];
+  return first ? [first.index, (items.at(-1)?.index ?? 0) + 1] : [0, 0];
+}
+
+/** Times that are looked at for the width of their column. */
+const SAMPLE = 50;
+
+/** Characters of a time as it is shown. */
+function timeLength(table: Table, zone: string): number {
+  const column = table.columns.indexOf('_time');
+  if (column === -1) return 0;
+  const times = table.cells(column).slice(0, SAMPLE);
+  return Math.max(0, ...times.map((cell) => timeText(cellText(cell), zone).length));
+}
+
+interface HeadProps {
+  table: Table;
+  cells: readonly CellPlace[];
+  /** Pixels in front of the first cell. */
+  left: number;
+  sorting: Sorting | null;
+  onSort: (column: number, isNumeric: boolean) => void;
+}
+
+const Head = memo(function Head({ table, cells, left, sorting, onSort }: HeadProps) {
+  return (
+    <thead>
+      <tr aria-rowindex={1} style={{ paddingLeft: left }}>
+        {cells.map(({ column, style }) => (
+          <ColumnHeader
+            key={column}
+            name={table.columns[column] ?? ''}
+            at={column}
+            style={style}
+            isNumeric={table.numeric[column] ?? false}
+            sorting={sorting?.column === column ? sorting : null}
+            onSort={onSort}
+          />
+        ))}
+      </tr>
+    </thead>
+  );
+});
+
 const NO_CELLS: Row = [];
 
 interface TableRowProps {
   index: number;
   row: Row;
-  /** Columns that are drawn. */
-  shown: readonly number[];
-  /** Whether there are others beside them. */
-  isWide: boolean;
+  /** Pixels above it, and in front of its first cell. */
+  top: number;
+  left: number;
+  cells: readonly CellPlace[];
   table: Table;
   zone: string;
-  measure: (element: HTMLTableRowElement | null) => void;
+  /** Null where every row is as high as the others. */
+  measure: ((element: HTMLTableRowElement | null) => void) | null;
 }
 
 /** Drawn once: while the table scrolls, only the rows that come into sight are new. */
 const TableRow = memo(function TableRow(props: TableRowProps) {
-  const { index, row, shown, isWide, table, zone, measure } = props;
+  const { index, row, top, left, cells, table, zone, measure } = props;
   return (
-    <tr data-index={index} ref={measure} aria-rowindex={index + 2}>
-      {isWide && <td className={styles.side} />}
-      {shown.map((column) => {
+    <tr
+      data-index={index}
+      ref={measure}
+      aria-rowindex={index + 2}
+      style={{ top, paddingLeft: left }}
+    >
+      {cells.map(({ column, style }) => {
         const isTime = table.columns[column] === '_time';
         return (
           <td
             key={column}
-            data-numeric={table.numeric[column]}
-            data-time={isTime}
+            style={style}
+            data-numeric={table.numeric[column] || undefined}
+            data-time={isTime || undefined}
             aria-colindex={column + 1}
           >
             <CellContent cell={row[column] ?? null} isTime={isTime} zone={zone} />
           </td>
         );
       })}
-      {isWide && <td className={styles.side} />}
     </tr>
   );
 });
 
-/** The rows that are not drawn. */
-function Gap({ height, columns }: { height: number; columns: number }) {
-  if (height <= 0) return null;
-  return (
-    <tr className={styles.gap}>
-      <td colSpan={columns} style={{ height }} />
-    </tr>
-  );
-}
-
 interface ColumnHeaderProps {
   name: string;
   at: number;
+  style: CellPlace['style'];
   isNumeric: boolean;
   sorting: Sorting | null;
-  onSort: () => void;
+  onSort: HeadProps['onSort'];
 }
 
-function ColumnHeader({ name, at, isNumeric, sorting, onSort }: ColumnHeaderProps) {
+function ColumnHeader({ name, at, style, isNumeric, sorting, onSort }: ColumnHeaderProps) {
   const order = sorting ? (sorting.descending ? 'descending' : 'ascending') : 'none';
   return (
-    <th scope="col" aria-sort={order} aria-colindex={at + 1} data-numeric={isNumeric}>
-      <button type="button" onClick={onSort} title={name}>
+    <th
+      scope="col"
+      style={style}
+      aria-sort={order}
+      aria-colindex={at + 1}
+      data-numeric={isNumeric || undefined}
+    >
+      <button type="button" onClick={() => onSort(at, isNumeric)} title={name}>
         <span>{name}</span>
         {order === 'descending' && <IconArrowDown size={12} aria-hidden="true" />}
         {order === 'ascending' && <IconArrowUp size={12} aria-hidden="true" />}

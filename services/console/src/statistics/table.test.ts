@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import {
   cellNumber,
-  cellText,
-  columnWidths,
   isNumericColumn,
+  layoutOf,
   nextSorting,
   sortedRows,
   visibleTable,
@@ -68,12 +67,30 @@ it('a header goes through both directions and back', () => {
 });
 
 it('columns are as wide as their first rows, within limits', () => {
-  const table = {
-    columns: ['n', 'a long name of a field', 'text'],
-    rows: [
-      ['1', '2', 'x'.repeat(500)],
-      ['3', '4', ['one', 'three']],
-    ],
-  };
-  expect(columnWidths(table, cellText)).toEqual([6, 24, 60]);
+  const lengths = [
+    { first: 1, all: 1, lines: 1 },
+    { first: 1, all: 20, lines: 1 },
+    { first: 500, all: 500, lines: 1 },
+    { first: 28, all: 28, lines: 1 },
+  ];
+  const columns = ['n', 'a long name of a field', 'text', '_time'];
+  const table = { columns, lengths: (at: number) => lengths[at] ?? { first: 0, all: 0, lines: 1 } };
+  expect(layoutOf(table, 23)).toEqual({ widths: [6, 24, 60, 23], isEven: false });
+});
+
+it('rows are even where every cell fits into one line of its column', () => {
+  const table = (first: number, all: number, lines: number) =>
+    layoutOf({ columns: ['n'], lengths: () => ({ first, all, lines }) }, 0).isEven;
+  expect([table(10, 10, 1), table(10, 11, 1), table(3, 6, 1), table(3, 3, 2)]).toEqual([
+    true,
+    false,
+    true,
+    false,
+  ]);
+});
+
+it('rows that no worker has read are not taken for even', () => {
+  const rows = [['x'.repeat(12)], [['one', 'three']]];
+  const found = visibleTable({ fields: ['a'], rows, preview: false, messages: [] });
+  expect(layoutOf(found, 0)).toEqual({ widths: [12], isEven: false });
 });

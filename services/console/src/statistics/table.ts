@@ -1,7 +1,7 @@
 /** Rows of a report as a table: which columns are for people, how cells sort and align. */
 
 import { lazyList } from '../api/lazyList';
-import type { FieldValue, ResultRows } from '../api/types';
+import type { ColumnLengths, FieldValue, ResultRows } from '../api/types';
 
 export type Cell = FieldValue | null;
 export type Row = Cell[];
@@ -13,6 +13,7 @@ export interface Table {
   numeric: boolean[];
   /** The cells of a column. */
   cells: (column: number) => readonly Cell[];
+  lengths: (column: number) => ColumnLengths;
 }
 
 /** Leaves out internal columns (`_span` and the like), except time and raw text. */
@@ -27,6 +28,7 @@ export function visibleTable(results: ResultRows): Table {
     rows: isWhole ? results.rows : lazyList(results.rows.length, rowOf),
     numeric: kept.map(({ index }) => isNumericIn(results, index)),
     cells: (column) => cellsIn(results, kept[column]?.index ?? -1),
+    lengths: (column) => lengthsIn(results, kept[column]?.index ?? -1),
   };
 }
 
@@ -113,21 +115,40 @@ const MEASURED_ROWS = 200;
 const NARROWEST = 6;
 const WIDEST = 60;
 
-/**
- * Widths of columns in characters, from the names and the first rows: a table of which only a part is drawn
- * must not change its columns while it scrolls.
- */
-export function columnWidths(
-  table: Pick<Table, 'columns' | 'rows'>,
-  textOf: (cell: Cell, column: number) => string,
-): number[] {
-  return table.columns.map((name, column) => {
-    let widest = name.length + 2;
-    for (const row of table.rows.slice(0, MEASURED_ROWS)) {
-      for (const line of textOf(row[column] ?? null, column).split('\n')) {
-        widest = Math.max(widest, Math.min(WIDEST, line.length));
-      }
+/** How long the cells of a column are; without the help of a worker, by a look at the first rows. */
+function lengthsIn(results: ResultRows, column: number): ColumnLengths {
+  if (results.byColumn) return results.byColumn.lengths(column);
+  const lengths = { first: 0, all: Number.POSITIVE_INFINITY, lines: Number.POSITIVE_INFINITY };
+  for (const row of results.rows.slice(0, MEASURED_ROWS)) {
+    for (const line of cellText(row[column] ?? null).split('\n')) {
+      lengths.first = Math.max(lengths.first, line.length);
     }
-    return Math.min(WIDEST, Math.max(NARROWEST, widest));
+  }
+  return lengths;
+}
+
+/** How a table is laid out before it is drawn. */
+export interface Layout {
+  /** Of each column, in characters. */
+  widths: number[];
+  /** Whether every cell is one line in its column: rows are as high as they are said to be. */
+  isEven: boolean;
+}
+
+/**
+ * Widths of columns from the names and the first rows: a table of which only a part is drawn must not change
+ * its columns while it scrolls. `timeLength`: characters of a time as it is shown.
+ */
+export function layoutOf(table: Pick<Table, 'columns' | 'lengths'>, timeLength: number): Layout {
+  let isEven = true;
+  const widths = table.columns.map((name, column) => {
+    const { first, all, lines } = table.lengths(column);
+    const isTime = name === '_time';
+    const widest = Math.max(name.length + 2, isTime ? timeLength : first);
+    const width = Math.min(WIDEST, Math.max(NARROWEST, widest));
+    // Times are as long as each other.
+    if (lines > 1 || (!isTime && all > width)) isEven = false;
+    return width;
   });
+  return { widths, isEven };
 }

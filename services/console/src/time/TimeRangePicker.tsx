@@ -1,35 +1,21 @@
 /** Picks a time range: presets, "last N units", two moments in a zone, or any time modifiers. */
 
-import { Button, Popover, Select, Tabs } from '@mantine/core';
+import { Button, Popover } from '@mantine/core';
 import { IconChevronDown, IconClock } from '@tabler/icons-react';
-import { useState } from 'react';
+import { type ComponentType, useState } from 'react';
 import { useZone } from '../app/preferences';
-import { AbsoluteForm, ModifierForm, RelativeForm } from './RangeForms';
+import type { TimeRangePanelProps } from './TimeRangePanel';
 import styles from './TimeRangePicker.module.css';
-import {
-  absoluteParts,
-  PRESETS,
-  rangeLabel,
-  relativeParts,
-  sameRange,
-  type TimeRange,
-} from './timeRange';
-import { knownZones } from './zone';
+import { rangeLabel, type TimeRange } from './timeRange';
 
 interface TimeRangePickerProps {
   range: TimeRange;
   onChange: (range: TimeRange) => void;
 }
 
-const ZONES = knownZones();
-
-function fittingTab(range: TimeRange): string {
-  if (absoluteParts(range)) return 'between';
-  return relativeParts(range) ? 'last' : 'modifiers';
-}
-
 export function TimeRangePicker({ range, onChange }: TimeRangePickerProps) {
   const [isOpen, setOpen] = useState(false);
+  const [panel, setPanel] = useState<{ View: ComponentType<TimeRangePanelProps> } | null>(null);
   const [zone, setZone] = useZone();
   const label = rangeLabel(range, zone);
 
@@ -37,6 +23,19 @@ export function TimeRangePicker({ range, onChange }: TimeRangePickerProps) {
     setOpen(false);
     onChange(next);
   };
+
+  const open = async () => {
+    // It opens with its forms, so that the focus goes into them.
+    const { default: View } = await import('./TimeRangePanel');
+    setPanel({ View });
+    setOpen(true);
+  };
+
+  /** For the page's own boundary, as any part that does not load. */
+  const fail = (error: unknown) =>
+    setPanel(() => {
+      throw error;
+    });
 
   return (
     <Popover opened={isOpen} onChange={setOpen} position="bottom-end" trapFocus withinPortal>
@@ -49,54 +48,13 @@ export function TimeRangePicker({ range, onChange }: TimeRangePickerProps) {
           title={`earliest=${range.earliest || '(unbounded)'} latest=${range.latest || '(unbounded)'}`}
           aria-label={`Time range: ${label}`}
           data-testid="time-range"
-          onClick={() => setOpen((open) => !open)}
+          onClick={() => (isOpen ? setOpen(false) : open().catch(fail))}
         >
           {label}
         </Button>
       </Popover.Target>
       <Popover.Dropdown className={styles.panel} data-testid="time-range-panel">
-        <div className={styles.presets}>
-          {PRESETS.map((preset) => (
-            <button
-              key={preset.label}
-              type="button"
-              aria-pressed={sameRange(preset.range, range)}
-              onClick={() => choose(preset.range)}
-            >
-              {preset.label}
-            </button>
-          ))}
-        </div>
-        <div className={styles.forms}>
-          <Tabs defaultValue={fittingTab(range)} keepMounted={false}>
-            <Tabs.List>
-              <Tabs.Tab value="last">Last</Tabs.Tab>
-              <Tabs.Tab value="between">Between</Tabs.Tab>
-              <Tabs.Tab value="modifiers">Modifiers</Tabs.Tab>
-            </Tabs.List>
-            <Tabs.Panel value="last">
-              <RelativeForm range={range} onApply={choose} />
-            </Tabs.Panel>
-            <Tabs.Panel value="between">
-              <AbsoluteForm key={zone} range={range} zone={zone} onApply={choose} />
-            </Tabs.Panel>
-            <Tabs.Panel value="modifiers">
-              <ModifierForm range={range} onApply={choose} />
-            </Tabs.Panel>
-          </Tabs>
-          <Select
-            className={styles.zone}
-            size="xs"
-            label="Show and enter times in"
-            searchable
-            allowDeselect={false}
-            limit={200}
-            data={ZONES.includes(zone) ? ZONES : [zone, ...ZONES]}
-            value={zone}
-            onChange={(next) => next && setZone(next)}
-            comboboxProps={{ withinPortal: false }}
-          />
-        </div>
+        {panel && <panel.View range={range} zone={zone} onZone={setZone} onChoose={choose} />}
       </Popover.Dropdown>
     </Popover>
   );

@@ -47,6 +47,14 @@ it('a search may be computed from any that is not computed from it', () => {
   expect(basesFor(source, hosts ?? null)).toEqual(['all']);
   const table = elementAt(source, at('<table'));
   expect(table && basesFor(source, searchOf(table))).toEqual(['all', 'hosts']);
+  // The last one without a name, too.
+  for (const tag of ['<chart', '<single']) {
+    const element = elementAt(source, at(tag));
+    expect(element && basesFor(source, searchOf(element))).toEqual(['all', 'hosts']);
+  }
+  const named = VIEW.replace('<chart>\n        <search>', '<chart>\n        <search id="b">');
+  const chart = elementAt(sourceOf(named), named.indexOf('<chart'));
+  expect(chart && basesFor(sourceOf(named), searchOf(chart))).toEqual(['all', 'hosts']);
   expect(all && usersOf(source, all)).toHaveLength(1);
   expect(hosts && readSearchParts(hosts)).toMatchObject({ kind: 'base', base: 'all' });
 });

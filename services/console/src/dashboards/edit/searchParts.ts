@@ -129,7 +129,8 @@ export function basesFor({ root }: Source, search: XmlElement | null): string[] 
     for (let at: XmlElement | undefined = from; at && !seen.has(at); ) {
       if (at.start === search?.start) return true;
       seen.add(at);
-      at = byId.get(at.attributes.get('base') ?? '');
+      const base: string = at.attributes.get('base')?.trim() ?? '';
+      at = base === '' ? undefined : byId.get(base);
     }
     return false;
   };
