@@ -25,6 +25,9 @@
 //! or says that it is incomplete; (6) when faults are over, everything comes to rest; (7) a step decides at
 //! most once for each indexer; (8) no object of a bucket in the catalog is deleted. Not checked: (5) which
 //! process reads which bucket, and (9) restarts that take all holders of a set.
+//!
+//! The crate compiles; no seed has been run yet. It is not known which seeds violate something, which
+//! deliberate defects are found, or whether a seed is the same run each time. Until then its tests are ignored.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adoption;
