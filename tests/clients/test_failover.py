@@ -157,7 +157,9 @@ def test_what_only_a_lost_disk_had_is_said_to_be_missing_until_the_indexer_is_re
     time.sleep(TIMEOUT + 2)
     found, messages = what_is_said(head)
     assert found == [1] and messages, "the results are incomplete"
-    removed = head.cli("cluster", "remove", identity)
+    refused = head.cli("cluster", "remove", identity)
+    assert refused.returncode and "ackLevel = local" in refused.stderr, refused
+    removed = head.cli("cluster", "remove", identity, "--force")
     assert removed.returncode == 0, removed
     wait_for(lambda: what_is_said(head) == ([1], []), "complete results", 30)
     again = head.cli("cluster", "remove", identity)

@@ -1,9 +1,12 @@
 //! `/services/cluster/manager/control` and `status`: rolling restarts, and processes that do not come back.
 
 use axum::response::Response;
+use catalog::Snapshot;
 use cluster::Wave;
+use model::IndexerId;
 use peers::Registration;
 use serde_json::{Map, json};
+use uuid::Uuid;
 
 use super::cluster::{answering, conflict, one};
 use super::{cluster_offline, feed};
@@ -43,7 +46,8 @@ pub(super) fn routes() -> Routes {
             REMOVE,
             post(
                 May("edit_server"),
-                "Removes processes that are gone from the list: `peers`, IDs or names",
+                "Removes processes that are gone from the list: `peers`, IDs or names; `force=1` also if acknowledged \
+                 events may be lost with their disks",
                 remove,
             ),
         )
@@ -163,32 +167,70 @@ async fn cancel(Call { state, params, caller, .. }: Call) -> Result<Response, Re
 /// Removes processes that do not come back. Events that they had on their disks only are given up: searches
 /// do not say any more that these are missing, and recoveries do not wait for the copies of journals there.
 async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let is_forced = params.flag("force");
     let wanted = params.required("peers")?.to_owned();
     let snapshot = state.catalog.snapshot();
     let known = Registration::all(&snapshot);
-    let up = answering(&state).await;
+    let mut up = answering(&state).await;
+    up.push(state.info.guid.clone());
     let mut gone = Vec::new();
     for name in wanted.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        // One that has left the list may have copies of journals, and had sets of its own.
-        let had_sets =
-            |name: &str| snapshot.taken_over().any(|set| set.indexer.to_string() == name);
-        if !known.iter().any(|(id, peer)| id == name || peer.name == name) && had_sets(name) {
-            gone.push((name.to_owned(), None));
-            continue;
-        }
-        let (id, peer) = one(&known, name)?;
-        if up.contains(id) || *id == state.info.guid {
+        let (id, peer) = match unlisted(&snapshot, &known, name) {
+            Some(id) => (id, None),
+            None => one(&known, name).map(|(id, peer)| (id.clone(), Some(peer)))?,
+        };
+        let shown = peer.map_or_else(|| id.clone(), |peer| format!("{} ({id})", peer.name));
+        if up.contains(&id) {
             return Err(conflict(format!(
-                "{} ({id}) is running; stop it, and it leaves the list itself",
-                peer.name
+                "{shown} is running; stop it, and it leaves the list itself"
             )));
         }
-        gone.push((id.clone(), Some(peer.started.clone())));
+        let lost = lost_with(&snapshot, &up, (&id, peer));
+        if !lost.is_empty() && !is_forced {
+            return Err(conflict(format!(
+                "{shown} is not removed: its disk may have the only copy of {}; start it with its disk, or give \
+                 that up with force=1",
+                lost.join(", and of ")
+            )));
+        }
+        gone.push((id, peer.map(|peer| peer.started.clone())));
     }
     for (id, started) in gone {
         peers::remove(&state.catalog, &id, started.as_deref()).await?;
     }
     feed::respond_empty("clustermanagercontrol", REMOVE, &params)
+}
+
+/// The ID of an indexer that has left the list by itself, and may have copies of journals: it had sets.
+fn unlisted(snapshot: &Snapshot, known: &[(String, Registration)], name: &str) -> Option<String> {
+    let plain = name.replace('-', "");
+    let is_listed = known.iter().any(|(id, peer)| *id == plain || peer.name == name);
+    let had_sets = || snapshot.taken_over().any(|set| set.indexer.to_string() == plain);
+    let is_left = !is_listed && !peers::is_removed(snapshot, &plain) && had_sets();
+    is_left.then_some(plain)
+}
+
+/// The acknowledged events that may be nowhere else than on the disk of a process that does not answer, for
+/// people. `up`: those that answer. These have their journals, and make other copies of them.
+fn lost_with(
+    snapshot: &Snapshot,
+    up: &[String],
+    (id, peer): (&str, Option<&Registration>),
+) -> Vec<String> {
+    let mut lost = Vec::new();
+    if peer.is_some_and(|peer| peer.local_acks) {
+        lost.push("events that it acknowledged with ackLevel = local".to_owned());
+    }
+    let Ok(indexer) = Uuid::parse_str(id).map(IndexerId) else { return lost };
+    let owners = replication::held_at(snapshot, indexer).into_iter().map(|owner| owner.to_string());
+    let away: Vec<String> = owners.filter(|owner| owner != id && !up.contains(owner)).collect();
+    if !away.is_empty() {
+        lost.push(format!(
+            "events that indexers acknowledged which do not answer, and whose journals it has copies of: {}",
+            away.join(", ")
+        ));
+    }
+    lost
 }
 
 /// Requests and their answers.
@@ -204,4 +246,45 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {REMOVE}"), "", 400, "peers"),
         case(&format!("POST {REMOVE}"), "peers=web9", 404, "has no process"),
     ]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use catalog::{Catalog, Settings};
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    fn id(number: u128) -> IndexerId {
+        IndexerId(Uuid::from_u128(number))
+    }
+
+    #[tokio::test]
+    async fn what_may_be_lost_with_a_disk_is_said() {
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+        let catalog = Catalog::open(store, "catalog", Settings::default(), clock).await.unwrap();
+        let (gone, owner) = (id(1), id(2));
+        let copy = json!({ "peer": gone, "copy": Uuid::from_u128(9) });
+        let document = json!({ "members": [copy], "version": 1 });
+        catalog.put_document("replicas", &owner.0.to_string(), document).await.unwrap();
+        let snapshot = catalog.snapshot();
+        let gone = gone.to_string();
+        let lost = lost_with(&snapshot, &[], (&gone, None));
+        assert!(lost.len() == 1 && lost[0].contains(&owner.to_string()), "{lost:?}");
+        // One that answers has its journal itself.
+        assert!(lost_with(&snapshot, &[owner.to_string()], (&gone, None)).is_empty());
+        assert!(lost_with(&snapshot, &[], (&owner.to_string(), None)).is_empty());
+        let registration = json!({
+            "name": "a", "address": "127.0.0.1:1", "roles": ["indexer"], "management": "",
+            "version": "", "started": "", "local_acks": true, "site": "default",
+        });
+        let mut registration: Registration = serde_json::from_value(registration).unwrap();
+        let lost = lost_with(&snapshot, &[], (&gone, Some(&registration)));
+        assert!(lost.len() == 2 && lost[0].contains("ackLevel = local"), "{lost:?}");
+        registration.local_acks = false;
+        assert_eq!(lost_with(&snapshot, &[], (&gone, Some(&registration))).len(), 1);
+    }
 }

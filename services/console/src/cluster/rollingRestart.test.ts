@@ -90,7 +90,7 @@ describe('the removal of a process', () => {
   it('says what is given up, by its acknowledgements', () => {
     expect(lossOf(peer('a')).join(' ')).toContain('ackLevel = local');
     const remote = lossOf(peer('a', { hasLocalAcks: false })).join(' ');
-    expect(remote).toContain('No acknowledged event is lost');
+    expect(remote).toContain('Nothing that it acknowledged is lost');
     expect(remote).not.toContain('given up: searches');
     const head = lossOf(peer('h', { roles: ['search-head'] })).join(' ');
     expect(head).toContain('search jobs');

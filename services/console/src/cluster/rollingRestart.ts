@@ -89,8 +89,9 @@ export async function requestRestart(
 
 export const cancelRestart = (client: KarstClient) => client.change(`${CONTROL}/cancel_restart`);
 
+/** Whoever calls it has shown `lossOf`. */
 export const removePeer = (client: KarstClient, id: string) =>
-  client.change(`${CONTROL}/remove_peers`, { peers: id });
+  client.change(`${CONTROL}/remove_peers`, { peers: id, force: '1' });
 
 /** The server's default of `percent_peers_to_restart`. */
 export const DEFAULT_PERCENT = 10;
@@ -156,11 +157,16 @@ export function lossOf(peer: Peer): string[] {
   if (peer.roles.includes('indexer') && peer.hasLocalAcks) {
     losses.push(
       'Events that it acknowledged with ackLevel = local and that are not in object storage are given up: searches no longer say that they are missing. They are back if the process starts again with its disk.',
-      'Events acknowledged with ackLevel = remote stay: another indexer recovers them. While one does, the removal is refused.',
+      'Events acknowledged with ackLevel = remote stay: another indexer recovers them.',
     );
   } else if (peer.roles.includes('indexer')) {
     losses.push(
-      'All its indexes acknowledge with ackLevel = remote: another indexer recovers what it acknowledged, after which the process leaves the list by itself. No acknowledged event is lost.',
+      'All its indexes acknowledge with ackLevel = remote: another indexer recovers what it acknowledged, after which the process leaves the list by itself. Nothing that it acknowledged is lost.',
+    );
+  }
+  if (peer.roles.includes('indexer')) {
+    losses.push(
+      'Copies of the journals of other indexers on its disk are given up (ackLevel = replicated): if one of these does not answer either, events that it acknowledged may be lost.',
     );
   }
   if (peer.roles.includes('search-head')) {

@@ -101,7 +101,8 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
 async fn remove(options: &ClusterRemoveOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
     let path = "/services/cluster/manager/control/control/remove_peers";
-    let form = [("output_mode", "json"), ("peers", options.peer.as_str())];
+    let mut form = vec![("output_mode", "json"), ("peers", options.peer.as_str())];
+    form.extend(options.force.then_some(("force", "1")));
     client.post(path, &form).await?;
     println!("Removed {} from the list of the cluster.", options.peer);
     Ok(ExitCode::SUCCESS)

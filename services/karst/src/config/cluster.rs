@@ -131,6 +131,9 @@ pub(crate) struct RollingRestartOptions {
 pub(crate) struct ClusterRemoveOptions {
     /// Its ID or its name, as `karst cluster status` shows them.
     pub(crate) peer: String,
+    /// Also if acknowledged events may be lost with its disk: without, it is said which.
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }
