@@ -10,7 +10,9 @@ use bytes::Bytes;
 use catalog::{Catalog, Commit, Takeover};
 use cluster::{Placement, SiteFactor};
 use futures::TryStreamExt;
-use karst_replication::{Connect, Copies, Parts, Peer, ReplicaService, ReplicaStore, Replicas, Settings};
+use karst_replication::{
+    Connect, Copies, Parts, Peer, ReplicaService, ReplicaStore, Replicas, Settings,
+};
 use model::IndexerId;
 use object_store::memory::InMemory;
 use object_store::path::Path;
