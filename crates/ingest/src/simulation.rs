@@ -84,11 +84,14 @@ pub fn read_records(records: &[u8]) -> Vec<ReadRecord> {
     let mut read = Vec::new();
     scan_bytes(Path::new("segment"), &segment, |record| {
         read.push(match record {
-            Record::Batch(batch) => ReadRecord {
-                stream: (batch.batch.index.clone(), batch.lane),
-                position: batch.position,
-                content: Content::Events((0..batch.batch.rows()).map(|row| text(&batch.batch, row)).collect()),
-            },
+            Record::Batch(batch) => {
+                let texts = (0..batch.batch.rows()).map(|row| text(&batch.batch, row));
+                ReadRecord {
+                    stream: (batch.batch.index.clone(), batch.lane),
+                    position: batch.position,
+                    content: Content::Events(texts.collect()),
+                }
+            }
             Record::Roll(roll) => ReadRecord {
                 stream: (roll.index, roll.lane),
                 position: roll.upto,

@@ -147,8 +147,8 @@ async fn note_start(parts: &Parts) -> Result<(), Error> {
     noted.map_err(|error| Error::Catalog(Arc::new(error)))
 }
 
-/// Whether the disk lacks records that an indexer has acknowledged, as far as the disk tells: there is nothing
-/// at all of it, or a segment is missing or shorter than it was.
+/// Whether the disk lacks records that an indexer has acknowledged, as far as the disk tells: there is
+/// nothing at all of it, or a segment is missing or shorter than it was.
 ///
 /// # Errors
 /// The disk refuses.

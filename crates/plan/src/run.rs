@@ -23,8 +23,8 @@ pub(crate) fn run_to_rows<'p>(
     Box::pin(run_stages(stage, None, env))
 }
 
-/// Runs all stages of a search within another and collects its rows, which go through `tail` afterwards. `env`
-/// is what it was planned in.
+/// Runs all stages of a search within another and collects its rows, which go through `tail` afterwards.
+/// `env` is what it was planned in.
 pub(crate) fn run_inner<'p>(
     planned: PlannedSearch,
     tail: Option<&'p [Spanned<Command>]>,

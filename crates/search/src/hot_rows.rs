@@ -2,8 +2,8 @@
 //!
 //! Guarantees that a search which looks into the catalog after [`HotRows::of`] meets each event once: a
 //! bucket that had left its indexer before is in that snapshot, and one that has not is in the answer. What
-//! belongs to a process that has joined or was started again since it was asked is asked for again, or said to
-//! be missing.
+//! belongs to a process that has joined or was started again since it was asked is asked for again, or said
+//! to be missing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -144,8 +144,8 @@ impl HotRows {
 }
 
 /// Leaves out what a process shows that another one has taken over, and names what is between the two: events
-/// that their new owner has not read yet. Returns the indexers of which something was left out because they own
-/// it in a later epoch themselves: they were started again, or have their events in buckets.
+/// that their new owner has not read yet. Returns the indexers of which something was left out because they
+/// own it in a later epoch themselves: they were started again, or have their events in buckets.
 fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId> {
     let mut restarted = BTreeSet::new();
     view.buckets.retain(|bucket| {

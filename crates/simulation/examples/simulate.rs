@@ -1,6 +1,6 @@
 //! `make simulate`: runs seed after seed for SIMULATE_SECONDS (60), on all processors, from SIMULATE_FIRST on
-//! (the present time), and ends with the first one that finds something. SIMULATE_SEED runs one seed and shows
-//! what happens.
+//! (the present time), and ends with the first one that finds something. SIMULATE_SEED runs one seed and
+//! shows what happens.
 #![allow(clippy::disallowed_methods)]
 
 use std::process::ExitCode;

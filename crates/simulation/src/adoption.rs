@@ -1,4 +1,5 @@
-//! Recovering the events of an indexer that is gone, step by step as `ingest/adoption.rs` and the server do it.
+//! Recovering the events of an indexer that is gone, step by step as `ingest/adoption.rs` and the server do
+//! it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

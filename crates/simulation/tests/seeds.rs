@@ -1,4 +1,5 @@
-//! Not part of CI yet: `-- --ignored` runs them. Seeds without a violation, the same seed twice, and deliberate defects that are found.
+//! Not part of CI yet: `-- --ignored` runs them. Seeds without a violation, the same seed twice, and
+//! deliberate defects that are found.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! What must not happen while events of another indexer are recovered, or while one starts without its journal.
+//! What must not happen while events of another indexer are recovered, or while one starts without its
+//! journal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,8 +114,8 @@ async fn a_start_ends_what_a_former_process_has_under_way() {
     assert_eq!(setup.texts().await, ["a", "b"]);
 }
 
-/// What the process before has sent to the catalog takes effect before the next one reads positions, or not at
-/// all; and it need not read the log again.
+/// What the process before has sent to the catalog takes effect before the next one reads positions, or not
+/// at all; and it need not read the log again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_process_that_recovers_begins_an_epoch() {
     let root = TestDir::new();

@@ -69,7 +69,8 @@ impl<'p> PlanOf<'p> {
 pub struct InnerSearch<'p> {
     /// It, as it was understood.
     pub text: &'p str,
-    /// The commands that its rows go through afterwards, as the text of a search; `None` if its rows end there.
+    /// The commands that its rows go through afterwards, as the text of a search; `None` if its rows end
+    /// there.
     pub tail: Option<&'p str>,
     /// What it was planned against.
     pub context: &'p PlanContext,

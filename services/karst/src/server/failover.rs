@@ -418,8 +418,8 @@ impl Logs {
     }
 }
 
-/// Whether an indexer has records in one of these places, or had some in copies that are lost: whoever recovers
-/// its events says so.
+/// Whether an indexer has records in one of these places, or had some in copies that are lost: whoever
+/// recovers its events says so.
 async fn has_log(
     indexer: IndexerId,
     (stores, replicas): (Vec<Arc<dyn ObjectStore>>, Option<&Replicas>),
