@@ -442,11 +442,13 @@ async fn note_leader(catalog: &Catalog, id: &str) {
 /// be in the list before the request arrives.
 pub(crate) async fn leave(catalog: &Catalog, id: &str) {
     const LEAVE: Duration = Duration::from_secs(2);
+    /// Search heads hear of it a moment later, and ask here until then.
+    const HEARD: Duration = Duration::from_secs(1);
     let Some(Registration { started, .. }) = Registration::of(&catalog.snapshot(), id) else {
         return;
     };
     match tokio::time::timeout(LEAVE, peers::leave(catalog, id, &started)).await {
-        Ok(Ok(_)) => {}
+        Ok(Ok(_)) => tokio::time::sleep(HEARD).await,
         Ok(Err(error)) => tracing::warn!(%error, "this process stays in the list of the cluster"),
         Err(_) => {
             tracing::warn!("this process stays in the list of the cluster: no answer in time")
