@@ -35,7 +35,7 @@ pub use maintenance::{maintenance, set_maintenance};
 pub use registration::{
     Registration, bundle_of, is_removed, leader, leave, note_bundle, note_leader, remove,
 };
-pub use restarts::{is_told, wave, write_wave};
+pub use restarts::{is_told, replace_wave, wave, write_wave};
 pub use service::{HotParts, HotService};
 pub use settings::Settings;
 

@@ -22,6 +22,28 @@ pub async fn write_wave(catalog: &Catalog, wave: &Wave) -> Result<(), Error> {
     catalog.put_document(DOCUMENT.0, DOCUMENT.1, serde_json::json!(wave)).await
 }
 
+/// Writes how far it is, if it is still as in a snapshot: whoever cancels it meanwhile is not overruled.
+/// Whether it was.
+///
+/// # Errors
+/// If the catalog does not take the document.
+pub async fn replace_wave(
+    catalog: &Catalog,
+    snapshot: &Snapshot,
+    wave: &Wave,
+) -> Result<bool, Error> {
+    let document = |json| (DOCUMENT.0.to_owned(), DOCUMENT.1.to_owned(), json);
+    let before = snapshot.document(DOCUMENT.0, DOCUMENT.1).map(|json| (*json).clone());
+    let after = serde_json::json!(wave);
+    let replaced =
+        catalog.replace_documents(vec![document(before)], vec![document(Some(after))]).await;
+    match replaced {
+        Ok(()) => Ok(true),
+        Err(Error::Changed { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether a process that was started then is told to restart.
 #[must_use]
 pub fn is_told(snapshot: &Snapshot, id: &str, started: &str) -> bool {

@@ -143,13 +143,17 @@ impl Failover {
         now: Duration,
         present: &Present,
     ) -> Result<()> {
-        let under_way = peers::wave(&self.catalog.snapshot()).filter(|wave| !wave.is_over());
+        let snapshot = self.catalog.snapshot();
+        let under_way = peers::wave(&snapshot).filter(|wave| !wave.is_over());
         let Some(wave) = under_way else { return Ok(()) };
         let next = restarts.step(now, &wave, present);
         if next == wave {
             return Ok(());
         }
-        peers::write_wave(&self.catalog, &next).await.context("cannot write to the catalog")?;
+        let written = peers::replace_wave(&self.catalog, &snapshot, &next).await;
+        if !written.context("cannot write to the catalog")? {
+            return Ok(());
+        }
         let (done, told) = (next.done.len(), next.told.len());
         match &next.halted {
             Some(reason) => tracing::error!(done, "the rolling restart has stopped: {reason}"),
