@@ -49,3 +49,30 @@ pub async fn replace_wave(
 pub fn is_told(snapshot: &Snapshot, id: &str, started: &str) -> bool {
     wave(snapshot).is_some_and(|wave| wave.told.get(id).is_some_and(|before| before == started))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_step_does_not_overrule_who_cancels_meanwhile() {
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+        let settings = catalog::Settings::default();
+        let catalog = Catalog::open(store, "catalog", settings, clock).await.unwrap();
+        let begun = Wave::new(vec!["a".to_owned(), "b".to_owned()], None);
+        write_wave(&catalog, &begun).await.unwrap();
+        let seen = catalog.snapshot();
+        let cancelled = Wave { halted: Some("cancelled".to_owned()), ..begun.clone() };
+        write_wave(&catalog, &cancelled).await.unwrap();
+        let step = Wave { waiting: vec!["b".to_owned()], ..begun };
+        assert!(!replace_wave(&catalog, &seen, &step).await.unwrap());
+        assert_eq!(wave(&catalog.snapshot()).unwrap(), cancelled);
+        assert!(replace_wave(&catalog, &catalog.snapshot(), &step).await.unwrap());
+        assert_eq!(wave(&catalog.snapshot()).unwrap(), step);
+    }
+}
