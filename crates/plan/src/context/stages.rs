@@ -1,5 +1,6 @@
 //! Stages: a plan, what becomes of its rows, and the commands that are planned once they are known.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -111,12 +112,14 @@ impl Breaker {
                 Some(LookedUp::Extent(extent))
             }
             Self::Present(frame) => {
-                let mut kept = frame.names();
+                let mut empty = HashSet::new();
                 for column in &rows.columns {
                     if rows.numbers(&column.name)?.first() == Some(&Some(0.0)) {
-                        kept.retain(|name| *name != column.name);
+                        empty.insert(column.name.as_str());
                     }
                 }
+                let mut kept = frame.names();
+                kept.retain(|name| !empty.contains(name.as_str()));
                 Some(LookedUp::Present(kept))
             }
         })
