@@ -77,8 +77,8 @@ impl Methods {
     }
 }
 
-/// A handler of which axum does not know the type: what it makes of each type of handler is a large part of
-/// what there is to compile in this crate, and the same for all.
+/// A handler of which axum does not know the type: what axum makes of a handler is compiled once, not for
+/// each of them.
 #[derive(Clone)]
 struct Erased(Arc<dyn Fn(Request, ApiState) -> BoxFuture<'static, Response> + Send + Sync>);
 
