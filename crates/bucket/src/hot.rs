@@ -63,9 +63,9 @@ pub struct HotBucket {
     pub batches: Vec<RecordBatch>,
     /// The finished bucket while it waits for its upload: the indexer's own store serves its path.
     pub stored: Option<Arc<BucketEntry>>,
-    /// Who owns its events, if another indexer can recover them from object storage: two processes may show
-    /// them for a moment.
-    pub recoverable: Option<HotOwner>,
+    /// Who owns its events: two processes may show them for a moment, one after the other of an indexer, or that
+    /// of the indexer that recovers them.
+    pub owner: Option<HotOwner>,
     /// Where the rows are, if they have stayed with another process.
     pub elsewhere: Option<Elsewhere>,
 }
@@ -161,6 +161,8 @@ pub struct HotOwner {
     pub set: u16,
     /// The epoch of the process that shows them.
     pub epoch: u64,
+    /// Whether they are on its disk only: no other indexer can recover them.
+    pub is_local: bool,
 }
 
 /// The hot buckets of this process. A search takes this snapshot first and the catalog's second, and ignores
@@ -172,9 +174,10 @@ pub trait HotBuckets: Send + Sync + Debug {
     /// All buckets whose rows are in memory.
     fn in_memory(&self) -> HashSet<BucketId>;
 
-    /// The indexers that are gone and whose recovered events are here. Asked before
-    /// [`snapshot`](Self::snapshot), it promises that they are in it or in the catalog.
-    fn adopted(&self) -> Vec<IndexerId> {
+    /// The sets of indexers that are gone and whose recovered events are here, and the epochs in which they
+    /// were recovered. Asked before [`snapshot`](Self::snapshot), it promises that they are in it or in the
+    /// catalog.
+    fn adopted(&self) -> Vec<HotOwner> {
         Vec::new()
     }
 }
@@ -206,8 +209,12 @@ pub struct HotView {
     pub floor: u64,
     /// Indexers that did not answer: the view lacks their buckets.
     pub missing: Vec<MissingIndexer>,
-    /// The indexers that are gone and whose recovered events are in the view.
-    pub adopted: Vec<IndexerId>,
+    /// Indexers that did not answer, and whose events others say to have recovered: the view lacks them
+    /// unless that was in the [newest](Self::adopted) epochs.
+    pub covered: Vec<(IndexerId, MissingIndexer)>,
+    /// The sets of indexers that are gone and whose recovered events are in the view. In later epochs there
+    /// may be other events.
+    pub adopted: Vec<HotOwner>,
     /// The other processes that were asked, by identity, with what they were known as.
     pub asked: Vec<(String, String)>,
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{BucketId, BucketSummary, IndexerId, JournalPosition, StreamId};
 use object_store::path::Path;
@@ -160,6 +161,15 @@ impl Catalog {
         match self.role() {
             Role::Writer(_) | Role::Simulated(_) => false,
             Role::Follower(follower) => follower.leader.is_lost(),
+        }
+    }
+
+    /// How long this process has heard of nobody who leads: it does not know what others have changed since.
+    #[must_use]
+    pub fn leader_lost_for(&self) -> Option<Duration> {
+        match self.role() {
+            Role::Writer(_) | Role::Simulated(_) => None,
+            Role::Follower(follower) => follower.leader.lost_for(),
         }
     }
 

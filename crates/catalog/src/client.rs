@@ -41,6 +41,8 @@ pub(crate) struct Leader {
     peers: Vec<Peer>,
     /// The one that leads, as far as is known: it gives the feed.
     followed: watch::Sender<Option<usize>>,
+    /// Since when none is followed.
+    lost: Mutex<Option<Instant>>,
     /// Why none is followed.
     failure: Mutex<String>,
     /// Of a request with its repetitions, and of one of them.
@@ -81,6 +83,7 @@ impl Leader {
         Ok(Self {
             peers,
             followed: watch::Sender::new(None),
+            lost: Mutex::new(Some(Instant::now())),
             failure: Mutex::new("no leader has sent its state".to_owned()),
             deadlines,
             summaries_deadline: settings.summaries_deadline,
@@ -221,9 +224,19 @@ impl Leader {
         self.followed.borrow().is_none()
     }
 
+    /// How long no process has been followed; `None` while one is.
+    pub(crate) fn lost_for(&self) -> Option<Duration> {
+        self.lost.lock().map(|since| since.elapsed())
+    }
+
     /// Notes which process is followed; whether another one was, or none.
     pub(crate) fn note(&self, followed: Option<usize>) -> bool {
-        self.followed.send_if_modified(|known| std::mem::replace(known, followed) != followed)
+        let changes = |known: &mut Option<usize>| std::mem::replace(known, followed) != followed;
+        let is_changed = self.followed.send_if_modified(changes);
+        if is_changed {
+            *self.lost.lock() = followed.is_none().then(Instant::now);
+        }
+        is_changed
     }
 
     pub(crate) fn address(&self, place: usize) -> &str {

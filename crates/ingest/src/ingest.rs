@@ -187,7 +187,8 @@ impl Ingest {
         let with = (&channels, &logs);
         let (recovered, leftovers, late) = recover(&parts, &root, &to, with, tell).await?;
         for log in late {
-            let at = (Arc::clone(&parts.catalog), parts.indexer, root.clone());
+            let (catalog, hot) = (Arc::clone(&parts.catalog), Arc::clone(&to.hot));
+            let at = (catalog, parts.indexer, root.clone(), hot);
             let states = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
             let until = (Arc::clone(&fence), shutdown.clone());
             shutdown.spawn(resume_later(at, log, states, settings.upload_retry, until));

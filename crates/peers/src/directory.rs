@@ -13,7 +13,7 @@ use bucket::{
 };
 use futures::future::join_all;
 use metrics::{counter, gauge};
-use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange};
+use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange};
 use parking_lot::Mutex;
 use protocol::hot::{Bucket, Known, OfView, OpenRequest, OpenResponse, Owner};
 use runtime::metrics as names;
@@ -227,11 +227,14 @@ impl HotDirectory for Directory {
             counter!(names::PEERS_VIEWS, "outcome" => outcome).increment(1);
         }
         // All that a lost indexer has acknowledged is in the answer of the one that has recovered it.
-        let is_adopted = |id: &str| view.adopted.iter().any(|adopted| adopted.to_string() == id);
-        silent.retain(|(indexer, _)| {
-            asks_internal || !indexer.is_recoverable || !is_adopted(&indexer.id)
-        });
-        view.missing.extend(silent.into_iter().map(|(_, missing)| missing));
+        for (indexer, missing) in silent {
+            let of = |adopted: &&HotOwner| adopted.indexer.to_string() == indexer.id;
+            let adopted = view.adopted.iter().find(of).map(|adopted| adopted.indexer);
+            match adopted.filter(|_| indexer.is_recoverable && !asks_internal) {
+                Some(id) => view.covered.push((id, missing)),
+                None => view.missing.push(missing),
+            }
+        }
         // A bucket that has moved to another indexer meanwhile is there twice.
         let mut seen = HashSet::with_capacity(view.buckets.len());
         view.buckets.retain(|bucket| seen.insert(bucket.id));
@@ -274,7 +277,7 @@ impl Room {
 struct View {
     floor: u64,
     buckets: Vec<HotBucket>,
-    adopted: Vec<IndexerId>,
+    adopted: Vec<HotOwner>,
     /// What is there instead of rows if they stay.
     open: Option<Open>,
 }
@@ -432,7 +435,7 @@ impl Peer {
         if !who.is_empty() && who != self.indexer.id {
             return Err(Status::unavailable("another process has its address"));
         }
-        let adopted = adopted.iter().map(|id| indexer_of(id)).collect::<Result<_, _>>()?;
+        let adopted = adopted.into_iter().map(owner).collect::<Result<_, _>>()?;
         let stays = view.is_some();
         let mut sourcetypes = Vec::new();
         let mut listed = Vec::with_capacity(buckets.len());
@@ -505,7 +508,8 @@ fn unstable() -> Status {
 fn owner(owner: Owner) -> Result<HotOwner, Status> {
     let set =
         u16::try_from(owner.set).map_err(|_| Status::data_loss("its list has no such set"))?;
-    Ok(HotOwner { indexer: indexer_of(&owner.indexer)?, set, epoch: owner.epoch })
+    let Owner { indexer, epoch, is_local, .. } = owner;
+    Ok(HotOwner { indexer: indexer_of(&indexer)?, set, epoch, is_local })
 }
 
 fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
@@ -523,7 +527,7 @@ fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
         raw_bytes: bucket.raw_bytes,
         batches: Vec::new(),
         stored: stored.map(Arc::new),
-        recoverable: bucket.recoverable.map(owner).transpose()?,
+        owner: bucket.owner.map(owner).transpose()?,
         elsewhere: None,
     })
 }

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int32Type;
-use bucket::{HotBucket, HotBuckets, OpenView, OpenViews};
+use bucket::{HotBucket, HotBuckets, HotOwner, OpenView, OpenViews};
 use bytes::Bytes;
 use catalog::Catalog;
 use futures::StreamExt;
@@ -88,9 +88,9 @@ impl HotService {
             buckets: listed,
             gone: gone.into_iter().map(bytes_of).collect(),
             rows: None,
-            adopted: adopted.into_iter().map(indexer_bytes).collect(),
             view: view.as_ref().map(OpenView::number),
             id: self.parts.id.clone(),
+            adopted: adopted.into_iter().map(owner_message).collect(),
         };
         let list = stream::iter([Ok(list)]);
         Ok(match view {
@@ -241,17 +241,14 @@ fn message(bucket: &HotBucket) -> Reply<Bucket> {
         rows: bucket.rows,
         raw_bytes: bucket.raw_bytes,
         stored: stored.map(Bytes::from),
-        recoverable: bucket.recoverable.map(|owner| Owner {
-            indexer: indexer_bytes(owner.indexer),
-            set: owner.set.into(),
-            epoch: owner.epoch,
-        }),
+        owner: bucket.owner.map(owner_message),
         sourcetypes: Vec::new(),
     })
 }
 
-fn indexer_bytes(indexer: IndexerId) -> Bytes {
-    Bytes::copy_from_slice(indexer.0.as_bytes())
+fn owner_message(HotOwner { indexer, set, epoch, is_local }: HotOwner) -> Owner {
+    let indexer = Bytes::copy_from_slice(indexer.0.as_bytes());
+    Owner { indexer, set: set.into(), epoch, is_local }
 }
 
 pub(crate) fn indexer_of(bytes: &[u8]) -> Reply<IndexerId> {

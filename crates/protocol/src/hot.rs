@@ -48,12 +48,12 @@ pub struct OpenResponse {
     pub gone: Vec<Bytes>,
     #[prost(message, optional, tag = "4")]
     pub rows: Option<Rows>,
-    #[prost(bytes = "bytes", repeated, tag = "5")]
-    pub adopted: Vec<Bytes>,
     #[prost(uint64, optional, tag = "6")]
     pub view: Option<u64>,
     #[prost(string, tag = "7")]
     pub id: String,
+    #[prost(message, repeated, tag = "8")]
+    pub adopted: Vec<Owner>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -73,7 +73,7 @@ pub struct Bucket {
     #[prost(bytes = "bytes", optional, tag = "7")]
     pub stored: Option<Bytes>,
     #[prost(message, optional, tag = "8")]
-    pub recoverable: Option<Owner>,
+    pub owner: Option<Owner>,
     #[prost(string, repeated, tag = "9")]
     pub sourcetypes: Vec<String>,
 }
@@ -86,6 +86,8 @@ pub struct Owner {
     pub set: u32,
     #[prost(uint64, tag = "3")]
     pub epoch: u64,
+    #[prost(bool, tag = "4")]
+    pub is_local: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]

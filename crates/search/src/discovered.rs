@@ -145,7 +145,7 @@ mod tests {
             raw_bytes: 0,
             batches,
             stored: None,
-            recoverable: None,
+            owner: None,
             elsewhere: None,
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bucket::{HotBucket, HotDirectory, HotOwner, HotView, MissingIndexer};
-use catalog::{Catalog, Snapshot};
+use catalog::{Catalog, Snapshot, Takeover};
 use model::{IndexName, IndexerId, TimeRange};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
@@ -26,6 +26,8 @@ const FRESH: Duration = Duration::from_secs(15);
 const ATTEMPTS: usize = 3;
 /// How long a search waits until the catalog of this process has what an indexer has committed.
 const LAG: Duration = Duration::from_secs(5);
+/// How long the control plane may be silent until its list of indexers counts as old.
+const UNHEARD: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Debug)]
@@ -103,7 +105,7 @@ impl HotRows {
             return (view.buckets, view.missing);
         }
         let mut attempts = 1;
-        let (at, view) = loop {
+        let (at, mut view) = loop {
             let at = Instant::now();
             let mut view = self.directory.view(indexes, range).await;
             view.missing.extend(self.lag(view.floor).await);
@@ -135,6 +137,7 @@ impl HotRows {
             }
             attempts += 1;
         };
+        view.missing.extend(self.unheard(&view));
         view.missing.iter().for_each(|missing| self.report.miss(missing));
         let (indexes, range) = (indexes.to_vec(), *range);
         let since = Instant::now();
@@ -147,22 +150,35 @@ impl HotRows {
 /// that their new owner has not read yet. Returns the indexers of which something was left out because they
 /// own it in a later epoch themselves: they were started again, or have their events in buckets.
 fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId> {
-    let mut restarted = BTreeSet::new();
+    let (mut restarted, mut left) = (BTreeSet::new(), BTreeSet::new());
     view.buckets.retain(|bucket| {
         let is_owned = |owner: HotOwner| {
             let (epoch, by) = catalog.owner(owner.indexer, owner.set);
-            let is_owned = epoch <= owner.epoch;
-            if !is_owned && by == owner.indexer {
-                restarted.insert(by);
+            if epoch <= owner.epoch {
+                return true;
             }
-            is_owned
+            if by == owner.indexer {
+                restarted.insert(by);
+            } else if owner.is_local {
+                left.insert(owner.indexer);
+            }
+            false
         };
-        bucket.recoverable.is_none_or(is_owned)
+        bucket.owner.is_none_or(is_owned)
     });
-    let adopted = &view.adopted;
+    // It starts again once it notices. It may have uploaded them meanwhile, so that they would be there twice.
+    view.missing.extend(left.into_iter().map(|indexer| MissingIndexer {
+        name: format!("indexer {}", indexer.0),
+        reason:
+            "another one recovers its events, without those that are on its disk only".to_owned(),
+    }));
+    let covered = std::mem::take(&mut view.covered);
+    let covered = covered.into_iter().filter(|(indexer, _)| !has_read(view, catalog, *indexer));
+    let covered: Vec<_> = covered.map(|(_, missing)| missing).collect();
+    view.missing.extend(covered);
     let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
     let mut unread: Vec<_> = under_way
-        .filter(|taken| !adopted.contains(&taken.indexer))
+        .filter(|taken| !has_read(view, catalog, taken.indexer))
         .map(|taken| MissingIndexer {
             name: format!("indexer {}", taken.indexer.0),
             reason: format!(
@@ -174,6 +190,17 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
     unread.dedup();
     view.missing.extend(unread);
     restarted
+}
+
+/// Whether all events of an indexer are in the view of the one that has recovered them: it has not had its
+/// sets again since.
+fn has_read(view: &HotView, catalog: &Snapshot, indexer: IndexerId) -> bool {
+    let adopted = || view.adopted.iter().filter(|adopted| adopted.indexer == indexer);
+    let mut sets = catalog.taken_over().filter(|taken| taken.indexer == indexer);
+    let is_read = |taken: Takeover| {
+        adopted().any(|adopted| adopted.set == taken.set && adopted.epoch >= taken.epoch)
+    };
+    adopted().next().is_some() && sets.all(is_read)
 }
 
 impl HotRows {
@@ -195,11 +222,26 @@ impl HotRows {
     }
 }
 
+impl HotRows {
+    /// Without news of the control plane, the list of those that are to be asked may be old. An indexer that
+    /// has answered has heard of those that have joined, if it is not cut off, too.
+    fn unheard(&self, view: &HotView) -> Option<MissingIndexer> {
+        let is_alone = view.floor == 0;
+        let lost = self.catalog.leader_lost_for();
+        let lost = lost.filter(|lost| is_alone && *lost >= UNHEARD)?;
+        let reason = format!(
+            "it has not answered for {} s: indexers that have joined since are not searched",
+            lost.as_secs()
+        );
+        Some(MissingIndexer { name: "the control plane".to_owned(), reason })
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use async_trait::async_trait;
-    use catalog::{Commit, Settings, Takeover};
+    use catalog::{Commit, Settings};
     use model::{BucketId, EventTime};
     use object_store::memory::InMemory;
     use uuid::Uuid;
@@ -208,6 +250,10 @@ mod tests {
 
     const GONE: IndexerId = IndexerId(Uuid::from_u128(1));
     const SUCCESSOR: IndexerId = IndexerId(Uuid::from_u128(2));
+
+    fn owner(epoch: u64, is_local: bool) -> HotOwner {
+        HotOwner { indexer: GONE, set: 0, epoch, is_local }
+    }
 
     fn bucket(number: u128, epoch: Option<u64>) -> HotBucket {
         HotBucket {
@@ -219,7 +265,7 @@ mod tests {
             raw_bytes: 0,
             batches: Vec::new(),
             stored: None,
-            recoverable: epoch.map(|epoch| HotOwner { indexer: GONE, set: 0, epoch }),
+            owner: epoch.map(|epoch| owner(epoch, false)),
             elsewhere: None,
         }
     }
@@ -230,9 +276,12 @@ mod tests {
     }
 
     /// What is left of buckets of both owners, and how many indexers are said to be missing.
-    fn left(catalog: &Catalog, adopted: &[IndexerId]) -> (Vec<u128>, usize) {
-        let buckets = vec![bucket(1, Some(1)), bucket(2, Some(2)), bucket(3, None)];
-        let mut view = HotView { buckets, adopted: adopted.to_vec(), ..HotView::default() };
+    fn left(catalog: &Catalog, adopted: &[u64]) -> (Vec<u128>, usize) {
+        let adopted = adopted.iter();
+        let adopted = adopted.map(|epoch| owner(*epoch, false)).collect();
+        let local = HotBucket { owner: Some(owner(1, true)), ..bucket(4, None) };
+        let buckets = vec![bucket(1, Some(1)), bucket(2, Some(2)), bucket(3, None), local];
+        let mut view = HotView { buckets, adopted, ..HotView::default() };
         leave_to_owners(&mut view, &catalog.snapshot());
         (view.buckets.iter().map(|bucket| bucket.id.0.as_u128()).collect(), view.missing.len())
     }
@@ -247,10 +296,12 @@ mod tests {
         give(1, GONE).await;
         // The rows of an owner that this catalog does not know yet are kept: it has no buckets of them
         // either.
-        assert_eq!(left(&catalog, &[]), (vec![1, 2, 3], 0));
+        assert_eq!(left(&catalog, &[]), (vec![1, 2, 3, 4], 0));
         give(2, SUCCESSOR).await;
-        assert_eq!(left(&catalog, &[]), (vec![2, 3], 1));
-        assert_eq!(left(&catalog, &[GONE]), (vec![2, 3], 0));
+        assert_eq!(left(&catalog, &[]), (vec![2, 3], 2));
+        assert_eq!(left(&catalog, &[2]), (vec![2, 3], 1), "but for what is on its disk only");
+        // Its owner has read it in an earlier epoch only: events have come since.
+        assert_eq!(left(&catalog, &[1]), (vec![2, 3], 2));
         // All its events are in buckets.
         give(3, GONE).await;
         assert_eq!(left(&catalog, &[]), (vec![3], 0));

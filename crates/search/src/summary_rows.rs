@@ -84,7 +84,7 @@ mod tests {
             raw_bytes: 0,
             batches: vec![RecordBatch::try_from_iter(columns).unwrap()],
             stored: None,
-            recoverable: None,
+            owner: None,
             elsewhere: None,
         }]
     }

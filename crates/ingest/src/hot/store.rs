@@ -6,7 +6,7 @@
 //! catalog's commit, so a search that looks here first and into the catalog second meets every
 //! event.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -162,7 +162,7 @@ pub(crate) struct HotStore {
     /// The epochs in which this process owns its sets, as far as they are not the first.
     epochs: Mutex<HashMap<SetId, u64>>,
     /// The other indexers whose recovered events are all here.
-    adopted: RwLock<BTreeSet<IndexerId>>,
+    adopted: RwLock<BTreeMap<IndexerId, Vec<HotOwner>>>,
 }
 
 impl fmt::Debug for HotStore {
@@ -192,9 +192,15 @@ impl HotStore {
         self.epochs.lock().get(&set).copied().unwrap_or(OWN_EPOCH)
     }
 
-    /// The events of another indexer are all here.
-    pub(crate) fn adopt(&self, from: IndexerId) {
-        self.adopted.write().insert(from);
+    /// The events of another indexer are all here, those up to the epochs in which its sets are this one's.
+    pub(crate) fn adopt(&self, from: IndexerId, epochs: &BTreeMap<u16, u64>) {
+        let owned = |(set, epoch): (&u16, &u64)| HotOwner {
+            indexer: from,
+            set: *set,
+            epoch: *epoch,
+            is_local: false,
+        };
+        self.adopted.write().insert(from, epochs.iter().map(owned).collect());
     }
 
     /// The events of another indexer are not here any more.
@@ -203,7 +209,7 @@ impl HotStore {
     }
 
     pub(crate) fn adopted_indexers(&self) -> Vec<IndexerId> {
-        self.adopted.read().iter().copied().collect()
+        self.adopted.read().keys().copied().collect()
     }
 
     /// Forgets the streams of a set that another process owns now.
@@ -492,12 +498,13 @@ impl bucket::HotBuckets for HotStore {
                         Some(Body::Spooled(entry)) => (Vec::new(), Some(entry)),
                     };
                     let epoch =
-                        || rolled.map_or_else(|| self.epoch(SetId::of(stream)), |r| r.epoch);
-                    let recoverable = stream.lane.is_recoverable().then(|| HotOwner {
+                        rolled.map_or_else(|| self.epoch(SetId::of(stream)), |rolled| rolled.epoch);
+                    let owner = HotOwner {
                         indexer: stream.indexer,
                         set: stream.set,
-                        epoch: epoch(),
-                    });
+                        epoch,
+                        is_local: !stream.lane.is_recoverable(),
+                    };
                     let bucket = HotBucket {
                         id: content.id,
                         index: stream.index.clone(),
@@ -507,7 +514,7 @@ impl bucket::HotBuckets for HotStore {
                         raw_bytes: content.raw_bytes,
                         batches: Vec::new(),
                         stored,
-                        recoverable,
+                        owner: Some(owner),
                         elsewhere: None,
                     };
                     found.push((bucket, chunks));
@@ -530,8 +537,8 @@ impl bucket::HotBuckets for HotStore {
         found.into_iter().map(columns).collect()
     }
 
-    fn adopted(&self) -> Vec<IndexerId> {
-        self.adopted_indexers()
+    fn adopted(&self) -> Vec<HotOwner> {
+        self.adopted.read().values().flatten().copied().collect()
     }
 
     fn in_memory(&self) -> HashSet<BucketId> {

@@ -10,12 +10,10 @@ use arrow::array::{
     TimestampMicrosecondArray,
 };
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
-use bucket::{HotBucket, HotBuckets, OpenViews, hot_schema};
+use bucket::{HotBucket, HotBuckets, HotOwner, OpenViews, hot_schema};
 use catalog::Catalog;
 use karst_peers::{Connect, Directory, HotParts, HotService, Indexer, Settings};
-use model::{
-    BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, IndexerId, TimeRange,
-};
+use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use parking_lot::Mutex;
@@ -69,7 +67,7 @@ pub(crate) fn numbers(batch: &RecordBatch) -> Vec<i64> {
 pub(crate) struct Hot(
     pub(crate) Mutex<BTreeMap<BucketId, HotBucket>>,
     /// Indexers whose events have been recovered.
-    pub(crate) Mutex<Vec<IndexerId>>,
+    pub(crate) Mutex<Vec<HotOwner>>,
 );
 
 impl Hot {
@@ -85,7 +83,7 @@ impl Hot {
             raw_bytes: 0,
             batches: Vec::new(),
             stored: None,
-            recoverable: None,
+            owner: None,
             elsewhere: None,
         });
         bucket.last_time = EventTime(numbers.end - 1);
@@ -109,7 +107,7 @@ impl HotBuckets for Hot {
         self.0.lock().values().filter(wanted).cloned().collect()
     }
 
-    fn adopted(&self) -> Vec<IndexerId> {
+    fn adopted(&self) -> Vec<HotOwner> {
         self.1.lock().clone()
     }
 

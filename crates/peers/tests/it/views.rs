@@ -291,8 +291,13 @@ async fn a_lost_indexer_is_not_missing_once_another_one_has_recovered_all_its_ev
     };
     let (directory, indexers) = directory(vec![served.indexer.clone(), gone(true)], settings());
     assert_eq!(all(&directory).await.missing.len(), 1);
-    served.hot.1.lock().push(lost);
-    assert_eq!(all(&directory).await.missing, []);
+    served.hot.1.lock().push(bucket::HotOwner { indexer: lost, set: 0, epoch: 2, is_local: false });
+    let view = all(&directory).await;
+    assert_eq!(
+        (view.missing, view.covered.len()),
+        (Vec::new(), 1),
+        "the catalog tells of the epoch"
+    );
     // Events of the cluster itself may have been on its disk only.
     let audit = model::IndexName::new("_audit").unwrap();
     assert_eq!(directory.view(&[audit], &TimeRange::ALL).await.missing.len(), 1);

@@ -220,7 +220,7 @@ mod tests {
                 raw_bytes: 0,
                 batches: Vec::new(),
                 stored: None,
-                recoverable: None,
+                owner: None,
                 elsewhere: None,
             })
         };

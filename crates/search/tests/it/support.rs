@@ -286,7 +286,7 @@ pub(crate) fn rows(events: &[SpecEvent]) -> RecordBatch {
 pub(crate) fn hot(events: &[SpecEvent]) -> HotBucket {
     HotBucket {
         stored: None,
-        recoverable: None,
+        owner: None,
         elsewhere: None,
         id: BucketId(uuid::Uuid::now_v7()),
         index: events[0].index.clone(),
