@@ -19,6 +19,7 @@ mod ledger;
 mod pack;
 mod reader;
 mod record;
+pub(crate) mod restoring;
 mod writer;
 
 pub(crate) use ledger::{Known, Ledger, owners};

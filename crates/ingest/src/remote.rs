@@ -19,7 +19,8 @@
 //! whoever recovers its events.
 //!
 //! Objects go when the buckets of their records are in the catalog, except for the newest one: its number
-//! tells where the log ends.
+//! tells where the log ends. A seal stays for a day: a former owner that is cut off from the catalog and not
+//! from the log would put its next object in its place, and acknowledge what no search reads.
 
 mod agree;
 mod fetch;

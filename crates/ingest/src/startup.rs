@@ -14,8 +14,9 @@ use tokio::time::Instant;
 use crate::channels::Channels;
 use crate::fence::Fence;
 use crate::hot::recovery::{Before, Destination, Lost, Recovered, missing, recover_set};
+use crate::hot::store::HotStore;
 use crate::hot::stored::{StoredRecords, uncommitted};
-use crate::journal::{Known, Ledger, StreamRef, number_of, segments};
+use crate::journal::{Known, Ledger, StreamRef, number_of, restoring, segments};
 use crate::parts::{Parts, STATES};
 use crate::remote::{self, Agreed, Committed, Logs, RemoteLog, Shipments, agree};
 use crate::set::{SetId, SetState};
@@ -70,12 +71,17 @@ pub(crate) async fn recover(
         replicas.note_epoch(epochs.get(&0).copied().unwrap_or(OWN_EPOCH));
     }
     let states = parts.data.join(STATES);
+    let is_restoring = restoring::is_under_way(root);
     let is_lost = (was_started || !committed.is_empty())
-        && lacks_records((root, &states), parts.indexer, &numbers, &committed)?;
+        && (is_restoring || lacks_records((root, &states), parts.indexer, &numbers, &committed)?);
+    if is_lost && !is_restoring {
+        restoring::begin(root)?;
+    }
     let mut known = Vec::new();
     let mut late = Vec::new();
     for log in logs.iter() {
-        match agreed(parts, (root, &numbers, log), &committed, is_lost.then_some(tell)).await? {
+        let at = (root, &*numbers, &**log, owned(parts.indexer, &epochs));
+        match agreed(parts, at, &committed, is_lost.then_some(tell)).await? {
             Some(agreed) => known.push((log, agreed)),
             None => late.push(Arc::clone(log)),
         }
@@ -117,6 +123,9 @@ pub(crate) async fn recover(
     }
     verify.note(parts, &highest).await?;
     note_start(parts).await?;
+    if is_lost {
+        restoring::end(root)?;
+    }
     let states: Vec<_> = recovered.iter().map(|(state, _)| Arc::clone(state)).collect();
     for (log, agreed) in known {
         resume(log, &states, agreed);
@@ -189,7 +198,7 @@ fn lacks_records(
 /// unless the disk has lost records, which the log may have: then it is waited for, and `tell` is told.
 async fn agreed(
     parts: &Parts,
-    (root, sets, log): (&Path, &[u16], &RemoteLog),
+    (root, sets, log, owned): (&Path, &[u16], &RemoteLog, Vec<Takeover>),
     committed: &Committed,
     tell: Option<Tell<'_>>,
 ) -> Result<Option<Agreed>, Error> {
@@ -198,7 +207,7 @@ async fn agreed(
     loop {
         let tried = async {
             if !is_begun {
-                log.begin().await?;
+                begin(&parts.catalog, log, &owned).await?;
                 is_begun = true;
             }
             let at = (root, sets, log.place());
@@ -239,6 +248,23 @@ async fn agreed(
     }
 }
 
+/// The sets as this process owns them.
+fn owned(indexer: IndexerId, epochs: &HashMap<u16, u64>) -> Vec<Takeover> {
+    let owned =
+        |(set, epoch): (&u16, &u64)| Takeover { indexer, set: *set, epoch: *epoch, owner: indexer };
+    epochs.iter().map(owned).collect()
+}
+
+/// Seals the log, so that no former process puts anything there, and makes sure that the sets are this
+/// process's still: another one may have recovered them before the seal, and would not meet it.
+async fn begin(catalog: &Catalog, log: &RemoteLog, owned: &[Takeover]) -> Result<(), Error> {
+    log.begin().await?;
+    // Changes nothing, or is refused.
+    let commit = Commit { take_over: owned.to_vec(), ..Commit::default() };
+    let confirmed = catalog.commit(commit).await;
+    confirmed.map_err(|error| Error::Catalog(Arc::new(error)))
+}
+
 /// Begins to write to the log, with what it lacks.
 fn resume(remote: &RemoteLog, states: &[Arc<SetState>], agreed: Agreed) {
     let Agreed { existing, mut unshipped, .. } = agreed;
@@ -260,13 +286,15 @@ fn resume(remote: &RemoteLog, states: &[Arc<SetState>], agreed: Agreed) {
 
 /// Does the same once the place of the log answers, after a start without it.
 pub(crate) async fn resume_later(
-    (catalog, indexer, root): (Arc<Catalog>, IndexerId, PathBuf),
+    (catalog, indexer, root, hot): (Arc<Catalog>, IndexerId, PathBuf, Arc<HotStore>),
     remote: Arc<RemoteLog>,
     states: Vec<Arc<SetState>>,
     (mut pause, longest): (Duration, Duration),
     (fence, shutdown): (Arc<Fence>, Shutdown),
 ) {
     let sets: Vec<u16> = states.iter().map(|state| state.id.set).collect();
+    let epochs = states.iter().map(|state| (state.id.set, hot.epoch(state.id))).collect();
+    let owned = owned(indexer, &epochs);
     while shutdown.sleep(pause).await {
         pause = (pause * 2).min(longest);
         let mut committed = Committed::default();
@@ -276,7 +304,7 @@ pub(crate) async fn resume_later(
         }
         let at = (&*root, &*sets, remote.place());
         let agreed = async {
-            remote.begin().await?;
+            begin(&catalog, &remote, &owned).await?;
             agree(remote.store(), indexer, at, &committed).await
         };
         match agreed.await {
@@ -287,6 +315,10 @@ pub(crate) async fn resume_later(
                 let reason: Arc<str> = Error::JournalBehind.to_string().into();
                 fence.close(&reason);
                 tracing::error!(reason = &*reason, "intake stops");
+                return;
+            }
+            Err(Error::Catalog(error)) if matches!(*error, catalog::Error::OldEpoch { .. }) => {
+                fence.close(&Arc::from(error.to_string()));
                 return;
             }
             Err(error) => {

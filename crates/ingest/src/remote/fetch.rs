@@ -11,6 +11,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use model::IndexerId;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::log::{Existing, fail};
 use super::{object, path_of};
@@ -212,9 +213,13 @@ impl Segment {
     }
 }
 
-/// Runs work on files.
+/// Runs work on files, or that takes long, on a thread of its own. Where a runtime has one thread only, as that
+/// of the simulation, the work runs in place: its order would not follow from the seed otherwise.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
+    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        return work();
+    }
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(Error::Abandoned))
 }

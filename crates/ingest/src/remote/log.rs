@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use inputs::Durability;
 use model::{IndexerId, JournalPlace, JournalPosition};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use parking_lot::Mutex;
 use replication::Replicas;
 use runtime::{Shutdown, metrics as names};
@@ -29,6 +29,8 @@ const CLEAN: Duration = Duration::from_secs(1);
 const PROBE: Duration = Duration::from_secs(1);
 /// How often the log repeats that records are not stored.
 const LOG_EVERY: Duration = Duration::from_secs(60);
+/// How long a seal stays, by the clock of the store.
+const SEAL_HOURS: i64 = 24;
 
 /// Records of one set on their way into the log.
 #[derive(Debug, Default)]
@@ -56,6 +58,8 @@ pub(crate) struct Existing {
     pub(crate) with_records: Vec<u64>,
     /// The numbers of those that seal the log.
     pub(crate) seals: Vec<u64>,
+    /// Those of them that are to be deleted.
+    pub(crate) old_seals: Vec<u64>,
 }
 
 impl Existing {
@@ -66,11 +70,19 @@ impl Existing {
     pub(crate) async fn list(store: &dyn ObjectStore, indexer: IndexerId) -> Result<Self, Error> {
         let folder = super::folder(indexer);
         let listed: Result<Vec<_>, _> = store.list(Some(&folder)).try_collect().await;
+        let listed = listed.map_err(fail("list", &folder))?;
+        let newest = listed.iter().map(|meta| meta.last_modified).max();
+        let is_old = |meta: &ObjectMeta| {
+            newest.is_some_and(|newest| (newest - meta.last_modified).num_hours() >= SEAL_HOURS)
+        };
         let mut existing = Self::default();
-        for meta in listed.map_err(fail("list", &folder))? {
+        for meta in listed {
             let Some(number) = number_of(&meta.location) else { continue };
             match meta.size {
-                0 => existing.seals.push(number),
+                0 => {
+                    existing.seals.push(number);
+                    existing.old_seals.extend(is_old(&meta).then_some(number));
+                }
                 _ => existing.with_records.push(number),
             }
         }
@@ -250,7 +262,7 @@ impl RemoteLog {
         let mut state = self.state.lock();
         let newest = existing.next().saturating_sub(1);
         state.next = Some(existing.next());
-        state.done.extend(existing.seals);
+        state.done.extend(existing.old_seals);
         state.done.retain(|number| *number != newest);
         let stored = existing.with_records.into_iter();
         state.stored.extend(stored.map(|number| Stored { number, last: last.clone() }));
@@ -455,6 +467,8 @@ impl RemoteLog {
         let options = PutOptions::from(PutMode::Create);
         match self.store.put_opts(&path, payload.clone(), options).await {
             Ok(_) => Ok(true),
+            // A copy is sealed, whatever others have: they take an object twice.
+            Err(object_store::Error::AlreadyExists { .. }) if self.replicas.is_some() => Ok(false),
             // Perhaps an earlier attempt whose answer was lost.
             Err(object_store::Error::AlreadyExists { .. }) => {
                 let there = self.store.get(&path).await.map_err(fail("read", &path))?;

@@ -204,6 +204,50 @@ async fn a_start_without_its_journal_waits_for_the_log() {
     assert_eq!(setup.texts().await, ["a"]);
 }
 
+/// The start that restores the journal is killed in the middle: the next one knows that the disk lacks records,
+/// though there is a segment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_journal_that_is_restored_in_part_is_restored_by_the_next_start() {
+    let root = TestDir::new();
+    let setup = first(root.path()).await;
+    setup.events(&["a"]).await;
+    let setup = without_first(&root, setup).await;
+    let set = root.join("first/journal/0");
+    let segments = std::fs::read_dir(&set).unwrap().map(|entry| entry.unwrap().path());
+    let segment = segments.min().unwrap();
+    let header = std::fs::read(&segment).unwrap()[..16].to_owned();
+    std::fs::remove_dir_all(root.join("first")).unwrap();
+    let failing = Arc::new(FailingStore::new(Arc::clone(&setup.store)));
+    failing.hooks().fail(Moment::Before);
+    let start = || {
+        let mut parts = parts(&root.join("first"), &setup, fast());
+        (parts.knowledge, parts.store) =
+            (knowledge(), Arc::clone(&failing) as Arc<dyn ObjectStore>);
+        let (told, waits) = tokio::sync::oneshot::channel();
+        let told = Mutex::new(Some(told));
+        let tell = move |_| {
+            if let Some(told) = told.lock().take() {
+                let _ = told.send(());
+            }
+        };
+        let started = tokio::spawn(async move { Ingest::start_telling(parts, &tell).await });
+        (started, waits)
+    };
+    let (killed, waits) = start();
+    waits.await.expect("it waits for the log");
+    killed.abort();
+    assert!(killed.await.is_err_and(|error| error.is_cancelled()));
+    std::fs::create_dir_all(&set).unwrap();
+    std::fs::write(&segment, header).unwrap();
+    let (starting, waits) = start();
+    waits.await.expect("it waits for the log again");
+    failing.hooks().heal();
+    let first = Arc::new(starting.await.unwrap().unwrap());
+    let setup = Setup { ingest: first, ..setup };
+    assert_eq!(setup.texts().await, ["a"]);
+    assert!(!root.join("first/journal/restoring").exists());
+}
+
 /// Records that only the lost disk had may come back from somewhere: theirs are not the positions of others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn positions_are_not_used_again_after_the_disk_was_lost() {
