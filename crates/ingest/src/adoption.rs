@@ -78,7 +78,8 @@ pub struct Adopted {
     pub events: u64,
     /// Time until they were searchable.
     pub searchable_after: Duration,
-    /// How many copies of its journal there were, if all of them are lost.
+    /// How many copies of its journal there were, if all of them are lost: what only its disk has is not
+    /// recovered.
     pub lost_copies: usize,
 }
 
@@ -174,7 +175,10 @@ impl Adopter {
             adopted.events += events;
             states.push(state);
         }
-        self.to.hot.adopt(from);
+        // Searches are not complete without what only its disk has.
+        if sealed.lost_copies == 0 {
+            self.to.hot.adopt(from, &epochs);
+        }
         adopted.searchable_after = began.elapsed();
         tracing::info!(
             indexer = %from, events = adopted.events, seconds = began.elapsed().as_secs_f64(),
@@ -268,6 +272,8 @@ impl Adopter {
         };
         sealed.copies = Some(replicas.named(from));
         if is_fetched {
+            // Perhaps it was read without them.
+            sealed.lost_copies = replicas.lost(from).await.map_or(0, |lost| lost.len());
             return Ok(sealed);
         }
         let store: Arc<dyn ObjectStore> = Arc::new(ReplicaStore(Arc::clone(replicas)));
@@ -468,13 +474,14 @@ impl Adopter {
     /// Deletes logs whose records are all in buckets. What stays of them is recovered once more, which finds
     /// that it is stored.
     async fn clear(&self, from: IndexerId, sealed: Sealed) {
-        let Sealed { existing, copies, .. } = sealed;
-        // The seal stays: it tells where the log ends.
-        let newest = existing.next().saturating_sub(1);
-        let seals = existing.seals.iter().filter(|number| **number != newest);
-        let gone: Vec<u64> = existing.with_records.iter().chain(seals).copied().collect();
+        let Sealed { existing, copies, lost_copies, .. } = sealed;
+        // The newest seal stays: it tells where the log ends.
+        let Existing { with_records, old_seals, .. } = existing;
+        let gone: Vec<u64> = with_records.into_iter().chain(old_seals).collect();
         remote::delete(&self.store, from, gone).await;
+        // The catalog goes on naming copies that are lost: whoever asks again learns it again.
         if let (Some(replicas), Some(copies)) = (&self.replicas, &copies)
+            && lost_copies == 0
             && let Err(error) = replicas.forget(copies).await
         {
             tracing::warn!(indexer = %from, %error, "copies of its journal stay");

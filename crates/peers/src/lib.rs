@@ -33,7 +33,8 @@ pub use directory::{Directory, Indexer, Indexers};
 pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
 pub use maintenance::{maintenance, set_maintenance};
 pub use registration::{
-    Registration, bundle_of, is_removed, leader, leave, note_bundle, note_leader, remove,
+    Registration, bundle_of, is_removed, leader, leave, note_bundle, note_leader, note_local_acks,
+    remove,
 };
 pub use restarts::{is_told, replace_wave, wave, write_wave};
 pub use service::{HotParts, HotService};

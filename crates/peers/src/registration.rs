@@ -101,6 +101,34 @@ pub async fn leave(catalog: &Catalog, id: &str, started: &str) -> Result<bool, E
     take_out(catalog, (id, started), Vec::new()).await
 }
 
+/// Notes that events which a process has acknowledged, one that was started then, may be on its disk only:
+/// searches are not complete without it. Until its next start. Whether it was there.
+///
+/// # Errors
+/// If the catalog does not take the change.
+pub async fn note_local_acks(catalog: &Catalog, id: &str, started: &str) -> Result<bool, Error> {
+    let Some(before) = document_of(&catalog.snapshot(), (id, started)) else { return Ok(false) };
+    let mut after = before.clone();
+    after["local_acks"] = true.into();
+    let document = |json| vec![(KIND.to_owned(), id.to_owned(), Some(json))];
+    if_unchanged(catalog.replace_documents(document(before), document(after)).await)
+}
+
+/// What the list says of a process that was started then.
+fn document_of(snapshot: &Snapshot, (id, started): (&str, &str)) -> Option<serde_json::Value> {
+    let json = snapshot.document(KIND, id).filter(|json| json["started"] == started)?;
+    Some((*json).clone())
+}
+
+/// Whether documents were changed, or had been changed by somebody else before.
+fn if_unchanged(replaced: Result<(), Error>) -> Result<bool, Error> {
+    match replaced {
+        Ok(()) => Ok(true),
+        Err(Error::Changed { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Takes a process that was started then out of the list, which does not come back, and what is on its disk
 /// neither; `None`: one that is not in the list. Whether it was there.
 ///
@@ -110,10 +138,8 @@ pub async fn remove(catalog: &Catalog, id: &str, started: Option<&str>) -> Resul
     let note = (REMOVED.to_owned(), id.to_owned(), Some(serde_json::json!({ "started": started })));
     let Some(started) = started else {
         let unlisted = (KIND.to_owned(), id.to_owned(), None);
-        return match catalog.replace_documents(vec![unlisted], vec![note]).await {
-            Ok(()) | Err(Error::Changed { .. }) => Ok(false),
-            Err(error) => Err(error),
-        };
+        let noted = catalog.replace_documents(vec![unlisted], vec![note]).await;
+        return if_unchanged(noted).map(|_| false);
     };
     take_out(catalog, (id, started), vec![note]).await
 }
@@ -129,20 +155,13 @@ async fn take_out(
     (id, started): (&str, &str),
     notes: Vec<(String, String, Option<serde_json::Value>)>,
 ) -> Result<bool, Error> {
-    let snapshot = catalog.snapshot();
     let document = |kind: &str, json| (kind.to_owned(), id.to_owned(), json);
-    let Some(json) = snapshot.document(KIND, id).filter(|json| json["started"] == started) else {
-        return Ok(false);
-    };
-    let before = vec![document(KIND, Some((*json).clone()))];
+    let Some(json) = document_of(&catalog.snapshot(), (id, started)) else { return Ok(false) };
+    let before = vec![document(KIND, Some(json))];
     let mut after = vec![document(KIND, None), document(APPS, None)];
     after.extend(notes);
-    match catalog.replace_documents(before, after).await {
-        Ok(()) => Ok(true),
-        // It has been started again meanwhile.
-        Err(Error::Changed { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    // It may have been started again meanwhile.
+    if_unchanged(catalog.replace_documents(before, after).await)
 }
 
 /// Notes by which installed apps a process works: their digest.
@@ -220,6 +239,19 @@ mod tests {
         assert!(leave(&catalog, "1", "second").await.unwrap());
         assert!(!is_listed(&catalog) && bundle_of(&catalog.snapshot(), "1").is_none());
         assert!(!leave(&catalog, "1", "second").await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_only_a_disk_has_is_noted_until_the_next_start() {
+        let catalog = catalog().await;
+        let is_local =
+            || Registration::of(&catalog.snapshot(), "1").is_some_and(|own| own.local_acks);
+        started("first").write(&catalog, "1").await.unwrap();
+        assert!(!note_local_acks(&catalog, "1", "an earlier start").await.unwrap() && !is_local());
+        assert!(note_local_acks(&catalog, "1", "first").await.unwrap() && is_local());
+        started("second").write(&catalog, "1").await.unwrap();
+        assert!(!is_local());
+        assert!(!note_local_acks(&catalog, "2", "first").await.unwrap());
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use catalog::{Catalog, Commit, Takeover};
+use catalog::{Catalog, Commit, Snapshot, Takeover};
 use cluster::{Action, Owned, Present, Restarts, Seen, Takeovers};
 use ingest::Ingest;
 use model::IndexerId;
@@ -239,23 +239,28 @@ impl Failover {
         self.catalog.commit(commit).await.context("cannot give its sets to another indexer")
     }
 
-    /// Recovers what the catalog gives to this indexer, until the process stops.
+    /// Recovers what the catalog gives to this indexer, until the process stops. One whose journal cannot be
+    /// read yet does not keep the others waiting, which may be those that have a copy of it.
     pub(crate) async fn recover(self, shutdown: Shutdown) {
         let mut changes = self.catalog.subscribe();
+        let mut gone = Gone::default();
         loop {
             let snapshot = changes.borrow_and_update().clone();
-            let given = snapshot
-                .taken_over()
-                .find(|taken| taken.owner == self.own && taken.indexer != self.own);
-            let Some(Takeover { indexer, .. }) = given else {
-                tokio::select! {
-                    () = shutdown.stopped() => return,
-                    changed = changes.changed() => if changed.is_err() { return },
-                }
-                continue;
-            };
-            if !self.adopt(indexer, || self.is_given(indexer), &shutdown).await {
-                return;
+            let taken = snapshot.taken_over();
+            let given = taken.filter(|taken| taken.owner == self.own && taken.indexer != self.own);
+            let given: BTreeSet<IndexerId> = given.map(|taken| taken.indexer).collect();
+            gone.retain(|from, _| given.contains(from));
+            note(&mut gone, given, &snapshot);
+            let mut is_done = true;
+            for (from, registered) in &gone {
+                // It may have its sets again since the last attempt.
+                let is_given = self.is_given(*from);
+                is_done &= !is_given || self.adopt(*from, registered.as_ref()).await;
+            }
+            tokio::select! {
+                () = shutdown.stopped() => return,
+                () = tokio::time::sleep(AGAIN), if !is_done => {}
+                changed = changes.changed(), if is_done => if changed.is_err() { return },
             }
         }
     }
@@ -268,67 +273,79 @@ impl Failover {
 
     /// Recovers what any other indexer has left in the object store, which no other process uses.
     pub(crate) async fn recover_all(self, shutdown: Shutdown) {
-        let unrecovered = loop {
-            match ingest::unrecovered(&self.store).await {
-                Ok(found) => break found,
-                Err(error) => tracing::warn!(%error, "cannot look for journals in object storage"),
+        let mut left: Option<Gone> = None;
+        while left.as_ref().is_none_or(|left| !left.is_empty()) {
+            match &mut left {
+                Some(gone) => {
+                    for (from, registered) in std::mem::take(gone) {
+                        if !self.adopt(from, registered.as_ref()).await {
+                            gone.insert(from, registered);
+                        }
+                    }
+                }
+                None => match self.with_logs().await {
+                    Ok(found) => {
+                        left = Some(found);
+                        continue;
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot look for journals in object storage");
+                    }
+                },
             }
             if !shutdown.sleep(AGAIN).await {
-                return;
-            }
-        };
-        for from in unrecovered.into_iter().filter(|indexer| *indexer != self.own) {
-            let has_log = ingest::has_log(&self.store, from).await;
-            if !matches!(has_log, Ok(false)) && !self.adopt(from, || true, &shutdown).await {
                 return;
             }
         }
     }
 
-    /// Recovers the events of an indexer, as long as it is this one's to do; `false` if the process stops.
-    async fn adopt(
-        &self,
-        from: IndexerId,
-        is_given: impl Fn() -> bool,
-        shutdown: &Shutdown,
-    ) -> bool {
-        // The one that is gone. When its sets are given back it may be started again at once.
-        let registered = Registration::of(&self.catalog.snapshot(), &from.to_string());
-        loop {
-            // It may have its sets again since the last attempt.
-            if !is_given() {
-                return true;
-            }
-            match self.ingest.adopt(from).await {
-                Ok(_) => break,
-                // Somebody else does it.
-                Err(ingest::Error::TakenOver { .. }) => return true,
-                Err(error) => {
-                    tracing::warn!(indexer = %from, %error, "its events are not recovered yet");
-                }
-            }
-            if !shutdown.sleep(AGAIN).await {
-                return false;
+    /// The other indexers that have left something in the object store.
+    async fn with_logs(&self) -> Result<Gone, ingest::Error> {
+        let mut found = BTreeSet::new();
+        for from in ingest::unrecovered(&self.store).await? {
+            let is_other = from != self.own;
+            if is_other && !matches!(ingest::has_log(&self.store, from).await, Ok(false)) {
+                found.insert(from);
             }
         }
+        let mut gone = Gone::default();
+        note(&mut gone, found, &self.catalog.snapshot());
+        Ok(gone)
+    }
+
+    /// Recovers the events of an indexer; `false` if that has to be tried again.
+    async fn adopt(&self, from: IndexerId, registered: Option<&Registration>) -> bool {
+        let adopted = match self.ingest.adopt(from).await {
+            Ok(adopted) => adopted,
+            // Somebody else does it.
+            Err(ingest::Error::TakenOver { .. }) => return true,
+            Err(error) => {
+                tracing::warn!(indexer = %from, %error, "its events are not recovered yet");
+                return false;
+            }
+        };
         if let Some(registered) = registered {
-            self.let_go(from, registered).await;
+            self.let_go(from, registered, adopted.lost_copies > 0).await;
         }
         true
     }
 
     /// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored; not
     /// one that has been started again.
-    async fn let_go(&self, from: IndexerId, known: Registration) {
-        if known.local_acks {
+    async fn let_go(&self, from: IndexerId, known: &Registration, has_lost_copies: bool) {
+        let id = from.to_string();
+        if known.local_acks || has_lost_copies {
             tracing::warn!(
-                indexer = %from, name = known.name,
-                "it may have acknowledged other events with ackLevel = local, which are on its disk: searches \
-                 are incomplete until it is back, or removed (karst cluster remove --force)"
+                indexer = %from, name = known.name, has_lost_copies,
+                "it may have acknowledged other events that are on its disk only: searches are incomplete until \
+                 it is back, or removed (karst cluster remove --force)"
             );
-            return;
         }
-        let left = peers::leave(&self.catalog, &from.to_string(), &known.started).await;
+        let left = match (known.local_acks, has_lost_copies) {
+            (true, _) => return,
+            (false, true) => peers::note_local_acks(&self.catalog, &id, &known.started).await,
+            (false, false) => peers::leave(&self.catalog, &id, &known.started).await,
+        };
         if let Err(error) = left {
             tracing::warn!(indexer = %from, %error, "it stays in the list of the cluster");
         }
@@ -359,6 +376,17 @@ struct Logs {
     /// Those without records whose indexers are not in the list of the cluster: they get none. One that is in
     /// the list may only be cut off from here.
     empty: BTreeSet<IndexerId>,
+}
+
+/// Indexers that are gone, as they were then: they may be started again at once when their sets are given
+/// back.
+type Gone = BTreeMap<IndexerId, Option<Registration>>;
+
+/// Adds those that are not known yet.
+fn note(gone: &mut Gone, all: BTreeSet<IndexerId>, snapshot: &Snapshot) {
+    for from in all {
+        gone.entry(from).or_insert_with(|| Registration::of(snapshot, &from.to_string()));
+    }
 }
 
 /// The other indexers, as their journals are looked for.
@@ -422,8 +450,7 @@ impl Logs {
     }
 }
 
-/// Whether an indexer has records in one of these places, or had some in copies that are lost: whoever
-/// recovers its events says so.
+/// Whether an indexer has records in one of these places. Copies that are lost for certain have none.
 async fn has_log(
     indexer: IndexerId,
     (stores, replicas): (Vec<Arc<dyn ObjectStore>>, Option<&Replicas>),
@@ -434,7 +461,7 @@ async fn has_log(
             Ok(true) => return Ok(true),
             Err(error) => {
                 let Some(replicas) = replicas else { return Err(error) };
-                return replicas.lost(indexer).await.map(|_| true).ok_or(error);
+                return replicas.lost(indexer).await.map(|_| false).ok_or(error);
             }
         }
     }
