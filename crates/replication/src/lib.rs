@@ -32,7 +32,7 @@ mod store;
 
 pub use client::{Calls, Connect, Peer, Peers};
 pub use copies::Copies;
-pub use own::{NamedCopies, Parts, Pauses, Removed, Replicas};
+pub use own::{Identities, NamedCopies, Parts, Pauses, Removed, Replicas};
 pub use service::ReplicaService;
 pub use settings::Settings;
 pub use store::ReplicaStore;

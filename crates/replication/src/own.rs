@@ -15,6 +15,7 @@ use runtime::metrics as names;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::{Code, Status};
+use uuid::Uuid;
 
 use crate::Settings;
 use crate::client::{Client, Connect, Peers};
@@ -43,12 +44,17 @@ pub struct Parts {
     pub copies: Option<Copies>,
     /// Whether an indexer is given up with its disk.
     pub removed: Removed,
+    /// Identities of new copies.
+    pub identities: Identities,
     /// How many copies there are, and in which sites.
     pub settings: Settings,
 }
 
 /// Whether an indexer is given up with its disk: an administrator has removed it from the cluster.
 pub type Removed = Arc<dyn Fn(IndexerId) -> bool + Send + Sync>;
+
+/// Makes identities of new copies: random ones, or those of a seed.
+pub type Identities = Arc<dyn Fn() -> Uuid + Send + Sync>;
 
 /// Whether copies that are lost are not to be replaced now: the cluster is in maintenance mode.
 pub type Pauses = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -69,6 +75,7 @@ pub struct Replicas {
     settings: Settings,
     pauses: Pauses,
     removed: Removed,
+    identities: Identities,
     /// The epoch in which this process owns its sets.
     epoch: Arc<AtomicU64>,
     log: tokio::sync::Mutex<OwnLog>,
@@ -138,8 +145,8 @@ impl Replicas {
     /// The copies of these indexers.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { own, site, catalog, peers, connect, pauses, copies, removed, settings } = parts;
-        let local = copies.map(|copies| (own, copies));
+        let Parts { own, site, catalog, peers, connect, settings, .. } = parts;
+        let local = parts.copies.map(|copies| (own, copies));
         let epoch = Arc::new(AtomicU64::new(0));
         let (known, taken) = (Arc::clone(&epoch), catalog.clone());
         let epochs = move |owner: IndexerId| {
@@ -157,8 +164,9 @@ impl Replicas {
             catalog,
             client,
             settings,
-            pauses,
-            removed,
+            pauses: parts.pauses,
+            removed: parts.removed,
+            identities: parts.identities,
             epoch,
             log: tokio::sync::Mutex::default(),
             present: Mutex::default(),
@@ -573,7 +581,7 @@ impl Replicas {
             };
             let asked: Vec<IndexerId> = asked.into_iter().map(|place| free[place]).collect();
             let begins = asked.iter().map(|peer| async move {
-                let member = Member { peer: *peer, copy: runtime::random::uuid() };
+                let member = Member { peer: *peer, copy: (self.identities)() };
                 (member, self.client.begin(self.own, member).await)
             });
             for (member, begun) in join_all(begins).await {

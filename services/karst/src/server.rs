@@ -13,6 +13,7 @@ mod credentials;
 mod deployment;
 mod descriptors;
 mod directories;
+mod early;
 mod failover;
 mod forwarding;
 mod gateway;
@@ -208,8 +209,10 @@ async fn serve(
         control,
     };
     let run = async {
-        let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
         let (intake, peers) = (shutdown.part(), Shutdown::new());
+        let _also_if_the_start_fails = peers.token().drop_guard();
+        let until = (&shutdown, &peers);
+        let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, until)).await?;
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
         // Who sees it ready may tell it to stop, and the ports say so first.
@@ -218,7 +221,7 @@ async fn serve(
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
         // Before events are taken in: searches ask only those that are in the list.
-        Box::pin(cluster.open(&karst, known_as, &receivers, (&shutdown, &peers))).await?;
+        Box::pin(cluster.open(&karst, known_as, &receivers, &shutdown)).await?;
         listeners.open(options, roles, &karst, &receivers, heads);
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;

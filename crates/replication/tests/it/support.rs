@@ -221,6 +221,7 @@ impl Cluster {
             pauses: Arc::new(move || pauses.load(Ordering::Relaxed)),
             copies,
             removed: Arc::new(move |id| removed.lock().contains(&id)),
+            identities: Arc::new(runtime::random::uuid),
             settings,
         }));
         Log { store: ReplicaStore(Arc::clone(&replicas)), replicas }

@@ -20,7 +20,6 @@ use futures::TryStreamExt;
 use ingest::{IndexCatalog, Ingest};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
-use replication::Copies;
 use runtime::health::{self, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use search::{Dependencies, SearchService, SearchThreads};
@@ -79,7 +78,6 @@ pub(crate) struct Karst {
     cache: Arc<CachedStore>,
     trail: Trail,
     pub(crate) failover: Failover,
-    pub(crate) copies: Option<Copies>,
     own_events: OwnEvents,
     /// Keeps other servers out of them.
     _directories: Directories,
@@ -88,11 +86,11 @@ pub(crate) struct Karst {
 pub(crate) async fn assemble(
     ground: Ground<'_>,
     threads: SearchThreads,
-    shutdown: &Shutdown,
+    (shutdown, peers): (&Shutdown, &Shutdown),
 ) -> Result<(Karst, Cluster)> {
     let Ground {
         options,
-        cluster,
+        mut cluster,
         leading,
         setup,
         memory,
@@ -162,10 +160,13 @@ pub(crate) async fn assemble(
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
     whole::begin(&catalog, indexer).await?;
+    let copies = cluster.serve_early(&catalog, data, peers)?;
     failover::wait_until_returned(&catalog, indexer, progress).await?;
     progress.set("recovering the journal");
-    let replicas = cluster.replicas(&catalog, indexer, (&layers, data), shutdown)?;
-    let (replicas, copies) = replicas.unzip();
+    let replicas = copies
+        .as_ref()
+        .map(|copies| cluster.replicas(&catalog, indexer, (&layers, copies), shutdown));
+    let replicas = replicas.transpose()?;
     if let Some(replicas) = &replicas {
         told(replicas.lacking(), health::TOO_FEW_COPIES);
     }
@@ -372,7 +373,6 @@ pub(crate) async fn assemble(
         cache,
         trail,
         failover,
-        copies,
         own_events,
         _directories: directories,
     };

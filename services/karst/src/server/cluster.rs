@@ -26,6 +26,7 @@ use transport::{Credentials, Served, Transport};
 use uuid::Uuid;
 
 use super::assemble::{Karst, host_name};
+use super::early::Later;
 use super::failover::Failover;
 use super::gateway::Progress;
 use super::indexers::Indexers;
@@ -41,6 +42,7 @@ pub(crate) struct Cluster {
     pub(crate) roles: Roles,
     transport: Transport,
     listener: Option<TcpListener>,
+    later: Later,
     /// Where the others reach this process.
     address: Option<String>,
     managers: Vec<String>,
@@ -90,7 +92,8 @@ impl Cluster {
         let mut managers = options.manager_uri.clone();
         // All control planes may be given the same list.
         managers.retain(|manager| Some(manager) != address.as_ref());
-        Ok(Self { roles, transport, listener, address, managers, secret, site, placement })
+        let later = Later::default();
+        Ok(Self { roles, transport, listener, later, address, managers, secret, site, placement })
     }
 
     /// A key that all processes of the cluster derive from its secret; `None` without credentials.
@@ -171,21 +174,46 @@ impl Cluster {
         Some(Directory::new(Some(ingest.hot()), Arc::new(indexers), connect, settings))
     }
 
-    /// The journals of indexers at other indexers, and the copies that this process has, if it is part of a
-    /// cluster.
+    /// Serves the other processes until `peers` stops: at first what their own starts may need. The copies of
+    /// journals that this process has, if it is part of a cluster.
+    ///
+    /// # Errors
+    /// If the copies cannot be read.
+    pub(crate) fn serve_early(
+        &mut self,
+        catalog: &Catalog,
+        data: &Path,
+        peers: &Shutdown,
+    ) -> Result<Option<Copies>> {
+        let Some(listener) = self.listener.take() else { return Ok(None) };
+        let copies = Copies::open(data).with_context(|| {
+            format!("cannot read the copies of journals in {}", data.join("replicas").display())
+        })?;
+        let mut routes = Routes::default();
+        if self.roles.control_plane {
+            routes = routes.add_service(catalog.service());
+        }
+        if self.roles.indexer {
+            routes = routes.add_service(Served(ReplicaService::new(copies.clone())));
+        }
+        let routes = self.later.behind(routes);
+        let (transport, stop) = (self.transport.clone(), peers.clone());
+        peers.spawn(async move {
+            if let Err(error) = transport.serve(listener, routes, &stop).await {
+                tracing::error!(%error, "the cluster's port is not served");
+            }
+        });
+        Ok(Some(copies))
+    }
+
+    /// The journals of indexers at other indexers, of which this process has these copies.
     pub(crate) fn replicas(
         &self,
         catalog: &Catalog,
         own: IndexerId,
-        (layers, data): (&Layers, &Path),
+        (layers, copies): (&Layers, &Copies),
         shutdown: &Shutdown,
-    ) -> Result<Option<(Arc<Replicas>, Copies)>> {
-        if self.address.is_none() {
-            return Ok(None);
-        }
-        let copies = Copies::open(data).with_context(|| {
-            format!("cannot read the copies of journals in {}", data.join("replicas").display())
-        })?;
+    ) -> Result<Arc<Replicas>> {
         shutdown.spawn(copies.clone().clean(catalog.clone(), own, shutdown.clone()));
         let (transport, known) = (self.transport.clone(), catalog.clone());
         let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
@@ -213,12 +241,13 @@ impl Cluster {
             pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
             copies: self.roles.indexer.then(|| copies.clone()),
             removed: Arc::new(move |id| peers::is_removed(&removed.snapshot(), &id.to_string())),
+            identities: Arc::new(runtime::random::uuid),
             settings: replication::Settings::read(layers)?,
         });
         let replicas = Arc::new(replicas);
         let moving = leaving::move_copies(Arc::clone(&replicas), catalog.clone(), shutdown.clone());
         shutdown.spawn(moving);
-        Ok(Some((replicas, copies)))
+        Ok(replicas)
     }
 
     /// Recovers events of indexers that are gone, and decides who does if this process leads.
@@ -268,7 +297,7 @@ impl Cluster {
         is_one.then(|| OtherHeads::new(catalog.clone(), self.transport.clone(), own))
     }
 
-    /// Serves the other processes until `peers` stops, and tells them of this one.
+    /// Serves everything to the other processes, and tells them of this one.
     ///
     /// # Errors
     /// If the registration cannot be written.
@@ -277,9 +306,9 @@ impl Cluster {
         karst: &Karst,
         (id, management): (&str, String),
         receivers: &api::Receivers,
-        (shutdown, peers): (&Shutdown, &Shutdown),
+        shutdown: &Shutdown,
     ) -> Result<()> {
-        let (Some(listener), Some(address)) = (self.listener, self.address) else { return Ok(()) };
+        let Some(address) = self.address else { return Ok(()) };
         let (catalog, ingest) = (karst.catalog(), &karst.ingest);
         let hot = HotService::new(HotParts {
             id: id.to_owned(),
@@ -289,15 +318,9 @@ impl Cluster {
             views: karst.state.search.views(),
         });
         let mut routes = Routes::new(Served(hot));
-        if self.roles.control_plane {
-            routes = routes.add_service(catalog.service());
-        }
         if self.roles.indexer {
             let parts = Arc::new(karst.state.search.clone());
             routes = routes.add_service(Served(PartService::new(parts)));
-            if let Some(copies) = &karst.copies {
-                routes = routes.add_service(Served(ReplicaService::new(copies.clone())));
-            }
         }
         let acks = if self.roles.indexer { receivers.acks() } else { Router::new() };
         let served = match self.roles.search_head {
@@ -305,13 +328,7 @@ impl Cluster {
             false => acks,
         };
         let served = other_heads::served_to_others(served);
-        routes = Routes::from(routes.into_axum_router().merge(served));
-        let (transport, stop) = (self.transport, peers.clone());
-        peers.spawn(async move {
-            if let Err(error) = transport.serve(listener, routes, &stop).await {
-                tracing::error!(%error, "the cluster's port is not served");
-            }
-        });
+        self.later.open(routes.into_axum_router().merge(served));
         println!("  cluster     {address} ({})", self.roles.names().join(", "));
         let registration = Registration {
             name: host_name(),
