@@ -1,6 +1,6 @@
 //! `make simulate`: runs seed after seed for SIMULATE_SECONDS (60), on all processors, from SIMULATE_FIRST on
 //! (the present time), and ends with the first one that finds something. SIMULATE_SEED runs one seed and
-//! shows what happens.
+//! shows what happens, the last SIMULATE_LINES (400) of it.
 #![allow(clippy::disallowed_methods)]
 
 use std::process::ExitCode;
@@ -16,7 +16,11 @@ fn number(name: &str) -> Option<u64> {
 
 fn main() -> ExitCode {
     if let Some(seed) = number("SIMULATE_SEED") {
-        let report = run(Config::of(seed, Kinds::ALL));
+        let mut config = Config::of(seed, Kinds::ALL);
+        if let Some(lines) = number("SIMULATE_LINES") {
+            config.lines = usize::try_from(lines).unwrap_or(usize::MAX);
+        }
+        let report = run(config);
         println!("{report}\nhash {:016x}, {} lines", report.hash, report.lines);
         return if report.violation.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     }

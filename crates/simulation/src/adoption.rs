@@ -1,7 +1,7 @@
 //! Recovering the events of an indexer that is gone, step by step as `ingest/adoption.rs` and the server do
 //! it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,54 +79,73 @@ struct Sealed {
     existing: Existing,
     copies: Option<NamedCopies>,
     sources: Vec<Source>,
+    has_lost_copies: bool,
 }
 
-/// Recovers what the catalog gives to this indexer.
+/// Recovers what the catalog gives to this indexer. One whose journal cannot be read yet does not keep others
+/// waiting, which may have a copy of it.
 pub(crate) async fn recover(indexer: Arc<Indexer>) {
     let mut changes = indexer.catalog.subscribe();
+    // As they were when their sets were given to this one: they may be started again at once when these are
+    // given back.
+    let mut gone: BTreeMap<IndexerId, Option<Registration>> = BTreeMap::new();
     loop {
         let snapshot = changes.borrow_and_update().clone();
-        let mut taken = snapshot.taken_over();
-        let given = taken.find(|taken| taken.owner == indexer.id && taken.indexer != indexer.id);
-        let Some(Takeover { indexer: from, .. }) = given else {
-            if changes.changed().await.is_err() {
-                return;
-            }
-            continue;
-        };
-        recover_from(&indexer, from).await;
+        let taken = snapshot.taken_over();
+        let given = taken.filter(|taken| taken.owner == indexer.id && taken.indexer != indexer.id);
+        let given: BTreeSet<IndexerId> = given.map(|taken| taken.indexer).collect();
+        gone.retain(|from, _| given.contains(from));
+        for from in given {
+            let registered = || Registration::of(&snapshot, &from.to_string());
+            gone.entry(from).or_insert_with(registered);
+        }
+        let mut is_done = true;
+        for (from, registered) in &gone {
+            is_done &= recover_from(&indexer, *from, registered.as_ref()).await;
+        }
+        if !is_done {
+            tokio::time::sleep(AGAIN).await;
+        } else if changes.changed().await.is_err() {
+            return;
+        }
     }
 }
 
-async fn recover_from(indexer: &Arc<Indexer>, from: IndexerId) {
-    // The one that is gone. When its sets are given back it may be started again at once.
-    let registered = Registration::of(&indexer.catalog.snapshot(), &from.to_string());
-    loop {
-        let snapshot = indexer.catalog.snapshot();
-        let mut taken = snapshot.taken_over();
-        if !taken.any(|taken| taken.indexer == from && taken.owner == indexer.id) {
-            return;
-        }
-        match adopt(indexer, from).await {
-            Ok(()) => break,
-            Err(Failed::TakenOver) => return,
-            Err(Failed::For(reason)) => {
-                let (own, of) = (indexer.pid(), process(from));
-                let reason = reason.split(':').next().unwrap_or_default();
-                indexer.world.note(format_args!("{own} does not recover {of} yet: {reason}"));
-            }
-        }
-        tokio::time::sleep(AGAIN).await;
+/// Recovers the events of an indexer, if it is this one's to do; `false` if it has to be tried again.
+async fn recover_from(
+    indexer: &Arc<Indexer>,
+    from: IndexerId,
+    registered: Option<&Registration>,
+) -> bool {
+    let snapshot = indexer.catalog.snapshot();
+    let mut taken = snapshot.taken_over();
+    if !taken.any(|taken| taken.indexer == from && taken.owner == indexer.id) {
+        return true;
     }
-    if let Some(known) = registered.filter(|known| !known.local_acks) {
+    let (own, of) = (indexer.pid(), process(from));
+    let has_lost_copies = match adopt(indexer, from).await {
+        Ok(has_lost_copies) => has_lost_copies,
+        Err(Failed::TakenOver) => return true,
+        Err(Failed::For(reason)) => {
+            indexer.world.note(format_args!("{own} does not recover {of} yet: {reason}"));
+            return false;
+        }
+    };
+    let known = registered.filter(|known| !known.local_acks);
+    if let Some(known) = known.filter(|_| has_lost_copies) {
+        let id = from.to_string();
+        // Tried again with the recovery, which the leader asks for again.
+        let _ = peers::note_local_acks(&indexer.catalog, &id, &known.started).await;
+    } else if let Some(known) = known {
         let left = peers::leave(&indexer.catalog, &from.to_string(), &known.started).await;
-        let (own, of) = (indexer.pid(), process(from));
         let is_out = left.is_ok_and(|is_out| is_out);
         indexer.world.note(format_args!("{own} takes {of} out of the list: {is_out}"));
     }
+    true
 }
 
-async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<(), Failed> {
+/// Whether copies of its journal were lost, all of them.
+async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<bool, Failed> {
     let (own, of) = (indexer.pid(), process(from));
     indexer.world.note(format_args!("{own} recovers {of}"));
     let snapshot = indexer.catalog.snapshot();
@@ -149,7 +168,10 @@ async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<(), Failed> {
     for (set, epoch) in &epochs {
         recover_one(indexer, (from, *set), *epoch).await;
     }
-    indexer.memory.lock().hot.adopted.insert(from);
+    let has_lost_copies = sealed.has_lost_copies;
+    if !has_lost_copies {
+        indexer.memory.lock().hot.adopted.insert(from, epochs.clone());
+    }
     indexer.world.note(format_args!("{own} has the events of {of}"));
     for set in epochs.keys() {
         let streams = indexer.memory.lock().hot.open_streams((from, *set));
@@ -175,7 +197,7 @@ async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<(), Failed> {
         machine.fetched.remove(&from);
     }
     indexer.world.note(format_args!("{own} has stored the events of {of}"));
-    Ok(())
+    Ok(has_lost_copies)
 }
 
 /// Makes sets this indexer's, in epochs that this process has begun.
@@ -245,12 +267,13 @@ async fn seal_all(
         false => seal_stored(indexer, from, epoch).await?,
     };
     let sources = vec![Source { store: Arc::clone(&indexer.store), existing: existing.clone() }];
-    let mut all = Sealed { existing, copies: None, sources };
+    let mut all = Sealed { existing, copies: None, sources, has_lost_copies: false };
     if !indexer.replicas.has_copies(from) {
         return Ok(all);
     }
     all.copies = Some(indexer.replicas.named(from));
     if is_fetched {
+        all.has_lost_copies = indexer.replicas.lost(from).await.is_some();
         return Ok(all);
     }
     let store: Arc<dyn ObjectStore> = Arc::new(ReplicaStore(Arc::clone(&indexer.replicas)));
@@ -260,6 +283,7 @@ async fn seal_all(
             if indexer.replicas.lost(from).await.is_none() {
                 return Err(error.into());
             }
+            all.has_lost_copies = true;
             let (own, of) = (indexer.pid(), process(from));
             indexer.world.note(format_args!("{own} finds that all copies of {of} are lost"));
         }
@@ -402,14 +426,11 @@ async fn hand_back(
 
 /// Deletes logs whose records are all in buckets.
 async fn clear(indexer: &Indexer, from: IndexerId, sealed: Sealed) {
-    let Sealed { existing, copies, .. } = sealed;
-    let newest = existing.next().saturating_sub(1);
-    let seals = existing.seals().iter().filter(|number| **number != newest);
-    let gone: Vec<u64> = existing.with_records().iter().chain(seals).copied().collect();
-    delete(&indexer.store, from, gone).await;
-    if let Some(copies) = &copies {
+    let Sealed { existing, copies, has_lost_copies, .. } = sealed;
+    delete(&indexer.store, from, existing.with_records().to_vec()).await;
+    if let Some(copies) = copies.filter(|_| !has_lost_copies) {
         // What stays is recovered once more, which finds that it is stored.
-        let _ = indexer.replicas.forget(copies).await;
+        let _ = indexer.replicas.forget(&copies).await;
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use catalog::{Catalog, Changes, Commit, Documents, Rules, Snapshot};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -32,6 +33,8 @@ pub(crate) struct Leading {
     opened: u64,
     rules: tokio::sync::Mutex<Rules>,
     view: Arc<watch::Sender<Arc<Snapshot>>>,
+    /// When its lease was renewed last: it may lead no more since.
+    renewed: Mutex<Duration>,
 }
 
 fn leading(world: &World, own: Pid) -> Option<Arc<Leading>> {
@@ -94,7 +97,8 @@ pub(crate) async fn follow(world: &Arc<World>, own: Pid, number: Option<u64>) ->
     let mut view = leading.view.subscribe();
     let is_newer = |state: &Arc<Snapshot>| number.is_none_or(|known| state.number() > known);
     let _ = timeout(HEARTBEAT, view.wait_for(is_newer)).await;
-    Answer::State(leading.view.borrow().clone())
+    let renewed = *leading.renewed.lock();
+    Answer::State(leading.view.borrow().clone(), renewed)
 }
 
 /// The catalog of a process that follows, or leads itself.
@@ -105,6 +109,8 @@ pub(crate) struct Followed {
     view: Arc<watch::Sender<Arc<Snapshot>>>,
     /// Who gives the feed.
     leader: watch::Sender<Option<Pid>>,
+    /// See [`heard`](Self::heard).
+    heard: Mutex<Duration>,
 }
 
 impl Followed {
@@ -116,6 +122,7 @@ impl Followed {
             pid: life.pid,
             view: Arc::clone(&view),
             leader: watch::Sender::new(None),
+            heard: Mutex::new(world.now()),
         });
         life.spawn(Arc::clone(&followed).run());
         let changes = Arc::clone(&followed) as Arc<dyn Changes>;
@@ -127,6 +134,11 @@ impl Followed {
         let mut view = self.view.subscribe();
         // The sender is in self.
         let _ = view.wait_for(|state| state.number() > 0).await;
+    }
+
+    /// The time of which its state is at least.
+    pub(crate) fn heard(&self) -> Duration {
+        *self.heard.lock()
     }
 
     fn leads(&self) -> bool {
@@ -147,12 +159,16 @@ impl Followed {
     async fn next_of(&self, candidate: Pid) -> bool {
         let known = self.view.borrow().number();
         let known = (known > 0).then_some(known);
+        let now = self.world.now();
         let asked = network::ask(&self.world, self.pid, candidate, Request::Follow(known));
-        let Ok(Ok(Answer::State(state))) = timeout(FEED, asked).await else { return false };
+        let Ok(Ok(Answer::State(state, renewed))) = timeout(FEED, asked).await else {
+            return false;
+        };
         // A former leader, which has not noticed yet.
         if Some(state.number()) < known || state.number() == 0 || self.leads() {
             return false;
         }
+        *self.heard.lock() = now.min(renewed);
         self.leader.send_if_modified(|leader| leader.replace(candidate) != Some(candidate));
         if Some(state.number()) > known {
             self.view.send_replace(state);
@@ -266,7 +282,8 @@ async fn open(world: &World, life: &Life, view: &Arc<watch::Sender<Arc<Snapshot>
     let snapshot = Arc::clone(&state.database.state);
     view.send_replace(Arc::clone(&snapshot));
     let rules = tokio::sync::Mutex::new(Rules::over(Snapshot::clone(&snapshot)));
-    let leading = Arc::new(Leading { opened, rules, view: Arc::clone(view) });
+    let renewed = Mutex::new(state.database.lease.renewed);
+    let leading = Arc::new(Leading { opened, rules, view: Arc::clone(view), renewed });
     if let Some(process) = state.processes.get_mut(&life.pid) {
         process.leading = Some(leading);
     }
@@ -278,7 +295,7 @@ async fn renew(world: Arc<World>, life: Life) {
         tokio::time::sleep(RENEWAL).await;
         world.sleep(2, 20).await;
         let now = world.now();
-        let is_own = {
+        let (is_renewed, is_own) = {
             let mut state = world.state();
             let is_reached = !state.storeless.contains(&life.pid);
             let lease = &mut state.database.lease;
@@ -287,8 +304,11 @@ async fn renew(world: Arc<World>, life: Life) {
                 lease.count += 1;
                 lease.renewed = now;
             }
-            is_own || !is_reached
+            (is_own && is_reached, is_own || !is_reached)
         };
+        if let Some(leading) = leading(&world, life.pid).filter(|_| is_renewed) {
+            *leading.renewed.lock() = now;
+        }
         if !is_own {
             return supervisor::begin_again(&world, life.pid, "another process has the lease");
         }

@@ -134,7 +134,8 @@ fn with<M: Message>(
     let mut state = world.state();
     let held = state.machines.get_mut(&own).and_then(|machine| machine.copies.get_mut(&key));
     let held = held.ok_or_else(|| Status::not_found("this process has no such copy"))?;
-    if !held.enter(copy.map_or(0, |copy| copy.epoch)) {
+    let is_of_now = held.enter(copy.map_or(0, |copy| copy.epoch));
+    if !is_of_now && !world.is(Mutant::SealedCopiesTakeMore) {
         return Err(Status::failed_precondition("the copy is of a later epoch"));
     }
     Ok(work(held)?.encode_to_vec().into())

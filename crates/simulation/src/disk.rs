@@ -113,6 +113,8 @@ pub(crate) struct Machine {
     /// The epochs of the logs of others that have been read to this disk as a whole.
     pub(crate) fetched: BTreeMap<IndexerId, u64>,
     pub(crate) copies: BTreeMap<(IndexerId, Uuid), Copy>,
+    /// Whether records are being restored that the disk has lost.
+    pub(crate) is_restoring: bool,
     /// How often its disk was lost.
     pub(crate) losses: u64,
 }

@@ -47,7 +47,7 @@ pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Ar
     let known = catalog.clone();
     let peers = move || peers_of(&known.snapshot(), own);
     let (maintained, removed) = (catalog.clone(), catalog.clone());
-    let factor = world.config.copies;
+    let (factor, ids) = (world.config.copies, Arc::clone(world));
     let calls = Calls { world: Arc::clone(world), pid: life.pid, catalog: catalog.clone() };
     Arc::new(Replicas::new(replication::Parts {
         own,
@@ -58,6 +58,7 @@ pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Ar
         pauses: Arc::new(move || peers::maintenance(&maintained.snapshot()).is_some()),
         copies: None,
         removed: Arc::new(move |id| peers::is_removed(&removed.snapshot(), &id.to_string())),
+        identities: Arc::new(move || ids.id()),
         settings: Settings {
             timeout: Duration::from_secs(2),
             placement: Placement { factor, ..Placement::default() },
@@ -309,7 +310,7 @@ async fn has_log(
         match ingest::has_log(&store, indexer).await {
             Ok(false) => {}
             Ok(true) => return Ok(true),
-            Err(error) => return replicas.lost(indexer).await.map(|_| true).ok_or(error),
+            Err(error) => return replicas.lost(indexer).await.map(|_| false).ok_or(error),
         }
     }
     Ok(false)

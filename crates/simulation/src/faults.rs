@@ -50,7 +50,7 @@ pub(crate) async fn run(world: &Arc<World>) {
     let length = world.state().chance.between(40, 120);
     let until = Duration::from_secs(length);
     for pid in world.indexers() {
-        runtime::detached(send_events(Arc::clone(world), pid, until));
+        world.tasks.spawn(send_events(Arc::clone(world), pid, until));
     }
     let mut faults = Faults { disks: world.config.disk_losses, stopped: BTreeSet::new() };
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -152,13 +152,7 @@ impl Faults {
             state.cuts.clear();
             state.storeless.clear();
             let all = state.processes.values_mut();
-            let lives: Vec<_> = all
-                .filter_map(|process| {
-                    // Who has left is started again, so that its disk counts.
-                    process.is_gone = false;
-                    process.life.clone()
-                })
-                .collect();
+            let lives: Vec<_> = all.filter_map(|process| process.life.clone()).collect();
             lives
         };
         for life in lives.iter().filter(|life| life.is_paused()) {
@@ -177,8 +171,8 @@ fn pause(world: &Arc<World>, victim: Pid) {
     let wait = if is_long { world.millis(8_000, 60_000) } else { world.millis(100, 6_000) };
     world.note(format_args!("{victim} is paused for {wait:?}"));
     life.pause();
-    let world = Arc::clone(world);
-    runtime::detached(async move {
+    let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
+    tasks.spawn(async move {
         tokio::time::sleep(wait).await;
         if life.is_paused() {
             world.note(format_args!("{victim} goes on"));
@@ -209,8 +203,8 @@ fn isolate(world: &Arc<World>, victim: Pid) {
 }
 
 fn mend(world: &Arc<World>, wait: Duration, links: Vec<(Pid, Pid)>) {
-    let world = Arc::clone(world);
-    runtime::detached(async move {
+    let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
+    tasks.spawn(async move {
         tokio::time::sleep(wait).await;
         let mut state = world.state();
         links.iter().for_each(|link| {
@@ -223,8 +217,8 @@ fn lose_store(world: &Arc<World>, victim: Pid) {
     let wait = world.millis(500, 30_000);
     world.note(format_args!("{victim} does not reach the store for {wait:?}"));
     world.state().storeless.insert(victim);
-    let world = Arc::clone(world);
-    runtime::detached(async move {
+    let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
+    tasks.spawn(async move {
         tokio::time::sleep(wait).await;
         world.state().storeless.remove(&victim);
     });
@@ -285,6 +279,7 @@ async fn rest(world: &Arc<World>) {
     while world.now().saturating_sub(began) < REST {
         tokio::time::sleep(Duration::from_secs(2)).await;
         for pid in world.indexers() {
+            start_who_left(world, pid);
             let is_open = world.state().processes.get(&pid).is_some_and(|process| process.is_open);
             let Some(indexer) = world.indexer(pid).filter(|_| is_open) else { continue };
             if indexer.fence.is_closed() {
@@ -301,6 +296,16 @@ async fn rest(world: &Arc<World>) {
         }
     }
     world.violate(format!("no rest after {} s: {lacking}", REST.as_secs()));
+}
+
+/// Starts an indexer that has left the cluster again, so that its disk counts.
+fn start_who_left(world: &Arc<World>, pid: Pid) {
+    if let Some(process) = world.state().processes.get_mut(&pid).filter(|process| process.is_gone) {
+        process.is_gone = false;
+    } else {
+        return;
+    }
+    supervisor::start(world, pid);
 }
 
 /// What is not at rest.

@@ -1,6 +1,6 @@
 //! The hot buckets of an indexer: its own events, and those that it recovers from others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,8 +68,10 @@ struct Stream {
 #[derive(Debug, Clone)]
 pub(crate) struct Shown {
     pub(crate) id: BucketId,
-    /// Set and epoch, where others can recover its events.
-    pub(crate) owner: Option<(SetKey, u64)>,
+    /// Set and epoch.
+    pub(crate) owner: (SetKey, u64),
+    /// Whether no other indexer can recover its events.
+    pub(crate) is_local: bool,
     pub(crate) events: Vec<u64>,
 }
 
@@ -78,7 +80,7 @@ pub(crate) struct Shown {
 pub(crate) struct Hot {
     streams: BTreeMap<StreamId, Stream>,
     epochs: BTreeMap<SetKey, u64>,
-    pub(crate) adopted: BTreeSet<IndexerId>,
+    pub(crate) adopted: BTreeMap<IndexerId, BTreeMap<u16, u64>>,
 }
 
 impl Hot {
@@ -176,15 +178,15 @@ impl Hot {
         let mut shown = Vec::new();
         for (stream, state) in &self.streams {
             let set = (stream.indexer, stream.set);
-            let owner = |epoch| stream.lane.is_recoverable().then_some((set, epoch));
+            let is_local = !stream.lane.is_recoverable();
             let numbers = |events: &[Event]| events.iter().map(|event| event.number).collect();
             for rolled in &state.rolled {
-                let (id, owner) = (rolled.id, owner(rolled.epoch));
-                shown.push(Shown { id, owner, events: numbers(&rolled.events) });
+                let (id, owner) = (rolled.id, (set, rolled.epoch));
+                shown.push(Shown { id, owner, is_local, events: numbers(&rolled.events) });
             }
             if let Some(open) = &state.open {
-                let (id, owner) = (open.id, owner(self.epoch(set)));
-                shown.push(Shown { id, owner, events: numbers(&open.events) });
+                let (id, owner) = (open.id, (set, self.epoch(set)));
+                shown.push(Shown { id, owner, is_local, events: numbers(&open.events) });
             }
         }
         shown

@@ -22,12 +22,10 @@
 //! What has to hold (the numbers are those of the study): (1) an event that was acknowledged is not lost,
 //! with as many lost disks as its level allows; (2) no event and no record is in two buckets, positions
 //! never go back; (3) epochs grow, and each has one owner; (4) a search meets each acknowledged event once,
-//! or says that it is incomplete; (6) when faults are over, everything comes to rest; (7) a step decides at
+//! or says that it is incomplete, but for those of an indexer that has joined since the process has last
+//! heard of who leads; (6) when faults are over, everything comes to rest; (7) a step decides at
 //! most once for each indexer; (8) no object of a bucket in the catalog is deleted. Not checked: (5) which
 //! process reads which bucket, and (9) restarts that take all holders of a set.
-//!
-//! Not finished: seeds find what has not been judged yet, and the same seed is not the same run, because
-//! identities of copies are drawn outside of it. Until then its tests are ignored (decision 41).
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adoption;
@@ -47,12 +45,16 @@ mod search;
 mod startup;
 mod store;
 mod supervisor;
+mod tasks;
 mod truth;
 mod upload;
 mod world;
 
 use std::fmt;
+use std::sync::Arc;
 
+use tasks::Executor;
+use tokio::task::unconstrained;
 use world::World;
 
 /// A deliberate defect, to see that it is found.
@@ -78,7 +80,7 @@ pub enum Mutant {
     AcknowledgesWithFewerCopies,
     /// A copy confirms before it has the object.
     ConfirmsBeforeCopyIsSynced,
-    /// A sealed copy takes objects.
+    /// A sealed copy takes objects, also those of an earlier epoch.
     SealedCopiesTakeMore,
     /// Objects of the log are put over others of the same number.
     PutsWithoutCondition,
@@ -180,6 +182,8 @@ pub struct Config {
     pub faults: Kinds,
     /// A deliberate defect.
     pub mutant: Option<Mutant>,
+    /// How many of the last things that happened the report has.
+    pub lines: usize,
 }
 
 impl Config {
@@ -192,7 +196,8 @@ impl Config {
         let sets = if chance.permille(300) { 2 } else { 1 };
         let local = chance.permille(400);
         let disk_losses = copies as u64 - 1;
-        Self { seed, indexers, sets, copies, disk_losses, local, faults, mutant: None }
+        let lines = 400;
+        Self { seed, indexers, sets, copies, disk_losses, local, faults, mutant: None, lines }
     }
 
     /// The same with a deliberate defect.
@@ -246,11 +251,16 @@ pub fn run(config: Config) -> Report {
     let runtime = builder.enable_time().start_paused(true).build().expect("a runtime without I/O");
     runtime.block_on(async {
         let world = World::new(config);
-        tokio::select! {
-            biased;
-            _ = world.is_violated() => {}
-            () = faults::run(&world) => {}
-        }
+        let own = Arc::clone(&world);
+        let main = world.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                _ = own.is_violated() => {}
+                () = faults::run(&own) => {}
+            }
+        });
+        // Tokio's budget would let tasks wait that can go on.
+        unconstrained(Executor::new(&world.tasks, config.seed, main)).await;
         let (hash, lines) = world.hash();
         let (acknowledged, searches) = world.truth(|truth| {
             let all = truth.sent.values().filter(|sent| sent.acknowledged.is_some());

@@ -40,8 +40,8 @@ pub(crate) enum Answer {
     Copies(Result<Bytes, Status>),
     /// The number of a state with the change, or why it is not made.
     Changed(Result<u64, catalog::Error>),
-    /// The newest state.
-    State(Arc<Snapshot>),
+    /// The newest state, and when its process has renewed its lease last.
+    State(Arc<Snapshot>, Duration),
     NotLeading,
 }
 
@@ -96,12 +96,15 @@ fn send(
         world.state().limbo.extend(answer);
         return;
     };
-    let world = Arc::clone(world);
-    runtime::detached(async move {
+    let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
+    tasks.spawn(async move {
         tokio::time::sleep(there).await;
         let life = {
             let state = world.state();
-            state.processes.get(&to).filter(|process| process.is_open).and_then(|p| p.life.clone())
+            let process = state.processes.get(&to);
+            let of_copies = matches!(request, Request::Copies(..));
+            let process = process.filter(|own| own.is_open || own.has_copies && of_copies);
+            process.and_then(|process| process.life.clone())
         };
         let Some(life) = life else {
             return reply(&world, (to, from), Err("nobody listens there"), answer);
@@ -125,7 +128,7 @@ fn reply(
         world.state().limbo.push(answer);
         return;
     };
-    runtime::detached(async move {
+    world.tasks.spawn(async move {
         tokio::time::sleep(back).await;
         // Whoever has asked may have given up.
         let _ = answer.send(outcome);

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use futures::FutureExt;
 use parking_lot::Mutex;
-use tokio::task::AbortHandle;
 
+use crate::tasks::TaskId;
 use crate::world::World;
 
 /// A process by its number.
@@ -26,7 +26,7 @@ struct Gate {
     is_paused: bool,
     is_over: bool,
     waiting: Vec<Waker>,
-    tasks: Vec<AbortHandle>,
+    tasks: Vec<TaskId>,
 }
 
 /// One life of a process, from its start until it is killed. Clones are of the same life.
@@ -49,17 +49,18 @@ impl Life {
         if self.is_over() {
             return;
         }
-        let (pid, world) = (self.pid, Weak::clone(&self.world));
+        let Some(world) = self.world.upgrade() else { return };
+        let (pid, own) = (self.pid, Weak::clone(&self.world));
         let work = AssertUnwindSafe(work).catch_unwind().map(move |ended| {
-            if let (Err(_), Some(world)) = (ended, world.upgrade()) {
+            if let (Err(_), Some(world)) = (ended, own.upgrade()) {
                 world.violate(format!("{pid} panics"));
             }
         });
         let gated = Gated { gate: Arc::clone(&self.gate), work: Box::pin(work) };
-        let task = runtime::detached(gated).abort_handle();
+        let task = world.tasks.spawn(gated);
         let mut gate = self.gate.lock();
         if gate.tasks.len() > 64 {
-            gate.tasks.retain(|task| !task.is_finished());
+            gate.tasks.retain(|task| world.tasks.is_alive(*task));
         }
         gate.tasks.push(task);
     }
@@ -80,7 +81,8 @@ impl Life {
             gate.waiting.clear();
             std::mem::take(&mut gate.tasks)
         };
-        tasks.iter().for_each(AbortHandle::abort);
+        let Some(world) = self.world.upgrade() else { return };
+        tasks.into_iter().for_each(|task| world.tasks.end(task));
     }
 
     pub(crate) fn pause(&self) {

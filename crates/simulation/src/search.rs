@@ -24,6 +24,8 @@ const ANSWER: Duration = Duration::from_secs(2);
 const LAG: Duration = Duration::from_secs(5);
 /// Views that are taken for one that is whole.
 const ATTEMPTS: usize = 3;
+/// How long the control plane may be silent until its list of indexers counts as old.
+const HEARD: Duration = Duration::from_secs(10);
 
 /// The hot buckets of an indexer.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +33,8 @@ pub(crate) struct View {
     /// What has left them is in the catalog as of this write.
     floor: u64,
     buckets: Vec<Shown>,
-    adopted: BTreeSet<IndexerId>,
+    /// The epochs in which sets of others were read.
+    adopted: Vec<(IndexerId, BTreeMap<u16, u64>)>,
     /// Those that were asked, with what they were known as.
     asked: Vec<(String, String)>,
 }
@@ -40,7 +43,8 @@ pub(crate) struct View {
 pub(crate) fn view_of(world: &World, own: Pid) -> View {
     let Some(indexer) = world.indexer(own) else { return View::default() };
     let memory = indexer.memory.lock();
-    let (adopted, buckets) = (memory.hot.adopted.clone(), memory.hot.shown());
+    let buckets = memory.hot.shown();
+    let adopted = memory.hot.adopted.clone().into_iter().collect();
     let floor = indexer.catalog.snapshot().number();
     View { floor, buckets, adopted, asked: Vec::new() }
 }
@@ -52,7 +56,7 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
     world.open(life.pid);
     loop {
         world.sleep(200, 1500).await;
-        search(&world, &life, &catalog).await;
+        search(&world, &life, &followed, &catalog).await;
     }
 }
 
@@ -60,9 +64,14 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
 #[derive(Debug, Default)]
 struct Missing(Vec<String>);
 
-async fn search(world: &Arc<World>, life: &Life, catalog: &Catalog) {
+async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &Catalog) {
     let (before, losses) = (world.losses(), world.losses());
-    let expected = world.truth(|truth| truth.safe(&losses));
+    let heard = followed.heard();
+    let expected = world.truth(|truth| {
+        let mut safe = truth.safe(&losses);
+        safe.retain(|number| truth.joined_before(*number, heard));
+        safe
+    });
     let mut missing = Missing::default();
     let mut attempts = 1;
     let (view, silent, snapshot) = loop {
@@ -80,13 +89,15 @@ async fn search(world: &Arc<World>, life: &Life, catalog: &Catalog) {
         missing = Missing::default();
         attempts += 1;
     };
-    // The scan takes a snapshot of its own.
-    drop(snapshot);
-    let snapshot = catalog.snapshot();
     for (id, is_recoverable) in silent {
-        if !(is_recoverable && view.adopted.contains(&id)) {
+        if !(is_recoverable && has_read(&view, &snapshot, id)) {
             missing.0.push(format!("{} does not answer", process(id)));
         }
+    }
+    // The scan takes a snapshot of its own.
+    let snapshot = catalog.snapshot();
+    if view.floor == 0 && world.now().saturating_sub(followed.heard()) >= HEARD {
+        missing.0.push("the control plane does not answer".to_owned());
     }
     let mut met: BTreeMap<u64, Vec<BucketId>> = BTreeMap::new();
     for bucket in &view.buckets {
@@ -182,6 +193,16 @@ fn has_asked_all(view: &View, snapshot: &Snapshot, life: &Life) -> bool {
     })
 }
 
+/// Whether all events of an indexer are in the view of the one that has recovered them.
+fn has_read(view: &View, catalog: &Snapshot, indexer: IndexerId) -> bool {
+    let adopted = || view.adopted.iter().filter(|(of, _)| *of == indexer);
+    let mut sets = catalog.taken_over().filter(|taken| taken.indexer == indexer);
+    let is_read = |taken: catalog::Takeover| {
+        adopted().any(|(_, epochs)| epochs.get(&taken.set) >= Some(&taken.epoch))
+    };
+    adopted().next().is_some() && sets.all(is_read)
+}
+
 /// Leaves out what a process shows that another one has taken over, and names what is between the two; the
 /// indexers of which something was left out because they were started again.
 fn leave_to_owners(
@@ -191,16 +212,18 @@ fn leave_to_owners(
 ) -> BTreeSet<IndexerId> {
     let mut restarted = BTreeSet::new();
     view.buckets.retain(|bucket| {
-        bucket.owner.is_none_or(|((indexer, set), epoch)| {
-            let (known, by) = catalog.owner(indexer, set);
-            if known > epoch && by == indexer {
-                restarted.insert(by);
-            }
-            known <= epoch
-        })
+        let ((indexer, set), epoch) = bucket.owner;
+        let (known, by) = catalog.owner(indexer, set);
+        if known > epoch && by == indexer {
+            restarted.insert(by);
+        } else if known > epoch && bucket.is_local {
+            let of = process(indexer);
+            missing.0.push(format!("what only the disk of {of} has is not searched"));
+        }
+        known <= epoch
     });
     let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
-    for taken in under_way.filter(|taken| !view.adopted.contains(&taken.indexer)) {
+    for taken in under_way.filter(|taken| !has_read(view, catalog, taken.indexer)) {
         missing.0.push(format!("{} is not read yet", process(taken.indexer)));
     }
     restarted

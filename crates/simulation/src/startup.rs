@@ -34,6 +34,9 @@ type Committed = BTreeMap<u16, BTreeMap<Stream, JournalPosition>>;
 pub(crate) async fn start(world: &Arc<World>, life: &Life) -> Result<Arc<Indexer>, String> {
     let (followed, catalog) = Followed::begin(world, life);
     followed.ready().await;
+    if let Some(process) = world.state().processes.get_mut(&life.pid) {
+        process.has_copies = true;
+    }
     if !world.is(Mutant::StartsBesideTheNewOwner) {
         wait_until_returned(&catalog, identity(life.pid)).await;
     }
@@ -57,6 +60,9 @@ pub(crate) async fn start(world: &Arc<World>, life: &Life) -> Result<Arc<Indexer
     world.open(life.pid);
     life.spawn(adoption::recover(Arc::clone(&indexer)));
     let own = registration(life, "indexer", world.config.local);
+    if !indexer.knows(indexer.id) {
+        world.truth(|truth| truth.joined.insert(life.pid, world.now()));
+    }
     let written = own.write(&indexer.catalog, &indexer.id.to_string()).await;
     written.map_err(|error| format!("it cannot join the cluster: {error}"))?;
     // Before events are taken in: searches ask only those that are in the list.
@@ -89,7 +95,9 @@ async fn recover(indexer: &Arc<Indexer>) -> Result<Vec<Log>, String> {
     }
     let committed = committed(indexer).await;
     indexer.replicas.note_epoch(indexer.memory.lock().hot.epoch((indexer.id, 0)));
-    let is_lost = (was_started || !committed.is_empty()) && lacks_records(indexer);
+    let is_lost =
+        (was_started || !committed.is_empty()) && (is_restoring(indexer) || lacks_records(indexer));
+    note_restoring(indexer, is_lost);
     let (mut known, mut late) = (Vec::new(), Vec::new());
     for log in &indexer.logs {
         match agreed(indexer, log, &committed, is_lost).await? {
@@ -104,10 +112,21 @@ async fn recover(indexer: &Arc<Indexer>) -> Result<Vec<Log>, String> {
         memory.last.insert(set, last.0 + if is_lost { LOST } else { 0 });
         memory.states.insert((indexer.id, set), SetState { committed });
     }
+    note_restoring(indexer, false);
     for (log, agreed) in known {
         resume(indexer, &log, agreed);
     }
     Ok(late)
+}
+
+fn is_restoring(indexer: &Indexer) -> bool {
+    let state = indexer.world.state();
+    state.machines.get(&indexer.pid()).is_some_and(|machine| machine.is_restoring)
+}
+
+fn note_restoring(indexer: &Indexer, is_restoring: bool) {
+    let mut state = indexer.world.state();
+    state.machines.entry(indexer.pid()).or_default().is_restoring = is_restoring;
 }
 
 /// Whether the disk has nothing at all of this indexer.
@@ -173,7 +192,7 @@ async fn agreed(
     loop {
         let tried = async {
             if !is_begun {
-                log.begin().await?;
+                begin(indexer, log).await?;
                 is_begun = true;
             }
             let agreed = compare(indexer, log, committed).await?;
@@ -194,6 +213,18 @@ async fn agreed(
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(RETRY.1);
     }
+}
+
+/// Seals the log and makes sure that the sets are this process's still.
+async fn begin(indexer: &Indexer, log: &Log) -> Result<(), ingest::Error> {
+    log.begin().await?;
+    let owned = |set| {
+        let epoch = indexer.memory.lock().hot.epoch((indexer.id, set));
+        Takeover { indexer: indexer.id, set, epoch, owner: indexer.id }
+    };
+    let commit = Commit { take_over: indexer.sets().map(owned).collect(), ..Commit::default() };
+    let confirmed = indexer.catalog.commit(commit).await;
+    confirmed.map_err(|error| ingest::Error::Catalog(Arc::new(error)))
 }
 
 /// Writes to the disk what journals lack.
@@ -377,7 +408,7 @@ async fn resume_later(indexer: Arc<Indexer>, log: Log) {
         pause = (pause * 2).min(RETRY.1);
         let committed = committed(&indexer).await;
         let agreed = async {
-            log.begin().await?;
+            begin(&indexer, &log).await?;
             compare(&indexer, &log, &committed).await
         };
         match agreed.await {
@@ -386,6 +417,12 @@ async fn resume_later(indexer: Arc<Indexer>, log: Log) {
                 let pid = indexer.pid();
                 indexer.world.note(format_args!("{pid} lacks records of {:?}", log.place()));
                 indexer.fence.close("the journal lacks records");
+                return;
+            }
+            Err(ingest::Error::Catalog(error))
+                if matches!(*error, catalog::Error::OldEpoch { .. }) =>
+            {
+                indexer.fence.close("its sets are taken over");
                 return;
             }
             Err(_) => {}

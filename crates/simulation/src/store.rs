@@ -92,7 +92,7 @@ impl Store {
         }
         let late = if let Fate::Unknown(late) = fate { late } else { Duration::ZERO };
         let (world, done) = (Arc::clone(&self.world), tokio::sync::oneshot::channel());
-        runtime::detached(async move {
+        self.world.tasks.spawn(async move {
             tokio::time::sleep(there + late).await;
             // Whoever has asked may be gone.
             let _ = done.0.send(change(&world));

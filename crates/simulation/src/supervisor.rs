@@ -45,7 +45,7 @@ pub(crate) fn kill(world: &World, pid: Pid) -> bool {
     let (life, indexer) = {
         let mut state = world.state();
         let Some(process) = state.processes.get_mut(&pid) else { return false };
-        process.is_open = false;
+        (process.is_open, process.has_copies) = (false, false);
         process.leading = None;
         (process.life.take(), process.indexer.take())
     };
@@ -65,9 +65,9 @@ pub(crate) fn begin_again(world: &Arc<World>, pid: Pid, reason: &str) {
 
 /// Starts a process after a while, unless somebody does before.
 pub(crate) fn start_after(world: &Arc<World>, pid: Pid, wait: Duration) {
-    let world = Arc::clone(world);
-    runtime::detached(async move {
+    let own = Arc::clone(world);
+    world.tasks.spawn(async move {
         tokio::time::sleep(wait).await;
-        start(&world, pid);
+        start(&own, pid);
     });
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::Snapshot;
 use inputs::Durability;
@@ -45,6 +46,8 @@ pub(crate) struct Truth {
     stored: BTreeMap<u64, BucketId>,
     records: BTreeMap<(StreamId, JournalPosition), BucketId>,
     buckets: BTreeSet<BucketId>,
+    /// When each indexer that was not in the list of the cluster has joined it last.
+    pub(crate) joined: BTreeMap<Pid, Duration>,
     /// Searches that were complete, and that said that they were not.
     pub(crate) searches: (u64, u64),
 }
@@ -106,6 +109,13 @@ impl Truth {
             None => false,
         };
         self.sent.iter().filter(|(_, sent)| is_safe(sent)).map(|(number, _)| *number).collect()
+    }
+
+    /// Whether the indexer that has received an event was in the list of the cluster at a time.
+    pub(crate) fn joined_before(&self, number: u64, time: Duration) -> bool {
+        let to = self.sent.get(&number).map(|sent| sent.to);
+        let joined = to.and_then(|to| self.joined.get(&to));
+        joined.is_none_or(|joined| *joined <= time)
     }
 
     pub(crate) fn is_stored(&self, number: u64) -> bool {

@@ -19,11 +19,9 @@ use crate::disk::Machine;
 use crate::indexer::Indexer;
 use crate::network::Outcome;
 use crate::process::{Life, Pid};
+use crate::tasks::Tasks;
 use crate::truth::Truth;
 use crate::{Config, Mutant};
-
-/// Lines of the trace that a failure shows.
-const SHOWN: usize = 400;
 
 /// What is wrong with the network and the store at the moment, in events of a thousand.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,6 +48,8 @@ pub(crate) struct Process {
     pub(crate) lives: u64,
     /// Whether it answers the others.
     pub(crate) is_open: bool,
+    /// Whether it gives its copies of journals to the others, which it does before.
+    pub(crate) has_copies: bool,
     pub(crate) indexer: Option<Arc<Indexer>>,
     pub(crate) leading: Option<Arc<Leading>>,
     /// Whether it is not to be started again.
@@ -89,6 +89,7 @@ struct Trace {
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) config: Config,
+    pub(crate) tasks: Tasks,
     began: Instant,
     state: Mutex<State>,
     violated: watch::Sender<Option<String>>,
@@ -111,7 +112,8 @@ impl World {
             trace: Trace::default(),
         };
         let violated = watch::Sender::new(None);
-        Arc::new(Self { config, began: Instant::now(), state: Mutex::new(state), violated })
+        let (began, state) = (Instant::now(), Mutex::new(state));
+        Arc::new(Self { config, tasks: Tasks::default(), began, state, violated })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -135,10 +137,10 @@ impl World {
             trace.hash = (trace.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         trace.lines += 1;
-        if trace.shown.len() == SHOWN {
+        trace.shown.push_back(line);
+        if trace.shown.len() > self.config.lines {
             trace.shown.pop_front();
         }
-        trace.shown.push_back(line);
     }
 
     /// The hash of all events so far, and how many there were.
@@ -171,8 +173,9 @@ impl World {
     /// Waits for a violation.
     pub(crate) async fn is_violated(&self) -> String {
         let mut violated = self.violated.subscribe();
-        match violated.wait_for(Option::is_some).await {
-            Ok(violation) => violation.clone().unwrap_or_default(),
+        let known = violated.wait_for(Option::is_some).await;
+        match known.map(|violation| violation.clone().unwrap_or_default()) {
+            Ok(violation) => violation,
             // The sender is in self.
             Err(_) => std::future::pending().await,
         }
@@ -223,6 +226,7 @@ impl World {
             (std::mem::take(&mut state.processes), std::mem::take(&mut state.limbo))
         };
         drop((processes, limbo));
+        self.tasks.clear();
     }
 
     /// The processes that are indexers.

@@ -1,5 +1,4 @@
-//! Not part of CI yet: `-- --ignored` runs them. Seeds without a violation, the same seed twice, and
-//! deliberate defects that are found.
+//! Seeds without a violation, the same seed twice, and deliberate defects that are found.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +39,6 @@ fn first_violation(configs: impl Fn(u64) -> Config + Sync, count: u64) -> Option
 }
 
 #[test]
-#[ignore = "what seeds find has not been judged yet"]
 fn nothing_that_was_acknowledged_is_lost_or_there_twice() {
     let (first, count) = match number("SIMULATE_SEED") {
         Some(seed) => (seed, 1),
@@ -53,7 +51,6 @@ fn nothing_that_was_acknowledged_is_lost_or_there_twice() {
 }
 
 #[test]
-#[ignore = "identities of copies are drawn outside of the seed"]
 fn the_same_seed_is_the_same_run() {
     for seed in 1_000..1_010 {
         let (one, other) = (run(Config::of(seed, Kinds::ALL)), run(Config::of(seed, Kinds::ALL)));
@@ -64,7 +61,6 @@ fn the_same_seed_is_the_same_run() {
 }
 
 #[test]
-#[ignore = "seeds without a deliberate defect are not clean yet"]
 fn deliberate_defects_are_found() {
     let missed: Vec<Mutant> = Mutant::ALL
         .into_iter()
