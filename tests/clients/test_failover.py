@@ -251,6 +251,51 @@ def identity(indexer):
     return (indexer.data / "instance.id").read_text().strip()
 
 
+def test_indexers_that_lose_their_journals_together_start_again(cluster, store):
+    """Each has the only copy of the other's journal. What was in both places is lost, and the log says so."""
+    where = ("s3://karst/lost-together", store.variables())
+    conf = acknowledged_at("replicated", factor=2)
+    cluster = cluster(indexers=2, heads=1, store=where, conf=conf).start()
+    (head,) = cluster.heads
+    for n, indexer in enumerate(cluster.indexers):
+        indexer.send({"n": n}, index="main")
+        assert holders(cluster, indexer) == [cluster.indexers[1 - n]]
+    for indexer in cluster.indexers:
+        indexer.kill()
+        for lost in ("journal", "replicas"):
+            shutil.rmtree(indexer.data / lost)
+    for indexer in cluster.indexers:
+        indexer.launch()
+    for n, indexer in enumerate(cluster.indexers):
+        indexer.ready()
+        assert "acknowledged events may be lost" in indexer.log_text()
+        indexer.send({"n": 2 + n}, index="main")
+    wait_for(lambda: sorted(complete(head)) == [2, 3], "the new events", 30)
+
+
+def test_without_any_copy_results_are_incomplete_until_the_indexer_is_back(cluster, store):
+    """The journal of an indexer that is down is on its own disk only: nobody can recover it."""
+    where = ("s3://karst/no-copy", store.variables())
+    conf = acknowledged_at("replicated", factor=2)
+    cluster = cluster(indexers=2, heads=1, store=where, conf=conf).start()
+    (head,), (first, second) = cluster.heads, cluster.indexers
+    first.send({"n": 1}, index="main")
+    first.kill()
+    second.kill()
+    shutil.rmtree(second.data / "replicas")
+    second.launch()
+    second.ready()
+    wait_for(lambda: "every indexer that had a copy" in second.log_text(), "the recovery", 60)
+    until = time.monotonic() + TIMEOUT + 5
+    while time.monotonic() < until:
+        found, messages = what_is_said(head)
+        assert not found and messages, "the results are incomplete"
+    first.launch()
+    first.ready()
+    assert complete(head) == [1]
+    cluster.stop()
+
+
 def test_copies_are_made_again_where_an_indexer_is_lost(cluster, store):
     """Four indexers: another one takes the place of one that is lost, and has everything."""
     where = ("s3://karst/copies-again", store.variables())
