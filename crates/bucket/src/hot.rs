@@ -63,8 +63,8 @@ pub struct HotBucket {
     pub batches: Vec<RecordBatch>,
     /// The finished bucket while it waits for its upload: the indexer's own store serves its path.
     pub stored: Option<Arc<BucketEntry>>,
-    /// Who owns its events: two processes may show them for a moment, one after the other of an indexer, or that
-    /// of the indexer that recovers them.
+    /// Who owns its events: two processes may show them for a moment, one after the other of an indexer, or
+    /// that of the indexer that recovers them.
     pub owner: Option<HotOwner>,
     /// Where the rows are, if they have stayed with another process.
     pub elsewhere: Option<Elsewhere>,

@@ -166,7 +166,7 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
         };
         bucket.owner.is_none_or(is_owned)
     });
-    // It starts again once it notices. It may have uploaded them meanwhile, so that they would be there twice.
+    // It starts again once it notices. It may have uploaded them meanwhile: they would be there twice.
     view.missing.extend(left.into_iter().map(|indexer| MissingIndexer {
         name: format!("indexer {}", indexer.0),
         reason:

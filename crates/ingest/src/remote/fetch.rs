@@ -213,8 +213,8 @@ impl Segment {
     }
 }
 
-/// Runs work on files, or that takes long, on a thread of its own. Where a runtime has one thread only, as that
-/// of the simulation, the work runs in place: its order would not follow from the seed otherwise.
+/// Runs work on files, or that takes long, on a thread of its own. Where a runtime has one thread only, as
+/// that of the simulation, the work runs in place: its order would not follow from the seed otherwise.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

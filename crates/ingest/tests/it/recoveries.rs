@@ -204,8 +204,8 @@ async fn a_start_without_its_journal_waits_for_the_log() {
     assert_eq!(setup.texts().await, ["a"]);
 }
 
-/// The start that restores the journal is killed in the middle: the next one knows that the disk lacks records,
-/// though there is a segment.
+/// The start that restores the journal is killed in the middle: the next one knows that the disk lacks
+/// records, though there is a segment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_journal_that_is_restored_in_part_is_restored_by_the_next_start() {
     let root = TestDir::new();

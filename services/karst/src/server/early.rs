@@ -1,6 +1,6 @@
-//! What a process serves to the others of its cluster while it starts: its copies of their journals and, where it
-//! may lead, the catalog. Their own starts may need both, so that processes that start together would wait for
-//! each other. Everything else is unavailable until the process has started.
+//! What a process serves to the others of its cluster while it starts: its copies of their journals and,
+//! where it may lead, the catalog. Their own starts may need both: processes that start together would wait
+//! for each other. Everything else is unavailable until the process has started.
 
 use std::sync::{Arc, OnceLock};
 
