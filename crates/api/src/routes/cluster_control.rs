@@ -219,7 +219,9 @@ fn lost_with(
 ) -> Vec<String> {
     let mut lost = Vec::new();
     if peer.is_some_and(|peer| peer.local_acks) {
-        lost.push("events that it acknowledged with ackLevel = local".to_owned());
+        let local =
+            "events that are on its disk only (ackLevel = local, or copies that are all lost)";
+        lost.push(local.to_owned());
     }
     let Ok(indexer) = Uuid::parse_str(id).map(IndexerId) else { return lost };
     let owners = replication::held_at(snapshot, indexer).into_iter().map(|owner| owner.to_string());

@@ -156,7 +156,7 @@ export function lossOf(peer: Peer): string[] {
   const losses: string[] = [];
   if (peer.roles.includes('indexer') && peer.hasLocalAcks) {
     losses.push(
-      'Events that it acknowledged with ackLevel = local and that are not in object storage are given up: searches no longer say that they are missing. They are back if the process starts again with its disk.',
+      'Events that are on its disk only (ackLevel = local, or copies that are all lost) are given up: searches no longer say that they are missing. They are back if the process starts again with its disk.',
       'Events acknowledged with ackLevel = remote stay: another indexer recovers them.',
     );
   } else if (peer.roles.includes('indexer')) {
