@@ -47,6 +47,18 @@ struct Shared {
     indexes: Vec<IndexName>,
     range: TimeRange,
     view: HotView,
+    catalog: Arc<Snapshot>,
+}
+
+/// What there is of some indexes and a range besides stored buckets.
+#[derive(Debug)]
+pub(crate) struct Met {
+    pub(crate) buckets: Vec<HotBucket>,
+    /// The indexers that did not answer.
+    pub(crate) missing: Vec<MissingIndexer>,
+    /// The catalog to read with them. In a later one, events of a bucket that another process has recovered
+    /// since may be in a second bucket.
+    pub(crate) catalog: Arc<Snapshot>,
 }
 
 impl Shared {
@@ -91,28 +103,27 @@ impl HotRows {
 
     /// The hot buckets of the indexes that may have events in the range, and the indexers that did not
     /// answer, which the report notes too.
-    pub(crate) async fn of(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> (Vec<HotBucket>, Vec<MissingIndexer>) {
+    pub(crate) async fn of(&self, indexes: &[IndexName], range: &TimeRange) -> Met {
         if !self.directory.is_remote() {
-            return (self.directory.view(indexes, range).await.buckets, Vec::new());
+            let HotView { buckets, .. } = self.directory.view(indexes, range).await;
+            // Second: a bucket that is uploaded in between is in both, never in none.
+            return Met { buckets, missing: Vec::new(), catalog: self.catalog.snapshot() };
         }
         let shared = self.shared.lock().clone();
         if let Some(shared) = shared.filter(|shared| shared.covers(indexes, range)) {
-            let view = shared.part(indexes, range);
-            return (view.buckets, view.missing);
+            let HotView { buckets, missing, .. } = shared.part(indexes, range);
+            return Met { buckets, missing, catalog: shared.catalog };
         }
         let mut attempts = 1;
-        let (at, mut view) = loop {
+        let (at, mut view, catalog) = loop {
             let at = Instant::now();
             let mut view = self.directory.view(indexes, range).await;
             view.missing.extend(self.lag(view.floor).await);
-            let restarted = leave_to_owners(&mut view, &self.catalog.snapshot());
+            let catalog = self.catalog.snapshot();
+            let restarted = leave_to_owners(&mut view, &catalog);
             let is_whole = restarted.is_empty() && self.directory.has_asked_all(&view);
             if at.elapsed() < FRESH && is_whole {
-                break (at, view);
+                break (at, view, catalog);
             }
             if at.elapsed() < FRESH && attempts == ATTEMPTS {
                 view.missing.extend(restarted.iter().map(|indexer| MissingIndexer {
@@ -125,7 +136,7 @@ impl HotRows {
                         reason: "processes have joined since the others were asked".to_owned(),
                     });
                 }
-                break (at, view);
+                break (at, view, catalog);
             }
             if attempts == ATTEMPTS {
                 view.missing.push(MissingIndexer {
@@ -133,7 +144,7 @@ impl HotRows {
                     reason: format!("reading them took longer than {} s", FRESH.as_secs()),
                 });
                 view.buckets.clear();
-                break (at, view);
+                break (at, view, catalog);
             }
             attempts += 1;
         };
@@ -141,8 +152,10 @@ impl HotRows {
         view.missing.iter().for_each(|missing| self.report.miss(missing));
         let (indexes, range) = (indexes.to_vec(), *range);
         let since = Instant::now();
-        *self.shared.lock() = Some(Shared { at, since, indexes, range, view: view.clone() });
-        (view.buckets, view.missing)
+        let HotView { buckets, missing, .. } = view.clone();
+        let known = Arc::clone(&catalog);
+        *self.shared.lock() = Some(Shared { at, since, indexes, range, view, catalog: known });
+        Met { buckets, missing, catalog }
     }
 }
 
@@ -344,7 +357,7 @@ mod tests {
         let report = Arc::new(ScanReport::default());
         let rows = HotRows::new(directory, catalog.clone(), report);
         let main = [IndexName::new("main").unwrap()];
-        let (buckets, missing) = rows.of(&main, &TimeRange::ALL).await;
+        let Met { buckets, missing, .. } = rows.of(&main, &TimeRange::ALL).await;
         (buckets.iter().map(|bucket| bucket.id.0.as_u128()).collect(), missing.len())
     }
 

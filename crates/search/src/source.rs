@@ -16,6 +16,7 @@ use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
 use crate::discovered::Fields;
 use crate::hot_facts::HotFacts;
+use crate::hot_rows::Met;
 use crate::metadata::{Counts, merge};
 use crate::quarantine::quarantined;
 use crate::readers::rules_hold;
@@ -68,7 +69,7 @@ impl StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Fields, Error> {
-        let (hot, _) = self.context.hot.of(indexes, range).await;
+        let hot = self.context.hot.of(indexes, range).await.buckets;
         let knowledge = &self.context.knowledge;
         let mut found = self.facts.fields(&hot, knowledge).await;
         let mut others = Vec::new();
@@ -123,7 +124,7 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Vec<FieldInfo>, Error> {
-        let (hot, _) = self.context.hot.of(indexes, range).await;
+        let hot = self.context.hot.of(indexes, range).await.buckets;
         let knowledge = &self.context.knowledge;
         let mut found = self.facts.fields(&hot, knowledge).await;
         self.summaries(&self.stored(indexes, range), |summary| {
@@ -151,10 +152,8 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<bool, Error> {
-        // Hot first, as when buckets are read: what is uploaded meanwhile is in both.
-        let (hot, _) = self.context.hot.of(indexes, range).await;
-        if searchable(&self.context.catalog.snapshot(), indexes, range).any(|one| one.summary_rows)
-        {
+        let Met { buckets: hot, catalog, .. } = self.context.hot.of(indexes, range).await;
+        if searchable(&catalog, indexes, range).any(|one| one.summary_rows) {
             return Ok(true);
         }
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
@@ -169,9 +168,7 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Option<HashSet<String>>, Error> {
-        // Hot first, as when buckets are read: what is uploaded meanwhile is in both.
-        let (hot, _) = self.context.hot.of(indexes, range).await;
-        let stored = self.context.catalog.snapshot();
+        let Met { buckets: hot, catalog: stored, .. } = self.context.hot.of(indexes, range).await;
         let mut found: HashSet<&str> = HashSet::new();
         for bucket in &hot {
             if let Some(elsewhere) = &bucket.elsewhere {
@@ -207,8 +204,7 @@ impl EventSource for StoredEvents {
         range: &TimeRange,
     ) -> Result<Vec<ValueCount>, Error> {
         let mut merged = Counts::new();
-        let (hot, _) = self.context.hot.of(indexes, range).await;
-        let stored = self.context.catalog.snapshot();
+        let Met { buckets: hot, catalog: stored, .. } = self.context.hot.of(indexes, range).await;
         let mut new = hot.clone();
         new.retain(|bucket| !stored.contains(&bucket.index, bucket.id));
         self.facts.count(kind, &new, &self.context.knowledge, &mut merged).await;

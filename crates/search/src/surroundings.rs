@@ -17,7 +17,7 @@ use plan::{
 use serde_json::{Map, Value};
 
 use crate::engine::Engine;
-use crate::hot_rows::HotRows;
+use crate::hot_rows::{HotRows, Met};
 use crate::jobs::{DispatchState, Job};
 use crate::lookup_files::csv_text;
 use crate::recipes::Lookups;
@@ -249,9 +249,7 @@ impl Host for Around {
         if indexes.is_empty() {
             return Ok(Rows::blank(0));
         }
-        // Hot first, as when buckets are read: what is uploaded meanwhile is in both.
-        let (hot, _) = self.hot.of(indexes, range).await;
-        let snapshot = self.engine.deps.catalog.snapshot();
+        let Met { buckets: hot, catalog: snapshot, .. } = self.hot.of(indexes, range).await;
         let left_out = crate::quarantine::quarantined(&snapshot);
         let server = self.server_name();
         let stored = snapshot.overlapping(indexes, range).map(|bucket| Listed {

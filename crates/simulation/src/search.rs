@@ -94,8 +94,6 @@ async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &
             missing.0.push(format!("{} does not answer", process(id)));
         }
     }
-    // The scan takes a snapshot of its own.
-    let snapshot = catalog.snapshot();
     if view.floor == 0 && world.now().saturating_sub(followed.heard()) >= HEARD {
         missing.0.push("the control plane does not answer".to_owned());
     }

@@ -30,7 +30,7 @@ use super::unit::{Known, Stored, Unit};
 use super::wanted::Wanted;
 use super::work::{Output, View, Work};
 use crate::control::ScanControl;
-use crate::hot_rows::HotRows;
+use crate::hot_rows::{HotRows, Met};
 use crate::quarantine::{Quarantine, Quarantined, quarantined};
 use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
@@ -132,10 +132,9 @@ impl EventsTable {
         let report = &self.context.report;
         let range = pruning.range.intersect(&self.request.range);
         let indexes = &self.request.indexes;
-        // Hot first, catalog second: a bucket that is uploaded in between is in both, never in none.
-        let (hot, missing) = self.context.hot.of(indexes, &range).await;
+        let Met { buckets: hot, missing, catalog: stored } =
+            self.context.hot.of(indexes, &range).await;
         self.go_on_without(&missing)?;
-        let stored = self.context.catalog.snapshot();
         let quarantined = quarantined(&stored);
         let mut units = Vec::new();
         let mut left = self.in_range(&stored, pruning, &range);
