@@ -5,7 +5,7 @@
 //! belongs to a process that has joined or was started again since it was asked is asked for again, or said
 //! to be missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,13 +164,20 @@ impl HotRows {
 /// own it in a later epoch themselves: they were started again, or have their events in buckets.
 fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId> {
     let (mut restarted, mut left) = (BTreeSet::new(), BTreeSet::new());
+    // The catalog may lag behind: then it does not have their takeovers yet.
+    let mut read: BTreeMap<(IndexerId, u16), u64> = BTreeMap::new();
+    for HotOwner { indexer, set, epoch, .. } in &view.adopted {
+        let known = read.entry((*indexer, *set)).or_default();
+        *known = (*known).max(*epoch);
+    }
     view.buckets.retain(|bucket| {
         let is_owned = |owner: HotOwner| {
             let (epoch, by) = catalog.owner(owner.indexer, owner.set);
-            if epoch <= owner.epoch {
+            let read = read.get(&(owner.indexer, owner.set)).copied().unwrap_or_default();
+            if epoch.max(read) <= owner.epoch {
                 return true;
             }
-            if by == owner.indexer {
+            if by == owner.indexer && epoch > owner.epoch {
                 restarted.insert(by);
             } else if owner.is_local {
                 left.insert(owner.indexer);
@@ -313,6 +320,8 @@ mod tests {
         give(2, SUCCESSOR).await;
         assert_eq!(left(&catalog, &[]), (vec![2, 3], 2));
         assert_eq!(left(&catalog, &[2]), (vec![2, 3], 1), "but for what is on its disk only");
+        // Its successor has, which this catalog does not know.
+        assert_eq!(left(&catalog, &[3]), (vec![3], 1));
         // Its owner has read it in an earlier epoch only: events have come since.
         assert_eq!(left(&catalog, &[1]), (vec![2, 3], 2));
         // All its events are in buckets.

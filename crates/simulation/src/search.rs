@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::Mutant;
 use crate::control::Followed;
+use crate::disk::SetKey;
 use crate::failover::id_of;
 use crate::hot::Shown;
 use crate::network::{self, Answer, Request};
@@ -209,10 +210,18 @@ fn leave_to_owners(
     missing: &mut Missing,
 ) -> BTreeSet<IndexerId> {
     let mut restarted = BTreeSet::new();
+    let mut newest: BTreeMap<SetKey, u64> = BTreeMap::new();
+    for (indexer, epochs) in &view.adopted {
+        for (set, epoch) in epochs {
+            let known = newest.entry((*indexer, *set)).or_default();
+            *known = (*known).max(*epoch);
+        }
+    }
     view.buckets.retain(|bucket| {
         let ((indexer, set), epoch) = bucket.owner;
-        let (known, by) = catalog.owner(indexer, set);
-        if known > epoch && by == indexer {
+        let (owned, by) = catalog.owner(indexer, set);
+        let known = newest.get(&bucket.owner.0).copied().unwrap_or_default().max(owned);
+        if owned > epoch && by == indexer {
             restarted.insert(by);
         } else if known > epoch && bucket.is_local {
             let of = process(indexer);
