@@ -259,6 +259,10 @@ fn owned(indexer: IndexerId, epochs: &HashMap<u16, u64>) -> Vec<Takeover> {
 /// process's still: another one may have recovered them before the seal, and would not meet it.
 async fn begin(catalog: &Catalog, log: &RemoteLog, owned: &[Takeover]) -> Result<(), Error> {
     log.begin().await?;
+    // Nobody takes anything over without the process that has the catalog open.
+    if !catalog.follows() {
+        return Ok(());
+    }
     // Changes nothing, or is refused.
     let commit = Commit { take_over: owned.to_vec(), ..Commit::default() };
     let confirmed = catalog.commit(commit).await;
