@@ -273,29 +273,26 @@ impl Failover {
 
     /// Recovers what any other indexer has left in the object store, which no other process uses.
     pub(crate) async fn recover_all(self, shutdown: Shutdown) {
-        let mut left: Option<Gone> = None;
-        while left.as_ref().is_none_or(|left| !left.is_empty()) {
-            match &mut left {
-                Some(gone) => {
-                    for (from, registered) in std::mem::take(gone) {
-                        if !self.adopt(from, registered.as_ref()).await {
-                            gone.insert(from, registered);
-                        }
-                    }
-                }
-                None => match self.with_logs().await {
-                    Ok(found) => {
-                        left = Some(found);
-                        continue;
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot look for journals in object storage");
-                    }
-                },
+        let mut left = loop {
+            match self.with_logs().await {
+                Ok(found) => break found,
+                Err(error) => tracing::warn!(%error, "cannot look for journals in object storage"),
             }
             if !shutdown.sleep(AGAIN).await {
                 return;
             }
+        };
+        loop {
+            let mut again = Gone::default();
+            for (from, registered) in left {
+                if !self.adopt(from, registered.as_ref()).await {
+                    again.insert(from, registered);
+                }
+            }
+            if again.is_empty() || !shutdown.sleep(AGAIN).await {
+                return;
+            }
+            left = again;
         }
     }
 
