@@ -316,20 +316,22 @@ pub(crate) async fn resume_later(
                 return resume(&remote, &states, agreed);
             }
             Ok(_) => {
-                let reason: Arc<str> = Error::JournalBehind.to_string().into();
-                fence.close(&reason);
-                tracing::error!(reason = &*reason, "intake stops");
-                return;
+                return stop_intake(&fence, &Error::JournalBehind);
             }
             Err(Error::Catalog(error)) if matches!(*error, catalog::Error::OldEpoch { .. }) => {
-                fence.close(&Arc::from(error.to_string()));
-                return;
+                return stop_intake(&fence, &Error::Catalog(error));
             }
             Err(error) => {
                 tracing::debug!(%error, place = ?remote.place(), "the journal in another place is not known yet")
             }
         }
     }
+}
+
+fn stop_intake(fence: &Fence, error: &Error) {
+    let reason: Arc<str> = error.to_string().into();
+    fence.close(&reason);
+    tracing::error!(reason = &*reason, "intake stops");
 }
 
 /// The epoch in which this process owns a set. Where the catalog is another process, it is a new one: a
