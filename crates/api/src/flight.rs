@@ -11,6 +11,7 @@ mod metadata;
 mod statement;
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -33,7 +34,9 @@ use arrow_flight::{
 };
 use axum::Router;
 use axum::extract::State;
+use axum::http::{Extensions, HeaderMap};
 use axum::middleware::{Next, from_fn_with_state};
+use futures::future::BoxFuture;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use prost::Message;
 use search::SqlRequest;
@@ -62,7 +65,7 @@ const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// The service's calls.
 pub(crate) fn router(state: ApiState) -> Router {
-    let service = FlightServiceServer::new(Flight { state: state.clone() })
+    let service = FlightServiceServer::new(Flight(Arc::new(state.clone())))
         .max_decoding_message_size(MAX_MESSAGE_BYTES);
     Router::new().route_service(PATH, service).layer(from_fn_with_state(state, known_only))
 }
@@ -89,29 +92,106 @@ async fn known_only(
     next.run(request).await
 }
 
-struct Flight {
-    state: ApiState,
+/// What the calls ask of the server. Behind a trait object: the compiler proves for the future of each call that
+/// it is `Send`, and would look through the whole server each time (docs/decisions/0042-boxed-futures.md).
+trait Server: Send + Sync {
+    /// Who calls, if it is somebody who may search.
+    fn caller<'a>(
+        &'a self,
+        headers: HeaderMap,
+        extensions: &'a Extensions,
+    ) -> BoxFuture<'a, Result<Caller, Status>>;
+
+    /// The key of a new session.
+    fn open_session<'a>(
+        &'a self,
+        caller: &'a Caller,
+        extensions: &'a Extensions,
+    ) -> BoxFuture<'a, String>;
+
+    fn schema(&self, query: SqlRequest) -> BoxFuture<'_, Result<Schema, Status>>;
+
+    fn rows<'a>(
+        &'a self,
+        query: SqlRequest,
+        caller: &'a Caller,
+        seen: Observed,
+    ) -> BoxFuture<'a, Result<Rows, Status>>;
+
+    fn tables<'a>(
+        &'a self,
+        query: CommandGetTables,
+        caller: &'a Caller,
+    ) -> BoxFuture<'a, Result<RecordBatch, FlightError>>;
 }
+
+impl Server for ApiState {
+    fn caller<'a>(
+        &'a self,
+        headers: HeaderMap,
+        extensions: &'a Extensions,
+    ) -> BoxFuture<'a, Result<Caller, Status>> {
+        Box::pin(async move {
+            let found = session::caller(self, &headers, session::source(extensions)).await;
+            let (caller, _) = found.map_err(|error| status_of(&error))?;
+            seen(extensions).caller(&caller.user);
+            caller.require("search").map_err(|error| status_of(&error))?;
+            Ok(caller)
+        })
+    }
+
+    fn open_session<'a>(
+        &'a self,
+        caller: &'a Caller,
+        extensions: &'a Extensions,
+    ) -> BoxFuture<'a, String> {
+        Box::pin(async move {
+            let source = session::source(extensions);
+            let key = self.accounts.open_session(&caller.user, source).await;
+            seen(extensions).opened(&key);
+            key
+        })
+    }
+
+    fn schema(&self, query: SqlRequest) -> BoxFuture<'_, Result<Schema, Status>> {
+        Box::pin(async move {
+            let schema = self.search.sql_schema(query).await.map_err(search_status)?;
+            Ok(portable(&schema))
+        })
+    }
+
+    fn rows<'a>(
+        &'a self,
+        query: SqlRequest,
+        caller: &'a Caller,
+        seen: Observed,
+    ) -> BoxFuture<'a, Result<Rows, Status>> {
+        Box::pin(async move {
+            let started = searches::sql_stream(self, &seen, &caller.user, query).await;
+            started.map_err(search_status)
+        })
+    }
+
+    fn tables<'a>(
+        &'a self,
+        query: CommandGetTables,
+        caller: &'a Caller,
+    ) -> BoxFuture<'a, Result<RecordBatch, FlightError>> {
+        Box::pin(metadata::tables(&self.search, query, &caller.rights))
+    }
+}
+
+struct Flight(Arc<dyn Server>);
 
 impl Flight {
     async fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
         let headers = request.metadata().clone().into_headers();
-        let source = session::source(request.extensions());
-        let found = session::caller(&self.state, &headers, source).await;
-        let (caller, _) = found.map_err(|error| status_of(&error))?;
-        seen(request).caller(&caller.user);
-        caller.require("search").map_err(|error| status_of(&error))?;
-        Ok(caller)
+        self.0.caller(headers, request.extensions()).await
     }
 
     /// The query of a handle, as its caller may run it.
     fn request(&self, statement: Statement, caller: &Caller) -> Result<SqlRequest, Status> {
         statement.request(&caller.rights).map_err(Status::invalid_argument)
-    }
-
-    async fn schema(&self, request: SqlRequest) -> Result<Schema, Status> {
-        let schema = self.state.search.sql_schema(request).await.map_err(search_status)?;
-        Ok(portable(&schema))
     }
 
     /// Says where the rows of a statement are to be had: here.
@@ -122,7 +202,7 @@ impl Flight {
     ) -> Result<Response<FlightInfo>, Status> {
         let caller = self.caller(&request).await?;
         let ticket = TicketStatementQuery { statement_handle: statement.handle() };
-        let schema = self.schema(self.request(statement, &caller)?).await?;
+        let schema = self.0.schema(self.request(statement, &caller)?).await?;
         info(&schema, &ticket, request.into_inner())
     }
 
@@ -133,8 +213,7 @@ impl Flight {
     ) -> Result<Response<FlightStream>, Status> {
         let caller = self.caller(request).await?;
         let query = self.request(statement, &caller)?;
-        let started = searches::sql_stream(&self.state, &seen(request), &caller.user, query).await;
-        let rows = started.map_err(search_status)?;
+        let rows = self.0.rows(query, &caller, seen(request.extensions())).await?;
         let schema = SchemaRef::new(portable(rows.schema()));
         let batches = portable_rows(rows, SchemaRef::clone(&schema));
         let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(batches);
@@ -153,8 +232,8 @@ impl Flight {
 }
 
 /// What the audit trail is to know of a call.
-fn seen<T>(request: &Request<T>) -> Observed {
-    request.extensions().get::<Observed>().cloned().unwrap_or_default()
+fn seen(extensions: &Extensions) -> Observed {
+    extensions.get::<Observed>().cloned().unwrap_or_default()
 }
 
 /// What describes the server and its tables fits in one batch.
@@ -240,12 +319,7 @@ impl FlightSqlService for Flight {
         }
         let key = match caller.session {
             Some(key) => key,
-            None => {
-                let source = session::source(request.extensions());
-                let key = self.state.accounts.open_session(&caller.user, source).await;
-                seen(&request).opened(&key);
-                key
-            }
+            None => self.0.open_session(&caller, request.extensions()).await,
         };
         let answer = HandshakeResponse { protocol_version: 0, payload: key.clone().into() };
         let mut response: Response<HandshakeStream> =
@@ -282,7 +356,7 @@ impl FlightSqlService for Flight {
         let caller = self.caller(&request).await?;
         let statement = Statement::of(query.query, request.metadata())?;
         let prepared_statement_handle = statement.handle();
-        let schema = self.schema(self.request(statement, &caller)?).await?;
+        let schema = self.0.schema(self.request(statement, &caller)?).await?;
         let message: Result<IpcMessage, _> =
             SchemaAsIpc::new(&schema, &IpcWriteOptions::default()).try_into();
         let IpcMessage(dataset_schema) =
@@ -382,7 +456,7 @@ impl FlightSqlService for Flight {
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
         let caller = self.caller(&request).await?;
-        one_batch(metadata::tables(&self.state.search, query, &caller.rights).await)
+        one_batch(self.0.tables(query, &caller).await)
     }
 
     async fn get_flight_info_table_types(

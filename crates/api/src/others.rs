@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method};
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// Asks all of them.
-#[tonic::async_trait]
 pub trait Others: Send + Sync + std::fmt::Debug {
     /// The answers to a client's request, as JSON; for each process that has none, who it is and why. Of the
     /// headers, the credentials and the body's type are passed on.
-    async fn ask(&self, question: &Question<'_>) -> Vec<Result<Value, String>>;
+    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Vec<Result<Value, String>>>;
 }
 
 /// A request to all of them.

@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use futures::future::BoxFuture;
 use inputs::body::BodyError;
 use inputs::otlp::{OtlpDefaults, decode_logs, json_memory, protobuf_memory};
 use inputs::{Input, OverLimit, StreamKey};
@@ -158,22 +159,36 @@ async fn take(
     Ok(ExportLogsServiceResponse { partial_success })
 }
 
-#[derive(Debug)]
 struct Service(Arc<Receiver>);
 
-#[tonic::async_trait]
-impl LogsService for Service {
-    async fn export(
+impl Service {
+    fn answer(
         &self,
         request: tonic::Request<ExportLogsServiceRequest>,
-    ) -> Result<tonic::Response<ExportLogsServiceResponse>, Status> {
-        let (metadata, extensions, request) = request.into_parts();
-        let peer = extensions.get::<ConnectInfo<SocketAddr>>().copied();
-        let headers = metadata.into_headers();
-        match take(&self.0, &headers, peer, (request, None)).await {
-            Ok(response) => Ok(tonic::Response::new(response)),
-            Err(refusal) => Err(status(&refusal)),
-        }
+    ) -> BoxFuture<'_, Result<tonic::Response<ExportLogsServiceResponse>, Status>> {
+        Box::pin(async move {
+            let (metadata, extensions, request) = request.into_parts();
+            let peer = extensions.get::<ConnectInfo<SocketAddr>>().copied();
+            let headers = metadata.into_headers();
+            match take(&self.0, &headers, peer, (request, None)).await {
+                Ok(response) => Ok(tonic::Response::new(response)),
+                Err(refusal) => Err(status(&refusal)),
+            }
+        })
+    }
+}
+
+/// Written as the attribute `async_trait` writes it: see docs/decisions/0042-boxed-futures.md.
+impl LogsService for Service {
+    fn export<'s, 'a>(
+        &'s self,
+        request: tonic::Request<ExportLogsServiceRequest>,
+    ) -> BoxFuture<'a, Result<tonic::Response<ExportLogsServiceResponse>, Status>>
+    where
+        's: 'a,
+        Self: 'a,
+    {
+        self.answer(request)
     }
 }
 

@@ -5,9 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use async_trait::async_trait;
 use catalog::{Catalog, Followed, Snapshot};
 use conf::{Layer, Layers, Warning};
+use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use object_store::ObjectStore;
 use parking_lot::{Mutex, RwLock};
@@ -50,11 +50,10 @@ pub struct Parts {
 pub type Tolerate = fn(&mut Layers) -> Vec<Warning>;
 
 /// What has to know when other apps are in force.
-#[async_trait]
 pub trait Applied: fmt::Debug + Send + Sync {
     /// Works by these rules from now on. `ignored` are the settings of installed apps that were left out of
     /// them because they are wrong.
-    async fn apply(&self, rules: &Arc<Knowledge>, ignored: &[Warning]);
+    fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, ignored: &'a [Warning]) -> BoxFuture<'a, ()>;
 }
 
 /// What there is to know of an app.

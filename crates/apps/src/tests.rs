@@ -5,6 +5,7 @@ use conf::Registry;
 use std::sync::Arc;
 
 use catalog::Catalog;
+use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -485,10 +486,11 @@ async fn files_for_browsers_stay_in_their_folder() {
 #[derive(Debug, Default)]
 struct Told(parking_lot::Mutex<Vec<Option<usize>>>);
 
-#[async_trait::async_trait]
 impl crate::Applied for Told {
-    async fn apply(&self, rules: &Arc<Knowledge>, _: &[conf::Warning]) {
-        self.0.lock().push(rules.parsing_rules("st", "", "").truncate);
+    fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, _: &'a [conf::Warning]) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            self.0.lock().push(rules.parsing_rules("st", "", "").truncate);
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange, columns};
 use parking_lot::Mutex;
 
@@ -80,7 +80,6 @@ pub struct Elsewhere {
 }
 
 /// The hot buckets of another process at one moment, which it keeps until this is dropped.
-#[async_trait]
 pub trait RemoteView: Send + Sync + Debug {
     /// The identity of the process.
     fn indexer(&self) -> &str;
@@ -92,7 +91,10 @@ pub trait RemoteView: Send + Sync + Debug {
     ///
     /// # Errors
     /// If the process does not answer, or has no such view any more.
-    async fn rows(&self, bucket: BucketId) -> Result<Vec<RecordBatch>, MissingIndexer>;
+    fn rows<'a>(
+        &'a self,
+        bucket: BucketId,
+    ) -> BoxFuture<'a, Result<Vec<RecordBatch>, MissingIndexer>>;
 }
 
 /// Snapshots of the hot buckets of this process that others read from: their rows stay in memory until
@@ -183,11 +185,11 @@ pub trait HotBuckets: Send + Sync + Debug {
 }
 
 /// Hot buckets of this process, of others, or of both.
-#[async_trait]
 pub trait HotDirectory: Send + Sync + Debug {
     /// The hot buckets of the indexes that may have events in the range. Never fails: what is not known is
     /// [missing](HotView::missing).
-    async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView;
+    fn view<'a>(&'a self, indexes: &'a [IndexName], range: &'a TimeRange)
+    -> BoxFuture<'a, HotView>;
 
     /// Whether a view costs requests to other processes.
     fn is_remote(&self) -> bool;
@@ -232,12 +234,17 @@ pub struct MissingIndexer {
 #[derive(Debug, Clone)]
 pub struct LocalHot(pub Arc<dyn HotBuckets>);
 
-#[async_trait]
 impl HotDirectory for LocalHot {
-    async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
-        // What has left is in the catalog of this process already.
-        let adopted = self.0.adopted();
-        HotView { buckets: self.0.snapshot(indexes, range), adopted, ..HotView::default() }
+    fn view<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, HotView> {
+        Box::pin(async move {
+            // What has left is in the catalog of this process already.
+            let adopted = self.0.adopted();
+            HotView { buckets: self.0.snapshot(indexes, range), adopted, ..HotView::default() }
+        })
     }
 
     fn is_remote(&self) -> bool {

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-
 use crate::change::{Change, Writes};
 use crate::codec::Shared;
 use crate::error::Result;
 use crate::summaries::Summaries;
 use crate::{Commit, Documents, Error, Snapshot};
+use futures::future::BoxFuture;
 
 /// Where the catalog is, in errors.
 const PATH: &str = "simulated";
@@ -24,19 +23,18 @@ pub(crate) fn under_way(deadline: Duration) -> Error {
 }
 
 /// Makes the changes of a catalog.
-#[async_trait]
 pub trait Changes: Send + Sync {
     /// Makes a commit durable. When it returns, the snapshots of the caller's catalog have it.
     ///
     /// # Errors
     /// As [`Catalog::commit`](crate::Catalog::commit).
-    async fn commit(&self, commit: Commit) -> Result<()>;
+    fn commit<'a>(&'a self, commit: Commit) -> BoxFuture<'a, Result<()>>;
 
     /// Changes documents.
     ///
     /// # Errors
     /// As [`Catalog::change_documents`](crate::Catalog::change_documents).
-    async fn documents(&self, documents: Documents) -> Result<()>;
+    fn documents<'a>(&'a self, documents: Documents) -> BoxFuture<'a, Result<()>>;
 }
 
 /// The state of a process that has the catalog open, changed by the rules of every catalog.

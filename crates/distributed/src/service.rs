@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::error::Result as PlanResult;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use protocol::search::{DescribeAnswer, DescribeRequest, RunAnswer, RunRequest};
 use tokio::sync::mpsc;
@@ -22,29 +22,27 @@ use crate::{BEAT, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
 const WAITING: usize = 4;
 
 /// Runs the parts of recipes.
-#[async_trait]
 pub trait PartRunner: std::fmt::Debug + Send + Sync + 'static {
     /// Plans the part of a recipe, and starts it.
     ///
     /// # Errors
     /// Why it cannot be run here.
-    async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String>;
+    fn start<'a>(&'a self, recipe: Bytes) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>>;
 
     /// Answers a question of planning about hot rows that are here.
     ///
     /// # Errors
     /// Why it cannot be answered here.
-    async fn describe(&self, question: Bytes) -> Result<Bytes, String>;
+    fn describe<'a>(&'a self, question: Bytes) -> BoxFuture<'a, Result<Bytes, String>>;
 }
 
 /// A part that runs. It ends when this is dropped.
-#[async_trait]
 pub trait RunningPart: Send + Sync {
     /// The columns of its rows.
     fn schema(&self) -> SchemaRef;
 
     /// The next rows; `None` after the last. May be dropped while it waits, and called again.
-    async fn next(&mut self) -> Option<PlanResult<RecordBatch>>;
+    fn next<'a>(&'a mut self) -> BoxFuture<'a, Option<PlanResult<RecordBatch>>>;
 
     /// The search is paused, goes on, or ends with what has been found.
     fn set(&self, valve: Valve);

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::datasource::TableProvider;
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, ValueCount};
 
 pub use empty::EmptySource;
@@ -63,7 +63,6 @@ pub enum MetadataKind {
 }
 
 /// Stored events, as far as planning sees them.
-#[async_trait]
 pub trait EventSource: Send + Sync + Debug {
     /// All known indexes, internal ones included.
     fn indexes(&self) -> Vec<IndexName>;
@@ -79,27 +78,29 @@ pub trait EventSource: Send + Sync + Debug {
     ///
     /// # Errors
     /// If the field catalogues cannot be read.
-    async fn fields(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<FieldInfo>, Error>;
+    fn fields<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>>;
 
     /// Which of these fields may have several values in one event: those of which [`fields`](Self::fields)
     /// says so, without the others having to be found.
     ///
     /// # Errors
     /// If the field catalogues cannot be read.
-    async fn several(
-        &self,
-        names: &[&str],
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<HashSet<String>, Error> {
-        let known = self.fields(indexes, range).await?.into_iter();
-        let several =
-            known.filter(|field| field.multivalue && names.contains(&field.name.as_str()));
-        Ok(several.map(|field| field.name).collect())
+    fn several<'a>(
+        &'a self,
+        names: &'a [&'a str],
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<HashSet<String>, Error>> {
+        Box::pin(async move {
+            let known = self.fields(indexes, range).await?.into_iter();
+            let several =
+                known.filter(|field| field.multivalue && names.contains(&field.name.as_str()));
+            Ok(several.map(|field| field.name).collect())
+        })
     }
 
     /// Whether some events may be rows of summary indexes: [`fields`](Self::fields) finds
@@ -107,13 +108,15 @@ pub trait EventSource: Send + Sync + Debug {
     ///
     /// # Errors
     /// If the field catalogues cannot be read.
-    async fn has_summary_rows(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<bool, Error> {
-        let known = self.fields(indexes, range).await?;
-        Ok(known.iter().any(|field| field.name == model::columns::SUMMARY_VERSION))
+    fn has_summary_rows<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move {
+            let known = self.fields(indexes, range).await?;
+            Ok(known.iter().any(|field| field.name == model::columns::SUMMARY_VERSION))
+        })
     }
 
     /// The source types of the events of a range, perhaps with some that none of them has; `None` if they are
@@ -121,20 +124,20 @@ pub trait EventSource: Send + Sync + Debug {
     ///
     /// # Errors
     /// If the summaries cannot be read.
-    async fn sourcetypes(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Option<HashSet<String>>, Error>;
+    fn sourcetypes<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>>;
 
     /// What `metadata` reports, one entry per distinct value.
     ///
     /// # Errors
     /// If the summaries cannot be read.
-    async fn metadata(
-        &self,
+    fn metadata<'a>(
+        &'a self,
         kind: MetadataKind,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<ValueCount>, Error>;
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>>;
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bucket::{FieldSource, HotBuckets};
 use foldhash::HashSet;
 use foldhash::fast::RandomState;
+use futures::future::BoxFuture;
 use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
 use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId, TimeRange};
@@ -595,18 +595,19 @@ impl Ingest {
     }
 }
 
-#[async_trait]
 impl Sink for Ingest {
     /// An input is safe when everything it completed is in the journal; it is searchable then.
     /// Events of a failed input are not kept, except that an input of several batches may be kept
     /// in part when the disk fills up between them.
-    async fn enqueue(
-        &self,
+    fn enqueue<'a>(
+        &'a self,
         input: Input,
         wait: Duration,
-    ) -> Result<Acknowledgement, inputs::Error> {
-        check_open(&input)?;
-        self.push(input, Share::new(), wait).await
+    ) -> BoxFuture<'a, Result<Acknowledgement, inputs::Error>> {
+        Box::pin(async move {
+            check_open(&input)?;
+            self.push(input, Share::new(), wait).await
+        })
     }
 
     fn has_zeros(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {

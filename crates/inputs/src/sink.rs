@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use model::EventTime;
 use tokio::sync::oneshot;
 
@@ -141,25 +141,30 @@ pub struct SinkLimits {
 }
 
 /// Takes inputs in, and says when they are safe.
-#[async_trait]
 pub trait Sink: Send + Sync + Debug {
     /// Hands an input over, waiting for room up to `wait`, and returns before it is safe. Inputs of
     /// a stream keep the order in which this returned.
     ///
     /// # Errors
     /// There was no room in time, or the sink is closed.
-    async fn enqueue(&self, input: Input, wait: Duration) -> Result<Acknowledgement, Error>;
+    fn enqueue<'a>(
+        &'a self,
+        input: Input,
+        wait: Duration,
+    ) -> BoxFuture<'a, Result<Acknowledgement, Error>>;
 
     /// As [`Sink::enqueue`], for a source that can be read again from a place. A sink that keeps inputs
     /// over a restart keeps the note with them, so that neither is safe without the other.
-    async fn enqueue_noted(
-        &self,
+    fn enqueue_noted<'a>(
+        &'a self,
         input: Input,
         note: Note,
         wait: Duration,
-    ) -> Result<Acknowledgement, Error> {
-        drop(note);
-        self.enqueue(input, wait).await
+    ) -> BoxFuture<'a, Result<Acknowledgement, Error>> {
+        Box::pin(async move {
+            drop(note);
+            self.enqueue(input, wait).await
+        })
     }
 
     /// The last note of each source whose inputs were safe before this process began, if the sink
@@ -183,14 +188,13 @@ pub trait Sink: Send + Sync + Debug {
 }
 
 /// What every sink can do besides.
-#[async_trait]
 pub trait SinkExt: Sink {
     /// Hands an input over and waits until it is safe.
     ///
     /// # Errors
     /// As [`Sink::enqueue`] and [`Acknowledgement::wait`].
-    async fn submit(&self, input: Input) -> Result<Receipt, Error> {
-        self.enqueue(input, self.limits().queue_wait).await?.wait().await
+    fn submit<'a>(&'a self, input: Input) -> BoxFuture<'a, Result<Receipt, Error>> {
+        Box::pin(async move { self.enqueue(input, self.limits().queue_wait).await?.wait().await })
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
-use async_trait::async_trait;
 use bucket::{
     Elsewhere, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, MissingIndexer, RemoteView,
 };
+use futures::future::BoxFuture;
 use futures::future::join_all;
 use metrics::{counter, gauge};
 use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange};
@@ -186,60 +186,65 @@ impl Directory {
     }
 }
 
-#[async_trait]
 impl HotDirectory for Directory {
-    async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
-        let adopted = self.shared.local.as_ref().map(|hot| hot.adopted());
-        let local = self.shared.local.as_ref().map(|hot| hot.snapshot(indexes, range));
-        let most = self.shared.settings.held_bytes;
-        let room = Arc::new(Room { most, used: AtomicUsize::new(0) });
-        let mut peers = self.peers();
-        // Those that have nothing of these indexes count, too.
-        let known = |peer: &Arc<Peer>| (peer.indexer.id.clone(), peer.indexer.address.clone());
-        let named: Vec<_> = peers.iter().map(known).collect();
-        let asks_internal = indexes.iter().any(|index| index.as_str().starts_with('_'));
-        if !asks_internal {
-            peers.retain(|peer| !peer.indexer.is_internal);
-        }
-        let deadlines = self.deadlines();
-        let asked = peers.iter().map(|peer| self.ask(peer, (indexes, range), deadlines, &room));
-        let answers = join_all(asked).await;
-        let mut view = HotView {
-            buckets: local.unwrap_or_default(),
-            adopted: adopted.unwrap_or_default(),
-            asked: named,
-            ..HotView::default()
-        };
-        let mut silent = Vec::new();
-        for (peer, answer) in peers.iter().zip(answers) {
-            let outcome = match answer {
-                Ok(answer) => {
-                    view.floor = view.floor.max(answer.floor);
-                    view.buckets.extend(answer.buckets);
-                    view.adopted.extend(answer.adopted);
-                    "ok"
-                }
-                Err(status) => {
-                    silent.push((&peer.indexer, peer.missing(&status)));
-                    "error"
-                }
-            };
-            counter!(names::PEERS_VIEWS, "outcome" => outcome).increment(1);
-        }
-        // All that a lost indexer has acknowledged is in the answer of the one that has recovered it.
-        for (indexer, missing) in silent {
-            let of = |adopted: &&HotOwner| adopted.indexer.to_string() == indexer.id;
-            let adopted = view.adopted.iter().find(of).map(|adopted| adopted.indexer);
-            match adopted.filter(|_| indexer.is_recoverable && !asks_internal) {
-                Some(id) => view.covered.push((id, missing)),
-                None => view.missing.push(missing),
+    fn view<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, HotView> {
+        Box::pin(async move {
+            let adopted = self.shared.local.as_ref().map(|hot| hot.adopted());
+            let local = self.shared.local.as_ref().map(|hot| hot.snapshot(indexes, range));
+            let most = self.shared.settings.held_bytes;
+            let room = Arc::new(Room { most, used: AtomicUsize::new(0) });
+            let mut peers = self.peers();
+            // Those that have nothing of these indexes count, too.
+            let known = |peer: &Arc<Peer>| (peer.indexer.id.clone(), peer.indexer.address.clone());
+            let named: Vec<_> = peers.iter().map(known).collect();
+            let asks_internal = indexes.iter().any(|index| index.as_str().starts_with('_'));
+            if !asks_internal {
+                peers.retain(|peer| !peer.indexer.is_internal);
             }
-        }
-        // A bucket that has moved to another indexer meanwhile is there twice.
-        let mut seen = HashSet::with_capacity(view.buckets.len());
-        view.buckets.retain(|bucket| seen.insert(bucket.id));
-        self.evict();
-        view
+            let deadlines = self.deadlines();
+            let asked = peers.iter().map(|peer| self.ask(peer, (indexes, range), deadlines, &room));
+            let answers = join_all(asked).await;
+            let mut view = HotView {
+                buckets: local.unwrap_or_default(),
+                adopted: adopted.unwrap_or_default(),
+                asked: named,
+                ..HotView::default()
+            };
+            let mut silent = Vec::new();
+            for (peer, answer) in peers.iter().zip(answers) {
+                let outcome = match answer {
+                    Ok(answer) => {
+                        view.floor = view.floor.max(answer.floor);
+                        view.buckets.extend(answer.buckets);
+                        view.adopted.extend(answer.adopted);
+                        "ok"
+                    }
+                    Err(status) => {
+                        silent.push((&peer.indexer, peer.missing(&status)));
+                        "error"
+                    }
+                };
+                counter!(names::PEERS_VIEWS, "outcome" => outcome).increment(1);
+            }
+            // All that a lost indexer has acknowledged is in the answer of the one that has recovered it.
+            for (indexer, missing) in silent {
+                let of = |adopted: &&HotOwner| adopted.indexer.to_string() == indexer.id;
+                let adopted = view.adopted.iter().find(of).map(|adopted| adopted.indexer);
+                match adopted.filter(|_| indexer.is_recoverable && !asks_internal) {
+                    Some(id) => view.covered.push((id, missing)),
+                    None => view.missing.push(missing),
+                }
+            }
+            // A bucket that has moved to another indexer meanwhile is there twice.
+            let mut seen = HashSet::with_capacity(view.buckets.len());
+            view.buckets.retain(|bucket| seen.insert(bucket.id));
+            self.evict();
+            view
+        })
     }
 
     fn is_remote(&self) -> bool {
@@ -308,7 +313,6 @@ impl fmt::Debug for Remote {
     }
 }
 
-#[async_trait]
 impl RemoteView for Remote {
     fn indexer(&self) -> &str {
         &self.peer.indexer.id
@@ -318,11 +322,16 @@ impl RemoteView for Remote {
         self.number
     }
 
-    async fn rows(&self, bucket: BucketId) -> Result<Vec<RecordBatch>, MissingIndexer> {
-        let deadlines = self.directory.deadlines();
-        let rows = self.peer.rows(self.number, bucket, deadlines, &self.room).await;
-        self.directory.evict();
-        rows.map_err(|status| self.peer.missing(&status))
+    fn rows<'a>(
+        &'a self,
+        bucket: BucketId,
+    ) -> BoxFuture<'a, Result<Vec<RecordBatch>, MissingIndexer>> {
+        Box::pin(async move {
+            let deadlines = self.directory.deadlines();
+            let rows = self.peer.rows(self.number, bucket, deadlines, &self.room).await;
+            self.directory.evict();
+            rows.map_err(|status| self.peer.missing(&status))
+        })
     }
 }
 

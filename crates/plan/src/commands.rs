@@ -24,9 +24,9 @@ mod tokens;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use exprs::required_fields::RequiredFields;
 use frames::Frame;
+use futures::future::BoxFuture;
 use model::TimeRange;
 use spl::Span;
 use spl::ast::{Command, LookupCommand, SearchExpr, Spanned};
@@ -56,7 +56,6 @@ pub(crate) enum OutputFields {
 pub(crate) type Rest<'p> = &'p [Spanned<Command>];
 
 /// A command as the planner sees it, implemented by its arguments. A method without a default is required.
-#[async_trait]
 pub(crate) trait CommandPlan: Sync {
     /// Where it may run.
     fn place(&self) -> Place;
@@ -71,18 +70,20 @@ pub(crate) trait CommandPlan: Sync {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error>;
 
     /// Plans it as the first command. One that makes no rows begins with none and is planned over those.
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        match self.place() {
-            Place::Generating(_) => {
-                Err(Error::at("this command cannot begin a search", first.span))
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move {
+            match self.place() {
+                Place::Generating(_) => {
+                    Err(Error::at("this command cannot begin a search", first.span))
+                }
+                _ => Ok(Begin::Nothing),
             }
-            _ => Ok(Begin::Nothing),
-        }
+        })
     }
 
     /// The commands that it stands for as the first command, if it stands for others.
-    async fn expand(&self, _: First<'_>) -> Result<Option<Expanded>, Error> {
-        Ok(None)
+    fn expand<'a>(&'a self, _: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { Ok(None) })
     }
 
     /// The lookup whose rows are read before it is planned.

@@ -7,8 +7,8 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use frames::Rows;
+use futures::future::BoxFuture;
 use model::{EventTime, IndexName, TimeRange};
 
 use crate::{Error, Message};
@@ -120,7 +120,6 @@ pub struct LookupQuestion {
 }
 
 /// What searches read and write besides events.
-#[async_trait]
 pub trait Host: Send + Sync + Debug {
     /// Whether the user of the search has a capability.
     fn may(&self, capability: &str) -> bool {
@@ -137,48 +136,61 @@ pub trait Host: Send + Sync + Debug {
     ///
     /// # Errors
     /// If it cannot be read.
-    async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
-        let _ = source;
-        Ok(None)
+    fn read_lookup<'a>(
+        &'a self,
+        source: &'a LookupSource,
+    ) -> BoxFuture<'a, Result<Option<Arc<Rows>>, Error>> {
+        Box::pin(async move {
+            let _ = source;
+            Ok(None)
+        })
     }
 
     /// Puts rows into a lookup, which is made if it is not there.
     ///
     /// # Errors
     /// If it cannot be written.
-    async fn write_lookup(
-        &self,
-        source: &LookupSource,
+    fn write_lookup<'a>(
+        &'a self,
+        source: &'a LookupSource,
         rows: Rows,
         write: LookupWrite,
-    ) -> Result<(), Error> {
-        let _ = (source, rows, write);
-        Err(missing("lookups cannot be written"))
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let _ = (source, rows, write);
+            Err(missing("lookups cannot be written"))
+        })
     }
 
     /// The rows of a job, or of the last job of a saved search (`owner:app:name`).
     ///
     /// # Errors
     /// If there is no such job, or it has not ended.
-    async fn job(&self, name: &str) -> Result<Rows, Error> {
-        Err(missing(&format!("there is no job \"{name}\"")))
+    fn job<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move { Err(missing(&format!("there is no job \"{name}\""))) })
     }
 
     /// Entries of an endpoint.
     ///
     /// # Errors
     /// If the endpoint does not exist or refuses.
-    async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
-        Err(missing(&format!("{} cannot be asked", request.path)))
+    fn rest<'a>(&'a self, request: &'a RestRequest) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move { Err(missing(&format!("{} cannot be asked", request.path))) })
     }
 
     /// Writes events to an index; returns once they are acknowledged.
     ///
     /// # Errors
     /// If there is no such index, or the events are not taken.
-    async fn collect(&self, index: &IndexName, events: Vec<CollectedEvent>) -> Result<(), Error> {
-        let _ = (index, events);
-        Err(missing("events cannot be collected"))
+    fn collect<'a>(
+        &'a self,
+        index: &'a IndexName,
+        events: Vec<CollectedEvent>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let _ = (index, events);
+            Err(missing("events cannot be collected"))
+        })
     }
 
     /// Where an address is; nothing without a database.
@@ -191,48 +203,67 @@ pub trait Host: Send + Sync + Debug {
     ///
     /// # Errors
     /// If there is no such action, or it fails.
-    async fn act(&self, action: &Action, rows: &Rows) -> Result<(), Error> {
-        let _ = rows;
-        Err(missing(&format!("there is no alert action \"{}\"", action.name)))
+    fn act<'a>(&'a self, action: &'a Action, rows: &'a Rows) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let _ = rows;
+            Err(missing(&format!("there is no alert action \"{}\"", action.name)))
+        })
     }
 
     /// Runs a custom command over rows; gives its rows and its messages.
     ///
     /// # Errors
     /// If it cannot be run, or fails.
-    async fn run_script(
-        &self,
-        request: &ScriptRequest,
+    fn run_script<'a>(
+        &'a self,
+        request: &'a ScriptRequest,
         rows: Rows,
-    ) -> Result<(Rows, Vec<Message>), Error> {
-        let _ = rows;
-        Err(missing(&format!("the command \"{}\" cannot be run here", request.command.name)))
+    ) -> BoxFuture<'a, Result<(Rows, Vec<Message>), Error>> {
+        Box::pin(async move {
+            let _ = rows;
+            Err(missing(&format!("the command \"{}\" cannot be run here", request.command.name)))
+        })
     }
 
     /// The rows that the program of an external lookup gives for the values of some of its fields.
     ///
     /// # Errors
     /// If it cannot be run, or fails.
-    async fn ask_program(&self, question: &LookupQuestion, keys: Rows) -> Result<Rows, Error> {
-        let _ = keys;
-        Err(missing(&format!("the program of the lookup \"{}\" cannot be run here", question.name)))
+    fn ask_program<'a>(
+        &'a self,
+        question: &'a LookupQuestion,
+        keys: Rows,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let _ = keys;
+            Err(missing(&format!(
+                "the program of the lookup \"{}\" cannot be run here",
+                question.name
+            )))
+        })
     }
 
     /// The searches run so far, newest first.
     ///
     /// # Errors
     /// If they cannot be listed.
-    async fn history(&self) -> Result<Rows, Error> {
-        Ok(Rows::blank(0))
+    fn history<'a>(&'a self) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move { Ok(Rows::blank(0)) })
     }
 
     /// What buckets of indexes say of themselves, one row each.
     ///
     /// # Errors
     /// If the catalog cannot be read.
-    async fn buckets(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Rows, Error> {
-        let _ = (indexes, range);
-        Ok(Rows::blank(0))
+    fn buckets<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let _ = (indexes, range);
+            Ok(Rows::blank(0))
+        })
     }
 
     /// The server's name, for fields such as `splunk_server`.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use model::IndexerId;
 use parking_lot::Mutex;
 use prost::Message;
@@ -42,18 +42,17 @@ impl fmt::Debug for Connect {
 }
 
 /// Requests to indexers without a network.
-#[async_trait]
 pub trait Calls: Send + Sync {
     /// Sends a message to a method of the service of an indexer, such as [`PUT`]; its answer.
     ///
     /// # Errors
     /// What the service says, or that no answer comes.
-    async fn call(
-        &self,
+    fn call<'a>(
+        &'a self,
         peer: IndexerId,
         method: &'static str,
         message: Bytes,
-    ) -> Result<Bytes, Status>;
+    ) -> BoxFuture<'a, Result<Bytes, Status>>;
 }
 
 /// The indexers that may have copies; this process is not among them.

@@ -260,8 +260,8 @@ impl HotRows {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use async_trait::async_trait;
     use catalog::{Commit, Settings};
+    use futures::future::BoxFuture;
     use model::{BucketId, EventTime};
     use object_store::memory::InMemory;
     use uuid::Uuid;
@@ -333,14 +333,15 @@ mod tests {
     #[derive(Debug)]
     struct Answers(Mutex<Vec<HotView>>);
 
-    #[async_trait]
     impl HotDirectory for Answers {
-        async fn view(&self, _: &[IndexName], _: &TimeRange) -> HotView {
-            let mut answers = self.0.lock();
-            match answers.len() {
-                1 => answers[0].clone(),
-                _ => answers.remove(0),
-            }
+        fn view<'a>(&'a self, _: &'a [IndexName], _: &'a TimeRange) -> BoxFuture<'a, HotView> {
+            Box::pin(async move {
+                let mut answers = self.0.lock();
+                match answers.len() {
+                    1 => answers[0].clone(),
+                    _ => answers.remove(0),
+                }
+            })
         }
 
         fn is_remote(&self) -> bool {

@@ -8,13 +8,13 @@ use access::Rights;
 use apps::Namespace;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
 use bucket::HotBucket;
 use bytes::Bytes;
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use datafusion::physical_plan::ExecutionPlan;
 use distributed::{PartRunner, RunningPart, Valve, cut};
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use metrics::counter;
 use plan::{
     Host, LookupQuestion, LookupSource, MessageLog, PlanContext, PlanningTime, Restriction, Rows,
@@ -45,29 +45,32 @@ const WAITING: usize = 4;
 /// A plan, and what previews of it are made of.
 type Previewed = (Arc<dyn ExecutionPlan>, Option<Arc<Kept>>);
 
-#[async_trait]
 impl PartRunner for SearchService {
-    async fn describe(&self, question: Bytes) -> Result<Bytes, String> {
-        let question: Question = serde_json::from_slice(&question)
-            .map_err(|error| format!("the question about hot rows: {error}"))?;
-        let threads = self.assign_threads();
-        let engine = Arc::clone(self.engine());
-        let answering = async move { question.answered(&engine).await };
-        let answer = within(&threads, Box::pin(answering)).await;
-        answer.map(Bytes::from).map_err(|error| error.to_string())
+    fn describe<'a>(&'a self, question: Bytes) -> BoxFuture<'a, Result<Bytes, String>> {
+        Box::pin(async move {
+            let question: Question = serde_json::from_slice(&question)
+                .map_err(|error| format!("the question about hot rows: {error}"))?;
+            let threads = self.assign_threads();
+            let engine = Arc::clone(self.engine());
+            let answering = async move { question.answered(&engine).await };
+            let answer = within(&threads, Box::pin(answering)).await;
+            answer.map(Bytes::from).map_err(|error| error.to_string())
+        })
     }
 
-    async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String> {
-        let started = match serde_json::from_slice(&recipe) {
-            Ok(recipe) => self.start_part(recipe).await,
-            Err(error) => Err(Error::Request(format!("the recipe of a part: {error}"))),
-        };
-        let outcome = if started.is_ok() { "started" } else { "refused" };
-        counter!(names::PARTS_RUN, "outcome" => outcome).increment(1);
-        match started {
-            Ok(part) => Ok(Box::new(part)),
-            Err(error) => Err(error.to_string()),
-        }
+    fn start<'a>(&'a self, recipe: Bytes) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>> {
+        Box::pin(async move {
+            let started = match serde_json::from_slice(&recipe) {
+                Ok(recipe) => self.start_part(recipe).await,
+                Err(error) => Err(Error::Request(format!("the recipe of a part: {error}"))),
+            };
+            let outcome = if started.is_ok() { "started" } else { "refused" };
+            counter!(names::PARTS_RUN, "outcome" => outcome).increment(1);
+            match started {
+                Ok(part) => Ok(Box::new(part) as Box<dyn RunningPart>),
+                Err(error) => Err(error.to_string()),
+            }
+        })
     }
 }
 
@@ -269,23 +272,25 @@ struct Part {
     _threads: Assigned,
 }
 
-#[async_trait]
 impl RunningPart for Part {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    async fn next(&mut self) -> Option<PlanResult<RecordBatch>> {
-        let batch = self.rows.recv().await;
-        // A program that is not asked here leaves fields out, which is noted before its rows come.
-        match self.compared.differs() {
-            Some(what) => Some(Err(DataFusionError::Execution(what))),
-            // In words of searches, not of the engine: the text is all that travels.
-            None => batch.map(|batch| {
-                let said = |error| DataFusionError::Execution(plan::Error::from(error).to_string());
-                batch.map_err(said)
-            }),
-        }
+    fn next<'a>(&'a mut self) -> BoxFuture<'a, Option<PlanResult<RecordBatch>>> {
+        Box::pin(async move {
+            let batch = self.rows.recv().await;
+            // A program that is not asked here leaves fields out, which is noted before its rows come.
+            match self.compared.differs() {
+                Some(what) => Some(Err(DataFusionError::Execution(what))),
+                // In words of searches, not of the engine: the text is all that travels.
+                None => batch.map(|batch| {
+                    let said =
+                        |error| DataFusionError::Execution(plan::Error::from(error).to_string());
+                    batch.map_err(said)
+                }),
+            }
+        })
     }
 
     fn set(&self, valve: Valve) {
@@ -318,21 +323,29 @@ struct PartHost {
     read_only: bool,
 }
 
-#[async_trait]
 impl Host for PartHost {
     fn reads_only(&self) -> bool {
         self.read_only
     }
 
-    async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, plan::Error> {
-        self.around.read_lookup(source).await
+    fn read_lookup<'a>(
+        &'a self,
+        source: &'a LookupSource,
+    ) -> BoxFuture<'a, Result<Option<Arc<Rows>>, plan::Error>> {
+        Box::pin(async move { self.around.read_lookup(source).await })
     }
 
-    async fn ask_program(&self, question: &LookupQuestion, _: Rows) -> Result<Rows, plan::Error> {
-        let text =
-            format!("the program of the lookup \"{}\" runs at the search head", question.name);
-        self.compared.note(text.clone());
-        Err(plan::Error::invalid_anywhere(text))
+    fn ask_program<'a>(
+        &'a self,
+        question: &'a LookupQuestion,
+        _: Rows,
+    ) -> BoxFuture<'a, Result<Rows, plan::Error>> {
+        Box::pin(async move {
+            let text =
+                format!("the program of the lookup \"{}\" runs at the search head", question.name);
+            self.compared.note(text.clone());
+            Err(plan::Error::invalid_anywhere(text))
+        })
     }
 
     fn server_name(&self) -> String {

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bucket::BucketReader;
 use catalog::Snapshot;
 use datafusion::datasource::TableProvider;
+use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use model::{
     BucketEntry, BucketHeader, BucketShape, BucketSummary, ErrorKind, IndexName, TimeRange,
@@ -109,7 +109,6 @@ impl StoredEvents {
     }
 }
 
-#[async_trait]
 impl EventSource for StoredEvents {
     fn indexes(&self) -> Vec<IndexName> {
         self.indexes.clone()
@@ -119,118 +118,135 @@ impl EventSource for StoredEvents {
         Ok(Arc::new(EventsTable::new(self.context.clone(), request.clone())))
     }
 
-    async fn fields(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<FieldInfo>, Error> {
-        let hot = self.context.hot.of(indexes, range).await.buckets;
-        let knowledge = &self.context.knowledge;
-        let mut found = self.facts.fields(&hot, knowledge).await;
-        self.summaries(&self.stored(indexes, range), |summary| {
-            add_fields(summary, knowledge, &mut found);
+    fn fields<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
+        Box::pin(async move {
+            let hot = self.context.hot.of(indexes, range).await.buckets;
+            let knowledge = &self.context.knowledge;
+            let mut found = self.facts.fields(&hot, knowledge).await;
+            self.summaries(&self.stored(indexes, range), |summary| {
+                add_fields(summary, knowledge, &mut found);
+            })
+            .await?;
+            let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+            aside.for_each(|entry| add_fields(&entry.summary, knowledge, &mut found));
+            Ok(found.into_values().collect())
         })
-        .await?;
-        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
-        aside.for_each(|entry| add_fields(&entry.summary, knowledge, &mut found));
-        Ok(found.into_values().collect())
     }
 
-    async fn several(
-        &self,
-        names: &[&str],
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<HashSet<String>, Error> {
-        let found = self.with_several(indexes, range).await?;
-        let several = found.into_values().filter(|field| field.multivalue);
-        Ok(several.map(|field| field.name).filter(|name| names.contains(&name.as_str())).collect())
-    }
-
-    async fn has_summary_rows(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<bool, Error> {
-        let Met { buckets: hot, catalog, .. } = self.context.hot.of(indexes, range).await;
-        if searchable(&catalog, indexes, range).any(|one| one.summary_rows) {
-            return Ok(true);
-        }
-        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
-        let is_there =
-            |entry: &Arc<BucketEntry>| entry.summary.field(columns::SUMMARY_VERSION).is_some();
-        Ok(aside.into_iter().any(is_there)
-            || self.facts.has_summary_rows(&hot, &self.context.knowledge).await)
-    }
-
-    async fn sourcetypes(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Option<HashSet<String>>, Error> {
-        let Met { buckets: hot, catalog: stored, .. } = self.context.hot.of(indexes, range).await;
-        let mut found: HashSet<&str> = HashSet::new();
-        for bucket in &hot {
-            if let Some(elsewhere) = &bucket.elsewhere {
-                found.extend(elsewhere.sourcetypes.iter().map(String::as_str));
-            }
-            for batch in &bucket.batches {
-                let Some(names) = sourcetypes_of(batch) else { return Ok(None) };
-                found.extend(names.iter().flatten());
-            }
-        }
-        for entry in hot.iter().filter_map(|bucket| bucket.stored.as_ref()) {
-            found.extend(entry.summary.sourcetypes.iter().map(|known| known.value.as_str()));
-        }
-        let mut others = Vec::new();
-        for bucket in searchable(&stored, indexes, range) {
-            match &bucket.shape {
-                Some(shape) => found.extend(shape.sourcetypes.iter().map(String::as_str)),
-                None => others.push(Arc::clone(bucket)),
-            }
-        }
-        let mut found: HashSet<String> = found.into_iter().map(str::to_owned).collect();
-        self.summaries(&others, |summary| {
-            found.extend(summary.sourcetypes.iter().map(|known| known.value.clone()));
+    fn several<'a>(
+        &'a self,
+        names: &'a [&'a str],
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<HashSet<String>, Error>> {
+        Box::pin(async move {
+            let found = self.with_several(indexes, range).await?;
+            let several = found.into_values().filter(|field| field.multivalue);
+            Ok(several
+                .map(|field| field.name)
+                .filter(|name| names.contains(&name.as_str()))
+                .collect())
         })
-        .await?;
-        Ok(Some(found))
     }
 
-    async fn metadata(
-        &self,
-        kind: MetadataKind,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<ValueCount>, Error> {
-        let mut merged = Counts::new();
-        let Met { buckets: hot, catalog: stored, .. } = self.context.hot.of(indexes, range).await;
-        let mut new = hot.clone();
-        new.retain(|bucket| !stored.contains(&bucket.index, bucket.id));
-        self.facts.count(kind, &new, &self.context.knowledge, &mut merged).await;
-        let left_out = quarantined(&stored);
-        let stored_buckets =
-            searchable(&stored, indexes, range).filter(|bucket| match left_out.get(&bucket.id) {
-                Some(bucket) => {
-                    self.context.report.leave_out(bucket);
-                    false
+    fn has_summary_rows<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move {
+            let Met { buckets: hot, catalog, .. } = self.context.hot.of(indexes, range).await;
+            if searchable(&catalog, indexes, range).any(|one| one.summary_rows) {
+                return Ok(true);
+            }
+            let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+            let is_there =
+                |entry: &Arc<BucketEntry>| entry.summary.field(columns::SUMMARY_VERSION).is_some();
+            Ok(aside.into_iter().any(is_there)
+                || self.facts.has_summary_rows(&hot, &self.context.knowledge).await)
+        })
+    }
+
+    fn sourcetypes<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
+        Box::pin(async move {
+            let Met { buckets: hot, catalog: stored, .. } =
+                self.context.hot.of(indexes, range).await;
+            let mut found: HashSet<&str> = HashSet::new();
+            for bucket in &hot {
+                if let Some(elsewhere) = &bucket.elsewhere {
+                    found.extend(elsewhere.sourcetypes.iter().map(String::as_str));
                 }
-                None => true,
-            });
-        let stored_buckets: Vec<_> = stored_buckets.cloned().collect();
-        let mut add = |summary: &BucketSummary| {
-            let values = match kind {
-                MetadataKind::Hosts => &summary.hosts,
-                MetadataKind::Sources => &summary.sources,
-                MetadataKind::Sourcetypes => &summary.sourcetypes,
+                for batch in &bucket.batches {
+                    let Some(names) = sourcetypes_of(batch) else { return Ok(None) };
+                    found.extend(names.iter().flatten());
+                }
+            }
+            for entry in hot.iter().filter_map(|bucket| bucket.stored.as_ref()) {
+                found.extend(entry.summary.sourcetypes.iter().map(|known| known.value.as_str()));
+            }
+            let mut others = Vec::new();
+            for bucket in searchable(&stored, indexes, range) {
+                match &bucket.shape {
+                    Some(shape) => found.extend(shape.sourcetypes.iter().map(String::as_str)),
+                    None => others.push(Arc::clone(bucket)),
+                }
+            }
+            let mut found: HashSet<String> = found.into_iter().map(str::to_owned).collect();
+            self.summaries(&others, |summary| {
+                found.extend(summary.sourcetypes.iter().map(|known| known.value.clone()));
+            })
+            .await?;
+            Ok(Some(found))
+        })
+    }
+
+    fn metadata<'a>(
+        &'a self,
+        kind: MetadataKind,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
+        Box::pin(async move {
+            let mut merged = Counts::new();
+            let Met { buckets: hot, catalog: stored, .. } =
+                self.context.hot.of(indexes, range).await;
+            let mut new = hot.clone();
+            new.retain(|bucket| !stored.contains(&bucket.index, bucket.id));
+            self.facts.count(kind, &new, &self.context.knowledge, &mut merged).await;
+            let left_out = quarantined(&stored);
+            let stored_buckets =
+                searchable(&stored, indexes, range).filter(|bucket| {
+                    match left_out.get(&bucket.id) {
+                        Some(bucket) => {
+                            self.context.report.leave_out(bucket);
+                            false
+                        }
+                        None => true,
+                    }
+                });
+            let stored_buckets: Vec<_> = stored_buckets.cloned().collect();
+            let mut add = |summary: &BucketSummary| {
+                let values = match kind {
+                    MetadataKind::Hosts => &summary.hosts,
+                    MetadataKind::Sources => &summary.sources,
+                    MetadataKind::Sourcetypes => &summary.sourcetypes,
+                };
+                values.iter().for_each(|value| merge(&mut merged, value));
             };
-            values.iter().for_each(|value| merge(&mut merged, value));
-        };
-        self.summaries(&stored_buckets, &mut add).await?;
-        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
-        let aside = aside.filter(|entry| !stored.contains(&entry.index, entry.id));
-        aside.for_each(|entry| add(&entry.summary));
-        Ok(merged.into_values().filter(|v| range.overlaps(v.first_time, v.last_time)).collect())
+            self.summaries(&stored_buckets, &mut add).await?;
+            let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+            let aside = aside.filter(|entry| !stored.contains(&entry.index, entry.id));
+            aside.for_each(|entry| add(&entry.summary));
+            Ok(merged.into_values().filter(|v| range.overlaps(v.first_time, v.last_time)).collect())
+        })
     }
 }
 

@@ -7,7 +7,6 @@ use access::Rights;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
 use datafusion::datasource::TableProvider;
 use datafusion::error::DataFusionError;
@@ -15,6 +14,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::{SQLOptions, SessionContext};
 use datafusion::prelude::DataFrame;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, PlanningTime, SourceField, Waiting};
@@ -353,26 +353,22 @@ struct Indexes {
     restriction: plan::Restriction,
 }
 
-#[async_trait]
+/// Written as the attribute `async_trait` writes it: see docs/decisions/0042-boxed-futures.md.
 impl SchemaProvider for Indexes {
     fn table_names(&self) -> Vec<String> {
         self.events.indexes().iter().map(ToString::to_string).collect()
     }
 
-    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        let Some(index) = self.find(name) else { return Ok(None) };
-        let indexes = vec![index];
-        // A table has its columns whenever it is asked: a quiet hour has no events, but it is no mistake.
-        let fields = self.events.fields(&indexes, &TimeRange::ALL).await?;
-        let fields = fields
-            .into_iter()
-            .filter(|field| !FIXED.contains(&field.name.as_str()))
-            .map(|field| SourceField { name: field.name, multivalue: field.multivalue })
-            .collect();
-        let sourcetypes = None;
-        let request = EventsRequest { indexes, range: self.range, fields, sourcetypes };
-        let table = EventsTable::within_range(self.events.context.clone(), request);
-        Ok(Some(self.restriction.table(Arc::new(table))?))
+    fn table<'s, 'n, 'a>(
+        &'s self,
+        name: &'n str,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn TableProvider>>, DataFusionError>>
+    where
+        's: 'a,
+        'n: 'a,
+        Self: 'a,
+    {
+        self.open(name)
     }
 
     fn table_exist(&self, name: &str) -> bool {
@@ -383,5 +379,26 @@ impl SchemaProvider for Indexes {
 impl Indexes {
     fn find(&self, name: &str) -> Option<IndexName> {
         self.events.indexes().into_iter().find(|index| index.as_str() == name)
+    }
+
+    fn open<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn TableProvider>>, DataFusionError>> {
+        Box::pin(async move {
+            let Some(index) = self.find(name) else { return Ok(None) };
+            let indexes = vec![index];
+            // A table has its columns whenever it is asked: a quiet hour has no events, but it is no mistake.
+            let fields = self.events.fields(&indexes, &TimeRange::ALL).await?;
+            let fields = fields
+                .into_iter()
+                .filter(|field| !FIXED.contains(&field.name.as_str()))
+                .map(|field| SourceField { name: field.name, multivalue: field.multivalue })
+                .collect();
+            let sourcetypes = None;
+            let request = EventsRequest { indexes, range: self.range, fields, sourcetypes };
+            let table = EventsTable::within_range(self.events.context.clone(), request);
+            Ok(Some(self.restriction.table(Arc::new(table))?))
+        })
     }
 }

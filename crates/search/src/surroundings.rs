@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use access::{Object, Rights};
 use apps::{Apps, ConfObject, Namespace, Sharing};
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use plan::{
@@ -85,7 +85,6 @@ impl Around {
     }
 }
 
-#[async_trait]
 impl Host for Around {
     fn may(&self, capability: &str) -> bool {
         self.rights.may(capability)
@@ -95,183 +94,219 @@ impl Host for Around {
         self.read_only
     }
 
-    async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
-        match source {
-            LookupSource::File(name) => {
-                let readable = |file: &apps::LookupFile| {
-                    let (place, shared) = (file.place(), file.owner == apps::NOBODY);
-                    self.rights.may_read(&Object { owner: &file.owner, shared, place: &place })
-                };
-                let found = self.apps().read_lookup_where(name, &self.namespace, readable).await;
-                let found = found.map_err(failed)?;
-                self.lookups.read(source, found.as_ref().map(|found| &found.bytes));
-                found
-                    .map(|found| self.engine.lookup_files.rows(&found.version, name, &found.bytes))
-                    .transpose()
+    fn read_lookup<'a>(
+        &'a self,
+        source: &'a LookupSource,
+    ) -> BoxFuture<'a, Result<Option<Arc<Rows>>, Error>> {
+        Box::pin(async move {
+            match source {
+                LookupSource::File(name) => {
+                    let readable = |file: &apps::LookupFile| {
+                        let (place, shared) = (file.place(), file.owner == apps::NOBODY);
+                        self.rights.may_read(&Object { owner: &file.owner, shared, place: &place })
+                    };
+                    let found =
+                        self.apps().read_lookup_where(name, &self.namespace, readable).await;
+                    let found = found.map_err(failed)?;
+                    self.lookups.read(source, found.as_ref().map(|found| &found.bytes));
+                    found
+                        .map(|found| {
+                            self.engine.lookup_files.rows(&found.version, name, &found.bytes)
+                        })
+                        .transpose()
+                }
+                LookupSource::Collection(name) => {
+                    let namespace = self.collection(name, false)?;
+                    let documents =
+                        self.apps().documents(&namespace, name).await.map_err(failed)?;
+                    self.lookups.read(source, Some(&Contents(&documents)));
+                    let records = documents.values().map(document_record).collect();
+                    Ok(Some(Arc::new(Rows::of_records(records))))
+                }
             }
-            LookupSource::Collection(name) => {
-                let namespace = self.collection(name, false)?;
-                let documents = self.apps().documents(&namespace, name).await.map_err(failed)?;
-                self.lookups.read(source, Some(&Contents(&documents)));
-                let records = documents.values().map(document_record).collect();
-                Ok(Some(Arc::new(Rows::of_records(records))))
-            }
-        }
+        })
     }
 
-    async fn write_lookup(
-        &self,
-        source: &LookupSource,
+    fn write_lookup<'a>(
+        &'a self,
+        source: &'a LookupSource,
         rows: Rows,
         write: LookupWrite,
-    ) -> Result<(), Error> {
-        match source {
-            LookupSource::File(name) => {
-                let namespace = Namespace::new(apps::NOBODY, &self.namespace.app);
-                self.check_file(name, &namespace).await?;
-                let old = match write {
-                    LookupWrite::Replace => None,
-                    _ => self.read_lookup(source).await?,
-                };
-                let rows = merged(old.as_deref(), rows, &write)?;
-                let written = self.apps().write_lookup(name, &namespace, csv_text(&rows)?.into());
-                written.await.map_err(failed)
-            }
-            LookupSource::Collection(name) => {
-                let namespace = self.collection(name, true)?;
-                let documents = documents(&rows)?;
-                match write {
-                    LookupWrite::Replace => {
-                        let replaced =
-                            self.apps().replace_documents(&namespace, name, documents).await;
-                        replaced.map_err(failed)
-                    }
-                    LookupWrite::Append => self.put(&namespace, name, documents).await,
-                    LookupWrite::Upsert(field) => {
-                        let known =
-                            self.apps().documents(&namespace, name).await.map_err(failed)?;
-                        let documents = with_keys(documents, &field, &known);
-                        self.put(&namespace, name, documents).await
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            match source {
+                LookupSource::File(name) => {
+                    let namespace = Namespace::new(apps::NOBODY, &self.namespace.app);
+                    self.check_file(name, &namespace).await?;
+                    let old = match write {
+                        LookupWrite::Replace => None,
+                        _ => self.read_lookup(source).await?,
+                    };
+                    let rows = merged(old.as_deref(), rows, &write)?;
+                    let written =
+                        self.apps().write_lookup(name, &namespace, csv_text(&rows)?.into());
+                    written.await.map_err(failed)
+                }
+                LookupSource::Collection(name) => {
+                    let namespace = self.collection(name, true)?;
+                    let documents = documents(&rows)?;
+                    match write {
+                        LookupWrite::Replace => {
+                            let replaced =
+                                self.apps().replace_documents(&namespace, name, documents).await;
+                            replaced.map_err(failed)
+                        }
+                        LookupWrite::Append => self.put(&namespace, name, documents).await,
+                        LookupWrite::Upsert(field) => {
+                            let known =
+                                self.apps().documents(&namespace, name).await.map_err(failed)?;
+                            let documents = with_keys(documents, &field, &known);
+                            self.put(&namespace, name, documents).await
+                        }
                     }
                 }
             }
-        }
+        })
     }
 
-    async fn job(&self, name: &str) -> Result<Rows, Error> {
-        let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
-        // Somebody else's job is as unknown as one that is not there.
-        let readable = |job: &Arc<Job>| self.engine.may_read_job(job, &self.rights);
-        let job = self.engine.jobs.get(name).filter(readable).or_else(|| {
-            let jobs = self.engine.jobs.newest_first();
-            jobs.into_iter().filter(readable).find(|job| {
-                let request = job.request();
-                let label = request.label.as_deref().unwrap_or_default();
-                let full = format!("{}:{}:{label}", request.owner, request.app);
-                let done = job.status().state == DispatchState::Done;
-                !label.is_empty() && (label == name || full == name) && done
-            })
-        });
-        let job = job.ok_or_else(unknown)?;
-        job.finished().await.map_err(|error| Error::invalid_anywhere(error.to_string()))?;
-        job.result_rows()
+    fn job<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
+            // Somebody else's job is as unknown as one that is not there.
+            let readable = |job: &Arc<Job>| self.engine.may_read_job(job, &self.rights);
+            let job = self.engine.jobs.get(name).filter(readable).or_else(|| {
+                let jobs = self.engine.jobs.newest_first();
+                jobs.into_iter().filter(readable).find(|job| {
+                    let request = job.request();
+                    let label = request.label.as_deref().unwrap_or_default();
+                    let full = format!("{}:{}:{label}", request.owner, request.app);
+                    let done = job.status().state == DispatchState::Done;
+                    !label.is_empty() && (label == name || full == name) && done
+                })
+            });
+            let job = job.ok_or_else(unknown)?;
+            job.finished().await.map_err(|error| Error::invalid_anywhere(error.to_string()))?;
+            job.result_rows()
+        })
     }
 
-    async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
-        // REST is asked in the user's name, which may do more than the token that the search came with.
-        if self.rights.is_scoped() {
-            let text =
-                "rest: a search that was sent with a token of a limited scope may not ask REST";
-            return Err(Error::forbidden_anywhere(text));
-        }
-        let mut request = request.clone();
-        request.owner.clone_from(&self.namespace.owner);
-        self.server().rest(&request).await
+    fn rest<'a>(&'a self, request: &'a RestRequest) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            // REST is asked in the user's name, which may do more than the token that the search came with.
+            if self.rights.is_scoped() {
+                let text =
+                    "rest: a search that was sent with a token of a limited scope may not ask REST";
+                return Err(Error::forbidden_anywhere(text));
+            }
+            let mut request = request.clone();
+            request.owner.clone_from(&self.namespace.owner);
+            self.server().rest(&request).await
+        })
     }
 
-    async fn collect(&self, index: &IndexName, events: Vec<CollectedEvent>) -> Result<(), Error> {
-        self.server().collect(index, events).await
+    fn collect<'a>(
+        &'a self,
+        index: &'a IndexName,
+        events: Vec<CollectedEvent>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { self.server().collect(index, events).await })
     }
 
     fn locate(&self, address: IpAddr) -> Option<Location> {
         self.server().locate(address)
     }
 
-    async fn act(&self, action: &Action, rows: &Rows) -> Result<(), Error> {
-        self.server().act(action, rows).await
+    fn act<'a>(&'a self, action: &'a Action, rows: &'a Rows) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { self.server().act(action, rows).await })
     }
 
-    async fn run_script(
-        &self,
-        request: &ScriptRequest,
+    fn run_script<'a>(
+        &'a self,
+        request: &'a ScriptRequest,
         rows: Rows,
-    ) -> Result<(Rows, Vec<Message>), Error> {
-        let directory = self.apps().directory_of(&request.command.app);
-        let asking = crate::custom_commands::Asking {
-            sid: &self.sid,
-            app: &self.namespace.app,
-            owner: &self.namespace.owner,
-            search: &self.search,
-            directory: directory.as_deref(),
-            settings: &self.engine.settings.scripts,
-        };
-        crate::custom_commands::run(request, &asking, rows).await
+    ) -> BoxFuture<'a, Result<(Rows, Vec<Message>), Error>> {
+        Box::pin(async move {
+            let directory = self.apps().directory_of(&request.command.app);
+            let asking = crate::custom_commands::Asking {
+                sid: &self.sid,
+                app: &self.namespace.app,
+                owner: &self.namespace.owner,
+                search: &self.search,
+                directory: directory.as_deref(),
+                settings: &self.engine.settings.scripts,
+            };
+            crate::custom_commands::run(request, &asking, rows).await
+        })
     }
 
-    async fn ask_program(&self, question: &LookupQuestion, keys: Rows) -> Result<Rows, Error> {
-        let settings = &self.engine.settings.scripts;
-        let directory = self.apps().directory_of(&question.program.app);
-        crate::external_lookups::ask(question, directory.as_deref(), settings, keys).await
+    fn ask_program<'a>(
+        &'a self,
+        question: &'a LookupQuestion,
+        keys: Rows,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let settings = &self.engine.settings.scripts;
+            let directory = self.apps().directory_of(&question.program.app);
+            crate::external_lookups::ask(question, directory.as_deref(), settings, keys).await
+        })
     }
 
-    async fn history(&self) -> Result<Rows, Error> {
-        let jobs = self.engine.jobs.newest_first();
-        let record = |job: &Arc<Job>| {
-            let counts = job.counts();
-            let seconds = |time: EventTime| vec![format!("{:.3}", time.seconds())];
-            vec![
-                ("_time".to_owned(), seconds(job.created())),
-                ("api_et".to_owned(), Vec::new()),
-                ("event_count".to_owned(), vec![counts.events_matched.to_string()]),
-                ("is_realtime".to_owned(), vec!["0".to_owned()]),
-                ("scan_count".to_owned(), vec![counts.events_scanned.to_string()]),
-                ("search".to_owned(), vec![job.request().search.clone()]),
-                ("sid".to_owned(), vec![job.sid().to_owned()]),
-                ("result_count".to_owned(), vec![job.result_count().to_string()]),
-            ]
-        };
-        let own = jobs.iter().filter(|job| job.request().owner == self.namespace.owner);
-        Ok(Rows::of_records(own.map(record).collect()))
+    fn history<'a>(&'a self) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let jobs = self.engine.jobs.newest_first();
+            let record = |job: &Arc<Job>| {
+                let counts = job.counts();
+                let seconds = |time: EventTime| vec![format!("{:.3}", time.seconds())];
+                vec![
+                    ("_time".to_owned(), seconds(job.created())),
+                    ("api_et".to_owned(), Vec::new()),
+                    ("event_count".to_owned(), vec![counts.events_matched.to_string()]),
+                    ("is_realtime".to_owned(), vec!["0".to_owned()]),
+                    ("scan_count".to_owned(), vec![counts.events_scanned.to_string()]),
+                    ("search".to_owned(), vec![job.request().search.clone()]),
+                    ("sid".to_owned(), vec![job.sid().to_owned()]),
+                    ("result_count".to_owned(), vec![job.result_count().to_string()]),
+                ]
+            };
+            let own = jobs.iter().filter(|job| job.request().owner == self.namespace.owner);
+            Ok(Rows::of_records(own.map(record).collect()))
+        })
     }
 
-    async fn buckets(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Rows, Error> {
-        // To the catalog, no index means every index.
-        if indexes.is_empty() {
-            return Ok(Rows::blank(0));
-        }
-        let Met { buckets: hot, catalog: snapshot, .. } = self.hot.of(indexes, range).await;
-        let left_out = crate::quarantine::quarantined(&snapshot);
-        let server = self.server_name();
-        let stored = snapshot.overlapping(indexes, range).map(|bucket| Listed {
-            id: bucket.id,
-            index: &bucket.index,
-            state: state_of(bucket, &left_out),
-            times: (bucket.first_time, bucket.last_time),
-            events: bucket.rows,
-            raw_bytes: bucket.raw_bytes,
-            object: Some((bucket.path(), bucket.size)),
-        });
-        let open = hot.iter().filter(|bucket| !snapshot.contains(&bucket.index, bucket.id));
-        let open = open.map(|bucket| Listed {
-            id: bucket.id,
-            index: &bucket.index,
-            state: "hot",
-            times: (bucket.first_time, bucket.last_time),
-            events: bucket.rows,
-            raw_bytes: bucket.raw_bytes,
-            object: None,
-        });
-        Ok(Rows::of_records(stored.chain(open).map(|bucket| bucket.record(&server)).collect()))
+    fn buckets<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            // To the catalog, no index means every index.
+            if indexes.is_empty() {
+                return Ok(Rows::blank(0));
+            }
+            let Met { buckets: hot, catalog: snapshot, .. } = self.hot.of(indexes, range).await;
+            let left_out = crate::quarantine::quarantined(&snapshot);
+            let server = self.server_name();
+            let stored = snapshot.overlapping(indexes, range).map(|bucket| Listed {
+                id: bucket.id,
+                index: &bucket.index,
+                state: state_of(bucket, &left_out),
+                times: (bucket.first_time, bucket.last_time),
+                events: bucket.rows,
+                raw_bytes: bucket.raw_bytes,
+                object: Some((bucket.path(), bucket.size)),
+            });
+            let open = hot.iter().filter(|bucket| !snapshot.contains(&bucket.index, bucket.id));
+            let open = open.map(|bucket| Listed {
+                id: bucket.id,
+                index: &bucket.index,
+                state: "hot",
+                times: (bucket.first_time, bucket.last_time),
+                events: bucket.rows,
+                raw_bytes: bucket.raw_bytes,
+                object: None,
+            });
+            Ok(Rows::of_records(stored.chain(open).map(|bucket| bucket.record(&server)).collect()))
+        })
     }
 
     fn server_name(&self) -> String {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use catalog::{Catalog, Changes, Commit, Documents, Rules, Snapshot};
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -220,14 +220,13 @@ impl Followed {
     }
 }
 
-#[async_trait]
 impl Changes for Followed {
-    async fn commit(&self, commit: Commit) -> Result<(), catalog::Error> {
-        self.change(Request::Commit(Box::new(commit))).await
+    fn commit<'a>(&'a self, commit: Commit) -> BoxFuture<'a, Result<(), catalog::Error>> {
+        Box::pin(async move { self.change(Request::Commit(Box::new(commit))).await })
     }
 
-    async fn documents(&self, documents: Documents) -> Result<(), catalog::Error> {
-        self.change(Request::Documents(documents)).await
+    fn documents<'a>(&'a self, documents: Documents) -> BoxFuture<'a, Result<(), catalog::Error>> {
+        Box::pin(async move { self.change(Request::Documents(documents)).await })
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use catalog::Catalog;
+use futures::future::BoxFuture;
 use model::IndexerId;
 use peers::Registration;
 use prost::Message;
@@ -30,35 +30,38 @@ pub(crate) struct Calls {
     pub(crate) catalog: Catalog,
 }
 
-#[async_trait]
 impl replication::Calls for Calls {
-    async fn call(
-        &self,
+    fn call<'a>(
+        &'a self,
         peer: IndexerId,
         method: &'static str,
         message: Bytes,
-    ) -> Result<Bytes, Status> {
-        let to = process(peer);
-        let listed = Registration::all(&self.catalog.snapshot());
-        let is_known = listed.iter().any(|(name, _)| *name == peer.to_string());
-        if !is_known && to != self.pid {
-            return Err(Status::unavailable("it is not in the list of the cluster"));
-        }
-        let asked = network::ask(&self.world, self.pid, to, Request::Copies(method, message));
-        let answered = match asked.await {
-            Ok(Answer::Copies(answer)) => answer,
-            Ok(_) => Err(Status::internal("another answer")),
-            Err(reason) => Err(Status::unavailable(reason)),
-        };
-        match answered {
-            Err(status) if method == PUT && self.world.is(Mutant::AcknowledgesWithFewerCopies) => {
-                match status.code() {
-                    tonic::Code::FailedPrecondition => Err(status),
-                    _ => Ok(Bytes::new()),
-                }
+    ) -> BoxFuture<'a, Result<Bytes, Status>> {
+        Box::pin(async move {
+            let to = process(peer);
+            let listed = Registration::all(&self.catalog.snapshot());
+            let is_known = listed.iter().any(|(name, _)| *name == peer.to_string());
+            if !is_known && to != self.pid {
+                return Err(Status::unavailable("it is not in the list of the cluster"));
             }
-            answered => answered,
-        }
+            let asked = network::ask(&self.world, self.pid, to, Request::Copies(method, message));
+            let answered = match asked.await {
+                Ok(Answer::Copies(answer)) => answer,
+                Ok(_) => Err(Status::internal("another answer")),
+                Err(reason) => Err(Status::unavailable(reason)),
+            };
+            match answered {
+                Err(status)
+                    if method == PUT && self.world.is(Mutant::AcknowledgesWithFewerCopies) =>
+                {
+                    match status.code() {
+                        tonic::Code::FailedPrecondition => Err(status),
+                        _ => Ok(Bytes::new()),
+                    }
+                }
+                answered => answered,
+            }
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use model::IndexName;
 use parking_lot::Mutex;
 use plan::{
@@ -62,62 +62,84 @@ fn name(source: &LookupSource) -> &str {
     }
 }
 
-#[async_trait]
 impl Host for MemoryHost {
-    async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
-        let lookups = self.lookups.lock();
-        Ok(lookups.get(name(source)).cloned())
+    fn read_lookup<'a>(
+        &'a self,
+        source: &'a LookupSource,
+    ) -> BoxFuture<'a, Result<Option<Arc<Rows>>, Error>> {
+        Box::pin(async move {
+            let lookups = self.lookups.lock();
+            Ok(lookups.get(name(source)).cloned())
+        })
     }
 
     /// A program is the rows of the lookup that has its name.
-    async fn ask_program(&self, question: &LookupQuestion, _: Rows) -> Result<Rows, Error> {
-        let found = self.lookups.lock().get(&question.program.file).cloned();
-        let message = format!("the program {} does not exist", question.program.file);
-        found.map(|rows| rows.as_ref().clone()).ok_or(Error::Invalid { message, span: None })
+    fn ask_program<'a>(
+        &'a self,
+        question: &'a LookupQuestion,
+        _: Rows,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let found = self.lookups.lock().get(&question.program.file).cloned();
+            let message = format!("the program {} does not exist", question.program.file);
+            found.map(|rows| rows.as_ref().clone()).ok_or(Error::Invalid { message, span: None })
+        })
     }
 
-    async fn write_lookup(
-        &self,
-        source: &LookupSource,
+    fn write_lookup<'a>(
+        &'a self,
+        source: &'a LookupSource,
         rows: Rows,
         write: LookupWrite,
-    ) -> Result<(), Error> {
-        let mut lookups = self.lookups.lock();
-        let old = lookups.get(name(source)).map(|rows| rows.as_ref().clone());
-        let rows = match (write, old) {
-            (LookupWrite::Replace, _) | (_, None) => rows,
-            (_, Some(old)) => old.append(rows)?,
-        };
-        lookups.insert(name(source).to_owned(), Arc::new(rows));
-        Ok(())
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let mut lookups = self.lookups.lock();
+            let old = lookups.get(name(source)).map(|rows| rows.as_ref().clone());
+            let rows = match (write, old) {
+                (LookupWrite::Replace, _) | (_, None) => rows,
+                (_, Some(old)) => old.append(rows)?,
+            };
+            lookups.insert(name(source).to_owned(), Arc::new(rows));
+            Ok(())
+        })
     }
 
-    async fn job(&self, name: &str) -> Result<Rows, Error> {
-        let jobs = self.jobs.lock();
-        let message = format!("there is no job \"{name}\"");
-        jobs.get(name).cloned().ok_or(Error::Invalid { message, span: None })
+    fn job<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let jobs = self.jobs.lock();
+            let message = format!("there is no job \"{name}\"");
+            jobs.get(name).cloned().ok_or(Error::Invalid { message, span: None })
+        })
     }
 
-    async fn act(&self, action: &Action, _: &Rows) -> Result<(), Error> {
-        match action.name.as_str() {
-            "email" | "logger" => Ok(()),
-            name => {
-                let message = format!("there is no alert action \"{name}\"");
-                Err(Error::Invalid { message, span: None })
+    fn act<'a>(&'a self, action: &'a Action, _: &'a Rows) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            match action.name.as_str() {
+                "email" | "logger" => Ok(()),
+                name => {
+                    let message = format!("there is no alert action \"{name}\"");
+                    Err(Error::Invalid { message, span: None })
+                }
             }
-        }
+        })
     }
 
-    async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
-        let record = vec![
-            ("title".to_owned(), vec!["main".to_owned()]),
-            ("path".to_owned(), vec![request.path.clone()]),
-        ];
-        Ok(Rows::of_records(vec![record]))
+    fn rest<'a>(&'a self, request: &'a RestRequest) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let record = vec![
+                ("title".to_owned(), vec!["main".to_owned()]),
+                ("path".to_owned(), vec![request.path.clone()]),
+            ];
+            Ok(Rows::of_records(vec![record]))
+        })
     }
 
-    async fn collect(&self, _: &IndexName, _: Vec<CollectedEvent>) -> Result<(), Error> {
-        Ok(())
+    fn collect<'a>(
+        &'a self,
+        _: &'a IndexName,
+        _: Vec<CollectedEvent>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { Ok(()) })
     }
 
     fn locate(&self, address: IpAddr) -> Option<Location> {

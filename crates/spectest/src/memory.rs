@@ -8,8 +8,8 @@ use arrow::array::{
     StringViewBuilder, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::datasource::{MemTable, TableProvider};
+use futures::future::BoxFuture;
 use model::{EventTime, IndexName, TimeRange, ValueCount};
 use plan::{
     ArrowType, Error, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField, ValueType,
@@ -28,7 +28,6 @@ pub enum Memory {
     Pieces(u64),
 }
 
-#[async_trait]
 impl Topology for Memory {
     fn name(&self) -> String {
         match self {
@@ -37,16 +36,18 @@ impl Topology for Memory {
         }
     }
 
-    async fn load(
-        &self,
-        events: &[SpecEvent],
-        knowledge: &Arc<knowledge::Knowledge>,
-    ) -> Result<Arc<dyn EventSource>, String> {
-        let parts = match self {
-            Self::Whole => vec![vec![events.to_vec()]],
-            Self::Pieces(seed) => pieces(events, *seed),
-        };
-        Ok(Arc::new(MemorySource::new(parts, knowledge)))
+    fn load<'a>(
+        &'a self,
+        events: &'a [SpecEvent],
+        knowledge: &'a Arc<knowledge::Knowledge>,
+    ) -> BoxFuture<'a, Result<Arc<dyn EventSource>, String>> {
+        Box::pin(async move {
+            let parts = match self {
+                Self::Whole => vec![vec![events.to_vec()]],
+                Self::Pieces(seed) => pieces(events, *seed),
+            };
+            Ok(Arc::new(MemorySource::new(parts, knowledge)) as Arc<dyn EventSource>)
+        })
     }
 }
 
@@ -107,7 +108,6 @@ fn fields_of(event: &SpecEvent, knowledge: &knowledge::Knowledge) -> Fields {
     fields
 }
 
-#[async_trait]
 impl EventSource for MemorySource {
     fn indexes(&self) -> Vec<IndexName> {
         let all = self.parts.iter().flatten().flatten();
@@ -140,61 +140,67 @@ impl EventSource for MemorySource {
         Ok(Arc::new(MemTable::try_new(schema, partitions)?))
     }
 
-    async fn fields(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<FieldInfo>, Error> {
-        let mut found: BTreeMap<String, FieldInfo> = BTreeMap::new();
-        for (_, fields) in self.events_in(indexes, range) {
-            for (name, values) in fields {
-                let info = found.entry(name.clone()).or_insert_with(|| FieldInfo {
-                    name: name.clone(),
-                    multivalue: false,
-                    count: 0,
-                });
-                info.count += 1;
-                info.multivalue |= values.len() > 1;
+    fn fields<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
+        Box::pin(async move {
+            let mut found: BTreeMap<String, FieldInfo> = BTreeMap::new();
+            for (_, fields) in self.events_in(indexes, range) {
+                for (name, values) in fields {
+                    let info = found.entry(name.clone()).or_insert_with(|| FieldInfo {
+                        name: name.clone(),
+                        multivalue: false,
+                        count: 0,
+                    });
+                    info.count += 1;
+                    info.multivalue |= values.len() > 1;
+                }
             }
-        }
-        Ok(found.into_values().collect())
+            Ok(found.into_values().collect())
+        })
     }
 
-    async fn sourcetypes(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Option<HashSet<String>>, Error> {
-        let events = self.events_in(indexes, range);
-        Ok(Some(events.map(|(event, _)| event.sourcetype.clone()).collect()))
+    fn sourcetypes<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
+        Box::pin(async move {
+            let events = self.events_in(indexes, range);
+            Ok(Some(events.map(|(event, _)| event.sourcetype.clone()).collect()))
+        })
     }
 
-    async fn metadata(
-        &self,
+    fn metadata<'a>(
+        &'a self,
         kind: MetadataKind,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<ValueCount>, Error> {
-        let mut found: BTreeMap<String, ValueCount> = BTreeMap::new();
-        for (event, _) in self.events_in(indexes, range) {
-            let value = match kind {
-                MetadataKind::Hosts => &event.host,
-                MetadataKind::Sources => &event.source,
-                MetadataKind::Sourcetypes => &event.sourcetype,
-            };
-            let entry = found.entry(value.clone()).or_insert_with(|| ValueCount {
-                value: value.clone(),
-                count: 0,
-                first_time: EventTime::MAX,
-                last_time: EventTime::MIN,
-                recent_time: EventTime::MIN,
-            });
-            entry.count += 1;
-            entry.first_time = entry.first_time.min(event.time);
-            entry.last_time = entry.last_time.max(event.time);
-            entry.recent_time = entry.recent_time.max(event.index_time);
-        }
-        Ok(found.into_values().collect())
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
+        Box::pin(async move {
+            let mut found: BTreeMap<String, ValueCount> = BTreeMap::new();
+            for (event, _) in self.events_in(indexes, range) {
+                let value = match kind {
+                    MetadataKind::Hosts => &event.host,
+                    MetadataKind::Sources => &event.source,
+                    MetadataKind::Sourcetypes => &event.sourcetype,
+                };
+                let entry = found.entry(value.clone()).or_insert_with(|| ValueCount {
+                    value: value.clone(),
+                    count: 0,
+                    first_time: EventTime::MAX,
+                    last_time: EventTime::MIN,
+                    recent_time: EventTime::MIN,
+                });
+                entry.count += 1;
+                entry.first_time = entry.first_time.min(event.time);
+                entry.last_time = entry.last_time.max(event.time);
+                entry.recent_time = entry.recent_time.max(event.index_time);
+            }
+            Ok(found.into_values().collect())
+        })
     }
 }
 

@@ -3,13 +3,12 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use plan::{Completed, Error, EventSource, OnBatch, PlanContext, PlannedSearch, Session, execute};
 
 use crate::SpecEvent;
 
 /// One way to hold events. Implementations put every event where a search finds it once.
-#[async_trait]
 pub trait Topology: Send + Sync + Debug {
     /// Names it in reports.
     fn name(&self) -> String;
@@ -25,23 +24,23 @@ pub trait Topology: Send + Sync + Debug {
     ///
     /// # Errors
     /// Why they could not be stored; the block fails with it.
-    async fn load(
-        &self,
-        events: &[SpecEvent],
-        knowledge: &Arc<knowledge::Knowledge>,
-    ) -> Result<Arc<dyn EventSource>, String>;
+    fn load<'a>(
+        &'a self,
+        events: &'a [SpecEvent],
+        knowledge: &'a Arc<knowledge::Knowledge>,
+    ) -> BoxFuture<'a, Result<Arc<dyn EventSource>, String>>;
 
     /// Runs a search that was planned over a source of [`Self::load`].
     ///
     /// # Errors
     /// Those of the search.
-    async fn execute(
-        &self,
-        planned: &PlannedSearch,
-        _context: &PlanContext,
-        session: &Session,
-        on_batch: &mut OnBatch<'_>,
-    ) -> Result<Completed, Error> {
-        execute(planned, session, on_batch).await
+    fn execute<'a>(
+        &'a self,
+        planned: &'a PlannedSearch,
+        _context: &'a PlanContext,
+        session: &'a Session,
+        on_batch: &'a mut OnBatch<'a>,
+    ) -> BoxFuture<'a, Result<Completed, Error>> {
+        Box::pin(async move { execute(planned, session, on_batch).await })
     }
 }

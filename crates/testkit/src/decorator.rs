@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::{BoxStream, once};
 use futures::{FutureExt, StreamExt};
 use object_store::path::Path;
@@ -41,12 +42,16 @@ pub enum Operation {
 }
 
 /// What a decorator does around an operation; an error replaces the operation's result.
-#[async_trait]
 pub trait Hooks: Debug + Send + Sync + 'static {
     /// Runs before the store is asked.
-    async fn before(&self, operation: Operation, path: &str) -> Result<()>;
+    fn before<'a>(&'a self, operation: Operation, path: &'a str) -> BoxFuture<'a, Result<()>>;
     /// Runs after the store has answered well, with the bytes that moved.
-    async fn after(&self, operation: Operation, path: &str, bytes: u64) -> Result<()>;
+    fn after<'a>(
+        &'a self,
+        operation: Operation,
+        path: &'a str,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<()>>;
 }
 
 /// A store with hooks around each operation.
@@ -280,17 +285,25 @@ impl Counts {
     }
 }
 
-#[async_trait]
 impl Hooks for Counts {
-    async fn before(&self, operation: Operation, _path: &str) -> Result<()> {
-        self.operations[operation as usize].fetch_add(1, Ordering::SeqCst);
-        Ok(())
+    fn before<'a>(&'a self, operation: Operation, _path: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.operations[operation as usize].fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        })
     }
 
-    async fn after(&self, operation: Operation, _path: &str, bytes: u64) -> Result<()> {
-        let total = if operation == Operation::Get { &self.read } else { &self.written };
-        total.fetch_add(bytes, Ordering::SeqCst);
-        Ok(())
+    fn after<'a>(
+        &'a self,
+        operation: Operation,
+        _path: &'a str,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let total = if operation == Operation::Get { &self.read } else { &self.written };
+            total.fetch_add(bytes, Ordering::SeqCst);
+            Ok(())
+        })
     }
 }
 
@@ -340,25 +353,33 @@ impl Crash {
     }
 }
 
-#[async_trait]
 impl Hooks for Crash {
-    async fn before(&self, _operation: Operation, _path: &str) -> Result<()> {
-        self.park_if_crashed().await;
-        let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
-        if number == self.number && self.moment == Moment::Before {
-            return self.crash().await;
-        }
-        Ok(())
+    fn before<'a>(&'a self, _operation: Operation, _path: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.park_if_crashed().await;
+            let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+            if number == self.number && self.moment == Moment::Before {
+                return self.crash().await;
+            }
+            Ok(())
+        })
     }
 
-    async fn after(&self, _operation: Operation, _path: &str, _bytes: u64) -> Result<()> {
-        self.park_if_crashed().await;
-        // With operations side by side, the first to end after the N-th began stands for it.
-        let reached = self.count.load(Ordering::SeqCst) >= self.number;
-        if reached && self.moment == Moment::After {
-            return self.crash().await;
-        }
-        Ok(())
+    fn after<'a>(
+        &'a self,
+        _operation: Operation,
+        _path: &'a str,
+        _bytes: u64,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.park_if_crashed().await;
+            // With operations side by side, the first to end after the N-th began stands for it.
+            let reached = self.count.load(Ordering::SeqCst) >= self.number;
+            if reached && self.moment == Moment::After {
+                return self.crash().await;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -419,14 +440,18 @@ impl Failing {
     }
 }
 
-#[async_trait]
 impl Hooks for Failing {
-    async fn before(&self, _operation: Operation, path: &str) -> Result<()> {
-        self.check(1, path)
+    fn before<'a>(&'a self, _operation: Operation, path: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.check(1, path) })
     }
 
-    async fn after(&self, _operation: Operation, path: &str, _bytes: u64) -> Result<()> {
-        self.check(2, path)
+    fn after<'a>(
+        &'a self,
+        _operation: Operation,
+        path: &'a str,
+        _bytes: u64,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.check(2, path) })
     }
 }
 
@@ -465,19 +490,25 @@ impl Slow {
     }
 }
 
-#[async_trait]
 impl Hooks for Slow {
-    async fn before(&self, operation: Operation, _path: &str) -> Result<()> {
-        if operation == Operation::Get {
-            self.reads.fetch_add(1, Ordering::SeqCst);
-            let all = self.all.load(Ordering::SeqCst);
-            let millis = self.next.swap(0, Ordering::SeqCst).max(all);
-            tokio::time::sleep(Duration::from_millis(millis)).await;
-        }
-        Ok(())
+    fn before<'a>(&'a self, operation: Operation, _path: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if operation == Operation::Get {
+                self.reads.fetch_add(1, Ordering::SeqCst);
+                let all = self.all.load(Ordering::SeqCst);
+                let millis = self.next.swap(0, Ordering::SeqCst).max(all);
+                tokio::time::sleep(Duration::from_millis(millis)).await;
+            }
+            Ok(())
+        })
     }
 
-    async fn after(&self, _operation: Operation, _path: &str, _bytes: u64) -> Result<()> {
-        Ok(())
+    fn after<'a>(
+        &'a self,
+        _operation: Operation,
+        _path: &'a str,
+        _bytes: u64,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { Ok(()) })
     }
 }

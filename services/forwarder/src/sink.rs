@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
+use futures::future::BoxFuture;
 use inputs::{
     Acknowledgement, CutEvents, Input, InputMeta, Note, Receipt, Sink, SinkLimits, StreamKey,
 };
@@ -327,23 +327,22 @@ impl Stream {
     }
 }
 
-#[async_trait]
 impl Sink for Route {
-    async fn enqueue(
-        &self,
+    fn enqueue<'a>(
+        &'a self,
         input: Input,
         wait: Duration,
-    ) -> Result<Acknowledgement, inputs::Error> {
-        self.take(input, None, wait).await
+    ) -> BoxFuture<'a, Result<Acknowledgement, inputs::Error>> {
+        Box::pin(async move { self.take(input, None, wait).await })
     }
 
-    async fn enqueue_noted(
-        &self,
+    fn enqueue_noted<'a>(
+        &'a self,
         input: Input,
         note: Note,
         wait: Duration,
-    ) -> Result<Acknowledgement, inputs::Error> {
-        self.take(input, Some(note), wait).await
+    ) -> BoxFuture<'a, Result<Acknowledgement, inputs::Error>> {
+        Box::pin(async move { self.take(input, Some(note), wait).await })
     }
 
     fn notes(&self) -> Vec<Bytes> {

@@ -14,6 +14,7 @@ use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use exprs::leaf::{Leaf, LeafExec};
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, ValueCount};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
@@ -27,7 +28,6 @@ pub(crate) struct Share {
     pub(crate) own: Arc<dyn EventSource>,
 }
 
-#[async_trait]
 impl EventSource for Share {
     fn indexes(&self) -> Vec<IndexName> {
         self.all.indexes()
@@ -37,29 +37,29 @@ impl EventSource for Share {
         Ok(Arc::new(EventTable(self.own.events(request)?)))
     }
 
-    async fn fields(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<FieldInfo>, Error> {
-        self.all.fields(indexes, range).await
+    fn fields<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
+        Box::pin(async move { self.all.fields(indexes, range).await })
     }
 
-    async fn sourcetypes(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Option<HashSet<String>>, Error> {
-        self.all.sourcetypes(indexes, range).await
+    fn sourcetypes<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
+        Box::pin(async move { self.all.sourcetypes(indexes, range).await })
     }
 
-    async fn metadata(
-        &self,
+    fn metadata<'a>(
+        &'a self,
         kind: MetadataKind,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<ValueCount>, Error> {
-        self.all.metadata(kind, indexes, range).await
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
+        Box::pin(async move { self.all.metadata(kind, indexes, range).await })
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::physical_plan::displayable;
+use futures::future::BoxFuture;
 use karst_distributed::cut;
 use plan::{EventSource, Session, SessionSettings, Subsearches, plan_search};
 use spectest::{MemorySource, SpecEvent, Topology, World, corpus};
@@ -19,24 +19,25 @@ const WORKER: &str = "KARST_TEST_WORKER";
 #[derive(Debug)]
 struct Part(fn(usize) -> bool);
 
-#[async_trait]
 impl Topology for Part {
     fn name(&self) -> String {
         "a part of the events".to_owned()
     }
 
-    async fn load(
-        &self,
-        events: &[SpecEvent],
-        knowledge: &Arc<knowledge::Knowledge>,
-    ) -> Result<Arc<dyn EventSource>, String> {
-        let source = |events: Vec<SpecEvent>| -> Arc<dyn EventSource> {
-            Arc::new(MemorySource::new(vec![vec![events]], knowledge))
-        };
-        let all = source(events.to_vec());
-        let own = events.iter().enumerate().filter(|(at, _)| self.0(*at));
-        let own = source(own.map(|(_, event)| event.clone()).collect());
-        Ok(Arc::new(Share { all, own }))
+    fn load<'a>(
+        &'a self,
+        events: &'a [SpecEvent],
+        knowledge: &'a Arc<knowledge::Knowledge>,
+    ) -> BoxFuture<'a, Result<Arc<dyn EventSource>, String>> {
+        Box::pin(async move {
+            let source = |events: Vec<SpecEvent>| -> Arc<dyn EventSource> {
+                Arc::new(MemorySource::new(vec![vec![events]], knowledge))
+            };
+            let all = source(events.to_vec());
+            let own = events.iter().enumerate().filter(|(at, _)| self.0(*at));
+            let own = source(own.map(|(_, event)| event.clone()).collect());
+            Ok(Arc::new(Share { all, own }) as Arc<dyn EventSource>)
+        })
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
-use async_trait::async_trait;
 use datafusion::datasource::TableProvider;
 use datafusion::datasource::empty::EmptyTable;
 use exprs::types::{ArrowType, ValueType};
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, ValueCount, columns};
 
 use crate::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
@@ -26,7 +26,6 @@ impl EmptySource {
     }
 }
 
-#[async_trait]
 impl EventSource for EmptySource {
     fn indexes(&self) -> Vec<IndexName> {
         self.indexes.clone()
@@ -51,24 +50,28 @@ impl EventSource for EmptySource {
         Ok(Arc::new(EmptyTable::new(Arc::new(Schema::new(fields)))))
     }
 
-    async fn fields(&self, _: &[IndexName], _: &TimeRange) -> Result<Vec<FieldInfo>, Error> {
-        Ok(Vec::new())
+    fn fields<'a>(
+        &'a self,
+        _: &'a [IndexName],
+        _: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
+        Box::pin(async move { Ok(Vec::new()) })
     }
 
-    async fn sourcetypes(
-        &self,
-        _: &[IndexName],
-        _: &TimeRange,
-    ) -> Result<Option<HashSet<String>>, Error> {
-        Ok(Some(HashSet::new()))
+    fn sourcetypes<'a>(
+        &'a self,
+        _: &'a [IndexName],
+        _: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
+        Box::pin(async move { Ok(Some(HashSet::new())) })
     }
 
-    async fn metadata(
-        &self,
+    fn metadata<'a>(
+        &'a self,
         _: MetadataKind,
-        _: &[IndexName],
-        _: &TimeRange,
-    ) -> Result<Vec<ValueCount>, Error> {
-        Ok(Vec::new())
+        _: &'a [IndexName],
+        _: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
+        Box::pin(async move { Ok(Vec::new()) })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use inputs::{Acknowledgement, Error, Input, InputMeta, Receipt, Sink, SinkLimits, StreamKey};
 use model::ErrorKind;
 use parking_lot::Mutex;
@@ -108,13 +108,18 @@ impl State {
     }
 }
 
-#[async_trait]
 impl Sink for Recorder {
-    async fn enqueue(&self, input: Input, _: Duration) -> Result<Acknowledgement, Error> {
-        let (done, acknowledgement) = Acknowledgement::new();
-        let outcome = self.state.lock().take(input);
-        done.send(outcome).unwrap();
-        Ok(acknowledgement)
+    fn enqueue<'a>(
+        &'a self,
+        input: Input,
+        _: Duration,
+    ) -> BoxFuture<'a, Result<Acknowledgement, Error>> {
+        Box::pin(async move {
+            let (done, acknowledgement) = Acknowledgement::new();
+            let outcome = self.state.lock().take(input);
+            done.send(outcome).unwrap();
+            Ok(acknowledgement)
+        })
     }
 
     fn recognise(&self, source: &str, _: &[u8]) -> Arc<str> {

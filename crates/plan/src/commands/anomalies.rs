@@ -4,7 +4,7 @@
 //! by its distinct runs of three characters; an event is unexpected by the part of them that it adds
 //! to those of the events before it.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::{AnomaliesCommand, Field};
 use tables::analysis::anomalies::Anomalies;
 
@@ -52,11 +52,16 @@ struct Unexpected {
     denylist: Option<Field>,
 }
 
-#[async_trait]
 impl TableOp for Unexpected {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let expected = self.expected(env).await?;
-        Ok(self.anomalies.scored(rows, &expected, &env.context.planning.stop())?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let expected = self.expected(env).await?;
+            Ok(self.anomalies.scored(rows, &expected, &env.context.planning.stop())?)
+        })
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Split: the search head puts the results together; the subsearch splits like any search.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::AppendcolsCommand;
 use tables::places;
 
@@ -47,13 +47,18 @@ struct Appendcols {
     replace: bool,
 }
 
-#[async_trait]
 impl TableOp for Appendcols {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let mut other = self.inner.rows(env).await?;
-        other.columns.retain(|column| !column.name.starts_with('_'));
-        let count = rows.count.max(other.count);
-        let of = |limit: usize| places((0..count).map(|row| (row < limit).then_some(row)));
-        Ok(rows.beside(&of(rows.count), &other, &of(other.count), |_| self.replace)?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let mut other = self.inner.rows(env).await?;
+            other.columns.retain(|column| !column.name.starts_with('_'));
+            let count = rows.count.max(other.count);
+            let of = |limit: usize| places((0..count).map(|row| (row < limit).then_some(row)));
+            Ok(rows.beside(&of(rows.count), &other, &of(other.count), |_| self.replace)?)
+        })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Split: each row is looked at by itself.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::{ApplyCommand, Spanned};
 use tables::learning::{Model, Settings};
 
@@ -45,15 +45,21 @@ struct Apply {
     alias: Option<String>,
 }
 
-#[async_trait]
 impl TableOp for Apply {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let Some(kept) = env.context.host.read_lookup(&self.file).await? else {
-            let name = &self.model.node;
-            let message = format!("there is no model \"{name}\"; make it with fit ... into {name}");
-            return Err(Error::at(message, self.model.span));
-        };
-        let model = Model::of_rows(&kept)?;
-        Ok(model.apply(rows, &self.settings, self.alias.as_deref())?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let Some(kept) = env.context.host.read_lookup(&self.file).await? else {
+                let name = &self.model.node;
+                let message =
+                    format!("there is no model \"{name}\"; make it with fit ... into {name}");
+                return Err(Error::at(message, self.model.span));
+            };
+            let model = Model::of_rows(&kept)?;
+            Ok(model.apply(rows, &self.settings, self.alias.as_deref())?)
+        })
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use async_trait::async_trait;
 use exprs::column::Values;
+use futures::future::BoxFuture;
 use model::{EventTime, IndexName, columns};
 use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
@@ -50,20 +50,25 @@ struct Collect {
     index: IndexName,
 }
 
-#[async_trait]
 impl TableOp for Collect {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if rows.count == 0 || env.is_dry_run() {
-            return Ok(rows);
-        }
-        let events = self.events(&rows, env)?;
-        if self.command.testmode {
-            let mut shown = rows;
-            shown.set_texts(columns::RAW, events.iter().map(|event| Some(&event.raw)));
-            return Ok(shown);
-        }
-        env.context.host.collect(&self.index, events).await?;
-        Ok(rows)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            if rows.count == 0 || env.is_dry_run() {
+                return Ok(rows);
+            }
+            let events = self.events(&rows, env)?;
+            if self.command.testmode {
+                let mut shown = rows;
+                shown.set_texts(columns::RAW, events.iter().map(|event| Some(&event.raw)));
+                return Ok(shown);
+            }
+            env.context.host.collect(&self.index, events).await?;
+            Ok(rows)
+        })
     }
 }
 

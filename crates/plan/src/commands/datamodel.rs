@@ -1,6 +1,6 @@
 //! `datamodel`: data models and their datasets; planned in `dataset`.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::DatamodelCommand;
 
 use super::{
@@ -8,7 +8,6 @@ use super::{
     Step, dataset,
 };
 
-#[async_trait]
 impl CommandPlan for DatamodelCommand {
     fn place(&self) -> Place {
         match self.mode {
@@ -25,12 +24,12 @@ impl CommandPlan for DatamodelCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        dataset::describe(self, first.env).map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { dataset::describe(self, first.env).map(Begin::Rows) })
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        dataset::expand_datamodel(self, first.span, first.env).await
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { dataset::expand_datamodel(self, first.span, first.env).await })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

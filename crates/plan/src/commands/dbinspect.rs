@@ -1,6 +1,6 @@
 //! `dbinspect`: what buckets say of themselves; planned in `eventcount`.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::DbinspectCommand;
 
 use super::{
@@ -8,7 +8,6 @@ use super::{
     eventcount,
 };
 
-#[async_trait]
 impl CommandPlan for DbinspectCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::Indexers)
@@ -22,8 +21,8 @@ impl CommandPlan for DbinspectCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        eventcount::dbinspect(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { eventcount::dbinspect(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -6,8 +6,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use frames::{Frame, column};
+use futures::future::BoxFuture;
 use spl::ast::{Command, Spanned};
 use tables::check_cells;
 pub(super) use tables::text::found::Existing;
@@ -178,28 +178,33 @@ fn values_of<'a>(pairs: Value<'a>, name: &'a str) -> impl Iterator<Item = &'a st
     })
 }
 
-#[async_trait]
 impl TableOp for Discovery {
-    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let inputs: Vec<_> =
-            self.inputs.iter().map(|input| rows.texts(input)).collect::<Result<_, _>>()?;
-        let mut found = FoundFields::new(env.context.limits.columns);
-        for row in 0..rows.count {
-            let texts: Vec<Option<&str>> =
-                inputs.iter().map(|input| input[row].as_deref()).collect();
-            let cut = self.finder.find(&texts, &mut |name, value| {
-                found.add(row, name, value, self.several);
-            });
-            if let Some(limit) = cut {
-                self.report(&limit, env.log);
+    fn apply<'a>(
+        &'a self,
+        mut rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let inputs: Vec<_> =
+                self.inputs.iter().map(|input| rows.texts(input)).collect::<Result<_, _>>()?;
+            let mut found = FoundFields::new(env.context.limits.columns);
+            for row in 0..rows.count {
+                let texts: Vec<Option<&str>> =
+                    inputs.iter().map(|input| input[row].as_deref()).collect();
+                let cut = self.finder.find(&texts, &mut |name, value| {
+                    found.add(row, name, value, self.several);
+                });
+                if let Some(limit) = cut {
+                    self.report(&limit, env.log);
+                }
             }
-        }
-        if found.too_many {
-            self.report("limit columns", env.log);
-        }
-        check_cells(rows.count, found.len(), env.context.limits.memory_bytes)?;
-        found.put(&mut rows, self.existing)?;
-        self.scratch().for_each(|name| rows.remove(name));
-        Ok(rows)
+            if found.too_many {
+                self.report("limit columns", env.log);
+            }
+            check_cells(rows.count, found.len(), env.context.limits.memory_bytes)?;
+            found.put(&mut rows, self.existing)?;
+            self.scratch().for_each(|name| rows.remove(name));
+            Ok(rows)
+        })
     }
 }

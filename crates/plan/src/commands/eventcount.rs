@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use model::IndexName;
 use spl::ast::{DbinspectCommand, EventcountCommand, SearchCommand, SearchPattern};
 
@@ -16,7 +16,6 @@ use crate::range::bounds;
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 
-#[async_trait]
 impl CommandPlan for EventcountCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -30,8 +29,8 @@ impl CommandPlan for EventcountCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        eventcount(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { eventcount(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

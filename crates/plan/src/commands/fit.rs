@@ -3,7 +3,7 @@
 //! Split: runs at the search head, over all rows. A model is a lookup file, so that it has the owner, the app
 //! and the rights of one.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::{Field, FitCommand, Spanned};
 use tables::learning::{ALGORITHMS, Algorithm, Distribution, Learning, Model, Settings};
 
@@ -62,19 +62,25 @@ struct Fit {
     file: Option<LookupSource>,
 }
 
-#[async_trait]
 impl TableOp for Fit {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let target = self.command.target.as_ref().map(|field| field.node.as_str());
-        let by: Vec<String> = self.command.by.iter().map(|field| field.node.clone()).collect();
-        let fields = &self.command.fields;
-        let learning = Learning { settings: &self.settings, stop: &env.context.planning.stop() };
-        let model = Model::fit(self.algorithm, target, fields, &by, learning, &rows)?;
-        if let Some(file) = self.file.as_ref().filter(|_| !env.is_dry_run()) {
-            let write = LookupWrite::Replace;
-            env.context.host.write_lookup(file, model.to_rows(), write).await?;
-        }
-        Ok(model.apply(rows, &self.settings, self.command.alias.as_deref())?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let target = self.command.target.as_ref().map(|field| field.node.as_str());
+            let by: Vec<String> = self.command.by.iter().map(|field| field.node.clone()).collect();
+            let fields = &self.command.fields;
+            let learning =
+                Learning { settings: &self.settings, stop: &env.context.planning.stop() };
+            let model = Model::fit(self.algorithm, target, fields, &by, learning, &rows)?;
+            if let Some(file) = self.file.as_ref().filter(|_| !env.is_dry_run()) {
+                let write = LookupWrite::Replace;
+                env.context.host.write_lookup(file, model.to_rows(), write).await?;
+            }
+            Ok(model.apply(rows, &self.settings, self.command.alias.as_deref())?)
+        })
     }
 }
 

@@ -4,8 +4,8 @@
 
 mod items;
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{
     Assignment, Call, Command, Expr, ExprKind, FieldRef, ForeachCommand, ForeachMode, Spanned,
 };
@@ -204,13 +204,18 @@ fn adding(command: &mut Command, field: &str) {
 #[derive(Debug)]
 struct Parts(Vec<Vec<Spanned<Command>>>);
 
-#[async_trait]
 impl TableOp for Parts {
-    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        for commands in &self.0 {
-            let stage = plan_stage(Frame::of_rows(rows)?, commands, env).await?;
-            rows = run_to_rows(stage, env).await?;
-        }
-        Ok(rows)
+    fn apply<'a>(
+        &'a self,
+        mut rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            for commands in &self.0 {
+                let stage = plan_stage(Frame::of_rows(rows)?, commands, env).await?;
+                rows = run_to_rows(stage, env).await?;
+            }
+            Ok(rows)
+        })
     }
 }

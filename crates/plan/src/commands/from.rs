@@ -1,6 +1,6 @@
 //! `from`: the rows of a dataset; planned in `dataset`.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::FromCommand;
 
 use super::{
@@ -8,7 +8,6 @@ use super::{
     dataset,
 };
 
-#[async_trait]
 impl CommandPlan for FromCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::Expanded)
@@ -22,8 +21,8 @@ impl CommandPlan for FromCommand {
         OutputFields::Unchanged
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        dataset::expand_from(self, first.span, first.env).await.map(Some)
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { dataset::expand_from(self, first.span, first.env).await.map(Some) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -2,8 +2,8 @@
 //!
 //! Split: runs at the search head.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span as Length, ToSpan, Zoned};
 use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
@@ -15,7 +15,6 @@ use super::{
 use crate::context::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 
-#[async_trait]
 impl CommandPlan for GentimesCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -27,8 +26,8 @@ impl CommandPlan for GentimesCommand {
         OutputFields::Replaced
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

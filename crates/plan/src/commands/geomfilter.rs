@@ -5,9 +5,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use exprs::kernel::text;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
 use tables::text::geometry::Bounds;
 
@@ -73,39 +73,44 @@ pub(super) fn geom(command: &GeomCommand, span: spl::Span, frame: Frame) -> Resu
 #[derive(Debug)]
 struct Geom(GeomCommand);
 
-#[async_trait]
 impl TableOp for Geom {
-    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let lookup = self.lookup(env).await?;
-        let bounds = bounds(&self.0.bounds);
-        let (features, shapes) = (lookup.texts(FEATURE)?, lookup.texts(GEOM)?);
-        let mut known: HashMap<&str, String> = HashMap::new();
-        for (feature, shape) in features.iter().zip(&shapes) {
-            if let (Some(feature), Some(shape)) = (feature, shape)
-                && let Some(shape) = bounds.clipped(shape)
-            {
-                known.insert(feature, shape);
-            }
-        }
-        let field = &self.0.featureidfield;
-        let named = rows.texts(field)?;
-        if self.0.allfeatures {
-            let present: HashSet<&str> = named.iter().flatten().map(String::as_str).collect();
-            let missing: Vec<&String> =
-                features.iter().flatten().filter(|f| !present.contains(f.as_str())).collect();
-            let mut more = Rows::blank(missing.len());
-            more.set_texts(field, missing.iter().copied().map(Some));
-            for column in rows.columns.iter().filter(|column| column.kind.is_number()) {
-                if !column.name.starts_with('_') {
-                    more.set_integers(&column.name, vec![Some(0); missing.len()]);
+    fn apply<'a>(
+        &'a self,
+        mut rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let lookup = self.lookup(env).await?;
+            let bounds = bounds(&self.0.bounds);
+            let (features, shapes) = (lookup.texts(FEATURE)?, lookup.texts(GEOM)?);
+            let mut known: HashMap<&str, String> = HashMap::new();
+            for (feature, shape) in features.iter().zip(&shapes) {
+                if let (Some(feature), Some(shape)) = (feature, shape)
+                    && let Some(shape) = bounds.clipped(shape)
+                {
+                    known.insert(feature, shape);
                 }
             }
-            rows = rows.append(more)?;
-        }
-        let named = rows.texts(field)?;
-        let shape = |feature: &Option<String>| known.get(feature.as_deref()?);
-        rows.set_texts(GEOM, named.iter().map(shape));
-        Ok(rows)
+            let field = &self.0.featureidfield;
+            let named = rows.texts(field)?;
+            if self.0.allfeatures {
+                let present: HashSet<&str> = named.iter().flatten().map(String::as_str).collect();
+                let missing: Vec<&String> =
+                    features.iter().flatten().filter(|f| !present.contains(f.as_str())).collect();
+                let mut more = Rows::blank(missing.len());
+                more.set_texts(field, missing.iter().copied().map(Some));
+                for column in rows.columns.iter().filter(|column| column.kind.is_number()) {
+                    if !column.name.starts_with('_') {
+                        more.set_integers(&column.name, vec![Some(0); missing.len()]);
+                    }
+                }
+                rows = rows.append(more)?;
+            }
+            let named = rows.texts(field)?;
+            let shape = |feature: &Option<String>| known.get(feature.as_deref()?);
+            rows.set_texts(GEOM, named.iter().map(shape));
+            Ok(rows)
+        })
     }
 }
 

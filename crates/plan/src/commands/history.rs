@@ -2,8 +2,8 @@
 //!
 //! Split: runs at the search head.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::HistoryCommand;
 
 use super::{
@@ -11,7 +11,6 @@ use super::{
 };
 use crate::context::{PlanningContext, SourceRows};
 
-#[async_trait]
 impl CommandPlan for HistoryCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -23,8 +22,8 @@ impl CommandPlan for HistoryCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -1,6 +1,6 @@
 //! `inputcsv`: rows of a CSV file; planned in `inputlookup`.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::InputcsvCommand;
 
 use super::inputlookup::Named;
@@ -9,7 +9,6 @@ use super::{
     inputlookup,
 };
 
-#[async_trait]
 impl CommandPlan for InputcsvCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -21,8 +20,10 @@ impl CommandPlan for InputcsvCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        inputlookup::start(&self.0, Named::File, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move {
+            inputlookup::start(&self.0, Named::File, first.env).await.map(Begin::Rows)
+        })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

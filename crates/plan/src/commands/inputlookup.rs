@@ -2,9 +2,9 @@
 //!
 //! Split: runs at the search head.
 
-use async_trait::async_trait;
 use exprs::predicate;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{InputlookupCommand, Span};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
@@ -13,7 +13,6 @@ use crate::run::collect;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, MessageKind, lookup};
 
-#[async_trait]
 impl CommandPlan for InputlookupCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -25,8 +24,8 @@ impl CommandPlan for InputlookupCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, Named::Lookup, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, Named::Lookup, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
@@ -73,12 +72,17 @@ struct Append {
     named: Named,
 }
 
-#[async_trait]
 impl TableOp for Append {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let frame = frame(&self.command, self.named, env).await?;
-        let (plan, columns) = frame.finish()?;
-        Ok(rows.append(collect(&plan, &columns, env).await?)?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let frame = frame(&self.command, self.named, env).await?;
+            let (plan, columns) = frame.finish()?;
+            Ok(rows.append(collect(&plan, &columns, env).await?)?)
+        })
     }
 }
 

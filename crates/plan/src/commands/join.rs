@@ -2,7 +2,7 @@
 //!
 //! Split: the search head joins by hash; the subsearch splits like any search.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand};
 use tables::places;
 use tables::shape::join::Matching;
@@ -68,28 +68,33 @@ struct Join {
     join: JoinCommand,
 }
 
-#[async_trait]
 impl TableOp for Join {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let other = self.inner.rows(env).await?;
-        let (left_keys, right_keys) = self.key_fields(&rows, &other, env);
-        let matching = Matching {
-            most: self.join.max,
-            outer: self.join.outer,
-            time: self.join.usetime.then_some(self.join.earlier),
-        };
-        let limit = env.context.limits.stage_rows;
-        let stop = env.context.planning.stop();
-        let pairs = matching.pairs((&rows, &left_keys), (&other, &right_keys), limit, &stop)?;
-        let left = places(pairs.iter().map(|(left, _)| Some(*left)));
-        let right = places(pairs.iter().map(|(_, right)| *right));
-        match &self.join.on {
-            None => Ok(rows.beside(&left, &other, &right, |_| self.join.overwrite)?),
-            Some(on) => {
-                let (rows, other) = (prefixed(rows, &on.left), prefixed(other, &on.right));
-                Ok(rows.beside(&left, &other, &right, |_| false)?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let other = self.inner.rows(env).await?;
+            let (left_keys, right_keys) = self.key_fields(&rows, &other, env);
+            let matching = Matching {
+                most: self.join.max,
+                outer: self.join.outer,
+                time: self.join.usetime.then_some(self.join.earlier),
+            };
+            let limit = env.context.limits.stage_rows;
+            let stop = env.context.planning.stop();
+            let pairs = matching.pairs((&rows, &left_keys), (&other, &right_keys), limit, &stop)?;
+            let left = places(pairs.iter().map(|(left, _)| Some(*left)));
+            let right = places(pairs.iter().map(|(_, right)| *right));
+            match &self.join.on {
+                None => Ok(rows.beside(&left, &other, &right, |_| self.join.overwrite)?),
+                Some(on) => {
+                    let (rows, other) = (prefixed(rows, &on.left), prefixed(other, &on.right));
+                    Ok(rows.beside(&left, &other, &right, |_| false)?)
+                }
             }
-        }
+        })
     }
 }
 

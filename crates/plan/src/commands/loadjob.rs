@@ -2,15 +2,14 @@
 //!
 //! Split: runs at the search head.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{LoadedJob, LoadjobCommand};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
 use crate::{Error, Message, MessageKind};
 
-#[async_trait]
 impl CommandPlan for LoadjobCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -22,8 +21,8 @@ impl CommandPlan for LoadjobCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

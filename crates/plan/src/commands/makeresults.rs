@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicrosecondArray};
-use async_trait::async_trait;
 use exprs::types::ValueType;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
 use super::{
@@ -17,7 +17,6 @@ use crate::MessageKind;
 use crate::context::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 
-#[async_trait]
 impl CommandPlan for MakeresultsCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -29,8 +28,8 @@ impl CommandPlan for MakeresultsCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -2,7 +2,7 @@
 //!
 //! Split: the search head runs one search after the other; each splits like any search.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::Span;
 use spl::ast::{Command, MapCommand, MapSearch, Spanned};
 use tables::check_count;
@@ -59,44 +59,49 @@ struct Map {
     tail: Vec<Spanned<Command>>,
 }
 
-#[async_trait]
 impl TableOp for Map {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let most = usize::try_from(self.command.maxsearches).unwrap_or(usize::MAX);
-        let runs = rows.count.min(most);
-        if runs < rows.count {
-            let text = format!(
-                "map ran {runs} searches for {} rows: maxsearches={most} allows no more",
-                rows.count
-            );
-            env.log.add(MessageKind::Warning, text);
-        }
-        let mut context = env.context.clone();
-        let (template, span) = match &self.command.search {
-            MapSearch::Text(text) => (text.node.clone(), text.span),
-            MapSearch::Template(text) => (as_search(&text.node), text.span),
-            MapSearch::Saved(name) => {
-                let saved = Saved::find(&name.node, name.span, env)?;
-                context.range = saved.range;
-                (saved.text, name.span)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let most = usize::try_from(self.command.maxsearches).unwrap_or(usize::MAX);
+            let runs = rows.count.min(most);
+            if runs < rows.count {
+                let text = format!(
+                    "map ran {runs} searches for {} rows: maxsearches={most} allows no more",
+                    rows.count
+                );
+                env.log.add(MessageKind::Warning, text);
             }
-        };
-        let env = env.within(&context);
-        let mut parts = Vec::with_capacity(runs);
-        let mut count = 0;
-        for row in 0..runs {
-            let one = rows.slice(row, 1);
-            let text = search(&template, &one, row + 1, span)?;
-            let parsed = subsearch::parse_placed(&text, Some(span), env.subsearches(), &env);
-            let pipeline = parsed.await?;
-            let bounds = Bounds::default();
-            let inner = Inner { pipeline, tail: self.tail.clone(), bounds, command: "map" };
-            let part = inner.all_rows(&env).await?;
-            count += part.count;
-            check_count(count, env.context.limits.stage_rows)?;
-            parts.push(part);
-        }
-        Ok(Rows::stacked(parts, env.context.limits.stage_rows)?)
+            let mut context = env.context.clone();
+            let (template, span) = match &self.command.search {
+                MapSearch::Text(text) => (text.node.clone(), text.span),
+                MapSearch::Template(text) => (as_search(&text.node), text.span),
+                MapSearch::Saved(name) => {
+                    let saved = Saved::find(&name.node, name.span, env)?;
+                    context.range = saved.range;
+                    (saved.text, name.span)
+                }
+            };
+            let env = env.within(&context);
+            let mut parts = Vec::with_capacity(runs);
+            let mut count = 0;
+            for row in 0..runs {
+                let one = rows.slice(row, 1);
+                let text = search(&template, &one, row + 1, span)?;
+                let parsed = subsearch::parse_placed(&text, Some(span), env.subsearches(), &env);
+                let pipeline = parsed.await?;
+                let bounds = Bounds::default();
+                let inner = Inner { pipeline, tail: self.tail.clone(), bounds, command: "map" };
+                let part = inner.all_rows(&env).await?;
+                count += part.count;
+                check_count(count, env.context.limits.stage_rows)?;
+                parts.push(part);
+            }
+            Ok(Rows::stacked(parts, env.context.limits.stage_rows)?)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Split: as `stats`, over the events that hold the points.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::{McatalogCommand, SearchExpr, StatsArgument, StatsCall};
 
 use super::metrics::{METRIC, Shape, VALUE, Wanted, is_about_points, read};
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::context::{PlanningContext, SourceRows};
 
-#[async_trait]
 impl CommandPlan for McatalogCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -25,8 +24,8 @@ impl CommandPlan for McatalogCommand {
         if self.append { OutputFields::Collected } else { OutputFields::Replaced }
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).await.map(Begin::Rows) })
     }
 
     fn event_filter(&self) -> Option<&SearchExpr> {

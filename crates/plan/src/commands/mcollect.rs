@@ -2,9 +2,9 @@
 //!
 //! Split: runs at the search head, over all rows. The points of a row become one event.
 
-use async_trait::async_trait;
 use exprs::column::Values;
 use frames::Frame;
+use futures::future::BoxFuture;
 use model::{EventTime, IndexName, columns};
 use spl::ast::{McollectCommand, MetricSplit, Span};
 
@@ -65,27 +65,32 @@ struct Mcollect {
     index: IndexName,
 }
 
-#[async_trait]
 impl TableOp for Mcollect {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if rows.count == 0 || env.is_dry_run() {
-            return Ok(rows);
-        }
-        let events = self.events(&rows, env)?;
-        if events.len() < rows.count {
-            let text = format!(
-                "mcollect left out {} of {} rows, which have no measure{}",
-                rows.count - events.len(),
-                rows.count,
-                self.command
-                    .prefix_field
-                    .as_ref()
-                    .map_or_else(String::new, |field| format!(" or no {}", field.node))
-            );
-            env.log.add(MessageKind::Warning, text);
-        }
-        env.context.host.collect(&self.index, events).await?;
-        Ok(rows)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            if rows.count == 0 || env.is_dry_run() {
+                return Ok(rows);
+            }
+            let events = self.events(&rows, env)?;
+            if events.len() < rows.count {
+                let text = format!(
+                    "mcollect left out {} of {} rows, which have no measure{}",
+                    rows.count - events.len(),
+                    rows.count,
+                    self.command
+                        .prefix_field
+                        .as_ref()
+                        .map_or_else(String::new, |field| format!(" or no {}", field.node))
+                );
+                env.log.add(MessageKind::Warning, text);
+            }
+            env.context.host.collect(&self.index, events).await?;
+            Ok(rows)
+        })
     }
 }
 

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
-use async_trait::async_trait;
 use exprs::types::ValueType;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
@@ -16,7 +16,6 @@ use crate::indexes::covers;
 use crate::stage::Rows;
 use crate::{Error, Message, MessageKind, MetadataKind};
 
-#[async_trait]
 impl CommandPlan for MetadataCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -28,8 +27,8 @@ impl CommandPlan for MetadataCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -2,7 +2,7 @@
 //!
 //! Split: as `search`, of which only the fixed fields of events are read.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::Span;
 use spl::ast::{Command, FieldPattern, MetasearchCommand, Spanned, TableCommand};
 
@@ -11,7 +11,6 @@ use super::{
 };
 use crate::context::PlanningContext;
 
-#[async_trait]
 impl CommandPlan for MetasearchCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::Expanded)
@@ -23,8 +22,8 @@ impl CommandPlan for MetasearchCommand {
         OutputFields::Unchanged
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        Ok(Some(expand(self, first.span, first.env)))
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { Ok(Some(expand(self, first.span, first.env))) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -2,9 +2,9 @@
 //!
 //! Split: the events are read and filtered where they are; the search head keeps the first of each series.
 
-use async_trait::async_trait;
 use exprs::aggregates::SERIES;
 use exprs::kernel::text;
+use futures::future::BoxFuture;
 use model::columns;
 use spl::ast::{DedupCommand, FieldPattern, MpreviewCommand, Span};
 
@@ -15,7 +15,6 @@ use super::{
 };
 use crate::context::{PlanningContext, SourceRows};
 
-#[async_trait]
 impl CommandPlan for MpreviewCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -27,8 +26,8 @@ impl CommandPlan for MpreviewCommand {
         OutputFields::Replaced
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

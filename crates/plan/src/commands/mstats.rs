@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::compute::take;
-use async_trait::async_trait;
 use exprs::Typed;
 use exprs::aggregates::{EXACT_TIME, SERIES};
 use exprs::kernel::truth;
 use exprs::types::ValueType;
 use frames::Frame;
+use futures::future::BoxFuture;
 use model::columns;
 use spl::ast::{
     BinCommand, BinOptions, BinSpan, ChartCommand, Command, FieldPattern, FillnullCommand,
@@ -33,7 +33,6 @@ use crate::context::{PlanningContext, SourceRows};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, FieldInfo};
 
-#[async_trait]
 impl CommandPlan for MstatsCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -49,12 +48,12 @@ impl CommandPlan for MstatsCommand {
         }
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        begin(self, first.pipeline, first.env).await
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { begin(self, first.pipeline, first.env).await })
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        Ok(expand(self, first.span, first.env))
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { Ok(expand(self, first.span, first.env)) })
     }
 
     fn event_filter(&self) -> Option<&SearchExpr> {
@@ -403,40 +402,45 @@ struct Widen {
     calls: Vec<StatsCall>,
 }
 
-#[async_trait]
 impl TableOp for Widen {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let keys = rows.keys(&self.keys)?;
-        let metrics = rows.texts(METRIC)?;
-        // Rows of a group follow each other.
-        let (mut firsts, mut group): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-        for row in 0..rows.count {
-            if row == 0 || keys[row] != keys[row - 1] {
-                firsts.push(row);
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        _: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let keys = rows.keys(&self.keys)?;
+            let metrics = rows.texts(METRIC)?;
+            // Rows of a group follow each other.
+            let (mut firsts, mut group): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+            for row in 0..rows.count {
+                if row == 0 || keys[row] != keys[row - 1] {
+                    firsts.push(row);
+                }
+                group.push(firsts.len() - 1);
             }
-            group.push(firsts.len() - 1);
-        }
-        let mut rows_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (row, name) in metrics.iter().enumerate() {
-            if let Some(name) = name {
-                rows_of.entry(name).or_default().push(row);
+            let mut rows_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+            for (row, name) in metrics.iter().enumerate() {
+                if let Some(name) = name {
+                    rows_of.entry(name).or_default().push(row);
+                }
             }
-        }
-        let mut wide = rows.take(&firsts)?;
-        wide.columns.retain(|column| self.keys.contains(&column.name));
-        for (at, call) in self.calls.iter().enumerate() {
-            let Some(source) = rows.column(&column_of(at)) else { continue };
-            let Some(pattern) = pattern(call) else { continue };
-            for (name, places_of) in &rows_of {
-                let Some(captures) = pattern.captures(name) else { continue };
-                let output = specific(call, name, &captures).output_name().to_owned();
-                let mut of_group = vec![None; firsts.len()];
-                places_of.iter().for_each(|row| of_group[group[*row]] = Some(*row));
-                let array = take(source.array.as_ref(), &places(of_group), None)?;
-                wide.set(&output, source.kind, Arc::clone(&array));
+            let mut wide = rows.take(&firsts)?;
+            wide.columns.retain(|column| self.keys.contains(&column.name));
+            for (at, call) in self.calls.iter().enumerate() {
+                let Some(source) = rows.column(&column_of(at)) else { continue };
+                let Some(pattern) = pattern(call) else { continue };
+                for (name, places_of) in &rows_of {
+                    let Some(captures) = pattern.captures(name) else { continue };
+                    let output = specific(call, name, &captures).output_name().to_owned();
+                    let mut of_group = vec![None; firsts.len()];
+                    places_of.iter().for_each(|row| of_group[group[*row]] = Some(*row));
+                    let array = take(source.array.as_ref(), &places(of_group), None)?;
+                    wide.set(&output, source.kind, Arc::clone(&array));
+                }
             }
-        }
-        Ok(wide)
+            Ok(wide)
+        })
     }
 }
 
@@ -446,22 +450,27 @@ struct Named {
     patterns: Vec<FieldPattern>,
 }
 
-#[async_trait]
 impl TableOp for Named {
-    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let (metrics, numbers) = (rows.texts(METRIC)?, rows.numbers(VALUE)?);
-        let mut points: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (row, name) in metrics.iter().enumerate() {
-            if let Some(name) = name {
-                points.entry(name).or_default().push(row);
+    fn apply<'a>(
+        &'a self,
+        mut rows: Rows,
+        _: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let (metrics, numbers) = (rows.texts(METRIC)?, rows.numbers(VALUE)?);
+            let mut points: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+            for (row, name) in metrics.iter().enumerate() {
+                if let Some(name) = name {
+                    points.entry(name).or_default().push(row);
+                }
             }
-        }
-        points.retain(|name, _| self.patterns.iter().any(|pattern| pattern.matches(name)));
-        for (name, places) in points {
-            let mut column = vec![None; rows.count];
-            places.into_iter().for_each(|row| column[row] = numbers[row]);
-            rows.set_numbers(name, column);
-        }
-        Ok(rows)
+            points.retain(|name, _| self.patterns.iter().any(|pattern| pattern.matches(name)));
+            for (name, places) in points {
+                let mut column = vec![None; rows.count];
+                places.into_iter().for_each(|row| column[row] = numbers[row]);
+                rows.set_numbers(name, column);
+            }
+            Ok(rows)
+        })
     }
 }

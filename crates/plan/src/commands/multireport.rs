@@ -2,8 +2,8 @@
 //!
 //! Split: the search head runs the pipelines over the rows that it has collected.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{MultireportCommand, Pipeline};
 
 use super::required::add_commands;
@@ -37,19 +37,24 @@ impl CommandPlan for MultireportCommand {
 #[derive(Debug)]
 struct Reports(Vec<Pipeline>);
 
-#[async_trait]
 impl TableOp for Reports {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let mut all: Option<Rows> = None;
-        for pipeline in &self.0 {
-            let frame = Frame::of_rows(rows.clone())?;
-            let report =
-                run_to_rows(plan_stage(frame, &pipeline.commands, env).await?, env).await?;
-            all = Some(match all {
-                Some(before) => before.append(report)?,
-                None => report,
-            });
-        }
-        Ok(all.unwrap_or_default())
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let mut all: Option<Rows> = None;
+            for pipeline in &self.0 {
+                let frame = Frame::of_rows(rows.clone())?;
+                let report =
+                    run_to_rows(plan_stage(frame, &pipeline.commands, env).await?, env).await?;
+                all = Some(match all {
+                    Some(before) => before.append(report)?,
+                    None => report,
+                });
+            }
+            Ok(all.unwrap_or_default())
+        })
     }
 }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use async_trait::async_trait;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union, cast, lit};
 use exprs::Typed;
 use exprs::types::ValueType;
 use frames::{Frame, FrameColumn, column, null};
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange};
 use spl::CommandKind;
 use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
@@ -23,7 +23,6 @@ use super::{
 use crate::context::{PlanningContext, SourceRows, advance};
 use crate::{Error, FieldFilter, Message};
 
-#[async_trait]
 impl CommandPlan for MultisearchCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::Expanded)
@@ -35,8 +34,8 @@ impl CommandPlan for MultisearchCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        begin(self, first.pipeline, first.env).await
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { begin(self, first.pipeline, first.env).await })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -2,8 +2,8 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::OutputlookupCommand;
 
 use super::inputlookup::Named;
@@ -76,36 +76,42 @@ struct Output {
     fields: Vec<String>,
 }
 
-#[async_trait]
 impl TableOp for Output {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if env.is_dry_run() {
-            return Ok(rows);
-        }
-        let mut written = rows.clone();
-        let is_file = matches!(self.source, LookupSource::File(_));
-        let shown = |name: &str| !name.starts_with('_') || name == "_time" || name == "_raw";
-        written.columns.retain(|column| {
-            let wanted = self.fields.is_empty() || self.fields.contains(&column.name);
-            column.name == "_key" || (wanted && (shown(&column.name) || !is_file))
-        });
-        if let Some(max) = self.command.max.map(|max| usize::try_from(max).unwrap_or(usize::MAX))
-            && written.count > max
-        {
-            let text = format!("the first {max} of {} rows were written (max=)", written.count);
-            env.log.add(MessageKind::Warning, text);
-            written = written.slice(0, max);
-        }
-        let keeps_old = written.count == 0 && !self.command.override_if_empty;
-        if keeps_old && !self.command.create_empty {
-            return Ok(rows);
-        }
-        let write = match &self.command.key_field {
-            Some(field) => LookupWrite::Upsert(field.node.clone()),
-            None if self.command.append || keeps_old => LookupWrite::Append,
-            None => LookupWrite::Replace,
-        };
-        env.context.host.write_lookup(&self.source, written, write).await?;
-        Ok(rows)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            if env.is_dry_run() {
+                return Ok(rows);
+            }
+            let mut written = rows.clone();
+            let is_file = matches!(self.source, LookupSource::File(_));
+            let shown = |name: &str| !name.starts_with('_') || name == "_time" || name == "_raw";
+            written.columns.retain(|column| {
+                let wanted = self.fields.is_empty() || self.fields.contains(&column.name);
+                column.name == "_key" || (wanted && (shown(&column.name) || !is_file))
+            });
+            if let Some(max) =
+                self.command.max.map(|max| usize::try_from(max).unwrap_or(usize::MAX))
+                && written.count > max
+            {
+                let text = format!("the first {max} of {} rows were written (max=)", written.count);
+                env.log.add(MessageKind::Warning, text);
+                written = written.slice(0, max);
+            }
+            let keeps_old = written.count == 0 && !self.command.override_if_empty;
+            if keeps_old && !self.command.create_empty {
+                return Ok(rows);
+            }
+            let write = match &self.command.key_field {
+                Some(field) => LookupWrite::Upsert(field.node.clone()),
+                None if self.command.append || keeps_old => LookupWrite::Append,
+                None => LookupWrite::Replace,
+            };
+            env.context.host.write_lookup(&self.source, written, write).await?;
+            Ok(rows)
+        })
     }
 }

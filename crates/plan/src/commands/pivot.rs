@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use knowledge::Dataset;
 use spl::Span;
 use spl::ast::{
@@ -21,7 +21,6 @@ use super::{
 use crate::context::PlanningContext;
 use crate::subsearch::quoted;
 
-#[async_trait]
 impl CommandPlan for PivotCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::Expanded)
@@ -33,8 +32,8 @@ impl CommandPlan for PivotCommand {
         OutputFields::Unchanged
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        expand(self, first.span, first.env).await.map(Some)
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { expand(self, first.span, first.env).await.map(Some) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

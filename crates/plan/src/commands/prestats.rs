@@ -3,7 +3,7 @@
 //! Split: what stands at the beginning with `prestats=` is read like the searches of `multisearch`, where the
 //! events are; rows of others are put below at the search head.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::{Command, MultisearchCommand, Pipeline, Spanned, Subsearch};
 
 use super::{Input, Step};
@@ -72,10 +72,15 @@ fn alone(command: &Spanned<Command>) -> Spanned<Command> {
 #[derive(Debug)]
 struct Below(Inner);
 
-#[async_trait]
 impl TableOp for Below {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let more = self.0.all_rows(env).await?;
-        Ok(Rows::stacked(vec![rows, more], env.context.limits.stage_rows)?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let more = self.0.all_rows(env).await?;
+            Ok(Rows::stacked(vec![rows, more], env.context.limits.stage_rows)?)
+        })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Split: runs at the search head.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::RestCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
@@ -10,7 +10,6 @@ use crate::context::{PlanningContext, SourceRows};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, RestRequest};
 
-#[async_trait]
 impl CommandPlan for RestCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -24,8 +23,8 @@ impl CommandPlan for RestCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        begin(self, first.env)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { begin(self, first.env) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
@@ -57,16 +56,21 @@ pub(super) fn begin(command: &RestCommand, env: &PlanningContext<'_>) -> Result<
 #[derive(Debug)]
 struct Ask(RestRequest);
 
-#[async_trait]
 impl TableOp for Ask {
-    async fn apply(&self, _: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        // An endpoint that does not exist leaves the other branches of a search their results, as in Splunk.
-        match env.context.host.rest(&self.0).await {
-            Err(Error::Invalid { message, .. }) => {
-                env.log.add(MessageKind::Warning, message);
-                Ok(Rows::blank(0))
+    fn apply<'a>(
+        &'a self,
+        _: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            // An endpoint that does not exist leaves the other branches of a search their results, as in Splunk.
+            match env.context.host.rest(&self.0).await {
+                Err(Error::Invalid { message, .. }) => {
+                    env.log.add(MessageKind::Warning, message);
+                    Ok(Rows::blank(0))
+                }
+                answer => answer,
             }
-            answer => answer,
-        }
+        })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Split: as those commands.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use knowledge::time::TimeModifier;
 use model::{EventTime, TimeRange};
 use spl::Span;
@@ -14,7 +14,6 @@ use super::{
 use crate::context::PlanningContext;
 use crate::{Error, subsearch};
 
-#[async_trait]
 impl CommandPlan for SavedsearchCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::Expanded)
@@ -26,8 +25,8 @@ impl CommandPlan for SavedsearchCommand {
         OutputFields::Unchanged
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        expand(self, first.span, first.env).await.map(Some)
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { expand(self, first.span, first.env).await.map(Some) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -2,8 +2,8 @@
 //!
 //! Split: runs at the search head, over all rows before it.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use knowledge::CustomCommand;
 use spl::ast::ScriptCommand;
 
@@ -57,26 +57,31 @@ struct Run {
     arguments: String,
 }
 
-#[async_trait]
 impl TableOp for Run {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        // A preview would run the program once more, which may change something.
-        if env.is_dry_run() {
-            return Ok(Rows::blank(0));
-        }
-        let limits = &env.context.limits;
-        let request = ScriptRequest {
-            command: self.command.clone(),
-            arguments: self.arguments.clone(),
-            range: env.context.range,
-            first: rows.columns.is_empty() && rows.count == 0,
-            max_rows: limits.stage_rows,
-            max_bytes: limits.memory_bytes,
-        };
-        let (rows, messages) = env.context.host.run_script(&request, rows).await?;
-        for message in messages {
-            env.log.add(message.kind, message.text);
-        }
-        Ok(rows)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            // A preview would run the program once more, which may change something.
+            if env.is_dry_run() {
+                return Ok(Rows::blank(0));
+            }
+            let limits = &env.context.limits;
+            let request = ScriptRequest {
+                command: self.command.clone(),
+                arguments: self.arguments.clone(),
+                range: env.context.range,
+                first: rows.columns.is_empty() && rows.count == 0,
+                max_rows: limits.stage_rows,
+                max_bytes: limits.memory_bytes,
+            };
+            let (rows, messages) = env.context.host.run_script(&request, rows).await?;
+            for message in messages {
+                env.log.add(message.kind, message.text);
+            }
+            Ok(rows)
+        })
     }
 }

@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 
-use async_trait::async_trait;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, Operator, lit};
@@ -15,6 +14,7 @@ use exprs::types::ValueType;
 use frames::restriction::Stored;
 use frames::scan::{TABLE, conjuncts, filter_scan};
 use frames::{Frame, FrameColumn, column};
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 
@@ -32,7 +32,6 @@ use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
 
-#[async_trait]
 impl CommandPlan for SearchCommand {
     fn place(&self) -> Place {
         Place::Streaming
@@ -46,8 +45,8 @@ impl CommandPlan for SearchCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.pipeline, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.pipeline, first.env).await.map(Begin::Rows) })
     }
 
     fn event_filter(&self) -> Option<&SearchExpr> {

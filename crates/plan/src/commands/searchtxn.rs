@@ -3,7 +3,7 @@
 //! Split: as the commands it stands for: a search for the events of the type, `transaction`, and a
 //! search over the transactions.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::Span;
 use spl::ast::{Command, Pipeline, SearchCommand, SearchtxnCommand, Spanned, TransactionCommand};
 
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::context::PlanningContext;
 
-#[async_trait]
 impl CommandPlan for SearchtxnCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::Expanded)
@@ -27,8 +26,8 @@ impl CommandPlan for SearchtxnCommand {
         OutputFields::Unchanged
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        expand(self, first.span, first.env).map(Some)
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { expand(self, first.span, first.env).map(Some) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

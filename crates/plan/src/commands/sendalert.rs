@@ -2,8 +2,8 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{SendalertCommand, SendemailCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
@@ -43,16 +43,21 @@ pub(super) fn email(command: &SendemailCommand, frame: Frame) -> Step {
 #[derive(Debug)]
 struct Act(Action);
 
-#[async_trait]
 impl TableOp for Act {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if !env.is_dry_run()
-            && let Err(error) = env.context.host.act(&self.0, &rows).await
-        {
-            // The rows are the answer all the same.
-            let text = format!("the action \"{}\" was not carried out: {error}", self.0.name);
-            env.log.add(MessageKind::Warning, text);
-        }
-        Ok(rows)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            if !env.is_dry_run()
+                && let Err(error) = env.context.host.act(&self.0, &rows).await
+            {
+                // The rows are the answer all the same.
+                let text = format!("the action \"{}\" was not carried out: {error}", self.0.name);
+                env.log.add(MessageKind::Warning, text);
+            }
+            Ok(rows)
+        })
     }
 }

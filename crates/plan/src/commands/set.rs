@@ -2,7 +2,7 @@
 //!
 //! Split: the search head compares whole rows by hash; both searches split like any search.
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use spl::ast::{SetCommand, SetOperation};
 use tables::shape::set::combined;
 
@@ -13,7 +13,6 @@ use crate::context::{PlanningContext, SourceRows};
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 
-#[async_trait]
 impl CommandPlan for SetCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::SearchHead)
@@ -25,8 +24,10 @@ impl CommandPlan for SetCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        Ok(Begin::Materialize(SourceRows::nothing(first.env)?, breaker(self)))
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(
+            async move { Ok(Begin::Materialize(SourceRows::nothing(first.env)?, breaker(self))) },
+        )
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
@@ -51,11 +52,16 @@ struct Set {
     searches: [Inner; 2],
 }
 
-#[async_trait]
 impl TableOp for Set {
-    async fn apply(&self, _: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let [one, other] = &self.searches;
-        let (one, other) = (one.rows(env).await?, other.rows(env).await?);
-        Ok(combined(&one, &other, self.operation, env.context.limits.stage_rows)?)
+    fn apply<'a>(
+        &'a self,
+        _: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let [one, other] = &self.searches;
+            let (one, other) = (one.rows(env).await?, other.rows(env).await?);
+            Ok(combined(&one, &other, self.operation, env.context.limits.stage_rows)?)
+        })
     }
 }

@@ -3,10 +3,10 @@
 //! Split: as `stats`; the scan answers counts, extremes and distinct values from summaries where
 //! it can.
 
-use async_trait::async_trait;
 use exprs::Typed;
 use exprs::types::ValueType;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{BinOptions, SearchExpr, Span, TstatsCommand};
 
 use super::required::required_by;
@@ -22,7 +22,6 @@ use crate::sql::events::events as sql_events;
 use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, indexes};
 
-#[async_trait]
 impl CommandPlan for TstatsCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -37,12 +36,12 @@ impl CommandPlan for TstatsCommand {
         if self.append { OutputFields::Collected } else { OutputFields::Replaced }
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.span, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.span, first.env).await.map(Begin::Rows) })
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        dataset::expand_tstats(self, first.span, first.env).await
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { dataset::expand_tstats(self, first.span, first.env).await })
     }
 
     fn event_filter(&self) -> Option<&SearchExpr> {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::TypeaheadCommand;
 use tables::text::filter::comparison;
 
@@ -15,7 +15,6 @@ use crate::context::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 
-#[async_trait]
 impl CommandPlan for TypeaheadCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -27,8 +26,8 @@ impl CommandPlan for TypeaheadCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

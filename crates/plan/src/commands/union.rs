@@ -3,8 +3,8 @@
 //! Split: searches of events that only stream run where the events are and are merged by time; the search
 //! head puts the rows of others below.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{
     AppendCommand, Command, Dataset, MultisearchCommand, Pipeline, Spanned, Subsearch, UnionCommand,
 };
@@ -17,7 +17,6 @@ use crate::context::PlanningContext;
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 
-#[async_trait]
 impl CommandPlan for UnionCommand {
     fn place(&self) -> Place {
         Place::SearchHead
@@ -29,8 +28,8 @@ impl CommandPlan for UnionCommand {
         OutputFields::Collected
     }
 
-    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
-        expand(self, first.span, first.env).map(Some)
+    fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
+        Box::pin(async move { expand(self, first.span, first.env).map(Some) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
@@ -103,24 +102,29 @@ struct Union {
     searches: Vec<(bool, Inner)>,
 }
 
-#[async_trait]
 impl TableOp for Union {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        // What is in the order of time stays so; from the first search that does not stream, rows follow.
-        let mut merging = self.events && rows.newest_first()?;
-        let mut parts = vec![rows];
-        let most = env.context.limits.stage_rows;
-        for (streams, search) in &self.searches {
-            if merging && !streams {
-                merging = false;
-                parts = vec![Rows::stacked(parts, most)?.by_time()?];
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            // What is in the order of time stays so; from the first search that does not stream, rows follow.
+            let mut merging = self.events && rows.newest_first()?;
+            let mut parts = vec![rows];
+            let most = env.context.limits.stage_rows;
+            for (streams, search) in &self.searches {
+                if merging && !streams {
+                    merging = false;
+                    parts = vec![Rows::stacked(parts, most)?.by_time()?];
+                }
+                parts.push(match merging {
+                    true => search.all_rows(env).await?,
+                    false => search.rows(env).await?,
+                });
             }
-            parts.push(match merging {
-                true => search.all_rows(env).await?,
-                false => search.rows(env).await?,
-            });
-        }
-        let stacked = Rows::stacked(parts, most)?;
-        if merging { Ok(stacked.by_time()?) } else { Ok(stacked) }
+            let stacked = Rows::stacked(parts, most)?;
+            if merging { Ok(stacked.by_time()?) } else { Ok(stacked) }
+        })
     }
 }

@@ -4,7 +4,6 @@
 //! summaries. The index of a bucket has the hashes of words, not the words: those are read from the events
 //! of the time range and counted where the events are.
 
-use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::lit;
 use exprs::Typed;
@@ -13,6 +12,7 @@ use exprs::predicate::Breakers;
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
 use frames::Frame;
+use futures::future::BoxFuture;
 use model::{IndexName, columns};
 use spl::ast::{LexiconKind, SearchCommand, WalklexCommand};
 
@@ -26,7 +26,6 @@ use crate::range::bounds;
 use crate::stage::{Record, Rows};
 use crate::{Error, MetadataKind};
 
-#[async_trait]
 impl CommandPlan for WalklexCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -38,8 +37,8 @@ impl CommandPlan for WalklexCommand {
         OutputFields::Unchanged
     }
 
-    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
-        start(self, first.env).await.map(Begin::Rows)
+    fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
+        Box::pin(async move { start(self, first.env).await.map(Begin::Rows) })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

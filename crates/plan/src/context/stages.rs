@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use frames::{Formats, Frame, Rows, TypeErased};
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange};
 use serde::{Deserialize, Serialize};
 use spl::ast::{Command, Spanned};
@@ -20,31 +20,39 @@ use crate::{
 };
 
 /// What a command does with all rows of a stage at once.
-#[async_trait]
 pub(crate) trait TableOp: Debug + Send + Sync {
     /// The rows that come of rows.
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error>;
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>>;
 }
 
-#[async_trait]
 impl<T: Operation> TableOp for T {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let limits = &env.context.limits;
-        let mut context = tables::Context::new(tables::Limits {
-            rows: limits.stage_rows,
-            columns: limits.columns,
-            bins: limits.bins,
-            bytes: limits.memory_bytes,
-        })
-        .until(env.context.planning.stop());
-        let rows = Operation::apply(self, rows, &mut context);
-        for note in context.notes {
-            match note {
-                Note::Info(text) => env.log.add(MessageKind::Info, text),
-                Note::Warning(text) => env.log.add(MessageKind::Warning, text),
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let limits = &env.context.limits;
+            let mut context = tables::Context::new(tables::Limits {
+                rows: limits.stage_rows,
+                columns: limits.columns,
+                bins: limits.bins,
+                bytes: limits.memory_bytes,
+            })
+            .until(env.context.planning.stop());
+            let rows = Operation::apply(self, rows, &mut context);
+            for note in context.notes {
+                match note {
+                    Note::Info(text) => env.log.add(MessageKind::Info, text),
+                    Note::Warning(text) => env.log.add(MessageKind::Warning, text),
+                }
             }
-        }
-        Ok(rows?)
+            Ok(rows?)
+        })
     }
 }
 

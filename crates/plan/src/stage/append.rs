@@ -1,7 +1,7 @@
 //! `append` and `appendpipe`: rows of another pipeline below the rows so far.
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::Pipeline;
 
 use super::inner::Inner;
@@ -14,10 +14,13 @@ use crate::run::run_to_rows;
 #[derive(Debug)]
 pub(crate) struct Append(pub(crate) Inner);
 
-#[async_trait]
 impl TableOp for Append {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        Ok(rows.append(self.0.rows(env).await?)?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move { Ok(rows.append(self.0.rows(env).await?)?) })
     }
 }
 
@@ -25,11 +28,16 @@ impl TableOp for Append {
 #[derive(Debug)]
 pub(crate) struct Appendpipe(pub(crate) Box<Pipeline>);
 
-#[async_trait]
 impl TableOp for Appendpipe {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let stage = plan_stage(Frame::of_rows(rows.clone())?, &self.0.commands, env).await?;
-        let more = run_to_rows(stage, env).await?;
-        Ok(rows.append(more)?)
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let stage = plan_stage(Frame::of_rows(rows.clone())?, &self.0.commands, env).await?;
+            let more = run_to_rows(stage, env).await?;
+            Ok(rows.append(more)?)
+        })
     }
 }

@@ -12,7 +12,6 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArr
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::take;
 use arrow::datatypes::TimestampMicrosecondType;
-use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn;
 use datafusion::logical_expr::{Expr, lit, when};
 use exprs::Typed;
@@ -20,6 +19,7 @@ use exprs::column::Values;
 use exprs::order::sort_key;
 use exprs::types::{ArrowType, ValueType};
 use frames::{Frame, column};
+use futures::future::BoxFuture;
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 use tables::bins::TimeBins;
 use tables::check_cells;
@@ -113,10 +113,13 @@ struct Layout {
     series: Vec<Option<String>>,
 }
 
-#[async_trait]
 impl TableOp for Pivot {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        self.pivot(&rows, env).await
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move { self.pivot(&rows, env).await })
     }
 }
 

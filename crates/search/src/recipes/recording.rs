@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::datasource::TableProvider;
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, ValueCount};
 use parking_lot::Mutex;
 use plan::{
@@ -180,7 +180,6 @@ fn asked(indexes: &[IndexName], range: &TimeRange) -> Asked {
     (indexes.to_vec(), *range)
 }
 
-#[async_trait]
 impl<S: EventSource> EventSource for Recorded<S> {
     fn indexes(&self) -> Vec<IndexName> {
         let indexes = self.source.indexes();
@@ -192,59 +191,70 @@ impl<S: EventSource> EventSource for Recorded<S> {
         self.source.events(request)
     }
 
-    async fn fields(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<FieldInfo>, Error> {
-        let found = self.source.fields(indexes, range).await?;
-        let noted = found.iter().map(|info| (info.name.clone(), info.multivalue, info.count));
-        let noted = noted.collect();
-        self.recording.note(|answers| answers.fields.push((asked(indexes, range), noted)));
-        Ok(found)
+    fn fields<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
+        Box::pin(async move {
+            let found = self.source.fields(indexes, range).await?;
+            let noted = found.iter().map(|info| (info.name.clone(), info.multivalue, info.count));
+            let noted = noted.collect();
+            self.recording.note(|answers| answers.fields.push((asked(indexes, range), noted)));
+            Ok(found)
+        })
     }
 
-    async fn several(
-        &self,
-        names: &[&str],
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<HashSet<String>, Error> {
-        let found = self.source.several(names, indexes, range).await?;
-        let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let noted = (asked(indexes, range), names, found.clone());
-        self.recording.note(|answers| answers.several.push(noted));
-        Ok(found)
+    fn several<'a>(
+        &'a self,
+        names: &'a [&'a str],
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<HashSet<String>, Error>> {
+        Box::pin(async move {
+            let found = self.source.several(names, indexes, range).await?;
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let noted = (asked(indexes, range), names, found.clone());
+            self.recording.note(|answers| answers.several.push(noted));
+            Ok(found)
+        })
     }
 
-    async fn has_summary_rows(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<bool, Error> {
-        let found = self.source.has_summary_rows(indexes, range).await?;
-        self.recording.note(|answers| answers.summary_rows.push((asked(indexes, range), found)));
-        Ok(found)
+    fn has_summary_rows<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move {
+            let found = self.source.has_summary_rows(indexes, range).await?;
+            self.recording
+                .note(|answers| answers.summary_rows.push((asked(indexes, range), found)));
+            Ok(found)
+        })
     }
 
-    async fn sourcetypes(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Option<HashSet<String>>, Error> {
-        let found = self.source.sourcetypes(indexes, range).await?;
-        let noted = (asked(indexes, range), found.clone());
-        self.recording.note(|answers| answers.sourcetypes.push(noted));
-        Ok(found)
+    fn sourcetypes<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
+        Box::pin(async move {
+            let found = self.source.sourcetypes(indexes, range).await?;
+            let noted = (asked(indexes, range), found.clone());
+            self.recording.note(|answers| answers.sourcetypes.push(noted));
+            Ok(found)
+        })
     }
 
-    async fn metadata(
-        &self,
+    fn metadata<'a>(
+        &'a self,
         kind: MetadataKind,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<ValueCount>, Error> {
-        // Its rows are made here, whoever reads events.
-        self.source.metadata(kind, indexes, range).await
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
+        Box::pin(async move {
+            // Its rows are made here, whoever reads events.
+            self.source.metadata(kind, indexes, range).await
+        })
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::datasource::TableProvider;
+use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, ValueCount};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
@@ -26,7 +26,6 @@ fn missing<T>(what: &str) -> Result<T, Error> {
     Err(Error::internal(format!("the search head has not asked for {what}")))
 }
 
-#[async_trait]
 impl EventSource for Replayed {
     fn indexes(&self) -> Vec<IndexName> {
         self.answers.indexes.clone()
@@ -36,59 +35,71 @@ impl EventSource for Replayed {
         Ok(Arc::new(EventsTable::new(self.context.clone(), request.clone())))
     }
 
-    async fn fields(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Vec<FieldInfo>, Error> {
-        let known = self.answers.fields.iter().find(|(asked, _)| is_about(asked, indexes, range));
-        let Some((_, known)) = known else { return missing("the names of fields") };
-        let info = |(name, multivalue, count): &(String, bool, u64)| FieldInfo {
-            name: name.clone(),
-            multivalue: *multivalue,
-            count: *count,
-        };
-        Ok(known.iter().map(info).collect())
+    fn fields<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
+        Box::pin(async move {
+            let known =
+                self.answers.fields.iter().find(|(asked, _)| is_about(asked, indexes, range));
+            let Some((_, known)) = known else { return missing("the names of fields") };
+            let info = |(name, multivalue, count): &(String, bool, u64)| FieldInfo {
+                name: name.clone(),
+                multivalue: *multivalue,
+                count: *count,
+            };
+            Ok(known.iter().map(info).collect())
+        })
     }
 
-    async fn several(
-        &self,
-        names: &[&str],
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<HashSet<String>, Error> {
-        let mut known = self.answers.several.iter();
-        let found =
-            known.find(|(asked, about, _)| is_about(asked, indexes, range) && about == names);
-        found.map_or_else(|| missing("fields with several values"), |(.., found)| Ok(found.clone()))
+    fn several<'a>(
+        &'a self,
+        names: &'a [&'a str],
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<HashSet<String>, Error>> {
+        Box::pin(async move {
+            let mut known = self.answers.several.iter();
+            let found =
+                known.find(|(asked, about, _)| is_about(asked, indexes, range) && about == names);
+            found.map_or_else(
+                || missing("fields with several values"),
+                |(.., found)| Ok(found.clone()),
+            )
+        })
     }
 
-    async fn has_summary_rows(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<bool, Error> {
-        let mut known = self.answers.summary_rows.iter();
-        let found = known.find(|(asked, _)| is_about(asked, indexes, range));
-        found.map_or_else(|| missing("rows of summary indexes"), |(_, found)| Ok(*found))
+    fn has_summary_rows<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move {
+            let mut known = self.answers.summary_rows.iter();
+            let found = known.find(|(asked, _)| is_about(asked, indexes, range));
+            found.map_or_else(|| missing("rows of summary indexes"), |(_, found)| Ok(*found))
+        })
     }
 
-    async fn sourcetypes(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-    ) -> Result<Option<HashSet<String>>, Error> {
-        let mut known = self.answers.sourcetypes.iter();
-        let found = known.find(|(asked, _)| is_about(asked, indexes, range));
-        found.map_or_else(|| missing("source types"), |(_, found)| Ok(found.clone()))
+    fn sourcetypes<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
+        Box::pin(async move {
+            let mut known = self.answers.sourcetypes.iter();
+            let found = known.find(|(asked, _)| is_about(asked, indexes, range));
+            found.map_or_else(|| missing("source types"), |(_, found)| Ok(found.clone()))
+        })
     }
 
-    async fn metadata(
-        &self,
+    fn metadata<'a>(
+        &'a self,
         _: MetadataKind,
-        _: &[IndexName],
-        _: &TimeRange,
-    ) -> Result<Vec<ValueCount>, Error> {
-        missing("metadata")
+        _: &'a [IndexName],
+        _: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
+        Box::pin(async move { missing("metadata") })
     }
 }

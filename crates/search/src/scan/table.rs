@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use async_trait::async_trait;
 use bucket::{HotBucket, MissingIndexer};
 use catalog::{Catalog, Snapshot};
 use datafusion::catalog::Session;
@@ -16,6 +15,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use exprs::Typed;
 use exprs::kernel::truth;
+use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use model::{BucketHeader, EventTime, TimeRange, columns};
 use object_store::ObjectStore;
@@ -368,7 +368,7 @@ fn schema_fields(request: &EventsRequest) -> Vec<Field> {
     fields
 }
 
-#[async_trait]
+/// Written as the attribute `async_trait` writes it: see docs/decisions/0042-boxed-futures.md.
 impl TableProvider for EventsTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
@@ -386,66 +386,87 @@ impl TableProvider for EventsTable {
         Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
     }
 
-    async fn scan(
-        &self,
-        _session: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
+    fn scan<'s, 'c, 'p, 'f, 'a>(
+        &'s self,
+        _session: &'c dyn Session,
+        projection: Option<&'p Vec<usize>>,
+        filters: &'f [Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let context = &self.context;
-        let mut filters: Vec<Expr> = filters.iter().cloned().chain(self.range_filters()).collect();
-        let mut pruning = Pruning::of(&filters);
-        context.report.pruned_by(pruning.to_string());
-        let timer = context.report.times.during(Phase::Prune);
-        let all = || (0..self.schema.fields().len()).collect();
-        let outputs = projection.cloned().unwrap_or_else(all);
-        let reads_summaries = self.gains_by_summaries(&pruning, &outputs);
-        let units = self.units(&pruning, reads_summaries).await?;
-        if let Some(filter) = self.known_sourcetypes(&units) {
-            filters.push(filter);
-            pruning = Pruning::of(&filters);
-        }
-        drop(timer);
-        let rows = units.iter().map(Unit::rows).sum::<u64>();
-        let partitions = match &context.share {
-            // In two steps, as for the search head that gathers: keys of groups mean something here only.
-            Some(_) => context.pipelines.max(2),
-            None if rows > SMALL_SCAN => context.pipelines,
-            None => 1,
-        };
-        let range = pruning.range.intersect(&self.request.range);
-        let spans = units.iter().map(Unit::span);
-        let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        if let Some((first, last)) = span {
-            context.report.widen_timeline(first.max(range.earliest), last.min(range.latest));
-        }
-        let batch_rows = rows_of(outputs.len(), context.batch_rows);
-        let output = |column| Output { column, view: View::Itself };
-        let work = Work::compile(
-            &self.schema,
-            outputs.into_iter().map(output).collect(),
-            &filters,
-            Arc::clone(&context.knowledge),
-            Arc::clone(&context.report),
-        )?;
-        let scan = Scan {
-            queue: Arc::new(Queue::new(units, partitions)),
-            work: Arc::new(work),
-            wanted: Wanted::default(),
-            range,
-            pruning,
-            limit,
-            batch_rows,
-            readers: Arc::clone(&context.readers),
-            store: Arc::clone(&context.store),
-            control: Arc::clone(&context.control),
-            report: Arc::clone(&context.report),
-            quarantine: Arc::clone(&context.quarantine),
-            allow_partial: context.allow_partial && !self.enforces_range,
-            is_share: context.share.is_some(),
-        };
-        Ok(Arc::new(BucketScanExec::new(scan, partitions)))
+    ) -> BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>>
+    where
+        's: 'a,
+        'c: 'a,
+        'p: 'a,
+        'f: 'a,
+        Self: 'a,
+    {
+        self.plan(projection, filters, limit)
+    }
+}
+
+impl EventsTable {
+    fn plan<'a>(
+        &'a self,
+        projection: Option<&'a Vec<usize>>,
+        filters: &'a [Expr],
+        limit: Option<usize>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>> {
+        Box::pin(async move {
+            let context = &self.context;
+            let mut filters: Vec<Expr> =
+                filters.iter().cloned().chain(self.range_filters()).collect();
+            let mut pruning = Pruning::of(&filters);
+            context.report.pruned_by(pruning.to_string());
+            let timer = context.report.times.during(Phase::Prune);
+            let all = || (0..self.schema.fields().len()).collect();
+            let outputs = projection.cloned().unwrap_or_else(all);
+            let reads_summaries = self.gains_by_summaries(&pruning, &outputs);
+            let units = self.units(&pruning, reads_summaries).await?;
+            if let Some(filter) = self.known_sourcetypes(&units) {
+                filters.push(filter);
+                pruning = Pruning::of(&filters);
+            }
+            drop(timer);
+            let rows = units.iter().map(Unit::rows).sum::<u64>();
+            let partitions = match &context.share {
+                // In two steps, as for the search head that gathers: keys of groups mean something here only.
+                Some(_) => context.pipelines.max(2),
+                None if rows > SMALL_SCAN => context.pipelines,
+                None => 1,
+            };
+            let range = pruning.range.intersect(&self.request.range);
+            let spans = units.iter().map(Unit::span);
+            let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            if let Some((first, last)) = span {
+                context.report.widen_timeline(first.max(range.earliest), last.min(range.latest));
+            }
+            let batch_rows = rows_of(outputs.len(), context.batch_rows);
+            let output = |column| Output { column, view: View::Itself };
+            let work = Work::compile(
+                &self.schema,
+                outputs.into_iter().map(output).collect(),
+                &filters,
+                Arc::clone(&context.knowledge),
+                Arc::clone(&context.report),
+            )?;
+            let scan = Scan {
+                queue: Arc::new(Queue::new(units, partitions)),
+                work: Arc::new(work),
+                wanted: Wanted::default(),
+                range,
+                pruning,
+                limit,
+                batch_rows,
+                readers: Arc::clone(&context.readers),
+                store: Arc::clone(&context.store),
+                control: Arc::clone(&context.control),
+                report: Arc::clone(&context.report),
+                quarantine: Arc::clone(&context.quarantine),
+                allow_partial: context.allow_partial && !self.enforces_range,
+                is_share: context.share.is_some(),
+            };
+            Ok(Arc::new(BucketScanExec::new(scan, partitions)) as Arc<dyn ExecutionPlan>)
+        })
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bucket::{HotBucket, HotDirectory, HotView, MissingIndexer};
 use catalog::Catalog;
+use futures::future::BoxFuture;
 use karst_search::{JobRequest, SearchService, Settings, SqlRequest, SqlRows};
 use knowledge::Knowledge;
 use model::{IndexName, TimeRange};
@@ -23,14 +23,19 @@ struct Elsewhere {
     asked: AtomicUsize,
 }
 
-#[async_trait]
 impl HotDirectory for Elsewhere {
-    async fn view(&self, indexes: &[IndexName], range: &TimeRange) -> HotView {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        let mut view = self.view.lock().clone();
-        let overlaps = |bucket: &HotBucket| range.overlaps(bucket.first_time, bucket.last_time);
-        view.buckets.retain(|bucket| indexes.contains(&bucket.index) && overlaps(bucket));
-        view
+    fn view<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> BoxFuture<'a, HotView> {
+        Box::pin(async move {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            let mut view = self.view.lock().clone();
+            let overlaps = |bucket: &HotBucket| range.overlaps(bucket.first_time, bucket.last_time);
+            view.buckets.retain(|bucket| indexes.contains(&bucket.index) && overlaps(bucket));
+            view
+        })
     }
 
     fn is_remote(&self) -> bool {

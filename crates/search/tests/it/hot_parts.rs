@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int32Type;
-use async_trait::async_trait;
 use bucket::{
     Elsewhere, HotBucket, HotDirectory, LocalHot, MissingIndexer, OpenView, OpenViews, RemoteView,
     WriteOptions,
 };
 use catalog::Commit;
+use futures::future::BoxFuture;
 use karst_search::{
     Dependencies, JobRequest, PartSettings, SearchService, Settings, SqlRequest, SqlRows, Workers,
 };
@@ -35,7 +35,6 @@ struct Stays {
     is_gone: Arc<AtomicBool>,
 }
 
-#[async_trait]
 impl RemoteView for Stays {
     fn indexer(&self) -> &str {
         &self.worker
@@ -45,13 +44,18 @@ impl RemoteView for Stays {
         self.open.number()
     }
 
-    async fn rows(&self, bucket: BucketId) -> Result<Vec<RecordBatch>, MissingIndexer> {
-        if self.is_gone.load(Ordering::SeqCst) {
-            let (name, reason) = (format!("indexer {}", self.worker), "it is gone".to_owned());
-            return Err(MissingIndexer { name, reason });
-        }
-        self.moved.fetch_add(1, Ordering::SeqCst);
-        Ok(self.rows[&bucket].clone())
+    fn rows<'a>(
+        &'a self,
+        bucket: BucketId,
+    ) -> BoxFuture<'a, Result<Vec<RecordBatch>, MissingIndexer>> {
+        Box::pin(async move {
+            if self.is_gone.load(Ordering::SeqCst) {
+                let (name, reason) = (format!("indexer {}", self.worker), "it is gone".to_owned());
+                return Err(MissingIndexer { name, reason });
+            }
+            self.moved.fetch_add(1, Ordering::SeqCst);
+            Ok(self.rows[&bucket].clone())
+        })
     }
 }
 

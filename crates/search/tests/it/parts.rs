@@ -8,12 +8,12 @@ use std::time::Duration;
 use apps::Apps;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
 use bucket::{LocalHot, OpenViews, WriteOptions};
 use bytes::Bytes;
 use catalog::{Catalog, Commit};
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use distributed::{Channel, PartRunner, PartService, RunningPart, Valve};
+use futures::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use karst_search::{
     Dependencies, DispatchState, Job, JobRequest, PartSettings, SearchService, Settings,
@@ -51,17 +51,18 @@ pub(crate) struct Runner {
 /// A part that fails after its first rows.
 struct BreaksOff(Box<dyn RunningPart>, bool);
 
-#[async_trait]
 impl RunningPart for BreaksOff {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
     }
 
-    async fn next(&mut self) -> Option<PlanResult<RecordBatch>> {
-        if std::mem::replace(&mut self.1, true) {
-            return Some(Err(DataFusionError::Execution("a fuse has blown".to_owned())));
-        }
-        self.0.next().await
+    fn next<'a>(&'a mut self) -> BoxFuture<'a, Option<PlanResult<RecordBatch>>> {
+        Box::pin(async move {
+            if std::mem::replace(&mut self.1, true) {
+                return Some(Err(DataFusionError::Execution("a fuse has blown".to_owned())));
+            }
+            self.0.next().await
+        })
     }
 
     fn set(&self, valve: Valve) {
@@ -77,28 +78,31 @@ impl RunningPart for BreaksOff {
     }
 }
 
-#[async_trait]
 impl PartRunner for Runner {
-    async fn describe(&self, question: Bytes) -> Result<Bytes, String> {
-        let refuses = self.refuses.lock().clone();
-        if let Some(why) = refuses {
-            return Err(why);
-        }
-        let service = self.service.lock().clone().ok_or("there is nobody")?;
-        service.describe(question).await
+    fn describe<'a>(&'a self, question: Bytes) -> BoxFuture<'a, Result<Bytes, String>> {
+        Box::pin(async move {
+            let refuses = self.refuses.lock().clone();
+            if let Some(why) = refuses {
+                return Err(why);
+            }
+            let service = self.service.lock().clone().ok_or("there is nobody")?;
+            service.describe(question).await
+        })
     }
 
-    async fn start(&self, recipe: Bytes) -> Result<Box<dyn RunningPart>, String> {
-        let refuses = self.refuses.lock().clone();
-        if let Some(why) = refuses {
-            return Err(why);
-        }
-        let service = self.service.lock().clone().ok_or("there is nobody")?;
-        let part = service.start(recipe).await?;
-        self.begun.fetch_add(1, Ordering::SeqCst);
-        Ok(match self.breaks_off.load(Ordering::SeqCst) {
-            true => Box::new(BreaksOff(part, false)),
-            false => part,
+    fn start<'a>(&'a self, recipe: Bytes) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>> {
+        Box::pin(async move {
+            let refuses = self.refuses.lock().clone();
+            if let Some(why) = refuses {
+                return Err(why);
+            }
+            let service = self.service.lock().clone().ok_or("there is nobody")?;
+            let part = service.start(recipe).await?;
+            self.begun.fetch_add(1, Ordering::SeqCst);
+            Ok(match self.breaks_off.load(Ordering::SeqCst) {
+                true => Box::new(BreaksOff(part, false)),
+                false => part,
+            })
         })
     }
 }
@@ -198,7 +202,6 @@ impl Shared {
     }
 }
 
-#[async_trait]
 impl Topology for Shared {
     fn name(&self) -> String {
         "three workers".to_owned()
@@ -208,70 +211,80 @@ impl Topology for Shared {
         true
     }
 
-    async fn load(
-        &self,
-        events: &[SpecEvent],
-        knowledge: &Arc<Knowledge>,
-    ) -> Result<Arc<dyn EventSource>, String> {
-        let mut groups: std::collections::BTreeMap<(IndexName, usize), Vec<SpecEvent>> =
-            std::collections::BTreeMap::new();
-        for (at, event) in events.iter().enumerate() {
-            // Of many events half are hot; of few, too.
-            let part = [0, 4, 1, 3, 5, 2][at % 6];
-            groups.entry((event.index.clone(), part)).or_default().push(event.clone());
-        }
-        let (mut in_memory, mut add) = (Vec::new(), Vec::new());
-        let views: Vec<OpenViews> = (0..WORKERS).map(|_| OpenViews::default()).collect();
-        for ((_, part), group) in &groups {
-            match part {
-                3 => in_memory.push(hot(group)),
-                4 | 5 => {
-                    in_memory.extend(stay(&identity(*part - 4), &views[*part - 4], &[hot(group)]))
-                }
-                _ => add.push(put(&self.store, group, knowledge, &WriteOptions::default()).await),
+    fn load<'a>(
+        &'a self,
+        events: &'a [SpecEvent],
+        knowledge: &'a Arc<Knowledge>,
+    ) -> BoxFuture<'a, Result<Arc<dyn EventSource>, String>> {
+        Box::pin(async move {
+            let mut groups: std::collections::BTreeMap<(IndexName, usize), Vec<SpecEvent>> =
+                std::collections::BTreeMap::new();
+            for (at, event) in events.iter().enumerate() {
+                // Of many events half are hot; of few, too.
+                let part = [0, 4, 1, 3, 5, 2][at % 6];
+                groups.entry((event.index.clone(), part)).or_default().push(event.clone());
             }
-        }
-        let added = add.iter().map(|entry| entry.id).collect();
-        let remove = std::mem::replace(&mut *self.buckets.lock(), added);
-        if !add.is_empty() || !remove.is_empty() {
-            let commit = Commit { add, remove, ..Commit::default() };
-            self.catalog.commit(commit).await.map_err(|error| error.to_string())?;
-        }
-        let mut names: Vec<IndexName> = events.iter().map(|event| event.index.clone()).collect();
-        names.push(IndexName::new("main").unwrap());
-        names.sort();
-        names.dedup();
-        let objects = Arc::new(Uncounted(Arc::clone(&self.store)));
-        let mut parts = dependencies(self.catalog.clone(), in_memory, objects, knowledge, names);
-        let fingerprint = knowledge.layers().fingerprint(|_| true);
-        let last = self.apps.lock().clone().filter(|(known, _)| *known == fingerprint);
-        match last {
-            Some((_, apps)) => parts.apps = apps,
-            None => *self.apps.lock() = Some((fingerprint, parts.apps.clone())),
-        }
-        for (runner, views) in self.cluster.runners.iter().zip(views) {
-            // What is compiled of the configuration is shared: nothing of it is a worker's own.
-            let hot = Arc::new(LocalHot(Arc::new(HotRows(Vec::new()))));
-            let own = Dependencies { hot, views, ..parts.clone() };
-            *runner.service.lock() = Some(with_settings(own, settings()));
-        }
-        parts.workers = Some(Arc::clone(&self.cluster) as Arc<dyn Workers>);
-        let events = Arc::new(with_settings(parts, settings()).shared_events());
-        let source = events.source();
-        *self.events.lock() = Some(events);
-        Ok(source)
+            let (mut in_memory, mut add) = (Vec::new(), Vec::new());
+            let views: Vec<OpenViews> = (0..WORKERS).map(|_| OpenViews::default()).collect();
+            for ((_, part), group) in &groups {
+                match part {
+                    3 => in_memory.push(hot(group)),
+                    4 | 5 => in_memory.extend(stay(
+                        &identity(*part - 4),
+                        &views[*part - 4],
+                        &[hot(group)],
+                    )),
+                    _ => {
+                        add.push(put(&self.store, group, knowledge, &WriteOptions::default()).await)
+                    }
+                }
+            }
+            let added = add.iter().map(|entry| entry.id).collect();
+            let remove = std::mem::replace(&mut *self.buckets.lock(), added);
+            if !add.is_empty() || !remove.is_empty() {
+                let commit = Commit { add, remove, ..Commit::default() };
+                self.catalog.commit(commit).await.map_err(|error| error.to_string())?;
+            }
+            let mut names: Vec<IndexName> =
+                events.iter().map(|event| event.index.clone()).collect();
+            names.push(IndexName::new("main").unwrap());
+            names.sort();
+            names.dedup();
+            let objects = Arc::new(Uncounted(Arc::clone(&self.store)));
+            let mut parts =
+                dependencies(self.catalog.clone(), in_memory, objects, knowledge, names);
+            let fingerprint = knowledge.layers().fingerprint(|_| true);
+            let last = self.apps.lock().clone().filter(|(known, _)| *known == fingerprint);
+            match last {
+                Some((_, apps)) => parts.apps = apps,
+                None => *self.apps.lock() = Some((fingerprint, parts.apps.clone())),
+            }
+            for (runner, views) in self.cluster.runners.iter().zip(views) {
+                // What is compiled of the configuration is shared: nothing of it is a worker's own.
+                let hot = Arc::new(LocalHot(Arc::new(HotRows(Vec::new()))));
+                let own = Dependencies { hot, views, ..parts.clone() };
+                *runner.service.lock() = Some(with_settings(own, settings()));
+            }
+            parts.workers = Some(Arc::clone(&self.cluster) as Arc<dyn Workers>);
+            let events = Arc::new(with_settings(parts, settings()).shared_events());
+            let source = events.source();
+            *self.events.lock() = Some(events);
+            Ok(source)
+        })
     }
 
-    async fn execute(
-        &self,
-        planned: &PlannedSearch,
-        context: &PlanContext,
-        session: &Session,
-        on_batch: &mut OnBatch<'_>,
-    ) -> Result<Completed, plan::Error> {
-        let events = self.events.lock().clone();
-        let watch = events.map(|events| events.watch(planned, context));
-        execute_watched(planned, session, watch.as_deref(), on_batch).await
+    fn execute<'a>(
+        &'a self,
+        planned: &'a PlannedSearch,
+        context: &'a PlanContext,
+        session: &'a Session,
+        on_batch: &'a mut OnBatch<'a>,
+    ) -> BoxFuture<'a, Result<Completed, plan::Error>> {
+        Box::pin(async move {
+            let events = self.events.lock().clone();
+            let watch = events.map(|events| events.watch(planned, context));
+            execute_watched(planned, session, watch.as_deref(), on_batch).await
+        })
     }
 }
 

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bucket::WriteOptions;
 use cache::CachedStore;
 use catalog::{Catalog, Commit};
+use futures::future::BoxFuture;
 use karst_spectest::{SpecEvent, Topology, run_directory};
 use knowledge::Knowledge;
 use model::{BucketId, IndexName};
@@ -72,7 +72,6 @@ fn split(events: &[SpecEvent], parts: usize) -> Vec<Vec<SpecEvent>> {
     groups
 }
 
-#[async_trait]
 impl Topology for Stored {
     fn name(&self) -> String {
         format!("stored, {:?}", self.kind)
@@ -82,47 +81,50 @@ impl Topology for Stored {
         self.kind != Kind::Hot
     }
 
-    async fn load(
-        &self,
-        events: &[SpecEvent],
-        knowledge: &Arc<Knowledge>,
-    ) -> Result<Arc<dyn EventSource>, String> {
-        let mut state = self.state.lock().await;
-        let parts = match self.kind {
-            Kind::OneBucket => 1,
-            Kind::Hot => 2,
-            _ => 3,
-        };
-        let mut in_memory = Vec::new();
-        let mut add = Vec::new();
-        for (at, group) in split(events, parts).iter().enumerate() {
-            let is_hot = self.kind == Kind::Hot || (self.kind == Kind::HalfHot && at % 2 == 0);
-            if is_hot {
-                in_memory.push(hot(group));
-            } else {
-                add.push(put(&self.store, group, knowledge, &WriteOptions::default()).await);
+    fn load<'a>(
+        &'a self,
+        events: &'a [SpecEvent],
+        knowledge: &'a Arc<Knowledge>,
+    ) -> BoxFuture<'a, Result<Arc<dyn EventSource>, String>> {
+        Box::pin(async move {
+            let mut state = self.state.lock().await;
+            let parts = match self.kind {
+                Kind::OneBucket => 1,
+                Kind::Hot => 2,
+                _ => 3,
+            };
+            let mut in_memory = Vec::new();
+            let mut add = Vec::new();
+            for (at, group) in split(events, parts).iter().enumerate() {
+                let is_hot = self.kind == Kind::Hot || (self.kind == Kind::HalfHot && at % 2 == 0);
+                if is_hot {
+                    in_memory.push(hot(group));
+                } else {
+                    add.push(put(&self.store, group, knowledge, &WriteOptions::default()).await);
+                }
             }
-        }
-        let remove = std::mem::take(&mut state.buckets);
-        state.buckets = add.iter().map(|entry| entry.id).collect();
-        if !add.is_empty() || !remove.is_empty() {
-            let commit = Commit { add, remove, ..Commit::default() };
-            state.catalog.commit(commit).await.map_err(|error| error.to_string())?;
-        }
-        if self.kind == Kind::Restarted {
-            state.catalog.close().await.map_err(|error| error.to_string())?;
-            state.catalog = open(&self.store).await;
-        }
-        if self.kind == Kind::ColdCaches {
-            self.cache.clear().await.map_err(|error| error.to_string())?;
-        }
-        let mut names: Vec<IndexName> = events.iter().map(|event| event.index.clone()).collect();
-        names.push(IndexName::new("main").unwrap());
-        names.sort();
-        names.dedup();
-        let store = Arc::clone(&self.cache) as Arc<dyn ObjectStore>;
-        let service = service(state.catalog.clone(), in_memory, store, knowledge, names);
-        Ok(service.events())
+            let remove = std::mem::take(&mut state.buckets);
+            state.buckets = add.iter().map(|entry| entry.id).collect();
+            if !add.is_empty() || !remove.is_empty() {
+                let commit = Commit { add, remove, ..Commit::default() };
+                state.catalog.commit(commit).await.map_err(|error| error.to_string())?;
+            }
+            if self.kind == Kind::Restarted {
+                state.catalog.close().await.map_err(|error| error.to_string())?;
+                state.catalog = open(&self.store).await;
+            }
+            if self.kind == Kind::ColdCaches {
+                self.cache.clear().await.map_err(|error| error.to_string())?;
+            }
+            let mut names: Vec<IndexName> =
+                events.iter().map(|event| event.index.clone()).collect();
+            names.push(IndexName::new("main").unwrap());
+            names.sort();
+            names.dedup();
+            let store = Arc::clone(&self.cache) as Arc<dyn ObjectStore>;
+            let service = service(state.catalog.clone(), in_memory, store, knowledge, names);
+            Ok(service.events())
+        })
     }
 }
 

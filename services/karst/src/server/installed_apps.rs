@@ -9,9 +9,9 @@ use std::time::Duration;
 use access::Permissions;
 use api::{AppReports, Messages};
 use apps::{Applied, Apps, Installed, Package, Target};
-use async_trait::async_trait;
 use catalog::{Catalog, Followed};
 use conf::{Layers, Warning};
+use futures::future::BoxFuture;
 use ingest::{IndexCatalog, Ingest};
 use knowledge::Knowledge;
 use parking_lot::Mutex;
@@ -80,20 +80,22 @@ impl Consumers {
 #[derive(Debug)]
 pub(super) struct Teller(pub(super) Arc<Consumers>);
 
-#[async_trait]
 impl Applied for Teller {
-    async fn apply(&self, rules: &Arc<Knowledge>, ignored: &[Warning]) {
-        let Self(consumers) = self;
-        consumers.permissions.set_metadata(rules.layers().access());
-        consumers.indexes.configure(rules, &consumers.ingest);
-        if let Err(error) = consumers.ingest.set_rules(rules).await {
-            tracing::warn!(%error, "events are taken in by the rules before");
-        }
-        let (own, rules, ignored) = (Arc::clone(consumers), Arc::clone(rules), ignored.to_vec());
-        let told = tokio::task::spawn_blocking(move || own.tell(&rules, &ignored)).await;
-        if let Err(error) = told {
-            tracing::error!(%error, "cannot say what is wrong in apps");
-        }
+    fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, ignored: &'a [Warning]) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Self(consumers) = self;
+            consumers.permissions.set_metadata(rules.layers().access());
+            consumers.indexes.configure(rules, &consumers.ingest);
+            if let Err(error) = consumers.ingest.set_rules(rules).await {
+                tracing::warn!(%error, "events are taken in by the rules before");
+            }
+            let (own, rules, ignored) =
+                (Arc::clone(consumers), Arc::clone(rules), ignored.to_vec());
+            let told = tokio::task::spawn_blocking(move || own.tell(&rules, &ignored)).await;
+            if let Err(error) = told {
+                tracing::error!(%error, "cannot say what is wrong in apps");
+            }
+        })
     }
 }
 

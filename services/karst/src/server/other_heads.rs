@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Others, Question};
-use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
@@ -19,6 +18,7 @@ use axum::http::header::{CONNECTION, HOST, HeaderMap, HeaderName, TRANSFER_ENCOD
 use axum::http::{HeaderValue, Uri, header, uri};
 use axum::response::Response;
 use catalog::Catalog;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use peers::Registration;
 use serde_json::Value;
@@ -103,21 +103,23 @@ pub(crate) struct WithRole {
     pub(crate) role: &'static str,
 }
 
-#[async_trait]
 impl Others for WithRole {
-    async fn ask(&self, question: &Question<'_>) -> Vec<Result<Value, String>> {
-        let all = Registration::all(&self.others.catalog.snapshot()).into_iter();
-        let others = all.filter(|(id, known)| {
-            *id != *self.others.own && known.roles.iter().any(|role| role == self.role)
-        });
-        let asking = others.map(|(_, process)| async move {
-            let asked = tokio::time::timeout(ANSWER, self.others.ask_one(&process, question)).await;
-            let answer = asked.unwrap_or_else(|_| Err("it does not answer".to_owned()));
-            let Registration { name, address, .. } = &process;
-            answer.map_err(|reason| format!("the {} {name} ({address}): {reason}", self.role))
-        });
-        let asking: Vec<_> = asking.collect();
-        futures::future::join_all(asking).await
+    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Vec<Result<Value, String>>> {
+        Box::pin(async move {
+            let all = Registration::all(&self.others.catalog.snapshot()).into_iter();
+            let others = all.filter(|(id, known)| {
+                *id != *self.others.own && known.roles.iter().any(|role| role == self.role)
+            });
+            let asking = others.map(|(_, process)| async move {
+                let asked =
+                    tokio::time::timeout(ANSWER, self.others.ask_one(&process, question)).await;
+                let answer = asked.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+                let Registration { name, address, .. } = &process;
+                answer.map_err(|reason| format!("the {} {name} ({address}): {reason}", self.role))
+            });
+            let asking: Vec<_> = asking.collect();
+            futures::future::join_all(asking).await
+        })
     }
 }
 

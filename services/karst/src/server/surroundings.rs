@@ -9,6 +9,7 @@ use api::ApiState;
 use axum::body::Body;
 use axum::http::{Request, header};
 use conf::Type;
+use futures::future::BoxFuture;
 use ingest::Ingest;
 use inputs::{CutEvents, Input, MissingTime, OriginRef, SinkExt, StreamKey};
 use knowledge::Knowledge;
@@ -66,61 +67,71 @@ impl ServerSurroundings {
     }
 }
 
-#[async_trait::async_trait]
 impl Host for ServerSurroundings {
-    async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
-        let unavailable = |message: String| Error::Source { message, kind: ErrorKind::Unavailable };
-        let state =
-            self.api.get().ok_or_else(|| unavailable("REST does not answer yet".to_owned()))?;
-        let session = state.accounts.local_session(&request.owner);
-        let uri = format!("{}?{}", request.path, query(&request.parameters));
-        let get = Request::get(&uri)
-            .header(header::AUTHORIZATION, format!("Splunk {session}"))
-            .body(Body::empty())
-            .map_err(|error| Error::invalid_anywhere(format!("{}: {error}", request.path)))?;
-        let answer = api::rest_router(state.clone()).oneshot(get).await;
-        state.accounts.close_local_session(&session);
-        let Ok(answer) = answer;
-        let status = answer.status();
-        let bytes = axum::body::to_bytes(answer.into_body(), MAX_ANSWER).await;
-        let bytes = bytes.map_err(|error| unavailable(format!("{}: {error}", request.path)))?;
-        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        if !status.is_success() {
-            let text = body["messages"][0]["text"].as_str().unwrap_or_default();
-            let message = format!("rest: {} answers {status}: {text}", request.path);
-            return Err(Error::invalid_anywhere(message));
-        }
-        let none = Vec::new();
-        let entries = body["entry"].as_array().unwrap_or(&none);
-        Ok(Rows::of_records(entries.iter().map(|entry| self.record(entry)).collect()))
+    fn rest<'a>(&'a self, request: &'a RestRequest) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            let unavailable =
+                |message: String| Error::Source { message, kind: ErrorKind::Unavailable };
+            let state =
+                self.api.get().ok_or_else(|| unavailable("REST does not answer yet".to_owned()))?;
+            let session = state.accounts.local_session(&request.owner);
+            let uri = format!("{}?{}", request.path, query(&request.parameters));
+            let get = Request::get(&uri)
+                .header(header::AUTHORIZATION, format!("Splunk {session}"))
+                .body(Body::empty())
+                .map_err(|error| Error::invalid_anywhere(format!("{}: {error}", request.path)))?;
+            let answer = api::rest_router(state.clone()).oneshot(get).await;
+            state.accounts.close_local_session(&session);
+            let Ok(answer) = answer;
+            let status = answer.status();
+            let bytes = axum::body::to_bytes(answer.into_body(), MAX_ANSWER).await;
+            let bytes = bytes.map_err(|error| unavailable(format!("{}: {error}", request.path)))?;
+            let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            if !status.is_success() {
+                let text = body["messages"][0]["text"].as_str().unwrap_or_default();
+                let message = format!("rest: {} answers {status}: {text}", request.path);
+                return Err(Error::invalid_anywhere(message));
+            }
+            let none = Vec::new();
+            let entries = body["entry"].as_array().unwrap_or(&none);
+            Ok(Rows::of_records(entries.iter().map(|entry| self.record(entry)).collect()))
+        })
     }
 
-    async fn collect(&self, index: &IndexName, events: Vec<CollectedEvent>) -> Result<(), Error> {
-        let failed = |error: inputs::Error| Error::Source {
-            message: format!("collect: {error}"),
-            kind: error.kind(),
-        };
-        for batch in events.chunks(BATCH) {
-            let mut cut = CutEvents::new(MissingTime::Now);
-            for event in batch {
-                let origin = OriginRef {
-                    index,
-                    host: &event.host,
-                    source: &event.source,
-                    sourcetype: Some(&event.sourcetype),
-                };
-                if !cut.push(origin, Some(event.time), event.raw.as_bytes()) {
-                    return Err(Error::invalid_anywhere("collect: an event is larger than 4 GiB"));
+    fn collect<'a>(
+        &'a self,
+        index: &'a IndexName,
+        events: Vec<CollectedEvent>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let failed = |error: inputs::Error| Error::Source {
+                message: format!("collect: {error}"),
+                kind: error.kind(),
+            };
+            for batch in events.chunks(BATCH) {
+                let mut cut = CutEvents::new(MissingTime::Now);
+                for event in batch {
+                    let origin = OriginRef {
+                        index,
+                        host: &event.host,
+                        source: &event.source,
+                        sourcetype: Some(&event.sourcetype),
+                    };
+                    if !cut.push(origin, Some(event.time), event.raw.as_bytes()) {
+                        return Err(Error::invalid_anywhere(
+                            "collect: an event is larger than 4 GiB",
+                        ));
+                    }
+                    for (name, value) in &event.fields {
+                        cut.push_field(Arc::from(name.as_str()), value);
+                    }
                 }
-                for (name, value) in &event.fields {
-                    cut.push_field(Arc::from(name.as_str()), value);
-                }
+                let stream = StreamKey(format!("collect:{}", runtime::random::uuid()).into());
+                let input = Input::Events { stream, events: cut };
+                self.ingest.submit(input).await.map_err(failed)?;
             }
-            let stream = StreamKey(format!("collect:{}", runtime::random::uuid()).into());
-            let input = Input::Events { stream, events: cut };
-            self.ingest.submit(input).await.map_err(failed)?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn locate(&self, address: IpAddr) -> Option<Location> {

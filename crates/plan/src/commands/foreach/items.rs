@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use async_trait::async_trait;
 use frames::Frame;
+use futures::future::BoxFuture;
 use spl::ast::{Command, ForeachCommand, ForeachMode, Spanned};
 use tables::text::template::{Kind, Scan};
 
@@ -145,13 +145,18 @@ impl Items {
     }
 }
 
-#[async_trait]
 impl TableOp for Items {
-    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        for field in self.fields(&rows) {
-            rows = self.through(rows, &field, env).await?;
-        }
-        Ok(rows)
+    fn apply<'a>(
+        &'a self,
+        mut rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move {
+            for field in self.fields(&rows) {
+                rows = self.through(rows, &field, env).await?;
+            }
+            Ok(rows)
+        })
     }
 }
 
