@@ -11,7 +11,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
@@ -222,15 +221,30 @@ fn config_for(state: &SessionState, memory: usize) -> SessionConfig {
 #[derive(Debug)]
 struct QueryPlanner;
 
-#[async_trait]
+/// Written as the attribute `async_trait` writes it: see docs/decisions/0042-boxed-futures.md.
 impl datafusion::execution::context::QueryPlanner for QueryPlanner {
-    async fn create_physical_plan(
-        &self,
-        logical_plan: &LogicalPlan,
-        session: &dyn datafusion::catalog::Session,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn create_physical_plan<'s, 'l, 'e, 'a>(
+        &'s self,
+        logical_plan: &'l LogicalPlan,
+        session: &'e dyn datafusion::catalog::Session,
+    ) -> BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>>
+    where
+        's: 'a,
+        'l: 'a,
+        'e: 'a,
+        Self: 'a,
+    {
+        planned(logical_plan, session)
+    }
+}
+
+fn planned<'a>(
+    plan: &'a LogicalPlan,
+    session: &'a dyn datafusion::catalog::Session,
+) -> BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>> {
+    Box::pin(async move {
         let planner =
             DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(StreamPlanner)]);
-        planner.create_physical_plan(logical_plan, session).await
-    }
+        planner.create_physical_plan(plan, session).await
+    })
 }

@@ -1,16 +1,17 @@
 //! The physical operator that drives a [`StreamOp`], and the planner that makes it.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
 use datafusion::physical_expr::{
@@ -26,6 +27,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use exprs::ledger::Charge;
 use exprs::stopping::stop_of;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 
 use super::{StreamNode, StreamOp, StreamRun};
 
@@ -33,50 +35,75 @@ use super::{StreamNode, StreamOp, StreamRun};
 #[derive(Debug)]
 pub(crate) struct StreamPlanner;
 
-#[async_trait]
+/// Written as the attribute `async_trait` writes it: see docs/decisions/0042-boxed-futures.md.
 impl ExtensionPlanner for StreamPlanner {
-    async fn plan_extension(
-        &self,
-        planner: &dyn PhysicalPlanner,
-        node: &dyn UserDefinedLogicalNode,
-        logical_inputs: &[&LogicalPlan],
-        physical_inputs: &[Arc<dyn ExecutionPlan>],
-        session: &dyn Session,
-        planning: &datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext,
-    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let Some(node) = node.as_any().downcast_ref::<StreamNode>() else {
-            return Ok(None);
-        };
-        let ([logical], [input]) = (logical_inputs, physical_inputs) else {
-            return internal_err!("a stream operator has one input");
-        };
-        let schema = logical.schema();
-        let mut arguments = Vec::new();
-        for argument in &node.arguments {
-            arguments.push(planner.create_physical_expr(argument, schema, session, planning)?);
-        }
-        let mut aggregates = Vec::new();
-        for aggregate in &node.aggregates {
-            let columns = input.schema();
-            let props = session.execution_props();
-            let lowered =
-                LoweredAggregateBuilder::new(aggregate, schema, &columns, props, planning)
-                    .build()?;
-            if lowered.filter.is_some() {
-                return internal_err!("aggregates of a stream operator have no filter");
-            }
-            arguments.extend(lowered.aggregate.expressions());
-            aggregates.push(lowered.aggregate);
-        }
-        let order =
-            create_physical_sort_exprs(&node.order, schema, session.execution_props(), planning)?;
-        let op = Arc::clone(&node.op);
-        let mut fields: Vec<_> = input.schema().fields().iter().cloned().collect();
-        fields.extend(node.added().iter().map(|field| Arc::new(field.clone())));
-        let schema = Arc::new(Schema::new(fields));
-        let parts = Parts { op, arguments, aggregates, order: LexOrdering::new(order), schema };
-        Ok(Some(Arc::new(StreamExec::new(Arc::new(parts), Arc::clone(input)))))
+    fn plan_extension<'s, 'p, 'n, 'l, 'i, 'c, 'e, 't, 'a>(
+        &'s self,
+        planner: &'p dyn PhysicalPlanner,
+        node: &'n dyn UserDefinedLogicalNode,
+        logical_inputs: &'l [&'i LogicalPlan],
+        physical_inputs: &'c [Arc<dyn ExecutionPlan>],
+        session: &'e dyn Session,
+        planning: &'t PhysicalPlanningContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn ExecutionPlan>>>>
+    where
+        's: 'a,
+        'p: 'a,
+        'n: 'a,
+        'l: 'a,
+        'i: 'a,
+        'c: 'a,
+        'e: 'a,
+        't: 'a,
+        Self: 'a,
+    {
+        at_once(plan(planner, node, logical_inputs, physical_inputs, session, planning))
     }
+}
+
+fn at_once<T: Send + 'static>(done: T) -> BoxFuture<'static, T> {
+    Box::pin(ready(done))
+}
+
+fn plan(
+    planner: &dyn PhysicalPlanner,
+    node: &dyn UserDefinedLogicalNode,
+    logical_inputs: &[&LogicalPlan],
+    physical_inputs: &[Arc<dyn ExecutionPlan>],
+    session: &dyn Session,
+    planning: &PhysicalPlanningContext,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(node) = node.as_any().downcast_ref::<StreamNode>() else {
+        return Ok(None);
+    };
+    let ([logical], [input]) = (logical_inputs, physical_inputs) else {
+        return internal_err!("a stream operator has one input");
+    };
+    let schema = logical.schema();
+    let mut arguments = Vec::new();
+    for argument in &node.arguments {
+        arguments.push(planner.create_physical_expr(argument, schema, session, planning)?);
+    }
+    let mut aggregates = Vec::new();
+    for aggregate in &node.aggregates {
+        let columns = input.schema();
+        let props = session.execution_props();
+        let lowered =
+            LoweredAggregateBuilder::new(aggregate, schema, &columns, props, planning).build()?;
+        if lowered.filter.is_some() {
+            return internal_err!("aggregates of a stream operator have no filter");
+        }
+        arguments.extend(lowered.aggregate.expressions());
+        aggregates.push(lowered.aggregate);
+    }
+    let order =
+        create_physical_sort_exprs(&node.order, schema, session.execution_props(), planning)?;
+    let op = Arc::clone(&node.op);
+    let mut fields: Vec<_> = input.schema().fields().iter().cloned().collect();
+    fields.extend(node.added().iter().map(|field| Arc::new(field.clone())));
+    let schema = Arc::new(Schema::new(fields));
+    let parts = Parts { op, arguments, aggregates, order: LexOrdering::new(order), schema };
+    Ok(Some(Arc::new(StreamExec::new(Arc::new(parts), Arc::clone(input)))))
 }
 
 #[derive(Debug)]
