@@ -54,10 +54,33 @@ fn check(name: &str, text: &str, tidy: &Tidy, problems: &mut Vec<String>) {
             problems.push(format!("{name}:{}: more than {} columns", number + 1, tidy.max_columns));
         }
     }
+    for trait_line in traits_with_attribute(text) {
+        problems.push(format!(
+            "{name}:{trait_line}: async_trait on a trait of ours; return BoxFuture (docs/decisions/0042-boxed-futures.md)"
+        ));
+    }
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     if VAGUE.contains(&stem.as_str()) {
         problems.push(format!("{name}: \"{stem}\" says nothing; name what is in it"));
     }
+}
+
+/// The numbers of lines that declare a trait with `async_trait`.
+fn traits_with_attribute(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut has_attribute = false;
+    for (number, line) in text.lines().map(str::trim_start).enumerate() {
+        if line.starts_with("#[") {
+            has_attribute |= line.ends_with("async_trait]");
+            continue;
+        }
+        let mut words = line.split(' ').skip_while(|word| word.starts_with("pub"));
+        if has_attribute && words.next() == Some("trait") {
+            found.push(number + 1);
+        }
+        has_attribute = false;
+    }
+    found
 }
 
 /// Metrics that are declared and that nothing records.
@@ -115,6 +138,13 @@ mod tests {
     fn every_declared_metric_is_recorded() {
         let unrecorded = unrecorded_metrics(&crate::root()).expect("the sources can be read");
         assert!(unrecorded.is_empty(), "declared in runtime::metrics only: {unrecorded:?}");
+    }
+
+    #[test]
+    fn traits_of_ours_do_not_use_async_trait() {
+        let text =
+            "#[async_trait]\n#[deny(x)]\npub(crate) trait A {}\n#[async_trait]\nimpl A for B {}\n";
+        assert_eq!(super::traits_with_attribute(text), [3]);
     }
 
     #[test]

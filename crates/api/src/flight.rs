@@ -92,8 +92,9 @@ async fn known_only(
     next.run(request).await
 }
 
-/// What the calls ask of the server. Behind a trait object: the compiler proves for the future of each call that
-/// it is `Send`, and would look through the whole server each time (docs/decisions/0042-boxed-futures.md).
+/// What the calls ask of the server. Behind a trait object: the compiler proves for the future of each call
+/// that it is `Send`, and would look through the whole server each time
+/// (docs/decisions/0042-boxed-futures.md).
 trait Server: Send + Sync {
     /// Who calls, if it is somebody who may search.
     fn caller<'a>(

@@ -63,7 +63,8 @@ impl TableOp for Ask {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            // An endpoint that does not exist leaves the other branches of a search their results, as in Splunk.
+            // An endpoint that does not exist leaves the other branches of a search their results, as in
+            // Splunk.
             match env.context.host.rest(&self.0).await {
                 Err(Error::Invalid { message, .. }) => {
                     env.log.add(MessageKind::Warning, message);

@@ -1,6 +1,6 @@
-//! Every spec file over real buckets: hot, stored in one, in many that no cache has, and half and half while the
-//! catalog is opened again now and then. The answers must be those of events in memory. Blocks without events
-//! run over the hot ones only.
+//! Every spec file over real buckets: hot, stored in one, in many that no cache has, and half and half while
+//! the catalog is opened again now and then. The answers must be those of events in memory. Blocks without
+//! events run over the hot ones only.
 
 use std::path::Path;
 use std::sync::Arc;
