@@ -36,7 +36,7 @@ pub use registration::{
     Registration, bundle_of, is_removed, leader, leave, note_bundle, note_leader, note_local_acks,
     remove,
 };
-pub use restarts::{is_told, replace_wave, wave, write_wave};
+pub use restarts::{cancel_wave, is_told, replace_wave, wave};
 pub use service::{HotParts, HotService};
 pub use settings::Settings;
 

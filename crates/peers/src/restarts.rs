@@ -1,11 +1,16 @@
 //! The rolling restart of a cluster: a document of the catalog, which the control plane that leads keeps up
 //! to date, and by which processes restart.
 
+use std::time::Duration;
+
 use catalog::{Catalog, Error, Snapshot};
 use cluster::Wave;
 
 /// The kind and the name of the document.
 const DOCUMENT: (&str, &str) = ("rolling_restart", "wave");
+
+/// How long a cancel waits for the change that it lacks before it tries again.
+const ARRIVAL: Duration = Duration::from_secs(1);
 
 /// The newest rolling restart.
 #[must_use]
@@ -14,16 +19,8 @@ pub fn wave(snapshot: &Snapshot) -> Option<Wave> {
     serde_json::from_value((*document).clone()).ok()
 }
 
-/// Writes how far it is.
-///
-/// # Errors
-/// If the catalog does not take the document.
-pub async fn write_wave(catalog: &Catalog, wave: &Wave) -> Result<(), Error> {
-    catalog.put_document(DOCUMENT.0, DOCUMENT.1, serde_json::json!(wave)).await
-}
-
-/// Writes how far it is, if it is still as in a snapshot: whoever cancels it meanwhile is not overruled.
-/// Whether it was.
+/// Writes that it begins or how far it is, if it is still as in a snapshot: whoever begins or cancels one
+/// meanwhile is not overruled. Whether it was.
 ///
 /// # Errors
 /// If the catalog does not take the document.
@@ -44,6 +41,26 @@ pub async fn replace_wave(
     }
 }
 
+/// Cancels the one that is under way, whatever step it makes meanwhile; `false` if none is.
+///
+/// # Errors
+/// If the catalog does not take the document.
+pub async fn cancel_wave(catalog: &Catalog, reason: &str) -> Result<bool, Error> {
+    let mut changes = catalog.subscribe();
+    loop {
+        let snapshot = changes.borrow_and_update().clone();
+        let Some(mut wave) = wave(&snapshot).filter(|wave| !wave.is_over()) else {
+            return Ok(false);
+        };
+        wave.halted = Some(reason.to_owned());
+        if replace_wave(catalog, &snapshot, &wave).await? {
+            return Ok(true);
+        }
+        // The step was made, and is on its way to this process.
+        let _ = tokio::time::timeout(ARRIVAL, changes.changed()).await;
+    }
+}
+
 /// Whether a process that was started then is told to restart.
 #[must_use]
 pub fn is_told(snapshot: &Snapshot, id: &str, started: &str) -> bool {
@@ -59,20 +76,49 @@ mod tests {
 
     use super::*;
 
+    async fn open() -> Catalog {
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+        Catalog::open(store, "catalog", catalog::Settings::default(), clock).await.unwrap()
+    }
+
+    fn halted(wave: &Wave) -> Wave {
+        Wave { halted: Some("cancelled".to_owned()), ..wave.clone() }
+    }
+
     #[tokio::test]
     async fn a_step_does_not_overrule_who_cancels_meanwhile() {
-        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
-        let settings = catalog::Settings::default();
-        let catalog = Catalog::open(store, "catalog", settings, clock).await.unwrap();
+        let catalog = open().await;
         let begun = Wave::new(vec!["a".to_owned(), "b".to_owned()], None);
-        write_wave(&catalog, &begun).await.unwrap();
+        assert!(replace_wave(&catalog, &catalog.snapshot(), &begun).await.unwrap());
         let seen = catalog.snapshot();
-        let cancelled = Wave { halted: Some("cancelled".to_owned()), ..begun.clone() };
-        write_wave(&catalog, &cancelled).await.unwrap();
-        let step = Wave { waiting: vec!["b".to_owned()], ..begun };
+        assert!(cancel_wave(&catalog, "cancelled").await.unwrap());
+        let step = Wave { waiting: vec!["b".to_owned()], ..begun.clone() };
         assert!(!replace_wave(&catalog, &seen, &step).await.unwrap());
-        assert_eq!(wave(&catalog.snapshot()).unwrap(), cancelled);
+        assert_eq!(wave(&catalog.snapshot()).unwrap(), halted(&begun));
+        // Neither does who begins another one.
+        assert!(!replace_wave(&catalog, &seen, &begun).await.unwrap());
         assert!(replace_wave(&catalog, &catalog.snapshot(), &step).await.unwrap());
         assert_eq!(wave(&catalog.snapshot()).unwrap(), step);
+    }
+
+    #[tokio::test]
+    async fn a_cancel_does_not_undo_steps_that_are_made_meanwhile() {
+        let catalog = open().await;
+        assert!(!cancel_wave(&catalog, "cancelled").await.unwrap());
+        let mut last = Wave::new(vec!["a".to_owned()], None);
+        assert!(replace_wave(&catalog, &catalog.snapshot(), &last).await.unwrap());
+        let canceller = catalog.clone();
+        let cancelling = tokio::spawn(async move { cancel_wave(&canceller, "cancelled").await });
+        for step in 1.. {
+            let next = Wave { percent: Some(step), ..last.clone() };
+            let seen = catalog.snapshot();
+            let is_halted = wave(&seen).unwrap().halted.is_some();
+            if is_halted || !replace_wave(&catalog, &seen, &next).await.unwrap() {
+                break;
+            }
+            last = next;
+        }
+        assert!(cancelling.await.unwrap().unwrap());
+        assert_eq!(wave(&catalog.snapshot()).unwrap(), halted(&last));
     }
 }

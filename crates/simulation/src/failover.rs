@@ -148,10 +148,14 @@ impl Failover {
     }
 
     async fn restart(&self, restarts: &mut Restarts, now: Duration, present: &Present) {
-        let under_way = peers::wave(&self.catalog.snapshot()).filter(|wave| !wave.is_over());
+        let snapshot = self.catalog.snapshot();
+        let under_way = peers::wave(&snapshot).filter(|wave| !wave.is_over());
         let Some(wave) = under_way else { return };
         let next = restarts.step(now, &wave, present);
-        if next != wave && peers::write_wave(&self.catalog, &next).await.is_ok() {
+        if next == wave {
+            return;
+        }
+        if matches!(peers::replace_wave(&self.catalog, &snapshot, &next).await, Ok(true)) {
             let told: Vec<&String> = next.told.keys().collect();
             self.world.note(format_args!(
                 "rolling restart: {} done, {}",

@@ -257,7 +257,8 @@ fn jump(world: &World, victim: Pid) {
 async fn restart(world: &Arc<World>) {
     let all = world.indexers().into_iter().filter_map(|pid| world.indexer(pid));
     let Some(any) = all.into_iter().next() else { return };
-    let is_under_way = peers::wave(&any.catalog.snapshot()).is_some_and(|wave| !wave.is_over());
+    let snapshot = any.catalog.snapshot();
+    let is_under_way = peers::wave(&snapshot).is_some_and(|wave| !wave.is_over());
     if is_under_way {
         return;
     }
@@ -266,7 +267,7 @@ async fn restart(world: &Arc<World>) {
     world.note(format_args!("a rolling restart begins"));
     let own = Arc::clone(&any);
     any.life.spawn(async move {
-        let _ = peers::write_wave(&own.catalog, &wave).await;
+        let _ = peers::replace_wave(&own.catalog, &snapshot, &wave).await;
     });
 }
 

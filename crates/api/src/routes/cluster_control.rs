@@ -146,8 +146,8 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
     }
     let wave = Wave::new(wanted.into_iter().map(|(_, id)| id).collect(), percent);
     let is_dry = params.flag("dry_run");
-    if !is_dry {
-        peers::write_wave(&state.catalog, &wave).await?;
+    if !is_dry && !peers::replace_wave(&state.catalog, &snapshot, &wave).await? {
+        return Err(conflict("another rolling restart was begun meanwhile".to_owned()));
     }
     let content = json!({ "dry_run": is_dry, "restart_progress": progress(&wave) });
     let entry = Entry::new(RESTART, "restart", feed::content(content));
@@ -155,12 +155,10 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
 }
 
 async fn cancel(Call { state, params, caller, .. }: Call) -> Result<Response, RestError> {
-    let wave = peers::wave(&state.catalog.snapshot()).filter(|wave| !wave.is_over());
-    let Some(mut wave) = wave else {
+    let reason = format!("cancelled by {}", caller.user);
+    if !peers::cancel_wave(&state.catalog, &reason).await? {
         return Err(conflict("no rolling restart is under way".to_owned()));
-    };
-    wave.halted = Some(format!("cancelled by {}", caller.user));
-    peers::write_wave(&state.catalog, &wave).await?;
+    }
     feed::respond_empty("clustermanagercontrol", CANCEL, &params)
 }
 
