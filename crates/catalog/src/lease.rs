@@ -26,7 +26,8 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
 use runtime::Shutdown;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, sleep};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::Error;
 use crate::error::{Result, chain};
@@ -36,6 +37,9 @@ use crate::holder::Holder;
 const PLACE: &str = "lease/catalog.json";
 /// Maximum interval between checks of a waiting server.
 const LOOK: Duration = Duration::from_secs(1);
+/// Followers are sent nothing more once the lease was not renewed for so long: another process may lead, and
+/// they would not hear of what it changes. Longer than the standby waits, so that a slow store ends nothing.
+const UNRENEWED: Duration = Duration::from_secs(10);
 /// Maximum size that is read: a larger object is not a lease.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -91,6 +95,39 @@ pub struct Lease {
     settings: LeaseSettings,
     document: Document,
     version: UpdateVersion,
+    /// When the last renewal was begun that succeeded.
+    renewed: watch::Sender<Instant>,
+}
+
+/// How long ago a lease was renewed. Outlives the lease.
+#[derive(Debug, Clone)]
+pub struct Renewals {
+    last: watch::Receiver<Instant>,
+    limit: Duration,
+}
+
+impl Renewals {
+    /// For how long, if that is too long for anybody to be followed.
+    pub(crate) fn overdue(&self) -> Option<Duration> {
+        let age = self.last.borrow().elapsed();
+        (age >= self.limit).then_some(age)
+    }
+
+    /// Waits until that is so.
+    pub(crate) async fn until_overdue(mut self) -> Duration {
+        loop {
+            if let Some(age) = self.overdue() {
+                return age;
+            }
+            let due = *self.last.borrow_and_update() + self.limit;
+            tokio::select! {
+                () = sleep_until(due) => {}
+                renewed = self.last.changed() => if renewed.is_err() {
+                    sleep_until(due).await;
+                }
+            }
+        }
+    }
 }
 
 /// Why a lease was lost.
@@ -158,9 +195,10 @@ impl LeaseWatch {
                 PutMode::Update(last.version.clone())
             }
         };
+        let began = Instant::now();
         match put(self.store.as_ref(), &document, mode).await {
             Ok(version) => {
-                Ok(Some(Lease { store: Arc::clone(&self.store), settings, document, version }))
+                Ok(Some(Lease::held(Arc::clone(&self.store), settings, document, (version, began))))
             }
             Err(
                 object_store::Error::AlreadyExists { .. }
@@ -213,8 +251,9 @@ impl Lease {
                     PutMode::Update(found.version)
                 }
             };
+            let began = Instant::now();
             match put(store.as_ref(), &document, mode).await {
-                Ok(version) => return Ok(Self { store, settings, document, version }),
+                Ok(version) => return Ok(Self::held(store, settings, document, (version, began))),
                 // Another server was faster: read its lease.
                 Err(
                     object_store::Error::AlreadyExists { .. }
@@ -224,6 +263,21 @@ impl Lease {
                 Err(error) => return Err(failed("write the lease", &error)),
             }
         }
+    }
+
+    fn held(
+        store: Arc<dyn ObjectStore>,
+        settings: LeaseSettings,
+        document: Document,
+        (version, began): (UpdateVersion, Instant),
+    ) -> Self {
+        Self { store, settings, document, version, renewed: watch::Sender::new(began) }
+    }
+
+    /// How long ago it was renewed, for [`Catalog::held_with`](crate::Catalog::held_with).
+    #[must_use]
+    pub fn renewals(&self) -> Renewals {
+        Renewals { last: self.renewed.subscribe(), limit: UNRENEWED.max(self.document.window()) }
     }
 
     /// Renews the lease until shutdown and returns it then, or returns the server that took it.
@@ -263,20 +317,20 @@ impl Lease {
     }
 
     async fn renew(&mut self) -> std::result::Result<(), Renewal> {
+        let began = Instant::now();
         let mut next = self.document.clone();
         next.renewal += 1;
         let mode = PutMode::Update(self.version.clone());
         let renewed = put(self.store.as_ref(), &next, mode).await;
         match renewed {
-            Ok(version) => {
-                (self.document, self.version) = (next, version);
-                Ok(())
-            }
+            Ok(version) => (self.document, self.version) = (next, version),
             Err(
                 object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. },
-            ) => self.look().await,
-            Err(error) => Err(Renewal::Failed(failed("renew the lease", &error))),
+            ) => self.look().await?,
+            Err(error) => return Err(Renewal::Failed(failed("renew the lease", &error))),
         }
+        self.renewed.send_replace(began);
+        Ok(())
     }
 
     /// Finds out why the object changed: another server's lease, our own renewal whose response was

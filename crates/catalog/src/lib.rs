@@ -81,7 +81,7 @@ pub use error::Error;
 pub use followed::Followed;
 pub use holder::Holder;
 pub use indexes::IndexNames;
-pub use lease::{Lease, LeaseSettings, LeaseWatch, Lost, Seen};
+pub use lease::{Lease, LeaseSettings, LeaseWatch, Lost, Renewals, Seen};
 pub use rules::{Changes, Rules};
 pub use salvage::{Salvaged, salvage};
 pub use service::CatalogService;

@@ -2,7 +2,9 @@
 //! (`schemas/proto/catalog.proto`). Whoever serves it sees to encryption and authentication.
 
 use std::collections::VecDeque;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -21,7 +23,7 @@ use crate::wire::{
     self, COMMIT, FOLLOW, MAX_IDS, MAX_MESSAGE, PART, SERVICE, SUMMARIES, Wanted, bytes_of, pair,
 };
 use crate::writer::Writer;
-use crate::{Catalog, Error, Snapshot};
+use crate::{Catalog, Error, Renewals, Snapshot};
 
 /// The catalog of this process for others. Clones share it.
 #[derive(Debug, Clone)]
@@ -38,6 +40,13 @@ impl Catalog {
         }
         Served(CatalogService { catalog: self.clone() })
     }
+
+    /// The lease under which this process leads: while it is not renewed, nobody is fed.
+    pub fn held_with(&self, renewals: Renewals) {
+        if let Ok(writer) = self.writer() {
+            *writer.renewals.lock() = Some(renewals);
+        }
+    }
 }
 
 impl CatalogService {
@@ -53,6 +62,9 @@ impl CatalogService {
 
     fn follow(self, request: FollowRequest) -> Result<BoxStream<'static, Reply<FollowResponse>>> {
         let writer = self.catalog.writer()?;
+        if let Some(age) = writer.renewals.lock().as_ref().and_then(Renewals::overdue) {
+            return Err(unrenewed(&writer, age));
+        }
         let changes = writer.view.subscribe();
         let number = changes.borrow().number();
         if let Some(newer) = request.number.filter(|theirs| *theirs > number) {
@@ -109,6 +121,12 @@ impl CatalogService {
         }
         Ok(stream::iter(responses.into_iter().map(Ok)).boxed())
     }
+}
+
+fn unrenewed(writer: &Writer, age: Duration) -> Error {
+    let reason =
+        format!("its lease was last renewed {} s ago, so another process may lead", age.as_secs());
+    Error::Store { path: writer.path.clone(), what: "be followed", reason }
 }
 
 fn unreadable(writer: &Writer, damage: Damage) -> Error {
@@ -169,13 +187,21 @@ impl Following {
         self.whole = Some((newest.number(), feed::whole(newest, &self.kinds)));
     }
 
-    /// Waits for the next write; fails once this process is no leader any more.
+    /// Waits for the next write; fails once this process is no leader any more, or may be none.
     async fn wait(&mut self) -> Result<()> {
         let fenced = Error::Fenced { path: self.writer.path.clone() };
+        let renewals = self.writer.renewals.lock().clone();
+        let overdue = async {
+            match renewals {
+                Some(renewals) => renewals.until_overdue().await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             changed = self.changes.changed() => changed.map_err(|_| fenced),
             // The sender is in the writer, which is held here.
             _ = self.fenced.wait_for(|fenced| *fenced) => Err(fenced),
+            age = overdue => Err(unrenewed(&self.writer, age)),
         }
     }
 }

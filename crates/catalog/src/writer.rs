@@ -28,6 +28,7 @@ use crate::codec::{self, Shared};
 use crate::commit::{Documents, violated_by_name};
 use crate::error::{Result, chain};
 use crate::feed::{Delta, Feed};
+use crate::lease::Renewals;
 use crate::summaries::{Source, Summaries};
 use crate::{Commit, Error, Settings, Snapshot};
 
@@ -82,6 +83,8 @@ pub(crate) struct Writer {
     pub(crate) summaries: Summaries,
     /// The last writes, if followers want them.
     pub(crate) feed: Mutex<Option<Feed>>,
+    /// Of the lease under which the catalog is open, if there is one.
+    pub(crate) renewals: Mutex<Option<Renewals>>,
     clock: Arc<dyn Clock>,
     pub(crate) database: Db,
     queue: Mutex<Queue>,
@@ -114,6 +117,7 @@ impl Writer {
             summaries: Summaries::new(settings.summary_bytes),
             settings,
             feed: Mutex::new(None),
+            renewals: Mutex::new(None),
             view,
             fenced: watch::Sender::new(false),
             clock,

@@ -18,6 +18,8 @@ use crate::{Mutant, supervisor};
 
 /// How often the lease is renewed; who leads is gone after two renewals that did not come.
 const RENEWAL: Duration = Duration::from_secs(1);
+/// A leader whose lease was not renewed for so long has no followers.
+pub(crate) const UNRENEWED: Duration = Duration::from_secs(10);
 /// How long a follower waits for the next state.
 const FEED: Duration = Duration::from_secs(4);
 /// How long a leader has nothing new before it says that it is there.
@@ -33,7 +35,7 @@ pub(crate) struct Leading {
     opened: u64,
     rules: tokio::sync::Mutex<Rules>,
     view: Arc<watch::Sender<Arc<Snapshot>>>,
-    /// When its lease was renewed last: it may lead no more since.
+    /// When its lease was renewed last: it may lead no more since, and feeds nobody for long.
     renewed: Mutex<Duration>,
 }
 
@@ -97,8 +99,11 @@ pub(crate) async fn follow(world: &Arc<World>, own: Pid, number: Option<u64>) ->
     let mut view = leading.view.subscribe();
     let is_newer = |state: &Arc<Snapshot>| number.is_none_or(|known| state.number() > known);
     let _ = timeout(HEARTBEAT, view.wait_for(is_newer)).await;
-    let renewed = *leading.renewed.lock();
-    Answer::State(leading.view.borrow().clone(), renewed)
+    let age = world.now().saturating_sub(*leading.renewed.lock());
+    if age >= UNRENEWED && !world.is(Mutant::FeedsWithoutLease) {
+        return Answer::NotLeading;
+    }
+    Answer::State(leading.view.borrow().clone())
 }
 
 /// The catalog of a process that follows, or leads itself.
@@ -161,14 +166,14 @@ impl Followed {
         let known = (known > 0).then_some(known);
         let now = self.world.now();
         let asked = network::ask(&self.world, self.pid, candidate, Request::Follow(known));
-        let Ok(Ok(Answer::State(state, renewed))) = timeout(FEED, asked).await else {
+        let Ok(Ok(Answer::State(state))) = timeout(FEED, asked).await else {
             return false;
         };
         // A former leader, which has not noticed yet.
         if Some(state.number()) < known || state.number() == 0 || self.leads() {
             return false;
         }
-        *self.heard.lock() = now.min(renewed);
+        *self.heard.lock() = now;
         self.leader.send_if_modified(|leader| leader.replace(candidate) != Some(candidate));
         if Some(state.number()) > known {
             self.view.send_replace(state);

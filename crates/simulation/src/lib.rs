@@ -88,13 +88,15 @@ pub enum Mutant {
     HandsBackBeforeStored,
     /// A former leader of the catalog still writes.
     LeadersAreNotFenced,
+    /// A leader feeds others although its lease is not renewed.
+    FeedsWithoutLease,
     /// Searches do not wait for what has left the indexers.
     SearchesIgnoreTheFloor,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::AcknowledgesBeforeSync,
         Self::CommitsOfOldEpochs,
         Self::RecoversWithoutSeal,
@@ -109,6 +111,7 @@ impl Mutant {
         Self::PutsWithoutCondition,
         Self::HandsBackBeforeStored,
         Self::LeadersAreNotFenced,
+        Self::FeedsWithoutLease,
         Self::SearchesIgnoreTheFloor,
     ];
 }

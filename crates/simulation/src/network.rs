@@ -41,7 +41,7 @@ pub(crate) enum Answer {
     /// The number of a state with the change, or why it is not made.
     Changed(Result<u64, catalog::Error>),
     /// The newest state, and when its process has renewed its lease last.
-    State(Arc<Snapshot>, Duration),
+    State(Arc<Snapshot>),
     NotLeading,
 }
 

@@ -11,7 +11,7 @@ use peers::Registration;
 use tokio::time::timeout;
 
 use crate::Mutant;
-use crate::control::Followed;
+use crate::control::{Followed, UNRENEWED};
 use crate::disk::SetKey;
 use crate::failover::id_of;
 use crate::hot::Shown;
@@ -67,7 +67,8 @@ struct Missing(Vec<String>);
 
 async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &Catalog) {
     let (before, losses) = (world.losses(), world.losses());
-    let heard = followed.heard();
+    // Another process may lead since whom it follows has last renewed the lease.
+    let heard = followed.heard().saturating_sub(UNRENEWED);
     let expected = world.truth(|truth| {
         let mut safe = truth.safe(&losses);
         safe.retain(|number| truth.joined_before(*number, heard));

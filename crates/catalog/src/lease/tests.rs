@@ -176,3 +176,22 @@ async fn of_two_standbys_one_takes_the_lease_and_the_holder_loses_it() {
     standbys[1].take(server("c", "3", "lock c"), SHORT).await.unwrap().unwrap();
     assert!(standbys[0].take(server("b", "4", "lock b"), SHORT).await.unwrap().is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_not_renewed_for_ten_seconds_is_overdue() {
+    let store = store();
+    let mut lease = take(&store, server("a", "1", "lock"), SHORT).await.0.unwrap();
+    let renewals = lease.renewals();
+    tokio::time::advance(Duration::from_secs(9)).await;
+    assert_eq!(renewals.overdue(), None);
+    lease.renew().await.ok().unwrap();
+    tokio::time::advance(Duration::from_secs(9)).await;
+    assert_eq!(renewals.overdue(), None);
+    let began = Instant::now();
+    let age = renewals.clone().until_overdue().await;
+    assert_eq!((age, began.elapsed()), (UNRENEWED, Duration::from_secs(1)));
+    // Also once nobody keeps it any more.
+    drop(lease);
+    assert!(renewals.overdue().is_some());
+    renewals.until_overdue().await;
+}

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karst_catalog::{Catalog, Commit, Error, Settings, Takeover};
+use karst_catalog::{Catalog, Commit, Error, Holder, Lease, LeaseSettings, Settings, Takeover};
 use model::{BucketState, IndexerId, StreamId};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -417,5 +417,43 @@ async fn a_document_is_replaced_only_where_it_is_what_is_expected() {
         catalog.replace_documents(named(Some(json!(2))), named(None)).await.unwrap();
         assert!(catalog.snapshot().document("user", "ann").is_none());
     }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_renew_the_lease_is_not_followed() {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let holder = Holder {
+        instance: "a".to_owned(),
+        nonce: "1".to_owned(),
+        lock: None,
+        host: "one".to_owned(),
+        pid: 7,
+        started: "2026-11-27T19:00:00Z".to_owned(),
+        management: "https://127.0.0.1:8089".to_owned(),
+        data: "/data".to_owned(),
+    };
+    let every = Duration::from_millis(100);
+    let settings = LeaseSettings { renewal: every, heartbeat: every };
+    let lease = Lease::take(Arc::clone(&store), holder, settings, false, |_, _| {}).await.unwrap();
+    let leader = open(Arc::clone(&store), Settings::default()).await.unwrap();
+    leader.held_with(lease.renewals());
+    let server = Server::start(&leader, None).await;
+    let follower = follow(&[server.url()], quick()).await.unwrap();
+    let is_followed = async |wanted: bool| {
+        let is_so = || std::future::ready(follower.lacks_leader() != wanted);
+        wait_until(is_so, Duration::from_secs(60)).await
+    };
+    assert!(is_followed(false).await, "it is followed although it may not lead");
+    let shutdown = Shutdown::new();
+    let keeping = tokio::spawn({
+        let shutdown = shutdown.clone();
+        async move { lease.keep(&shutdown).await }
+    });
+    assert!(is_followed(true).await, "it is not followed although it has renewed its lease");
+    leader.put_document("user", "a", json!({})).await.unwrap();
+    compare(&follower, &leader).await;
+    shutdown.stop();
+    keeping.await.unwrap().unwrap();
     server.stop().await;
 }

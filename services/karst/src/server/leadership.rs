@@ -86,7 +86,7 @@ impl Leadership {
         if !cluster.roles.control_plane {
             return cluster.follow(&settings, clock, progress).await;
         }
-        loop {
+        let renewals = loop {
             progress.set("looking for a control plane that leads");
             if let Some(catalog) = self.followed(cluster, &settings, clock).await? {
                 let (own, clock) = (Arc::clone(self), Arc::clone(clock));
@@ -99,8 +99,9 @@ impl Leadership {
                 Ownership::take(&self.store, holder, self.settings, self.take_over, progress).await;
             match taken {
                 Ok(ownership) => {
+                    let renewals = ownership.renewals.clone();
                     self.held.send_replace(Some(Arc::new(ownership)));
-                    break;
+                    break renewals;
                 }
                 Err(error @ catalog::Error::Held { .. }) if self.has_others => {
                     tracing::warn!("{error}");
@@ -108,10 +109,11 @@ impl Leadership {
                 }
                 Err(error) => return Err(error.into()),
             }
-        }
+        };
         progress.set("opening the catalog");
         let opening = Catalog::open(Arc::clone(&self.store), CATALOG, settings, Arc::clone(clock));
         let catalog = opening.await.context("cannot open the catalog").map_err(whole::way_out)?;
+        catalog.held_with(renewals);
         metrics::gauge!(names::CATALOG_LEADS).set(1.0);
         Ok(catalog)
     }
@@ -186,6 +188,7 @@ impl Leadership {
             ownership.release().await;
             return Err(error);
         }
+        catalog.held_with(ownership.renewals.clone());
         self.held.send_replace(Some(ownership));
         metrics::gauge!(names::CATALOG_LEADS).set(1.0);
         metrics::counter!(names::CATALOG_TAKEOVERS).increment(1);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use catalog::{Catalog, Holder, Lease, LeaseSettings, Lost};
+use catalog::{Catalog, Holder, Lease, LeaseSettings, Lost, Renewals};
 use jiff::Timestamp;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
@@ -75,6 +75,7 @@ pub(crate) struct Ownership {
     keeping: Mutex<Option<JoinHandle<Option<Lease>>>>,
     stop: Shutdown,
     taken_by: watch::Receiver<Option<Arc<Holder>>>,
+    pub(crate) renewals: Renewals,
 }
 
 impl Ownership {
@@ -109,6 +110,7 @@ impl Ownership {
     /// Keeps a lease that has been taken.
     pub(crate) fn keep(lease: Lease) -> Self {
         let stop = Shutdown::new();
+        let renewals = lease.renewals();
         let (lost, taken_by) = watch::channel(None);
         let keeping = runtime::detached({
             let stop = stop.clone();
@@ -122,7 +124,7 @@ impl Ownership {
                 }
             }
         });
-        Self { keeping: Mutex::new(Some(keeping)), stop, taken_by }
+        Self { keeping: Mutex::new(Some(keeping)), stop, taken_by, renewals }
     }
 
     /// Waits until another server has taken the catalog; returns the reason.
