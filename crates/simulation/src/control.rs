@@ -100,7 +100,7 @@ pub(crate) async fn follow(world: &Arc<World>, own: Pid, number: Option<u64>) ->
     let is_newer = |state: &Arc<Snapshot>| number.is_none_or(|known| state.number() > known);
     let _ = timeout(HEARTBEAT, view.wait_for(is_newer)).await;
     let age = world.now().saturating_sub(*leading.renewed.lock());
-    if age >= UNRENEWED && !world.is(Mutant::FeedsWithoutLease) {
+    if age >= UNRENEWED {
         return Answer::NotLeading;
     }
     Answer::State(leading.view.borrow().clone())
