@@ -144,7 +144,7 @@ mod tests {
     fn traits_of_ours_do_not_use_async_trait() {
         let text =
             "#[async_trait]\n#[deny(x)]\npub(crate) trait A {}\n#[async_trait]\nimpl A for B {}\n";
-        assert_eq!(super::traits_with_attribute(text), [3]);
+        assert_eq!(traits_with_attribute(text), [3]);
     }
 
     #[test]
