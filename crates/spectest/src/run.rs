@@ -70,9 +70,10 @@ pub async fn run_file(file: &Path, topologies: &[Arc<dyn Topology>]) -> Result<R
     let mut report = Report { blocks: blocks.len(), failures: Vec::new() };
     let mut rewrites = Vec::new();
     let builtin = Arc::new(Knowledge::builtin());
-    for block in &blocks {
+    for (number, block) in blocks.iter().enumerate() {
         for topology in topologies {
-            if topology.is_about_events() && block.generates_its_rows() {
+            let (own, of) = topology.share();
+            if number % of != own || (topology.is_about_events() && block.generates_its_rows()) {
                 continue;
             }
             let outcome = run_block(block, topology.as_ref(), &builtin).await;

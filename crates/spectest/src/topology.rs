@@ -19,6 +19,11 @@ pub trait Topology: Send + Sync + Debug {
         false
     }
 
+    /// Which one it is, of how many among which the blocks of a file are shared out in turns.
+    fn share(&self) -> (usize, usize) {
+        (0, 1)
+    }
+
     /// Takes the events of a block, in the order in which the block lists them, and gives back a
     /// source that finds them. `knowledge` holds the block's configuration.
     ///

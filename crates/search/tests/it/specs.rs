@@ -1,6 +1,6 @@
-//! Every spec file over real buckets: hot, stored in one, in many that no cache has, and half and half while
-//! the catalog is opened again now and then. The answers must be those of events in memory. Blocks without
-//! events run over the hot ones only.
+//! Every spec file over real buckets: hot, and each block with events also in one of three kinds of storage,
+//! in turns: one bucket, many that no cache has, or half and half while the catalog is opened again now and
+//! then. The answers must be those of events in memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +81,15 @@ impl Topology for Stored {
 
     fn is_about_events(&self) -> bool {
         self.kind != Kind::Hot
+    }
+
+    fn share(&self) -> (usize, usize) {
+        match self.kind {
+            Kind::Hot => (0, 1),
+            Kind::OneBucket => (0, 3),
+            Kind::ColdBuckets => (1, 3),
+            Kind::HalfHot => (2, 3),
+        }
     }
 
     fn load<'a>(
