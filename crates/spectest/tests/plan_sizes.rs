@@ -104,7 +104,7 @@ async fn plans_grow_with_the_objects_of_a_configuration() {
     let mut faults = Vec::new();
     for (name, stanza) in STANZAS {
         let mut sizes = Vec::new();
-        for count in [100, 200, 300] {
+        for count in [200, 400, 600] {
             let world =
                 World::of(&with_stanzas(count, *stanza), &Memory::Whole).await.expect("a world");
             let text = "search index=* status=7 other!=z | stats count by status, other";
@@ -117,7 +117,7 @@ async fn plans_grow_with_the_objects_of_a_configuration() {
             faults.push(format!("{name}: {sizes:?}"));
         }
     }
-    assert!(faults.is_empty(), "with 100, 200 and 300 source types:\n{}", faults.join("\n"));
+    assert!(faults.is_empty(), "with 200, 400 and 600 source types:\n{}", faults.join("\n"));
 }
 
 #[tokio::test]
