@@ -23,9 +23,9 @@
 //! with as many lost disks as its level allows; (2) no event and no record is in two buckets, positions
 //! never go back; (3) epochs grow, and each has one owner; (4) a search meets each acknowledged event once,
 //! or says that it is incomplete, but for those of an indexer that has joined since the process has last
-//! heard of who leads, or in the ten seconds before; (6) when faults are over, everything comes to rest; (7) a step decides at
-//! most once for each indexer; (8) no object of a bucket in the catalog is deleted. Not checked: (5) which
-//! process reads which bucket, and (9) restarts that take all holders of a set.
+//! heard of who leads, or in the ten seconds before; (6) when faults are over, everything comes to rest;
+//! (7) a step decides at most once for each indexer; (8) no object of a bucket in the catalog is deleted.
+//! Not checked: (5) which process reads which bucket, and (9) restarts that take all holders of a set.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adoption;
