@@ -188,9 +188,11 @@ def test_garbage_on_the_port_of_the_cluster_ends_nothing(cluster):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_what_a_lost_indexer_was_reading_is_read_by_others(cluster, how):
     head, victim = cluster.heads[0], cluster.indexers[1]
-    began = time.monotonic()
-    assert head.answer(DENSE)[0] == EXPECTED
-    alone = time.monotonic() - began
+    # The first one also fills caches: its time would say too much of that of the next.
+    for _ in range(2):
+        began = time.monotonic()
+        assert head.answer(DENSE)[0] == EXPECTED
+        alone = time.monotonic() - began
     before = parts(head)
     timer = threading.Timer(alone / 3, lambda: victim.process.send_signal(how))
     timer.start()
