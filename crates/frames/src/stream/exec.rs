@@ -61,6 +61,7 @@ impl ExtensionPlanner for StreamPlanner {
     }
 }
 
+/// Boxed outside of the method, where the compiler proves only once that it is `Send`.
 fn at_once<T: Send + 'static>(done: T) -> BoxFuture<'static, T> {
     Box::pin(ready(done))
 }
