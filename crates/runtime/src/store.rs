@@ -286,6 +286,36 @@ mod tests {
         assert_eq!(won, 1);
     }
 
+    /// Each writer updates what it wrote itself, and reads only after it was refused.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn concurrent_updates_lose_none() {
+        async fn count(store: DurableLocal) -> u64 {
+            let read = async || {
+                let got = store.get(&Path::from("a/b")).await.unwrap();
+                let e_tag = got.meta.e_tag.clone();
+                let text = String::from_utf8(got.bytes().await.unwrap().to_vec()).unwrap();
+                (text.trim().parse::<u64>().unwrap(), e_tag)
+            };
+            let (mut updates, (mut value, mut e_tag)) = (0, read().await);
+            for _ in 0..100 {
+                let version = object_store::UpdateVersion { e_tag, version: None };
+                match put(&store, &format!("{:8}", value + 1), PutMode::Update(version)).await {
+                    Ok(written) => (updates, value, e_tag) = (updates + 1, value + 1, Some(written)),
+                    Err(StoreError::Precondition { .. }) => (value, e_tag) = read().await,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            updates
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let store = DurableLocal::open(dir.path()).unwrap();
+        put(&store, "       0", PutMode::Create).await.unwrap();
+        let writers = (0..4).map(|_| tokio::spawn(count(store.clone())));
+        let counted = futures::future::try_join_all(writers).await.unwrap();
+        let got = store.get(&Path::from("a/b")).await.unwrap().bytes().await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&got), format!("{:8}", counted.iter().sum::<u64>()));
+    }
+
     #[tokio::test]
     async fn unfinished_and_aborted_uploads_leave_nothing_to_list() {
         let dir = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
     RenameOptions, Result, UpdateVersion, UploadPart,
 };
 
@@ -74,21 +74,27 @@ impl DurableLocal {
         Ok(Staged { file, path, kept: false })
     }
 
-    fn put_blocking(&self, target: &FilePath, payload: &PutPayload, mode: &PutMode) -> Result<()> {
+    fn put_blocking(
+        &self,
+        target: &FilePath,
+        payload: &PutPayload,
+        mode: &PutMode,
+    ) -> Result<PutResult> {
         let mut staged = self.stage(target)?;
         for chunk in payload {
             staged.file.write_all(chunk).map_err(|error| failed(&staged.path, "write", error))?;
         }
-        match mode {
+        let put = match mode {
             PutMode::Overwrite => staged.publish(target)?,
             PutMode::Create => staged.publish_new(target)?,
             PutMode::Update(version) => {
                 let _lock = self.lock()?;
                 expect_version(target, version)?;
-                staged.publish(target)?;
+                staged.publish(target)?
             }
-        }
-        self.sync_directories(target)
+        };
+        self.sync_directories(target)?;
+        Ok(put)
     }
 
     /// Held while an etag is compared and the object replaced; excludes other processes, too.
@@ -119,11 +125,6 @@ impl DurableLocal {
         let store = self.clone();
         tokio::task::spawn_blocking(move || work(&store)).await?
     }
-
-    async fn result_of(&self, location: &Path) -> Result<PutResult> {
-        let meta = self.inner.head(location).await?;
-        Ok(PutResult { e_tag: meta.e_tag, version: meta.version })
-    }
 }
 
 impl fmt::Display for DurableLocal {
@@ -152,8 +153,7 @@ impl ObjectStore for DurableLocal {
     ) -> Result<PutResult> {
         refuse_attributes(options.attributes.is_empty(), "put_opts")?;
         let target = self.inner.path_to_filesystem(location)?;
-        self.blocking(move |store| store.put_blocking(&target, &payload, &options.mode)).await?;
-        self.result_of(location).await
+        self.blocking(move |store| store.put_blocking(&target, &payload, &options.mode)).await
     }
 
     async fn put_multipart_opts(
@@ -165,8 +165,8 @@ impl ObjectStore for DurableLocal {
         let target = self.inner.path_to_filesystem(location)?;
         let staging = target.clone();
         let staged = self.blocking(move |store| store.stage(&staging)).await?;
-        let (store, location) = (self.clone(), location.clone());
-        Ok(Box::new(Upload { store, location, target, staged: Some(Arc::new(staged)), offset: 0 }))
+        let store = self.clone();
+        Ok(Box::new(Upload { store, target, staged: Some(Arc::new(staged)), offset: 0 }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -222,22 +222,32 @@ struct Staged {
 }
 
 impl Staged {
-    fn publish(mut self, target: &FilePath) -> Result<()> {
-        self.file.sync_all().map_err(|error| failed(&self.path, "fsync", error))?;
+    fn publish(mut self, target: &FilePath) -> Result<PutResult> {
+        let put = self.sync()?;
         fs::rename(&self.path, target).map_err(|error| failed(target, "rename to", error))?;
         self.kept = true;
-        Ok(())
+        Ok(put)
     }
 
     /// A hard link fails if the name exists; a rename does not.
-    fn publish_new(self, target: &FilePath) -> Result<()> {
-        self.file.sync_all().map_err(|error| failed(&self.path, "fsync", error))?;
+    fn publish_new(self, target: &FilePath) -> Result<PutResult> {
+        let put = self.sync()?;
         fs::hard_link(&self.path, target).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
                 Error::AlreadyExists { path: target.display().to_string(), source: error.into() }
             }
             _ => failed(target, "link to", error),
-        })
+        })?;
+        Ok(put)
+    }
+
+    /// Syncs the file; returns the etag that the object will have. It must not be looked up once the object
+    /// is in place: by then another writer may have replaced it, and the caller would take the version of
+    /// that writer for its own and overwrite it in its next update.
+    fn sync(&self) -> Result<PutResult> {
+        let synced = self.file.sync_all().and_then(|()| self.file.metadata());
+        let found = synced.map_err(|error| failed(&self.path, "fsync", error))?;
+        Ok(PutResult { e_tag: Some(e_tag(&found)), version: None })
     }
 }
 
@@ -251,8 +261,12 @@ impl Drop for Staged {
 }
 
 /// `LocalFileSystem`'s etag: inode, modification time in microseconds, size, in hexadecimal.
+fn e_tag(found: &fs::Metadata) -> String {
+    let micros = found.mtime() * 1_000_000 + found.mtime_nsec() / 1_000;
+    format!("{:x}-{micros:x}-{:x}", found.ino(), found.len())
+}
+
 fn expect_version(target: &FilePath, expected: &UpdateVersion) -> Result<()> {
-    use std::os::unix::fs::MetadataExt;
     let precondition = |reason: String| Error::Precondition {
         path: target.display().to_string(),
         source: reason.into(),
@@ -264,8 +278,7 @@ fn expect_version(target: &FilePath, expected: &UpdateVersion) -> Result<()> {
         }
         Err(error) => return Err(failed(target, "read", error)),
     };
-    let micros = found.mtime() * 1_000_000 + found.mtime_nsec() / 1_000;
-    let e_tag = format!("{:x}-{micros:x}-{:x}", found.ino(), found.len());
+    let e_tag = e_tag(&found);
     if expected.e_tag.as_deref() == Some(e_tag.as_str()) {
         return Ok(());
     }
@@ -281,7 +294,6 @@ fn failed(path: &FilePath, what: &str, error: io::Error) -> Error {
 #[derive(Debug)]
 struct Upload {
     store: DurableLocal,
-    location: Path,
     target: PathBuf,
     staged: Option<Arc<Staged>>,
     offset: u64,
@@ -318,11 +330,11 @@ impl MultipartUpload for Upload {
         let staged = self.take()?;
         let target = self.target.clone();
         let finish = move |store: &DurableLocal| {
-            staged.publish(&target)?;
-            store.sync_directories(&target)
+            let put = staged.publish(&target)?;
+            store.sync_directories(&target)?;
+            Ok(put)
         };
-        self.store.blocking(finish).await?;
-        self.store.result_of(&self.location).await
+        self.store.blocking(finish).await
     }
 
     async fn abort(&mut self) -> Result<()> {
