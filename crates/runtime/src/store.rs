@@ -300,7 +300,9 @@ mod tests {
             for _ in 0..100 {
                 let version = object_store::UpdateVersion { e_tag, version: None };
                 match put(&store, &format!("{:8}", value + 1), PutMode::Update(version)).await {
-                    Ok(written) => (updates, value, e_tag) = (updates + 1, value + 1, Some(written)),
+                    Ok(written) => {
+                        (updates, value, e_tag) = (updates + 1, value + 1, Some(written))
+                    }
                     Err(StoreError::Precondition { .. }) => (value, e_tag) = read().await,
                     Err(error) => panic!("{error}"),
                 }
