@@ -51,6 +51,8 @@ it('cells are coloured by each kind of palette', () => {
   const gradient =
     '<format type="color"><colorPalette type="minMidMax" minColor="#000000" maxColor="#ffffff"/><scale type="minMidMax"/></format>';
   expect(colors(gradient, ['0', '5', '10'])).toEqual(['#000000', '#808080', '#ffffff']);
+  const named = gradient.replace('#000000', 'black').replace('#ffffff', 'White');
+  expect(colors(named, ['0', '5', '10'])).toEqual(['#000000', '#808080', '#ffffff']);
   const expression =
     '<format type="color"><colorPalette type="expression">if(value &gt; 3, "#ff0000", "#00ff00")</colorPalette></format>';
   expect(colors(expression, ['5', '1'])).toEqual(['#ff0000', '#00ff00']);

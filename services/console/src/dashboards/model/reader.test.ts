@@ -134,7 +134,10 @@ it.each([
   ['0x53A051', '#53a051'],
   ['#abc', '#aabbcc'],
   ['"53a051"', '#53a051'],
-  ['red', 'red'],
+  ['Red', '#ff0000'],
+  ['transparent', 'transparent'],
+  ['rgb(1, 2, 3)', 'rgb(1, 2, 3)'],
+  ['reddish', null],
   ['url(x)', null],
   ['', null],
 ])('the colour %s', (text, color) => expect(colorOf(text)).toBe(color));

@@ -1,5 +1,7 @@
 /** Words, lists, numbers and colours as they are written in dashboards: tolerantly. */
 
+import { COLOR_NAMES } from './colorNames';
+
 const YES = new Set(['1', 'true', 't', 'yes', 'y', 'on', 'all']);
 const NO = new Set(['0', 'false', 'f', 'no', 'n', 'off', 'none', 'undefined', 'null', '']);
 
@@ -58,9 +60,7 @@ export function pairsOf(text: string | null | undefined): Map<string, string> {
   return pairs;
 }
 
-const NAMED = /^[a-z]{3,20}$/i;
-
-/** `0x53a051`, `#53A051`, `53a051`, `#abc`, `rgb(..)`, a name; null for anything else. */
+/** `0x53a051`, `#53A051`, `53a051`, `#abc` and names in one spelling; `rgb(..)`; null for anything else. */
 export function colorOf(text: string | null | undefined): string | null {
   const trimmed = (text ?? '').trim().replace(/^["']|["']$/g, '');
   const hex = /^(?:0x|#)?([0-9a-f]{6}|[0-9a-f]{8})$/i.exec(trimmed)?.[1];
@@ -72,7 +72,8 @@ export function colorOf(text: string | null | undefined): string | null {
       .join('')
       .toLowerCase()}`;
   if (/^rgba?\([\d\s.,%/]+\)$/i.test(trimmed)) return trimmed;
-  return NAMED.test(trimmed) ? trimmed.toLowerCase() : null;
+  const name = trimmed.toLowerCase();
+  return name === 'transparent' ? name : (COLOR_NAMES.get(name) ?? null);
 }
 
 export const colorsOf = (text: string | null | undefined): string[] =>
