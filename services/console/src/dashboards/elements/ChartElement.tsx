@@ -8,8 +8,8 @@ import { PALETTE_DARK, PALETTE_LIGHT } from '../../visualization/chartOptions';
 import { Plot, type PlotClick } from '../../visualization/Plot';
 import { type PlotLook, plotData } from '../../visualization/plot';
 import { useDashboard } from '../DashboardContext';
+import { showsEventsBehind } from '../model/drilldownOption';
 import type { DashboardElement } from '../model/types';
-import { flag } from '../model/values';
 import type { Click } from '../runtime/links';
 import type { ResultsProps } from './ElementView';
 import { plotLook } from './plotLook';
@@ -78,8 +78,7 @@ function OneChart({ element, results, options, look, height, label, panel }: One
   useEffect(() => {
     if (data.categories.length > 0) select?.(0, data.categories.length - 1);
   }, [select, data]);
-  const drilldown = options.get('charting.drilldown') ?? options.get('drilldown');
-  const isClickable = element.drilldown !== null || flag(drilldown, drilldown === undefined);
+  const isClickable = element.drilldown !== null || showsEventsBehind('chart', options);
   const click = ({ row, series }: PlotClick, newTab: boolean) => {
     const cells = panel ? cellsOf(panel.all, panel.sources[row] ?? row) : cellsOf(results, row);
     const category = data.categories[row] ?? '';

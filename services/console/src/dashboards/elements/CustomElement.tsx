@@ -6,7 +6,8 @@ import { CustomView } from '../../visualization/custom/CustomView';
 import { type CustomKind, KIND_WORDS } from '../../visualization/custom/kinds';
 import { customModel } from '../../visualization/custom/model';
 import { useDashboard } from '../DashboardContext';
-import { colorOf, flag } from '../model/values';
+import { showsEventsBehind } from '../model/drilldownOption';
+import { colorOf } from '../model/values';
 import type { ResultsProps } from './ElementView';
 import styles from './ElementView.module.css';
 import { StatusIndicator } from './StatusIndicator';
@@ -67,7 +68,7 @@ function One({ kind, own, results, label, panel, ...props }: OneProps) {
       </>
     );
   }
-  const isClickable = element.drilldown !== null || flag(options.get('drilldown'), false);
+  const isClickable = element.drilldown !== null || showsEventsBehind('viz', options);
   const click = (at: number, newTab: boolean) => {
     const whole = panel?.all ?? results;
     const row = panel ? (panel.sources[at] ?? at) : at;

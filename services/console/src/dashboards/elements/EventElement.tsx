@@ -6,6 +6,7 @@ import { useZone } from '../../app/preferences';
 import { cellText } from '../../statistics/table';
 import { formatEventTime } from '../../time/zone';
 import { useDashboard } from '../DashboardContext';
+import { showsEventsBehind } from '../model/drilldownOption';
 import { flag, numberOf } from '../model/values';
 import type { ResultsProps } from './ElementView';
 import styles from './EventElement.module.css';
@@ -36,8 +37,7 @@ export function EventElement(props: ResultsProps) {
   const shown = named
     .map((name) => ({ name, at: rows.fields.indexOf(name) }))
     .filter(({ name, at }) => at !== -1 && !name.startsWith('_'));
-  const drilldown = options.get(`${type}.drilldown`) ?? options.get('drilldown') ?? 'full';
-  const isClickable = flag(drilldown, drilldown !== 'none');
+  const isClickable = element.drilldown !== null || showsEventsBehind('event', options);
   const click = (row: (typeof rows.rows)[number], name: string, at: number, newTab: boolean) => {
     const cells = new Map(rows.fields.map((field, index) => [field, cellText(row[index] ?? null)]));
     const value = cellText(row[at] ?? null);

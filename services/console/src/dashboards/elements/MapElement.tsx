@@ -6,7 +6,7 @@ import { regionsOf } from '../../visualization/map/choropleth';
 import { MapView } from '../../visualization/map/MapView';
 import { boundsOf, markersOf } from '../../visualization/map/markers';
 import { useDashboard } from '../DashboardContext';
-import { flag } from '../model/values';
+import { showsEventsBehind } from '../model/drilldownOption';
 import type { Click } from '../runtime/links';
 import type { ResultsProps } from './ElementView';
 import styles from './ElementView.module.css';
@@ -39,9 +39,7 @@ export function MapElement(props: ResultsProps) {
       </>
     );
   }
-  const drilldown = options.get('mapping.drilldown') ?? options.get('drilldown');
-  // Without a drilldown of its own, a marker leads nowhere: a search has no condition for its place.
-  const isClickable = element.drilldown !== null || (!isMarker && flag(drilldown, true));
+  const isClickable = element.drilldown !== null || showsEventsBehind('map', options);
   const click = (at: number, newTab: boolean) => {
     const row = new Map(
       rows.fields.map((name, column) => [name, cellText(rows.rows[at]?.[column] ?? null)]),

@@ -5,8 +5,8 @@ import { IconArrowDownRight, IconArrowRight, IconArrowUpRight } from '@tabler/ic
 import { useMemo } from 'react';
 import { cellText } from '../../statistics/table';
 import { useDashboard } from '../DashboardContext';
+import { showsEventsBehind } from '../model/drilldownOption';
 import type { DashboardElement } from '../model/types';
-import { flag } from '../model/values';
 import type { Click } from '../runtime/links';
 import { legible, readableOn } from './cellFormat';
 import type { ResultsProps } from './ElementView';
@@ -38,7 +38,7 @@ function OneValue({ element, results, options, height, label, panel }: OneValueP
   const { run } = useDashboard();
   const view = useMemo(() => singleView(results, options), [results, options]);
   if (!view) return null;
-  const isClickable = element.drilldown !== null || flag(options.get('drilldown'), false);
+  const isClickable = element.drilldown !== null || showsEventsBehind('single', options);
   const click = (newTab: boolean) => {
     const name = results.fields[view.column] ?? '';
     const value = cellText(results.rows[view.row]?.[view.column] ?? null);

@@ -17,6 +17,7 @@ import {
 } from '../../statistics/table';
 import { formatEventTime } from '../../time/zone';
 import { useDashboard } from '../DashboardContext';
+import { drilldownOption, showsEventsBehind } from '../model/drilldownOption';
 import type { CellFormat, DashboardElement } from '../model/types';
 import { flag, numberOf, pixels } from '../model/values';
 import {
@@ -102,12 +103,12 @@ export function TableElement({ element, options, state, title }: ResultsProps) {
   const shownPage = Math.min(page, last);
   const first = (shownPage - 1) * size;
   const shown = rows.slice(first, first + size);
-  const drilldown = options.get('drilldown')?.toLowerCase();
+  const drilldown = drilldownOption('table', options);
   const isClickable =
     element.drilldown !== null
       ? drilldown !== 'none' ||
         element.drilldown.conditions.length + element.drilldown.always.length > 0
-      : flag(drilldown, drilldown !== undefined && drilldown !== 'none');
+      : showsEventsBehind('table', options);
   const click = (row: Row, column: Column, newTab: boolean) => {
     const cells = new Map(fields.map((field, at) => [field, cellText(row[at] ?? null)]));
     const lead = columns[0] ?? column;

@@ -1,17 +1,13 @@
 /** From `<format>` of a table to a `CellFormat`. */
 
+import { readOptions } from './readOptions';
 import type { CellFormat, ColorPalette, ColorScale } from './types';
 import { colorOf, listOf, pairsOf } from './values';
-import { childOf, childrenOf, textOf, type XmlElement } from './xml';
+import { childOf, textOf, type XmlElement } from './xml';
 
 export function readFormat(element: XmlElement): CellFormat | null {
   const type = element.attributes.get('type')?.toLowerCase();
   if (type !== 'color' && type !== 'number' && type !== 'sparkline') return null;
-  const options = new Map<string, string>();
-  for (const option of childrenOf(element, 'option')) {
-    const name = option.attributes.get('name')?.toLowerCase();
-    if (name) options.set(name, textOf(option));
-  }
   const palette = childOf(element, 'colorpalette');
   const scale = childOf(element, 'scale');
   return {
@@ -19,7 +15,7 @@ export function readFormat(element: XmlElement): CellFormat | null {
     field: element.attributes.get('field') ?? null,
     palette: palette ? readPalette(palette) : null,
     scale: scale ? readScale(scale) : null,
-    options,
+    options: readOptions(element),
   };
 }
 

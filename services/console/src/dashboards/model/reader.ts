@@ -8,6 +8,7 @@ import { withoutGeom } from './geom';
 import { readFormat } from './readFormat';
 import { readActions, readHandler } from './readHandler';
 import { readInput } from './readInput';
+import { readOptions } from './readOptions';
 import { Keys, readSearch, type SearchDefaults } from './readSearch';
 import type { Dashboard, DashboardElement, ElementKind, Input, Panel, Row, Search } from './types';
 import { fieldList, flag, secondsOf, tokenList } from './values';
@@ -206,11 +207,7 @@ class Reader {
   }
 
   #element(element: XmlElement): DashboardElement {
-    const options = new Map<string, string>();
-    for (const option of childrenOf(element, 'option')) {
-      const name = option.attributes.get('name')?.toLowerCase();
-      if (name) options.set(name, textOf(option));
-    }
+    const options = readOptions(element);
     const kind = KINDS[element.name] ?? 'unsupported';
     const drilldown = childOf(element, 'drilldown');
     const selection = childOf(element, 'selection');
