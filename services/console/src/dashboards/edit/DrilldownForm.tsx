@@ -1,4 +1,4 @@
-/** What a click on an element leads to, in the form of the editor. */
+/** The drilldown of an element, in the form of the editor: what a click on it does. */
 
 import { Button, NativeSelect } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
@@ -10,14 +10,20 @@ import {
   ACTION_NAMES,
   actionsOf,
   CONDITION,
+  clickSelection,
   type Link,
   NEW_TAB,
+  ON_CLICK,
+  onClickChoices,
+  onClickOf,
   readLink,
+  unknownIn,
   withAction,
+  withClickSelection,
   withCondition,
-  withDrilldown,
   withHref,
   withNamed,
+  withOnClick,
   withoutAction,
   withParameter,
   withView,
@@ -33,21 +39,44 @@ interface DrilldownProps extends Pick<FormProps, 'app' | 'onEdit'> {
 
 export function DrilldownForm({ app, element, onEdit }: DrilldownProps) {
   const drilldown = childOf(element, 'drilldown');
+  const onClick = onClickOf(element);
+  const choices = onClickChoices(element).map((value) => ({ value, label: ON_CLICK[value] }));
   return (
     <>
-      <h3>What a click does</h3>
-      {drilldown ? (
-        <Handler app={app} element={drilldown} drilldown={drilldown} onEdit={onEdit} />
-      ) : (
-        <div>
-          <AddMenu
-            label="Add an action"
-            testId="add-drilldown"
-            choices={ACTION_NAMES}
-            onAdd={(kind) => onEdit((text) => withDrilldown(text, element.start, kind, app))}
-          />
-        </div>
+      <h3>Drilldown</h3>
+      <NativeSelect
+        size="xs"
+        label="On click"
+        data-testid="on-click"
+        description={onClick === 'several' ? 'To choose one, remove the others' : undefined}
+        disabled={onClick === 'several'}
+        data={
+          onClick === 'several'
+            ? [{ value: 'several', label: 'Several actions' }, ...choices]
+            : choices
+        }
+        value={onClick}
+        onChange={(event) => {
+          const next = event.currentTarget.value as keyof typeof ON_CLICK;
+          onEdit((text) => withOnClick(text, element.start, next, app));
+        }}
+      />
+      {element.name === 'table' && onClick !== 'none' && (
+        <NativeSelect
+          size="xs"
+          label="Click selection"
+          data={[
+            { value: 'cell', label: 'Cell' },
+            { value: 'row', label: 'Row' },
+          ]}
+          value={clickSelection(element)}
+          onChange={(event) => {
+            const next = event.currentTarget.value === 'row' ? 'row' : 'cell';
+            onEdit((text) => withClickSelection(text, element.start, next));
+          }}
+        />
       )}
+      {drilldown && <Handler app={app} element={drilldown} drilldown={drilldown} onEdit={onEdit} />}
     </>
   );
 }
@@ -69,7 +98,7 @@ function Handler({ app, element, drilldown, onEdit }: PartProps) {
         // biome-ignore lint/suspicious/noArrayIndexKey: conditions are their order
         <section key={at} className={styles.group} aria-label={`Condition ${at + 1}`}>
           <header>
-            On a click in
+            Condition {at + 1}
             <Remove
               label={`Remove condition ${at + 1}`}
               onRemove={() =>
@@ -81,6 +110,7 @@ function Handler({ app, element, drilldown, onEdit }: PartProps) {
           <Handler app={app} element={condition} drilldown={drilldown} onEdit={onEdit} />
         </section>
       ))}
+      <Unknown part={element} />
       <div className={styles.tabs}>
         <AddMenu
           label="Add an action"
@@ -95,7 +125,7 @@ function Handler({ app, element, drilldown, onEdit }: PartProps) {
               leftSection={<IconPlus size={14} />}
               onClick={() => onEdit((text) => withCondition(text, drilldown.start, '*'))}
             >
-              Only for a column
+              Add a condition
             </Button>
             <Button
               variant="default"
@@ -140,8 +170,16 @@ function Action({ app, element, drilldown, onEdit }: PartProps) {
       ) : (
         <Fields fields={ACTION_FIELDS[element.name] ?? []} element={element} onEdit={onEdit} />
       )}
+      <Unknown part={element} />
     </section>
   );
+}
+
+/** Names what stays as it is written. */
+function Unknown({ part }: { part: XmlElement }) {
+  const unknown = unknownIn(part);
+  if (unknown.length === 0) return null;
+  return <p className={styles.hint}>Edit in the source: {unknown.join(', ')}.</p>;
 }
 
 const SEARCH_PARTS: [name: string, label: string][] = [
@@ -182,7 +220,7 @@ function LinkForm({ app, element, drilldown, onEdit }: PartProps) {
         </>
       )}
       {link.kind === 'address' && (
-        <TypedText label="Address" value={href} onChange={(next) => write(() => next)} />
+        <TypedText label="URL" value={href} onChange={(next) => write(() => next)} />
       )}
       <Fields fields={[newTab]} element={element} onEdit={onEdit} />
     </>
@@ -233,19 +271,19 @@ function Parameters({ link, onWrite }: ParametersProps) {
   const { parameters } = link;
   return (
     <div>
-      <div className={styles.label}>What it is opened with</div>
+      <div className={styles.label}>Parameters</div>
       {parameters.map(([name, value], at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: parameters are their order
         <div key={at} className={styles.choice}>
           <TypedText
             isBare
-            label={`Name ${at + 1}`}
+            label={`Name of parameter ${at + 1}`}
             value={name}
             onChange={(next) => onWrite((href) => withParameter(href, at, [next, value]))}
           />
           <TypedText
             isBare
-            label={`Value ${at + 1}`}
+            label={`Value of parameter ${at + 1}`}
             value={value}
             onChange={(next) => onWrite((href) => withParameter(href, at, [name, next]))}
           />
@@ -263,9 +301,9 @@ function Parameters({ link, onWrite }: ParametersProps) {
           onWrite((href) => withParameter(href, parameters.length, ['form.field', '$click.value$']))
         }
       >
-        Add a value
+        Add a parameter
       </Button>
-      <p className={styles.hint}>form.TOKEN sets an input of it.</p>
+      <p className={styles.hint}>form.TOKEN sets an input of the dashboard.</p>
     </div>
   );
 }

@@ -4,7 +4,8 @@ import { NativeSelect, Switch, TextInput } from '@mantine/core';
 import { colorOf, flag } from '../model/values';
 import type { XmlElement } from '../model/xml';
 import styles from './Editing.module.css';
-import { type FormField, readField } from './fields';
+import { type FormField, mistakeIn, readField } from './fields';
+import { colorMistake } from './mistakes';
 import { useDraft } from './useDraft';
 
 interface FieldInputProps {
@@ -33,7 +34,15 @@ export function FieldInput({ field, element, onChange }: FieldInputProps) {
   }
   if (field.kind === 'color') {
     const { label, help } = field;
-    return <ColorInput label={label} help={help} value={value} onChange={onChange} />;
+    return (
+      <ColorInput
+        label={label}
+        help={help}
+        check={(draft) => mistakeIn(field, draft)}
+        value={value}
+        onChange={onChange}
+      />
+    );
   }
   return <TypedInput field={field} value={value} onChange={onChange} />;
 }
@@ -65,15 +74,15 @@ function ChoiceInput({ field, value, onChange }: ValueProps) {
 }
 
 function TypedInput({ field, value, onChange }: ValueProps) {
-  const { draft, change, flush } = useDraft(value, onChange);
-  const isWrong =
-    field.kind === 'number' && draft !== '' && !/[$]/.test(draft) && Number.isNaN(Number(draft));
+  const { draft, change, flush } = useDraft(value, (next) => {
+    if (mistakeIn(field, next) === null) onChange(next);
+  });
   return (
     <TextInput
       size="xs"
       label={field.label}
       description={field.help}
-      error={isWrong ? 'A number' : null}
+      error={mistakeIn(field, draft)}
       inputMode={field.kind === 'number' ? 'decimal' : undefined}
       autoComplete="off"
       spellCheck={false}
@@ -90,13 +99,18 @@ interface ColorInputProps {
   help?: string | undefined;
   /** Without its label, where the row says what it is of. */
   isBare?: boolean;
+  /** What is wrong with a colour: it is not told. */
+  check?: (color: string) => string | null;
   value: string;
   onChange: (value: string) => void;
 }
 
 /** A colour as it is written, and the browser's way to choose one. */
-export function ColorInput({ label, help, isBare = false, value, onChange }: ColorInputProps) {
-  const { draft, change, flush } = useDraft(value, onChange);
+export function ColorInput(props: ColorInputProps) {
+  const { label, help, isBare = false, check = colorMistake, value, onChange } = props;
+  const { draft, change, flush } = useDraft(value, (next) => {
+    if (check(next) === null) onChange(next);
+  });
   const known = colorOf(draft);
   return (
     <TextInput
@@ -104,12 +118,13 @@ export function ColorInput({ label, help, isBare = false, value, onChange }: Col
       label={isBare ? undefined : label}
       aria-label={label}
       description={help}
-      error={draft !== '' && known === null && !draft.includes('$') ? 'A colour: #53A051' : null}
+      error={check(draft)}
       autoComplete="off"
       spellCheck={false}
       value={draft}
       onChange={(event) => change(event.currentTarget.value)}
       onBlur={flush}
+      onKeyDown={(event) => event.key === 'Enter' && flush()}
       leftSection={
         <input
           type="color"

@@ -88,17 +88,20 @@ interface RestProps {
   element: XmlElement;
   /** Whether the form changes a child. */
   isKnown: (child: XmlElement) => boolean;
+  /** Options that the form changes: by fields, and others. */
   fields?: readonly FormField[];
+  known?: readonly string[];
   onSource: (line: number) => void;
 }
 
 /** What the form has no field for: it stays as it is, and is changed in the source. */
-export function Rest({ element, isKnown, fields = [], onSource }: RestProps) {
-  const options = new Set(
-    fields.flatMap(({ at }) =>
+export function Rest({ element, isKnown, fields = [], known = [], onSource }: RestProps) {
+  const options = new Set([
+    ...known,
+    ...fields.flatMap(({ at }) =>
       at !== 'text' && 'option' in at ? at.option.map((option) => option.toLowerCase()) : [],
     ),
-  );
+  ]);
   const rest = [
     ...childrenOf(element, 'option').flatMap((option) => {
       const name = option.attributes.get('name') ?? '';
@@ -112,7 +115,9 @@ export function Rest({ element, isKnown, fields = [], onSource }: RestProps) {
   return (
     <div>
       {rest.length > 0 && (
-        <p className={styles.hint}>Also there: {rest.map(({ name }) => name).join(', ')}.</p>
+        <p className={styles.hint}>
+          Edit in the source: {rest.map(({ name }) => name).join(', ')}.
+        </p>
       )}
       <button type="button" className={styles.link} onClick={() => onSource(line)}>
         Show it in the source
@@ -172,13 +177,14 @@ interface TypedTextProps {
   isBare?: boolean;
   help?: string;
   placeholder?: string | undefined;
+  error?: string | null | undefined;
   value: string;
   onChange: (text: string) => void;
 }
 
 /** A text that is told once the typing rests. */
 export function TypedText(props: TypedTextProps) {
-  const { label, isBare = false, help, placeholder, value, onChange } = props;
+  const { label, isBare = false, help, placeholder, error, value, onChange } = props;
   const { draft, change, flush } = useDraft(value, onChange);
   return (
     <TextInput
@@ -187,11 +193,13 @@ export function TypedText(props: TypedTextProps) {
       aria-label={label}
       description={help}
       placeholder={placeholder}
+      error={error}
       autoComplete="off"
       spellCheck={false}
       value={draft}
       onChange={(event) => change(event.currentTarget.value)}
       onBlur={flush}
+      onKeyDown={(event) => event.key === 'Enter' && flush()}
     />
   );
 }

@@ -2,18 +2,25 @@
 
 import { Button, NativeSelect } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
-import { childOf, type XmlElement } from '../model/xml';
+import { childOf, textOf, type XmlElement } from '../model/xml';
 import styles from './Editing.module.css';
 import { ColorInput } from './FieldInput';
 import { AddMenu, Fields, type FormProps, Remove, TypedText } from './FormParts';
 import {
+  BOUNDS,
   type Bound,
+  type BoundType,
+  boundMistake,
   COLOR_KINDS,
+  type ColoredValue,
   type ColorKind,
   colorKind,
-  EXPRESSION,
+  FIRST_BOUNDS,
   FORMAT_COLUMN,
   formatsIn,
+  hasBoundMistake,
+  hasMapMistake,
+  hasRangeMistake,
   isNumbers,
   NUMBER_FORMAT,
   readBound,
@@ -22,30 +29,34 @@ import {
   SCALE_COLORS,
   withColorKind,
   withFormat,
-  writeBound,
+  writeBounds,
+  writeExpression,
   writeMap,
   writeRanges,
 } from './formats';
+import { ascendingMistakes, expressionMistake, valueMistakes } from './mistakes';
 import { withoutElement } from './operations';
+import { useWhole } from './useWhole';
 
 interface FormatProps {
   element: XmlElement;
   onEdit: FormProps['onEdit'];
+  onSource: FormProps['onSource'];
 }
 
-export function FormatsForm({ element, onEdit }: FormatProps) {
+export function FormatsForm({ element, onEdit, onSource }: FormatProps) {
   return (
     <>
-      <h3>Formats of columns</h3>
+      <h3>Column formats</h3>
       {formatsIn(element).map((format, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: formats are their order
-        <Format key={at} element={format} onEdit={onEdit} />
+        <Format key={at} element={format} onEdit={onEdit} onSource={onSource} />
       ))}
       <div>
         <AddMenu
-          label="Add a format"
+          label="Add a column format"
           testId="add-format"
-          choices={{ color: 'Colours', number: 'Numbers' }}
+          choices={{ color: 'Colour', number: 'Number formatting' }}
           onAdd={(type) => onEdit((text) => withFormat(text, element.start, type))}
         />
       </div>
@@ -53,9 +64,9 @@ export function FormatsForm({ element, onEdit }: FormatProps) {
   );
 }
 
-function Format({ element, onEdit }: FormatProps) {
+function Format({ element, onEdit, onSource }: FormatProps) {
   const column = element.attributes.get('field') || 'all columns';
-  const name = `${isNumbers(element) ? 'Numbers' : 'Colours'} of ${column}`;
+  const name = `${isNumbers(element) ? 'Number formatting' : 'Colour'} of ${column}`;
   return (
     <section className={styles.group} aria-label={name} data-testid="format">
       <header>
@@ -69,13 +80,13 @@ function Format({ element, onEdit }: FormatProps) {
       {isNumbers(element) ? (
         <Fields fields={NUMBER_FORMAT} element={element} onEdit={onEdit} />
       ) : (
-        <Colors element={element} onEdit={onEdit} />
+        <Colors element={element} onEdit={onEdit} onSource={onSource} />
       )}
     </section>
   );
 }
 
-function Colors({ element, onEdit }: FormatProps) {
+function Colors({ element, onEdit, onSource }: FormatProps) {
   const kind = colorKind(element);
   const palette = childOf(element, 'colorpalette');
   const choices = Object.entries(COLOR_KINDS).map(([value, label]) => ({ value, label }));
@@ -83,43 +94,91 @@ function Colors({ element, onEdit }: FormatProps) {
     <>
       <NativeSelect
         size="xs"
-        label="Coloured"
-        data={kind ? choices : [{ value: '', label: 'As the source says' }, ...choices]}
+        label="Colour by"
+        data={kind ? choices : [{ value: '', label: 'As in the source' }, ...choices]}
         value={kind ?? ''}
         onChange={(event) => {
           const next = event.currentTarget.value;
           if (next !== '') onEdit((text) => withColorKind(text, element.start, next as ColorKind));
         }}
       />
+      {kind === null && (
+        <button type="button" className={styles.link} onClick={() => onSource(element.line)}>
+          Edit the palette in the source
+        </button>
+      )}
       {kind === 'minMidMax' && palette && (
         <>
           <Fields fields={SCALE_COLORS} element={palette} onEdit={onEdit} />
-          {(['min', 'mid', 'max'] as const).map((bound) => (
-            <BoundInput key={bound} bound={bound} element={element} onEdit={onEdit} />
-          ))}
+          <BoundsInput
+            element={element}
+            hasMidpoint={Boolean(palette.attributes.get('midcolor'))}
+            onEdit={onEdit}
+          />
         </>
       )}
       {kind === 'threshold' && <RangesInput element={element} onEdit={onEdit} />}
       {kind === 'map' && <MapInput element={element} onEdit={onEdit} />}
       {kind === 'expression' && palette && (
-        <Fields fields={[EXPRESSION]} element={palette} onEdit={onEdit} />
+        <ExpressionInput element={element} palette={palette} onEdit={onEdit} />
       )}
     </>
   );
 }
 
-const BOUNDS: Record<Bound, string> = { min: 'Lowest at', mid: 'Middle at', max: 'Highest at' };
+type InputProps = Omit<FormatProps, 'onSource'>;
 
-function BoundInput({ bound, element, onEdit }: FormatProps & { bound: Bound }) {
-  const { value, unit } = readBound(element, bound);
-  return (
-    <TypedText
-      label={unit === '' ? BOUNDS[bound] : `${BOUNDS[bound]} (${unit})`}
-      help={bound === 'mid' ? 'Empty: between them' : 'Empty: that of the values'}
-      value={value}
-      onChange={(next) => onEdit((text) => writeBound(text, element.start, bound, next.trim()))}
-    />
+const BOUND_NAMES: Record<Bound, string> = { min: 'Minimum', mid: 'Midpoint', max: 'Maximum' };
+const BOUND_TYPES: Record<BoundType, string> = {
+  '': '',
+  number: 'Number',
+  percent: 'Percent',
+  percentile: 'Percentile',
+};
+/** What a bound is that has no type. */
+const OF_VALUES: Record<Bound, string> = {
+  min: 'Lowest value',
+  mid: 'Between both',
+  max: 'Highest value',
+};
+
+function BoundsInput({ element, hasMidpoint, onEdit }: InputProps & { hasMidpoint: boolean }) {
+  const [bounds, change] = useWhole(
+    BOUNDS.map((bound) => readBound(element, bound)),
+    hasBoundMistake,
+    (next) => onEdit((text) => writeBounds(text, element.start, next)),
   );
+  return BOUNDS.map((bound, at) => {
+    const { type, value } = bounds[at] ?? { type: '', value: '' };
+    const name = BOUND_NAMES[bound];
+    if (bound === 'mid' && !hasMidpoint) return null;
+    return (
+      <div key={bound} className={styles.pair}>
+        <NativeSelect
+          size="xs"
+          label={name}
+          data={Object.entries({ ...BOUND_TYPES, '': OF_VALUES[bound] }).map(([one, label]) => ({
+            value: one,
+            label,
+          }))}
+          value={type}
+          onChange={(event) => {
+            const next = event.currentTarget.value as BoundType;
+            const kept = next === '' ? '' : value || FIRST_BOUNDS[bound];
+            change(replaced(bounds, at, { type: next, value: kept }));
+          }}
+        />
+        {type !== '' && (
+          <TypedText
+            label={`${name} value`}
+            value={value}
+            error={boundMistake(bounds, at)}
+            onChange={(next) => change(replaced(bounds, at, { type, value: next.trim() }))}
+          />
+        )}
+      </div>
+    );
+  });
 }
 
 const replaced = <T,>(list: readonly T[], at: number, item: T): T[] =>
@@ -127,10 +186,12 @@ const replaced = <T,>(list: readonly T[], at: number, item: T): T[] =>
 const without = <T,>(list: readonly T[], at: number): T[] =>
   list.filter((_, index) => index !== at);
 
-function RangesInput({ element, onEdit }: FormatProps) {
-  const { bounds, colors } = readRanges(element);
-  const write = (next: Partial<{ bounds: string[]; colors: string[] }>) =>
-    onEdit((text) => writeRanges(text, element.start, { bounds, colors, ...next }));
+function RangesInput({ element, onEdit }: InputProps) {
+  const [ranges, write] = useWhole(readRanges(element), hasRangeMistake, (next) =>
+    onEdit((text) => writeRanges(text, element.start, next)),
+  );
+  const { bounds, colors } = ranges;
+  const mistakes = ascendingMistakes(bounds);
   return (
     <div>
       {colors.map((color, at) => {
@@ -144,16 +205,19 @@ function RangesInput({ element, onEdit }: FormatProps) {
             ) : (
               <TypedText
                 isBare
-                label={`Bound ${at}`}
+                label={`Threshold ${at}`}
                 value={from}
-                onChange={(bound) => write({ bounds: replaced(bounds, at - 1, bound.trim()) })}
+                error={mistakes[at - 1]}
+                onChange={(bound) =>
+                  write({ bounds: replaced(bounds, at - 1, bound.trim()), colors })
+                }
               />
             )}
             <ColorInput
               isBare
               label={`Colour ${name}`}
               value={color}
-              onChange={(next) => write({ colors: replaced(colors, at, next) })}
+              onChange={(next) => write({ bounds, colors: replaced(colors, at, next) })}
             />
             {from !== undefined && (
               <Remove
@@ -178,9 +242,20 @@ function RangesInput({ element, onEdit }: FormatProps) {
   );
 }
 
-function MapInput({ element, onEdit }: FormatProps) {
-  const pairs = readMap(element);
-  const write = (next: [string, string][]) => onEdit((text) => writeMap(text, element.start, next));
+/** A value that has no colour yet. */
+function freeValue(pairs: readonly ColoredValue[]): string {
+  const known = new Set(pairs.map(([value]) => value));
+  for (let at = 1; ; at += 1) {
+    const value = at === 1 ? 'value' : `value ${at}`;
+    if (!known.has(value)) return value;
+  }
+}
+
+function MapInput({ element, onEdit }: InputProps) {
+  const [pairs, write] = useWhole(readMap(element), hasMapMistake, (next) =>
+    onEdit((text) => writeMap(text, element.start, next)),
+  );
+  const mistakes = valueMistakes(pairs.map(([value]) => value));
   return (
     <div>
       {pairs.map(([value, color], at) => (
@@ -190,6 +265,7 @@ function MapInput({ element, onEdit }: FormatProps) {
             isBare
             label={`Value ${at + 1}`}
             value={value}
+            error={mistakes[at]}
             onChange={(next) => write(replaced(pairs, at, [next, color]))}
           />
           <ColorInput
@@ -201,8 +277,25 @@ function MapInput({ element, onEdit }: FormatProps) {
           <Remove label={`Remove ${value}`} onRemove={() => write(without(pairs, at))} />
         </div>
       ))}
-      <Add label="Add a value" onAdd={() => write([...pairs, ['value', '#F8BE34']])} />
+      <Add label="Add a value" onAdd={() => write([...pairs, [freeValue(pairs), '#F8BE34']])} />
     </div>
+  );
+}
+
+function ExpressionInput({ element, palette, onEdit }: InputProps & { palette: XmlElement }) {
+  const [expression, change] = useWhole(
+    textOf(palette),
+    (next) => expressionMistake(next) !== null,
+    (next) => onEdit((text) => writeExpression(text, element.start, next)),
+  );
+  return (
+    <TypedText
+      label="Expression"
+      help={'if(value > 100, "#DC4E41", "#53A051")'}
+      value={expression}
+      error={expressionMistake(expression)}
+      onChange={change}
+    />
   );
 }
 

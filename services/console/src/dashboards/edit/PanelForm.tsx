@@ -2,8 +2,11 @@
 
 import { NativeSelect } from '@mantine/core';
 import { useState } from 'react';
+import { drilldownNames } from '../model/drilldownOption';
+import { readOptions } from '../model/readOptions';
 import type { XmlElement } from '../model/xml';
 import { DrilldownForm } from './DrilldownForm';
+import { hasDrilldown } from './drilldown';
 import styles from './Editing.module.css';
 import { FormatsForm } from './FormatsForm';
 import { Back, Fields, type FormProps, Rest } from './FormParts';
@@ -108,8 +111,10 @@ function ElementForm({ app, source, element, isAlone, onEdit, onSource }: Elemen
           <Fields fields={[ELEMENT_TITLE]} element={element} onEdit={onEdit} />
           <SearchForm app={app} source={source} element={element} onEdit={onEdit} />
           <Fields fields={fields} element={element} onEdit={onEdit} />
-          {name === 'table' && <FormatsForm element={element} onEdit={onEdit} />}
-          {name !== 'event' && <DrilldownForm app={app} element={element} onEdit={onEdit} />}
+          {name === 'table' && (
+            <FormatsForm element={element} onEdit={onEdit} onSource={onSource} />
+          )}
+          {hasDrilldown(element) && <DrilldownForm app={app} element={element} onEdit={onEdit} />}
           <SearchName element={element} onEdit={onEdit} />
         </>
       )}
@@ -118,6 +123,7 @@ function ElementForm({ app, source, element, isAlone, onEdit, onSource }: Elemen
         element={element}
         isKnown={(child) => isKnownChild(child, element)}
         fields={fields}
+        known={hasDrilldown(element) ? drilldownNames(name, readOptions(element)) : []}
         onSource={onSource}
       />
     </>
@@ -129,5 +135,5 @@ const isKnownChild = (child: XmlElement, element: XmlElement): boolean =>
   child.name === 'format'
     ? element.name === 'table' && formatsIn(element).includes(child)
     : child.name === 'drilldown'
-      ? element.name !== 'event'
+      ? hasDrilldown(element)
       : ['title', 'search', 'option', 'fields'].includes(child.name);

@@ -3,12 +3,19 @@ import { readDashboard } from '../model/reader';
 import { childOf, childrenOf } from '../model/xml';
 import {
   actionsOf,
+  clickSelection,
+  hasDrilldown,
+  onClickChoices,
+  onClickOf,
   readLink,
+  unknownIn,
   withAction,
+  withClickSelection,
   withCondition,
   withDrilldown,
   withHref,
   withNamed,
+  withOnClick,
   withoutAction,
   withParameter,
   withView,
@@ -92,6 +99,84 @@ describe('links', () => {
     ]);
     const text = withHref(VIEW, link?.start ?? -1, withNamed(href, 'earliest', '-1h'));
     expect(text).toBe(VIEW.replace('earliest=$earliest$', 'earliest=-1h'));
+  });
+});
+
+describe('what a click does', () => {
+  const TABLE = VIEW.indexOf('<table>');
+  const element = (text: string, place: number) => {
+    const found = elementAt(sourceOf(text), place);
+    if (!found) throw new Error('there is an element');
+    return found;
+  };
+  const of = (xml: string) => onClickOf(element(xml, 0));
+
+  it('is read as it is drawn', () => {
+    expect(of('<table/>')).toBe('none');
+    expect(of('<table><option name="drilldown">row</option></table>')).toBe('auto');
+    expect(of('<chart/>')).toBe('auto');
+    expect(of('<chart><option name="charting.drilldown">none</option></chart>')).toBe('none');
+    expect(of('<single/>')).toBe('none');
+    expect(of('<event/>')).toBe('auto');
+    expect(of('<event><option name="list.drilldown">none</option></event>')).toBe('none');
+    // A search has no condition for a place on a map.
+    expect(of('<map><option name="drilldown">all</option></map>')).toBe('none');
+    expect(of('<map><option name="mapping.type">choropleth</option></map>')).toBe('auto');
+    const link = (href: string) => `<link>${href}</link>`;
+    const table = (inner: string) => of(`<table><drilldown>${inner}</drilldown></table>`);
+    expect(table(link('search?q=a'))).toBe('search');
+    expect(table(link('https://example.com/'))).toBe('address');
+    expect(table('<set token="a">1</set><unset token="b"/>')).toBe('tokens');
+    expect(table(`${link('a')}<set token="a">1</set>`)).toBe('several');
+    expect(table('<condition><set token="a">1</set></condition>')).toBe('several');
+  });
+
+  it('is offered as far as it is drawn', () => {
+    expect(onClickChoices(element('<map/>', 0))).not.toContain('auto');
+    expect(onClickChoices(element('<table/>', 0))).toContain('auto');
+    expect(hasDrilldown(element('<event/>', 0))).toBe(true);
+    expect(hasDrilldown(element('<event><option name="type">raw</option></event>', 0))).toBe(false);
+    expect(hasDrilldown(element('<html/>', 0))).toBe(false);
+  });
+
+  it('changes, and is the option or the drilldown', () => {
+    const tokens = withOnClick(VIEW, CHART, 'tokens', 'a');
+    expect(tokens).toContain('<option name="charting.drilldown">all</option>');
+    expect(onClickOf(element(tokens, CHART))).toBe('tokens');
+    expect(withOnClick(tokens, CHART, 'none', 'a')).toBe(VIEW);
+    const auto = withOnClick(VIEW, CHART, 'auto', 'a');
+    expect(auto).toBe(VIEW.replace('>none<', '>all<'));
+    const plain = '<dashboard><row><table><title>A</title></table></row></dashboard>';
+    const place = plain.indexOf('<table');
+    expect(withOnClick(plain, place, 'auto', 'a')).toContain(
+      '<option name="drilldown">cell</option>',
+    );
+    const row = withClickSelection(withOnClick(plain, place, 'auto', 'a'), place, 'row');
+    expect(clickSelection(element(row, place))).toBe('row');
+    expect(withOnClick(row, place, 'auto', 'a')).toBe(row);
+  });
+
+  it('keeps comments, attributes and unknown parts of the drilldown', () => {
+    const lone = VIEW.replace(/<condition field="s">/, '').replace(
+      '</condition>',
+      '<later a="1"/>',
+    );
+    expect(onClickOf(element(lone, TABLE))).toBe('search');
+    const other = withOnClick(lone, TABLE, 'address', 'a');
+    expect(onClickOf(element(other, TABLE))).toBe('address');
+    const tokens = withOnClick(lone, TABLE, 'tokens', 'a');
+    expect(onClickOf(element(tokens, TABLE))).toBe('tokens');
+    for (const text of [other, tokens]) {
+      expect(text).toContain('<drilldown target="_blank">');
+      expect(text).toContain('<!-- of the team -->');
+      expect(text).toContain('<later a="1"/>');
+    }
+    // Of a link, only the address is another one.
+    expect(other.replace(/CDATA\[.*?\]\]/s, '')).toBe(lone.replace(/CDATA\[.*?\]\]/s, ''));
+    expect(tokens).toContain('<option name="drilldown">cell</option>');
+    expect(unknownIn(element(lone, lone.indexOf('<drilldown')))).toEqual(['<later>']);
+    expect(unknownIn(element('<condition value="x" field="a"/>', 0))).toEqual(['value']);
+    expect(unknownIn(element('<set token="a" prefix="x">1</set>', 0))).toEqual(['prefix']);
   });
 });
 

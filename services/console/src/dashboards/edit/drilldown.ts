@@ -3,20 +3,26 @@
  * that is changed is written; its other parts stay in their spelling.
  */
 
-import { childOf, elementsOf, type XmlElement } from '../model/xml';
+import {
+  drilldownNames,
+  drilldownOption,
+  hasEventsBehind,
+  showsEventsBehind,
+} from '../model/drilldownOption';
+import { readOptions } from '../model/readOptions';
+import { childOf, childrenOf, elementsOf, textOf, type XmlElement } from '../model/xml';
 import type { FormField } from './fields';
-import { FIELDS, readField, writeField } from './fields';
-import { elementAt, escaped, inserted, removed, sourceOf, withText } from './source';
+import { elementAt, escaped, inserted, removed, sourceOf, withOption, withText } from './source';
 
 export type ActionKind = 'search' | 'dashboard' | 'address' | 'set' | 'unset' | 'eval';
 
 export const ACTION_NAMES: Record<ActionKind, string> = {
-  search: 'Opens a search',
-  dashboard: 'Opens a dashboard',
-  address: 'Opens an address',
-  set: 'Sets a token',
-  unset: 'Removes a token',
-  eval: 'Computes a token',
+  search: 'Link to search',
+  dashboard: 'Link to dashboard',
+  address: 'Link to custom URL',
+  set: 'Set token',
+  unset: 'Unset token',
+  eval: 'Eval token',
 };
 
 const ACTIONS = new Set(['link', 'set', 'unset', 'eval']);
@@ -132,18 +138,24 @@ export function withView(href: string, app: string, view: string): string {
   return `/app/${encodeURIComponent(app)}/${encodeURIComponent(view)}${query === -1 ? '' : href.slice(query)}`;
 }
 
-function actionXml(kind: ActionKind, app: string): string {
-  const link = (href: string) => `<link target="_blank">${escaped(href)}</link>`;
-  const range = 'earliest=$earliest$&latest=$latest$';
+/** The address of a new link. */
+function firstHref(kind: Link['kind'], app: string): string {
   switch (kind) {
     case 'search':
-      return link(
-        `/app/${encodeURIComponent(app)}/search?q=index%3D*%20%22$click.value$%22&${range}`,
-      );
+      return `/app/${encodeURIComponent(app)}/search?q=index%3D*%20%22$click.value$%22&earliest=$earliest$&latest=$latest$`;
     case 'dashboard':
-      return link(`/app/${encodeURIComponent(app)}/dashboard?form.field=$click.value$`);
+      return `/app/${encodeURIComponent(app)}/dashboard?form.field=$click.value$`;
+    default:
+      return 'https://example.com/?q=$click.value$';
+  }
+}
+
+function actionXml(kind: ActionKind, app: string): string {
+  switch (kind) {
+    case 'search':
+    case 'dashboard':
     case 'address':
-      return link('https://example.com/?q=$click.value$');
+      return `<link target="_blank">${escaped(firstHref(kind, app))}</link>`;
     case 'set':
       return '<set token="clicked">$click.value$</set>';
     case 'unset':
@@ -163,16 +175,122 @@ export function withAction(text: string, place: number, kind: ActionKind, app: s
   return inserted(source, handler, actionXml(kind, app), condition ?? null);
 }
 
-/** A drilldown with its first action; the option that switches clicks off goes, as it would switch it off, too. */
+/**
+ * What a click does, in one word: nothing, a search for the events behind the value (`auto`), one link, or
+ * tokens. `several`: links beside other actions, or conditions.
+ */
+export type OnClick = 'none' | 'auto' | Link['kind'] | 'tokens' | 'several';
+
+export const ON_CLICK: Record<Exclude<OnClick, 'several'>, string> = {
+  none: 'No action',
+  auto: 'Link to search (auto)',
+  search: 'Link to search (custom)',
+  dashboard: 'Link to dashboard',
+  address: 'Link to custom URL',
+  tokens: 'Manage tokens on this dashboard',
+};
+
+export function onClickOf(element: XmlElement): OnClick {
+  const drilldown = childOf(element, 'drilldown');
+  const actions = drilldown ? actionsOf(drilldown) : [];
+  if (drilldown && childrenOf(drilldown, 'condition').length > 0) return 'several';
+  const [first] = actions;
+  if (!first) return showsEventsBehind(element.name, readOptions(element)) ? 'auto' : 'none';
+  if (actions.every(({ name }) => name !== 'link')) return 'tokens';
+  return actions.length === 1 ? readLink(textOf(first)).kind : 'several';
+}
+
+/** What an element may do on a click. */
+export const onClickChoices = (element: XmlElement): (keyof typeof ON_CLICK)[] => {
+  const all = Object.keys(ON_CLICK) as (keyof typeof ON_CLICK)[];
+  const hasAuto = hasEventsBehind(element.name, readOptions(element));
+  return hasAuto ? all : all.filter((one) => one !== 'auto');
+};
+
+/** Something else on a click: a lone link keeps its attributes, and comments stay where there is a drilldown. */
+export function withOnClick(
+  text: string,
+  place: number,
+  next: keyof typeof ON_CLICK,
+  app: string,
+): string {
+  const element = elementAt(sourceOf(text), place);
+  if (!element) return text;
+  const drilldown = childOf(element, 'drilldown');
+  if (next === 'none' || next === 'auto') {
+    const bare = drilldown ? removed(sourceOf(text), drilldown) : text;
+    return withSwitch(bare, place, next === 'auto');
+  }
+  const kind = next === 'tokens' ? 'set' : next;
+  if (!drilldown) return withDrilldown(text, place, kind, app);
+  const actions = actionsOf(drilldown);
+  const [first] = actions;
+  if (first?.name === 'link' && actions.length === 1 && next !== 'tokens') {
+    return withHref(text, first.start, firstHref(next, app));
+  }
+  const cleared = [...actions]
+    .reverse()
+    .reduce((now, action) => removed(sourceOf(now), action), text);
+  return withSwitch(withAction(cleared, drilldown.start, kind, app), place, true);
+}
+
+/** Writes the option that switches clicks on or off, where it does not do so yet. */
+function withSwitch(text: string, place: number, isOn: boolean): string {
+  const source = sourceOf(text);
+  const element = elementAt(source, place);
+  if (!element) return text;
+  const { name } = element;
+  const options = readOptions(element);
+  const names = drilldownNames(name, options);
+  const isWritten = names.some((one) => options.has(one));
+  const wasOn = drilldownOption(name, options) !== 'none';
+  if (isOn === wasOn && (isOn || isWritten)) return text;
+  const on = name === 'table' ? 'cell' : name === 'event' ? 'full' : 'all';
+  return withOption(source, element, names, isOn ? on : 'none');
+}
+
+/** A drilldown with its first action; clicks are switched on, as the option would switch it off, too. */
 export function withDrilldown(text: string, place: number, kind: ActionKind, app: string): string {
   const source = sourceOf(text);
   const element = elementAt(source, place);
   if (!element) return text;
   const inner = actionXml(kind, app);
   const next = inserted(source, element, `<drilldown>\n  ${inner}\n</drilldown>`);
-  const field = FIELDS[element.name]?.find(({ label }) => label === 'A click');
-  if (!field || (readField(element, field) ?? field.usual) !== 'none') return next;
-  return writeField(next, place, field, field.usual === 'none' ? 'all' : field.usual);
+  return withSwitch(next, place, true);
+}
+
+/** Of a table: whether a click is on a cell or on a row. */
+export const clickSelection = (table: XmlElement): 'cell' | 'row' =>
+  drilldownOption('table', readOptions(table)) === 'row' ? 'row' : 'cell';
+
+export function withClickSelection(text: string, place: number, next: 'cell' | 'row'): string {
+  const source = sourceOf(text);
+  const table = elementAt(source, place);
+  return table ? withOption(source, table, ['drilldown'], next) : text;
+}
+
+/** Whether a click leads anywhere: of events, raw texts have no values. */
+export const hasDrilldown = (element: XmlElement): boolean =>
+  element.name !== 'html' &&
+  (element.name !== 'event' ||
+    ['', 'list'].includes(readOptions(element).get('type')?.trim().toLowerCase() ?? ''));
+
+/** Attributes that the form changes. */
+const ATTRIBUTES: Record<string, readonly string[]> = {
+  drilldown: ['target'],
+  condition: ['field', 'match'],
+  link: ['target'],
+};
+
+/** What the form does not change of a drilldown, a condition or an action: attributes and elements. */
+export function unknownIn(part: XmlElement): string[] {
+  const known = ATTRIBUTES[part.name] ?? ['token'];
+  return [
+    ...[...part.attributes.keys()].filter((name) => !known.includes(name)),
+    ...elementsOf(part)
+      .filter(({ name }) => !ACTIONS.has(name) && name !== 'condition')
+      .map(({ written }) => `<${written}>`),
+  ];
 }
 
 /** A condition for a column, or the series, at the end. */
@@ -205,7 +323,7 @@ export function withoutAction(text: string, handler: number, action: number): st
 }
 
 export const NEW_TAB: FormField = {
-  label: 'In a new tab',
+  label: 'Open in new tab',
   kind: 'choice',
   at: { attribute: 'target' },
   choices: { '': 'No', _blank: 'Yes' },

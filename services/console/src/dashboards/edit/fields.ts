@@ -4,6 +4,7 @@
  */
 
 import { childrenOf, rawText, textOf, type XmlElement } from '../model/xml';
+import { colorMistake, type NumberRange, numberMistake } from './mistakes';
 import {
   elementAt,
   firstChild,
@@ -28,6 +29,8 @@ export interface FormField {
   /** What counts where nothing is written; choosing it removes what is written. */
   usual: string;
   help?: string;
+  /** Of a number. */
+  range?: NumberRange;
 }
 
 const option = (
@@ -61,8 +64,6 @@ const TRELLIS: FormField[] = [
     large: 'Large',
   }),
 ];
-const CLICK = (names: string | readonly string[], usual: string) =>
-  choice('A click', names, usual, { none: 'Does nothing', all: 'Shows the events behind it' });
 
 const CHART: FormField[] = [
   choice('Chart', 'charting.chart', 'column', {
@@ -121,7 +122,6 @@ const CHART: FormField[] = [
   option('Colours of the series', 'text', 'charting.seriesColors', '', {
     help: '[0x53a051, 0xdc4e41]',
   }),
-  CLICK(['charting.drilldown', 'drilldown'], 'all'),
   HEIGHT,
   ...TRELLIS,
 ];
@@ -143,11 +143,6 @@ const TABLE: FormField[] = [
     none: 'None',
     heatmap: 'Heat map',
     highlow: 'Highest and lowest',
-  }),
-  choice('A click', 'drilldown', 'cell', {
-    none: 'Does nothing',
-    row: 'On a row shows its events',
-    cell: 'On a cell shows its events',
   }),
   HEIGHT,
 ];
@@ -184,7 +179,6 @@ const SINGLE: FormField[] = [
   option('Trend compared with', 'text', 'trendInterval', 'auto', {
     help: '-24h; auto: one before',
   }),
-  CLICK('drilldown', 'none'),
   HEIGHT,
   ...TRELLIS,
 ];
@@ -199,7 +193,6 @@ const MAP: FormField[] = [
   choice('Map', 'mapping.type', 'marker', { marker: 'Markers', choropleth: 'Regions' }),
   option('Markers at most', 'number', 'mapping.data.maxClusters', '100'),
   option('The wheel zooms', 'switch', 'mapping.map.scrollZoom', 'false'),
-  CLICK('drilldown', 'none'),
   HEIGHT,
 ];
 
@@ -362,6 +355,13 @@ export function readField(element: XmlElement, field: FormField): string | null 
     if (last) return textOf(last);
   }
   return null;
+}
+
+/** What is wrong with a value; null where it may be written: empty, and with a token, it may. */
+export function mistakeIn({ kind, range }: FormField, value: string): string | null {
+  if (value.trim() === '' || value.includes('$')) return null;
+  if (kind === 'number') return numberMistake(value, range);
+  return kind === 'color' ? colorMistake(value) : null;
 }
 
 /** Writes a value; null, and what is usual where nothing is written yet, leave nothing. */

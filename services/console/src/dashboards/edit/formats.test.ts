@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { readDashboard } from '../model/reader';
 import { childOf } from '../model/xml';
-import { writeField } from './fields';
+import { mistakeIn, writeField } from './fields';
 import {
+  BOUNDS,
+  boundMistake,
   colorKind,
   formatsIn,
+  hasBoundMistake,
+  hasMapMistake,
+  hasRangeMistake,
   NUMBER_FORMAT,
   readBound,
   readMap,
@@ -12,10 +17,12 @@ import {
   SCALE_COLORS,
   withColorKind,
   withFormat,
-  writeBound,
+  writeBounds,
+  writeExpression,
   writeMap,
   writeRanges,
 } from './formats';
+import { ascendingMistakes, expressionMistake, valueMistakes } from './mistakes';
 import { withoutElement } from './operations';
 import { elementAt, sourceOf } from './source';
 
@@ -115,19 +122,102 @@ describe('formats of a table', () => {
     const [, middle] = SCALE_COLORS;
     if (!palette || !middle) throw new Error('there are both');
     const colored = writeField(scaled, palette.start, middle, '#FFFF00');
-    const bound = writeBound(colored, start, 'max', '90');
-    expect(readBound(formatAt(bound, 1), 'max')).toEqual({ value: '90', unit: '' });
+    const bounds = (now: string) => BOUNDS.map((one) => readBound(formatAt(now, 1), one));
+    const none = { type: '', value: '' } as const;
+    expect(bounds(colored)).toEqual([none, none, none]);
+    expect(writeBounds(colored, start, bounds(colored))).toBe(colored);
+    const most = { type: 'number', value: '90' } as const;
+    const bound = writeBounds(colored, start, [none, none, most]);
+    expect(bounds(bound)).toEqual([none, none, most]);
     expect(read(bound)[2]).toMatchObject({
       palette: { type: 'minMidMax', mid: '#ffff00' },
       scale: { type: 'minMidMax', maxType: 'number', maxValue: '90' },
     });
     const percent = bound.replace('maxType="number"', 'maxType="percent"');
-    expect(writeBound(percent, start, 'max', '80')).toContain('maxType="percent"');
-    expect(writeBound(bound, start, 'max', '')).toBe(colored);
+    expect(bounds(percent)[2]).toEqual({ type: 'percent', value: '90' });
+    expect(writeBounds(bound, start, [none, none, none])).toBe(colored);
+    const kept = bound.replace('<scale ', '<scale note="x" ');
+    expect(writeBounds(kept, start, [{ type: 'percentile', value: '5' }, none, most])).toBe(
+      kept.replace('<scale ', '<scale minType="percentile" minValue="5" '),
+    );
+    // Without a type, a value is a number.
+    expect(bounds(bound.replace(' maxType="number"', ''))[2]).toEqual(most);
+  });
+
+  it('colour by an expression, in CDATA where it was', () => {
+    const { start } = formatAt(VIEW, 0);
+    const text = withColorKind(VIEW, start, 'expression').replace(
+      /(<colorPalette type="expression">).*(<\/colorPalette>)/,
+      '$1<![CDATA[if(value > 1, "red", "green")]]>$2',
+    );
+    expect(writeExpression(text, start, 'if(value < 2, "red", "green")')).toBe(
+      text.replace('value > 1', 'value < 2'),
+    );
   });
 
   it('have as many colours as ranges, and one more', () => {
     const few = VIEW.replace('>50<', '>50,70,90<');
     expect(readRanges(formatAt(few, 1)).colors).toHaveLength(4);
+  });
+});
+
+describe('mistakes in formats', () => {
+  const ranges = (bounds: string[], color = '#53A051') => ({
+    bounds,
+    colors: Array(bounds.length + 1).fill(color),
+  });
+
+  it('of ranges are numbers that do not ascend, and words that are not colours', () => {
+    expect(hasRangeMistake(ranges(['-1', '0.5', '10']))).toBe(false);
+    expect(hasRangeMistake(ranges(['10'], 'Tomato'))).toBe(false);
+    for (const bounds of [['10', '9'], ['10', '10'], ['x'], ['']]) {
+      expect(hasRangeMistake(ranges(bounds))).toBe(true);
+    }
+    for (const color of ['', 'reddish', '#12', '$c$', 'rgb(1, 2, 3)']) {
+      expect(hasRangeMistake(ranges(['1'], color))).toBe(true);
+    }
+    expect(ascendingMistakes(['1', 'x', '3', '2'])).toEqual([
+      null,
+      'Enter a number',
+      null,
+      'Enter a number greater than 3',
+    ]);
+  });
+
+  it('of values are those that are empty or there twice', () => {
+    expect(hasMapMistake([['a', 'red']])).toBe(false);
+    expect(valueMistakes(['a', '', 'a', `"'`])).toEqual([
+      null,
+      'Enter a value',
+      'a has a colour above',
+      'Enter a value with one kind of quotes',
+    ]);
+  });
+
+  it('of a scale are bounds that do not ascend in the same measure', () => {
+    const number = (value: string) => ({ type: 'number', value }) as const;
+    const percent = (value: string) => ({ type: 'percent', value }) as const;
+    const none = { type: '', value: '' } as const;
+    expect(hasBoundMistake([none, none, none])).toBe(false);
+    expect(hasBoundMistake([number('50'), percent('10'), number('60')])).toBe(false);
+    expect(boundMistake([number('50'), none, number('40')], 2)).toBe(
+      'Enter a number greater than 50',
+    );
+    expect(boundMistake([percent('101'), none, none], 0)).toBe('Enter a number from 0 to 100');
+  });
+
+  it('of a precision are fractions and what is not from 0 to 20', () => {
+    const [precision] = NUMBER_FORMAT;
+    const mistakes = ['', '0', '20', '$digits$', '21', '-1', '1.5', 'x'].map(
+      (text) => precision && mistakeIn(precision, text),
+    );
+    expect(mistakes.slice(0, 4)).toEqual([null, null, null, null]);
+    expect(new Set(mistakes.slice(4))).toEqual(new Set(['Enter a whole number from 0 to 20']));
+  });
+
+  it('of an expression are told in its words', () => {
+    expect(expressionMistake('if(value > 100, "#DC4E41", "green")')).toBeNull();
+    expect(expressionMistake('sha256(value)')).toContain('sha256');
+    expect(expressionMistake('if(value >')).toContain('Enter an expression');
   });
 });

@@ -6,16 +6,17 @@
 import { listOf, pairsOf } from '../model/values';
 import { childOf, childrenOf, elementsOf, textOf, type XmlElement } from '../model/xml';
 import type { FormField } from './fields';
+import { ascendingMistakes, colorMistake, numberMistake, valueMistakes } from './mistakes';
 import { elementAt, inserted, removed, sourceOf, withAttribute, withText } from './source';
 
 export type ColorKind = 'minMidMax' | 'threshold' | 'map' | 'category' | 'expression';
 
 export const COLOR_KINDS: Record<ColorKind, string> = {
-  minMidMax: 'By a scale',
-  threshold: 'By ranges',
-  map: 'By values',
-  category: 'Each value its own',
-  expression: 'By an expression',
+  minMidMax: 'Scale',
+  threshold: 'Ranges',
+  map: 'Values',
+  category: 'Automatic: each value its own',
+  expression: 'Expression',
 };
 
 /** A palette with its scale, as they are first. */
@@ -44,7 +45,7 @@ export const isNumbers = (format: XmlElement): boolean => typeOf(format) === 'nu
 export function colorKind(format: XmlElement): ColorKind | null {
   const palette = childOf(format, 'colorpalette');
   const scale = typeOf(childOf(format, 'scale'));
-  if (!palette || textOf(palette).includes('$')) return null;
+  if (!palette || /^\$[^$]+\$$/.test(textOf(palette))) return null;
   switch (typeOf(palette)) {
     case 'minmidmax':
       return 'minMidMax';
@@ -103,12 +104,16 @@ const option = (
 ): FormField => ({ label, kind, at: { option: [name] }, usual });
 
 export const NUMBER_FORMAT: FormField[] = [
-  { ...option('Digits behind the point', 'number', 'precision', ''), help: 'Empty: 2' },
-  option('Thousands apart', 'switch', 'useThousandSeparators', 'true'),
+  {
+    ...option('Precision', 'number', 'precision', ''),
+    help: 'Decimal places, 0 to 20. Empty: 2',
+    range: { least: 0, most: 20, isWhole: true },
+  },
+  option('Thousands separators', 'switch', 'useThousandSeparators', 'true'),
   option('Unit', 'text', 'unit', ''),
   {
-    ...option('Place of the unit', 'choice', 'unitPosition', 'after'),
-    choices: { after: 'Behind the number', before: 'In front of the number' },
+    ...option('Unit position', 'choice', 'unitPosition', 'after'),
+    choices: { after: 'After', before: 'Before' },
   },
 ];
 
@@ -122,44 +127,71 @@ const color = (label: string, attribute: string, help?: string): FormField => ({
 
 /** Of the palette of a scale. */
 export const SCALE_COLORS: FormField[] = [
-  color('Colour of the lowest', 'minColor'),
-  color('Colour of the middle', 'midColor', 'Empty: none'),
-  color('Colour of the highest', 'maxColor'),
+  color('Minimum colour', 'minColor'),
+  color('Midpoint colour', 'midColor', 'Empty: no midpoint'),
+  color('Maximum colour', 'maxColor'),
 ];
 
-export type Bound = 'min' | 'mid' | 'max';
+export const BOUNDS = ['min', 'mid', 'max'] as const;
+export type Bound = (typeof BOUNDS)[number];
 
-/** A bound of a scale, and what it counts in where that is not the value itself. */
-export function readBound(format: XmlElement, bound: Bound): { value: string; unit: string } {
-  const scale = childOf(format, 'scale');
-  const type = scale?.attributes.get(`${bound}type`) ?? '';
-  const unit = type === 'percent' || type === 'percentile' ? type : '';
-  return { value: scale?.attributes.get(`${bound}value`) ?? '', unit };
+/** What a bound counts in; empty: it is that of the values. */
+export type BoundType = '' | 'number' | 'percent' | 'percentile';
+
+export interface BoundValue {
+  type: BoundType;
+  value: string;
 }
 
-/** Writes a bound; empty: that of the values. What it counts in stays. */
-export function writeBound(text: string, place: number, bound: Bound, value: string): string {
-  const source = sourceOf(text);
-  const format = elementAt(source, place);
+/** The value of a bound that is given a type. */
+export const FIRST_BOUNDS: Record<Bound, string> = { min: '0', mid: '50', max: '100' };
+
+const BOUND_TYPES: readonly BoundType[] = ['number', 'percent', 'percentile'];
+
+export function readBound(format: XmlElement, bound: Bound): BoundValue {
+  const attributes = childOf(format, 'scale')?.attributes;
+  const value = attributes?.get(`${bound}value`) ?? '';
+  const written = attributes?.get(`${bound}type`)?.toLowerCase() ?? (value === '' ? '' : 'number');
+  return { type: BOUND_TYPES.find((type) => type === written) ?? '', value };
+}
+
+/** What is wrong with a bound: those in front of it that count in the same are less. */
+export function boundMistake(bounds: readonly BoundValue[], at: number): string | null {
+  const bound = bounds[at];
+  if (!bound || bound.type === '') return null;
+  if (bound.type !== 'number') {
+    const mistake = numberMistake(bound.value, { least: 0, most: 100 });
+    if (mistake) return mistake;
+  }
+  const before = bounds.slice(0, at).filter(({ type }) => type === bound.type);
+  return ascendingMistakes([...before, bound].map(({ value }) => value)).at(-1) ?? null;
+}
+
+export const hasBoundMistake = (bounds: readonly BoundValue[]): boolean =>
+  bounds.some((_, at) => boundMistake(bounds, at) !== null);
+
+/** Writes the bounds of a scale, each that differs from what is written. */
+export function writeBounds(text: string, place: number, bounds: readonly BoundValue[]): string {
+  const format = elementAt(sourceOf(text), place);
   if (!format) return text;
   const scale = childOf(format, 'scale');
   if (!scale) {
-    if (value === '') return text;
-    return writeBound(
-      inserted(source, format, '<scale type="minMidMax"></scale>'),
-      place,
-      bound,
-      value,
-    );
+    if (bounds.every(({ type }) => type === '')) return text;
+    const scaled = inserted(sourceOf(text), format, '<scale type="minMidMax"></scale>');
+    return writeBounds(scaled, place, bounds);
   }
-  const { unit } = readBound(format, bound);
-  const set = (now: string, name: string, to: string | null) => {
-    const next = sourceOf(now);
-    const found = elementAt(next, scale.start);
-    return found ? withAttribute(next, found, name, to) : now;
+  const set = (now: string, name: string, to: string) => {
+    const source = sourceOf(now);
+    const found = elementAt(source, scale.start);
+    return found ? withAttribute(source, found, name, to === '' ? null : to) : now;
   };
-  const valued = set(text, `${bound}Value`, value === '' ? null : value);
-  return set(valued, `${bound}Type`, value === '' ? null : unit || 'number');
+  return bounds.reduce((now, { type, value }, at) => {
+    const bound = BOUNDS[at];
+    const known = bound && readBound(format, bound);
+    if (!known || (known.type === type && known.value === value)) return now;
+    const valued = set(now, `${bound}Value`, type === '' ? '' : value);
+    return set(valued, `${bound}Type`, type);
+  }, text);
 }
 
 /** Colours of ranges: one more than there are bounds. */
@@ -176,6 +208,9 @@ export function readRanges(format: XmlElement): Ranges {
   while (colors.length <= bounds.length) colors.push(colors.at(-1) ?? '#FFFFFF');
   return { bounds, colors: colors.slice(0, bounds.length + 1) };
 }
+
+export const hasRangeMistake = ({ bounds, colors }: Ranges): boolean =>
+  [...ascendingMistakes(bounds), ...colors.map(colorMistake)].some((mistake) => mistake !== null);
 
 export function writeRanges(text: string, place: number, { bounds, colors }: Ranges): string {
   const scaled = withList(text, place, 'scale', bounds, bounds.join(','));
@@ -198,7 +233,15 @@ function withList(
   return isSame ? text : withText(source, child, written);
 }
 
-export const readMap = (format: XmlElement): [value: string, color: string][] => {
+export type ColoredValue = readonly [value: string, color: string];
+
+export const hasMapMistake = (pairs: readonly ColoredValue[]): boolean =>
+  [
+    ...valueMistakes(pairs.map(([value]) => value)),
+    ...pairs.map(([, color]) => colorMistake(color)),
+  ].some((mistake) => mistake !== null);
+
+export const readMap = (format: XmlElement): ColoredValue[] => {
   const palette = childOf(format, 'colorpalette');
   return palette ? [...pairsOf(textOf(palette))] : [];
 };
@@ -207,23 +250,20 @@ export const readMap = (format: XmlElement): [value: string, color: string][] =>
 const quoted = (value: string): string =>
   value.includes('"') ? `'${value.replaceAll("'", '')}'` : `"${value}"`;
 
-export function writeMap(
-  text: string,
-  place: number,
-  pairs: readonly (readonly [string, string])[],
-): string {
+export function writeMap(text: string, place: number, pairs: readonly ColoredValue[]): string {
   const source = sourceOf(text);
   const format = elementAt(source, place);
   const palette = format && childOf(format, 'colorpalette');
-  if (!palette) return text;
+  const isSame = format && JSON.stringify(readMap(format)) === JSON.stringify(pairs);
+  if (!palette || isSame) return text;
   const written = pairs.map(([value, color]) => `${quoted(value)}:${color}`);
   return withText(source, palette, `{${written.join(',')}}`);
 }
 
-/** The palette of a format: of an expression, its text. */
-export const EXPRESSION: FormField = {
-  label: 'Colour, of value',
-  kind: 'text',
-  at: 'text',
-  usual: '',
-};
+/** The text of the palette of an expression. */
+export function writeExpression(text: string, place: number, expression: string): string {
+  const source = sourceOf(text);
+  const format = elementAt(source, place);
+  const palette = format && childOf(format, 'colorpalette');
+  return palette ? withText(source, palette, expression) : text;
+}
