@@ -25,12 +25,12 @@ import {
   withNamed,
   withOnClick,
   withoutAction,
+  withoutDrilldown,
   withParameter,
   withView,
 } from './drilldown';
 import styles from './Editing.module.css';
 import { AddMenu, Fields, type FormProps, Remove, TypedText } from './FormParts';
-import { withoutElement } from './operations';
 
 interface DrilldownProps extends Pick<FormProps, 'app' | 'onEdit'> {
   /** The element, its drilldown, or a part of it. */
@@ -130,7 +130,7 @@ function Handler({ app, element, drilldown, onEdit }: PartProps) {
             <Button
               variant="default"
               size="compact-sm"
-              onClick={() => onEdit((text) => withoutElement(text, drilldown.start))}
+              onClick={() => onEdit((text) => withoutDrilldown(text, drilldown.start))}
             >
               Remove all
             </Button>

@@ -12,7 +12,16 @@ import {
 import { readOptions } from '../model/readOptions';
 import { childOf, childrenOf, elementsOf, textOf, type XmlElement } from '../model/xml';
 import type { FormField } from './fields';
-import { elementAt, escaped, inserted, removed, sourceOf, withOption, withText } from './source';
+import {
+  elementAt,
+  escaped,
+  inserted,
+  parentOf,
+  removed,
+  sourceOf,
+  withOption,
+  withText,
+} from './source';
 
 export type ActionKind = 'search' | 'dashboard' | 'address' | 'set' | 'unset' | 'eval';
 
@@ -218,7 +227,7 @@ export function withOnClick(
   if (!element) return text;
   const drilldown = childOf(element, 'drilldown');
   if (next === 'none' || next === 'auto') {
-    const bare = drilldown ? removed(sourceOf(text), drilldown) : text;
+    const bare = drilldown ? withoutDrilldown(text, drilldown.start) : text;
     return withSwitch(bare, place, next === 'auto');
   }
   const kind = next === 'tokens' ? 'set' : next;
@@ -312,6 +321,15 @@ export function withHref(text: string, place: number, href: string): string {
   return link ? withText(source, link, href) : text;
 }
 
+/** Without what a click does; the option is switched off, as a click would show the events behind a value. */
+export function withoutDrilldown(text: string, place: number): string {
+  const source = sourceOf(text);
+  const drilldown = elementAt(source, place);
+  const element = drilldown && parentOf(source, drilldown);
+  if (!drilldown || !element) return text;
+  return withSwitch(removed(source, drilldown), element.start, false);
+}
+
 /** An action or a condition goes; with the last one, the drilldown. */
 export function withoutAction(text: string, handler: number, action: number): string {
   const source = sourceOf(text);
@@ -319,7 +337,7 @@ export function withoutAction(text: string, handler: number, action: number): st
   const drilldown = elementAt(source, handler);
   if (!element || !drilldown) return text;
   const isLast = drilldown.name === 'drilldown' && elementsOf(drilldown).length === 1;
-  return removed(source, isLast ? drilldown : element);
+  return isLast ? withoutDrilldown(text, handler) : removed(source, element);
 }
 
 export const NEW_TAB: FormField = {
