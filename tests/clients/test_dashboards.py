@@ -35,20 +35,21 @@ def gallery(own_server, tmp_path):
     return server
 
 
-def test_a_person_walks_through_dashboards(gallery, tmp_path):
+def walk(script, server, tmp_path):
+    """Runs a script of the console's browser tests against a server."""
     chromium = subprocess.run(
         [ROOT / "ci/tools/chromium.sh"], check=True, capture_output=True, text=True
     ).stdout.strip()
     environment = {
         **os.environ,
         "CHROMIUM": chromium,
-        "KARST_URL": f"http://127.0.0.1:{gallery.web_port}",
+        "KARST_URL": f"http://127.0.0.1:{server.web_port}",
         "KARST_USER": USER,
         "KARST_PASSWORD": PASSWORD,
         "KARST_SCREENSHOTS": os.environ.get("KARST_SCREENSHOTS", str(tmp_path)),
     }
     done = subprocess.run(
-        ["node", "e2e/dashboards.e2e.mjs"],
+        ["node", f"e2e/{script}"],
         cwd=ROOT / "services/console",
         env=environment,
         capture_output=True,
@@ -56,6 +57,14 @@ def test_a_person_walks_through_dashboards(gallery, tmp_path):
         timeout=300,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_a_person_walks_through_dashboards(gallery, tmp_path):
+    walk("dashboards.e2e.mjs", gallery, tmp_path)
+
+
+def test_formats_and_drilldown_are_edited_by_form(gallery, tmp_path):
+    walk("dashboardForm.e2e.mjs", gallery, tmp_path)
 
 
 def test_an_app_is_checked_before_it_is_installed(gallery):

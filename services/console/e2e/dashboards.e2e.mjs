@@ -6,12 +6,9 @@
  * The server needs the app and an index `gallery` (tests/clients/test_dashboards.py).
  */
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { check, screenshot, signIn, walk } from './browser.mjs';
+import { accessible, check, screenshot, signIn, walk } from './browser.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const id = (name) => `[data-testid="${name}"]`;
 const VIEWS = ['overview', 'charts', 'tables', 'singles', 'trellis', 'maps', 'hostile', 'submit'];
@@ -48,23 +45,6 @@ async function sumBetween(page, above, below) {
     [above, Number.isFinite(below) ? below : null],
   );
   return sum.jsonValue();
-}
-
-async function accessible(page, name) {
-  // As text: what the browser's own tools evaluate is exempt from the page's policy.
-  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-  const found = await page.evaluate(async () => {
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-    const { violations } = await window.axe.run(document.querySelector('main'), { runOnly: tags });
-    return violations.map(
-      (one) =>
-        `${one.id}: ${one.nodes
-          .map((node) => node.html.slice(0, 160))
-          .slice(0, 3)
-          .join(' | ')}`,
-    );
-  });
-  check(found.length === 0, `${name} has no violation:\n${found.join('\n')}`);
 }
 
 const steps = {
