@@ -86,6 +86,8 @@ const steps = {
     await page.click(id('add-format'));
     await page.getByRole('menuitem', { name: 'Colour' }).click();
     const format = page.locator(id('format')).nth(1);
+    const known = format.locator('datalist option[value="hits"]');
+    await known.waitFor({ state: 'attached' });
     await type(format.getByLabel('Column', { exact: true }), 'hits');
     await format.getByLabel('Colour by').selectOption('Ranges');
     await colored(page, 1, 'rgb(220, 78, 65)');

@@ -9,8 +9,8 @@ import {
   ACTION_FIELDS,
   ACTION_NAMES,
   actionsOf,
-  CONDITION,
   clickSelection,
+  conditionFields,
   type Link,
   NEW_TAB,
   ON_CLICK,
@@ -31,6 +31,7 @@ import {
 } from './drilldown';
 import styles from './Editing.module.css';
 import { AddMenu, Fields, type FormProps, Remove, TypedText } from './FormParts';
+import { useColumns } from './useColumns';
 
 interface DrilldownProps extends Pick<FormProps, 'app' | 'onEdit'> {
   /** The element, its drilldown, or a part of it. */
@@ -40,6 +41,7 @@ interface DrilldownProps extends Pick<FormProps, 'app' | 'onEdit'> {
 export function DrilldownForm({ app, element, onEdit }: DrilldownProps) {
   const drilldown = childOf(element, 'drilldown');
   const onClick = onClickOf(element);
+  const columns = useColumns(element.start);
   const choices = onClickChoices(element).map((value) => ({ value, label: ON_CLICK[value] }));
   return (
     <>
@@ -76,7 +78,15 @@ export function DrilldownForm({ app, element, onEdit }: DrilldownProps) {
           }}
         />
       )}
-      {drilldown && <Handler app={app} element={drilldown} drilldown={drilldown} onEdit={onEdit} />}
+      {drilldown && (
+        <Handler
+          app={app}
+          element={drilldown}
+          drilldown={drilldown}
+          columns={columns}
+          onEdit={onEdit}
+        />
+      )}
     </>
   );
 }
@@ -85,8 +95,12 @@ interface PartProps extends DrilldownProps {
   drilldown: XmlElement;
 }
 
+interface HandlerProps extends PartProps {
+  columns: readonly string[];
+}
+
 /** The actions of a drilldown or a condition, and the conditions. */
-function Handler({ app, element, drilldown, onEdit }: PartProps) {
+function Handler({ app, element, drilldown, columns, onEdit }: HandlerProps) {
   const conditions = element === drilldown ? childrenOf(element, 'condition') : [];
   return (
     <>
@@ -106,8 +120,14 @@ function Handler({ app, element, drilldown, onEdit }: PartProps) {
               }
             />
           </header>
-          <Fields fields={CONDITION} element={condition} onEdit={onEdit} />
-          <Handler app={app} element={condition} drilldown={drilldown} onEdit={onEdit} />
+          <Fields fields={conditionFields(columns)} element={condition} onEdit={onEdit} />
+          <Handler
+            app={app}
+            element={condition}
+            drilldown={drilldown}
+            columns={columns}
+            onEdit={onEdit}
+          />
         </section>
       ))}
       <Unknown part={element} />

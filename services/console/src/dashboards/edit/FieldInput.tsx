@@ -1,6 +1,7 @@
 /** One value of a panel, an element or an input, as a field of the form. */
 
 import { NativeSelect, Switch, TextInput } from '@mantine/core';
+import { useId } from 'react';
 import { colorOf, flag } from '../model/values';
 import type { XmlElement } from '../model/xml';
 import styles from './Editing.module.css';
@@ -77,12 +78,15 @@ function TypedInput({ field, value, onChange }: ValueProps) {
   const { draft, change, flush } = useDraft(value, (next) => {
     if (mistakeIn(field, next) === null) onChange(next);
   });
-  return (
+  const list = useId();
+  const { suggestions = [] } = field;
+  const input = (
     <TextInput
       size="xs"
       label={field.label}
       description={field.help}
       error={mistakeIn(field, draft)}
+      list={suggestions.length > 0 ? list : undefined}
       inputMode={field.kind === 'number' ? 'decimal' : undefined}
       autoComplete="off"
       spellCheck={false}
@@ -91,6 +95,17 @@ function TypedInput({ field, value, onChange }: ValueProps) {
       onBlur={flush}
       onKeyDown={(event) => event.key === 'Enter' && flush()}
     />
+  );
+  if (suggestions.length === 0) return input;
+  return (
+    <div>
+      {input}
+      <datalist id={list}>
+        {suggestions.map((value) => (
+          <option key={value} value={value} />
+        ))}
+      </datalist>
+    </div>
   );
 }
 

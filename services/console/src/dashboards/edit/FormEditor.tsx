@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Editing } from '../DashboardContext';
 import { readDashboard } from '../model/reader';
 import { DashboardView } from '../pages/DashboardView';
+import type { DashboardRun } from '../runtime/page';
 import type { TimePreset, ViewInfo } from '../runtime/server';
 import styles from './Editing.module.css';
 import type { Selection } from './FormParts';
@@ -22,6 +23,7 @@ import {
 import { inputsOf, positionOf, rowsOf } from './outline';
 import { rekeyed, type Version } from './rekeyed';
 import { type Source, sourceOf } from './source';
+import { ShownContext } from './useColumns';
 
 interface FormEditorProps {
   view: ViewInfo;
@@ -76,6 +78,8 @@ export function FormEditor({ view, times, text, onEdit, onSource }: FormEditorPr
   const [dragged, setDragged] = useState<number | null>(null);
   const [focused, setFocused] = useState<number | null>(null);
   const [told, setTold] = useState('');
+  const [run, setRun] = useState<DashboardRun | null>(null);
+  const shown = useMemo(() => ({ dashboard, run }), [dashboard, run]);
   const latest = useRef({ source, rows });
   latest.current = { source, rows };
 
@@ -185,21 +189,24 @@ export function FormEditor({ view, times, text, onEdit, onSource }: FormEditorPr
           app={view.app}
           view={view.name}
           times={times}
+          onRun={setRun}
           editing={editing}
         />
         <span className="visually-hidden" role="status" aria-live="polite">
           {told}
         </span>
       </div>
-      <Inspector
-        app={view.app}
-        source={source}
-        rows={rows}
-        selection={selection}
-        onSelect={setSelection}
-        onEdit={onEdit}
-        onSource={onSource}
-      />
+      <ShownContext.Provider value={shown}>
+        <Inspector
+          app={view.app}
+          source={source}
+          rows={rows}
+          selection={selection}
+          onSelect={setSelection}
+          onEdit={onEdit}
+          onSource={onSource}
+        />
+      </ShownContext.Provider>
     </div>
   );
 }

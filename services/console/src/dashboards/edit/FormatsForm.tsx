@@ -36,6 +36,7 @@ import {
 } from './formats';
 import { ascendingMistakes, expressionMistake, valueMistakes } from './mistakes';
 import { withoutElement } from './operations';
+import { useColumns } from './useColumns';
 import { useWhole } from './useWhole';
 
 interface FormatProps {
@@ -45,12 +46,13 @@ interface FormatProps {
 }
 
 export function FormatsForm({ element, onEdit, onSource }: FormatProps) {
+  const columns = useColumns(element.start);
   return (
     <>
       <h3>Column formats</h3>
       {formatsIn(element).map((format, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: formats are their order
-        <Format key={at} element={format} onEdit={onEdit} onSource={onSource} />
+        <Format key={at} element={format} columns={columns} onEdit={onEdit} onSource={onSource} />
       ))}
       <div>
         <AddMenu
@@ -64,7 +66,12 @@ export function FormatsForm({ element, onEdit, onSource }: FormatProps) {
   );
 }
 
-function Format({ element, onEdit, onSource }: FormatProps) {
+function Format({
+  element,
+  columns,
+  onEdit,
+  onSource,
+}: FormatProps & { columns: readonly string[] }) {
   const column = element.attributes.get('field') || 'all columns';
   const name = `${isNumbers(element) ? 'Number formatting' : 'Colour'} of ${column}`;
   return (
@@ -76,7 +83,11 @@ function Format({ element, onEdit, onSource }: FormatProps) {
           onRemove={() => onEdit((text) => withoutElement(text, element.start))}
         />
       </header>
-      <Fields fields={[FORMAT_COLUMN]} element={element} onEdit={onEdit} />
+      <Fields
+        fields={[{ ...FORMAT_COLUMN, suggestions: columns }]}
+        element={element}
+        onEdit={onEdit}
+      />
       {isNumbers(element) ? (
         <Fields fields={NUMBER_FORMAT} element={element} onEdit={onEdit} />
       ) : (

@@ -156,6 +156,22 @@ describe('what a click does', () => {
     expect(withOnClick(row, place, 'auto', 'a')).toBe(row);
   });
 
+  it('keeps the line ends of the file, and goes back without a trace', () => {
+    const text = VIEW.replaceAll('\n', '\r\n');
+    const place = text.indexOf('<chart>');
+    for (const next of onClickChoices(element(text, place))) {
+      const changed = withOnClick(text, place, next, 'a');
+      expect(onClickOf(element(changed, place))).toBe(next);
+      expect(changed.replaceAll('\r\n', '')).not.toContain('\n');
+      expect(withOnClick(changed, place, 'none', 'a')).toBe(text);
+      for (const other of onClickChoices(element(changed, place))) {
+        const again = withOnClick(changed, place, other, 'a');
+        expect(onClickOf(element(again, place))).toBe(other);
+        expect(again.slice(again.indexOf('<table>'))).toBe(text.slice(text.indexOf('<table>')));
+      }
+    }
+  });
+
   it('keeps comments, attributes and unknown parts of the drilldown', () => {
     const lone = VIEW.replace(/<condition field="s">/, '').replace(
       '</condition>',

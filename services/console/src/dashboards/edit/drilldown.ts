@@ -348,8 +348,15 @@ export const NEW_TAB: FormField = {
   usual: '',
 };
 
-export const CONDITION: FormField[] = [
-  { label: 'Column', kind: 'text', at: { attribute: 'field' }, usual: '', help: '*: any' },
+export const conditionFields = (columns: readonly string[]): FormField[] => [
+  {
+    label: 'Column',
+    kind: 'text',
+    at: { attribute: 'field' },
+    usual: '',
+    help: '*: any',
+    suggestions: columns,
+  },
   {
     label: 'Only if',
     kind: 'text',

@@ -29,6 +29,8 @@ export interface FormField {
   /** What counts where nothing is written; choosing it removes what is written. */
   usual: string;
   help?: string;
+  /** Values that a text may have, among others. */
+  suggestions?: readonly string[];
   /** Of a number. */
   range?: NumberRange;
 }

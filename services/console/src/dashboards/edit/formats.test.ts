@@ -5,6 +5,8 @@ import { mistakeIn, writeField } from './fields';
 import {
   BOUNDS,
   boundMistake,
+  COLOR_KINDS,
+  type ColorKind,
   colorKind,
   formatsIn,
   hasBoundMistake,
@@ -153,6 +155,22 @@ describe('formats of a table', () => {
     expect(writeExpression(text, start, 'if(value < 2, "red", "green")')).toBe(
       text.replace('value > 1', 'value < 2'),
     );
+  });
+
+  it('are coloured in another way without a change elsewhere', () => {
+    const text = VIEW.replaceAll('\n', '\r\n').replace('field="s"', "field='s' note='x'");
+    const place = text.indexOf('<format');
+    const [before, after] = [text.slice(0, place), text.slice(text.indexOf('</format>'))];
+    for (const kind of Object.keys(COLOR_KINDS) as ColorKind[]) {
+      const changed = withColorKind(text, place, kind);
+      const format = elementAt(sourceOf(changed), place);
+      expect(format && colorKind(format)).toBe(kind);
+      expect(changed.startsWith(before)).toBe(true);
+      expect(changed.endsWith(after)).toBe(true);
+      expect(changed).toContain("<format type=\"color\" field='s' note='x'>");
+      expect(changed).toContain('<!-- of the team -->');
+      expect(changed.replaceAll('\r\n', '')).not.toContain('\n');
+    }
   });
 
   it('have as many colours as ranges, and one more', () => {
