@@ -247,6 +247,9 @@ function LinkForm({ app, element, drilldown, onEdit }: PartProps) {
   );
 }
 
+/** Pages of an app beside its dashboards. */
+const PAGES = new Set(['reports', 'dashboards']);
+
 interface DashboardChoiceProps {
   app: string;
   link: Link;
@@ -268,10 +271,15 @@ function DashboardChoice({ app, link, onChange }: DashboardChoiceProps) {
         view.app === app ? view.label || view.name : `${view.label || view.name} (${view.app})`,
     }));
   const isKnown = all.some(({ value }) => value === now);
+  // Of another app, only what it shares is known here.
+  const isOwn = link.app === '' || link.app === app;
+  const isThere = PAGES.has(link.view) || data?.some(({ name }) => name === link.view);
+  const isMissing = data !== undefined && isOwn && !isThere && !link.view.includes('$');
   return (
     <NativeSelect
       size="xs"
       label="Dashboard"
+      error={isMissing ? `Choose a dashboard: ${link.view} is not there` : undefined}
       data={isKnown ? all : [{ value: now, label: link.view }, ...all]}
       value={now}
       onChange={(event) => {
