@@ -185,38 +185,55 @@ def test_garbage_on_the_port_of_the_cluster_ends_nothing(cluster):
     assert cluster.heads[0].answer(DENSE)[0] == EXPECTED
 
 
+def while_it_reads(head, victim, how):
+    """The rows and messages of a search; the signal reaches the indexer once it has begun its part."""
+    begun = started(victim)
+    answers = []
+    search = threading.Thread(target=lambda: answers.append(head.answer(DENSE)))
+    search.start()
+    while search.is_alive() and started(victim) == begun:
+        time.sleep(0.005)
+    victim.process.send_signal(how)
+    search.join()
+    return answers[0]
+
+
+def started(indexer):
+    """How many parts an indexer has begun to read."""
+    text = indexer.request(indexer.management_port, "GET", "/metrics", tls=True).text
+    return int(re.search(r'^karst_parts_run_total\{outcome="started"\} (\d+)', text, re.MULTILINE)[1])
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_what_a_lost_indexer_was_reading_is_read_by_others(cluster, how):
     head, victim = cluster.heads[0], cluster.indexers[1]
-    # The first one also fills caches: its time would say too much of that of the next.
-    for _ in range(2):
-        began = time.monotonic()
-        assert head.answer(DENSE)[0] == EXPECTED
-        alone = time.monotonic() - began
-    before = parts(head)
-    timer = threading.Timer(alone / 3, lambda: victim.process.send_signal(how))
-    timer.start()
-    try:
-        rows, _ = head.answer(DENSE)
-        # Its hot rows are missing then, of which there are none.
-        assert rows == EXPECTED
-        assert more(head, before)["lost"] == 1
-        assert more(head, before)["done"] == 2 + more(head, before)["lost"]
-        # It is not asked again for a while.
-        began = time.monotonic()
-        assert head.answer(DENSE)[0] == EXPECTED
-        assert more(head, before)["lost"] == 1
-    finally:
-        timer.join()
-        if how == signal.SIGSTOP:
-            victim.process.send_signal(signal.SIGCONT)
-    if how == signal.SIGSTOP:
-        return
-    victim.kill()
-    victim.start()
 
-    def is_back():
+    def reads_all():
         before = parts(head)
         return head.answer(DENSE) == (EXPECTED, []) and more(head, before)["done"] == 3
 
-    wait_for(is_back, "it reads for searches again, as it was started again", 20, 1)
+    def comes_back():
+        if how == signal.SIGSTOP:
+            victim.process.send_signal(signal.SIGCONT)
+        else:
+            victim.kill()
+            victim.start()
+        wait_for(reads_all, "it reads for searches again", 60, 1)
+
+    wait_for(reads_all, "all indexers read", 60, 1)
+    # On a busy machine the signal can come when its part has ended: then nothing is lost.
+    for _ in range(10):
+        before = parts(head)
+        rows, _ = while_it_reads(head, victim, how)
+        # Its hot rows are missing then, of which there are none.
+        assert rows == EXPECTED
+        told = more(head, before)
+        if told["lost"]:
+            break
+        assert told["done"] == 3, told
+        comes_back()
+    assert told == {"done": 3, "refused": 0, "failed": 0, "lost": 1}
+    # It is not asked again for a while.
+    assert head.answer(DENSE)[0] == EXPECTED
+    assert more(head, before)["lost"] == 1
+    comes_back()
