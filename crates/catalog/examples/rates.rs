@@ -200,7 +200,7 @@ fn commit(number: u128, set: u16, position: u64) -> Commit {
 
 fn bucket(number: u128, hosts: usize) -> BucketEntry {
     let index = IndexName::new("main").expect("it is a name");
-    let id = BucketId(uuid::Uuid::from_u128(number));
+    let id = id_of(number);
     // A million buckets are a year.
     let time = EventTime(START + (number as i64) * BUCKET_TIME);
     let value = |value: String| ValueCount {
@@ -240,6 +240,39 @@ fn bucket(number: u128, hosts: usize) -> BucketEntry {
     entry
 }
 
+/// Ordered by time, and random in the last bits, as those of buckets are.
+fn id_of(number: u128) -> BucketId {
+    let milliseconds = (START as u128 + number * BUCKET_TIME as u128) / 1_000;
+    let random = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let random = u128::from(random ^ (random >> 29)) >> 2;
+    BucketId(uuid::Uuid::from_u128(milliseconds << 80 | 7 << 76 | 2 << 62 | random))
+}
+
+/// Looks buckets up in a random order, and the same in a table that has nothing but their IDs.
+fn look_up(catalog: &Catalog) {
+    const LOOKS: usize = 1_000_000;
+    let snapshot = catalog.snapshot();
+    let ids: Vec<BucketId> = snapshot.overlapping(&[], &TimeRange::ALL).map(|one| one.id).collect();
+    let random = (0..LOOKS).map(|look| ids[look.wrapping_mul(7_919_777) % ids.len()]);
+    let random: Vec<BucketId> = random.collect();
+    let table: std::collections::HashMap<BucketId, usize> =
+        ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    let nanos = |begun: Instant| begun.elapsed().as_secs_f64() * 1e9 / LOOKS as f64;
+    let begun = Instant::now();
+    let found = random.iter().filter(|id| snapshot.bucket(**id).is_some()).count();
+    let own = nanos(begun);
+    let begun = Instant::now();
+    let sum: usize = random.iter().map(|id| table[id]).sum();
+    let bare = nanos(begun);
+    let begun = Instant::now();
+    let rows: u64 = snapshot.overlapping(&[], &TimeRange::ALL).map(|one| one.rows).sum();
+    let each = begun.elapsed().as_secs_f64() * 1e9 / ids.len() as f64;
+    println!(
+        "  a random ID: {own:.0} ns, in a bare table {bare:.0} ns; one after the other: {each:.0} ns"
+    );
+    assert!(found == LOOKS && sum > 0 && rows > 0, "all are there");
+}
+
 /// Makes a catalog in a directory.
 async fn fill(directory: &Path, buckets: usize, hosts: usize) -> Result<(), Error> {
     // Without the syncs that make each commit durable: only opening is measured.
@@ -272,6 +305,7 @@ async fn reopen(directory: &Path) -> Result<(), Error> {
     let megabytes = resident() - before;
     let peak = memory("VmHWM:");
     println!("{buckets} open in {seconds:.2} s, {megabytes} MB, {peak} MB at most");
+    look_up(&catalog);
     let all = buckets as i64 * BUCKET_TIME;
     let hour = 3_600_000_000;
     for (name, length) in [("an hour", hour), ("a day", hour * 24)] {
@@ -305,7 +339,12 @@ async fn prune(catalog: &Catalog, name: &str, range: TimeRange) -> Result<(), Er
 
 async fn open(directory: &Path) -> Result<Catalog, Error> {
     let store = LocalFileSystem::new_with_prefix(directory).expect("it exists");
-    let settings = Settings { fold_commits: 8, ..Settings::default() };
+    let settings = Settings {
+        fold_commits: 8,
+        // Filling writes faster than anything else.
+        compaction_interval: Duration::from_secs(1),
+        ..Settings::default()
+    };
     Catalog::open(Arc::new(store), "c", settings, Arc::new(runtime::SystemClock)).await
 }
 

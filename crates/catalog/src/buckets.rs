@@ -1,64 +1,258 @@
-//! The buckets of a catalog in the two orders in which they are looked for. Snapshots share their parts:
-//! a commit copies the part that it changes, not the whole list.
+//! The buckets of an index in the order in which they are looked for, in columns: a bucket takes some 90 bytes,
+//! and a header is made of them when somebody looks at it. Snapshots share chunks: a commit copies the one that
+//! it changes, not the whole list.
 
-use std::borrow::Borrow;
 use std::cmp::Reverse;
-use std::collections::HashSet;
-use std::hash::{Hash, Hasher};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use model::{BucketHeader, BucketId, EventTime, TimeRange};
+use model::{BucketHeader, BucketId, BucketShape, BucketState, EventTime, IndexName, TimeRange};
 
-/// Entries of a chunk after it has been split; it is split when it has twice as many. A commit copies
-/// one chunk and one pointer per chunk, so both stay small up to millions of buckets.
-const CHUNK: usize = 512;
-/// Number of hash tables; a commit copies one of them, and the list of them.
-const SHARDS: usize = 1024;
+mod by_id;
+mod numbers;
 
-/// Neighbours in the order of an index.
+pub(crate) use by_id::{ById, Place};
+use numbers::Numbers;
+
+/// Most buckets of a chunk. A commit copies one chunk and one pointer per chunk, so both stay small up to
+/// millions of buckets.
+const CHUNK: usize = 1024;
+
+const FIELDS_COMPLETE: u8 = 1;
+const SUMMARY_ROWS: u8 = 1 << 1;
+const THAWED: u8 = 1 << 2;
+const FROZEN: u8 = 1 << 3;
+
+/// Neighbours in the order of an index, oldest first: new buckets mostly go to the end. Of each column, one
+/// value a bucket.
 #[derive(Debug, Clone)]
 struct Chunk {
-    /// There is at least one.
-    buckets: Vec<Arc<BucketHeader>>,
+    index: IndexName,
     /// No event of theirs is earlier.
-    first_time: EventTime,
+    earliest: EventTime,
+    ids: Vec<BucketId>,
+    first_times: Vec<EventTime>,
+    last_times: Vec<EventTime>,
+    first_index_times: Vec<EventTime>,
+    last_index_times: Vec<EventTime>,
+    fingerprints: Vec<u64>,
+    sizes: Numbers,
+    rows: Numbers,
+    raw_bytes: Numbers,
+    versions: Numbers,
+    shapes: Vec<Option<Arc<BucketShape>>>,
+    flags: Vec<u8>,
+    /// Of those that have one.
+    other_paths: BTreeMap<BucketId, Box<str>>,
 }
 
+/// Does the same with every column of chunks that has one value a bucket.
+macro_rules! for_each_column {
+    ($chunk:expr, $column:ident => $do:expr) => {{
+        let Chunk {
+            index: _,
+            earliest: _,
+            ids,
+            first_times,
+            last_times,
+            first_index_times,
+            last_index_times,
+            fingerprints,
+            sizes,
+            rows,
+            raw_bytes,
+            versions,
+            shapes,
+            flags,
+            other_paths: _,
+        } = $chunk;
+        for_each_column!(@ $column => $do; ids first_times last_times first_index_times last_index_times
+            fingerprints sizes rows raw_bytes versions shapes flags);
+    }};
+    (@ $column:ident => $do:expr; $($name:ident)*) => { $({ let $column = $name; $do; })* };
+}
+
+/// The place of a bucket: by its newest event, and of equal ones the greater ID first.
+type Key = (EventTime, Reverse<BucketId>);
+
 impl Chunk {
-    fn of(buckets: Vec<Arc<BucketHeader>>) -> Self {
-        let first = buckets.iter().map(|bucket| bucket.first_time).min();
-        Self { buckets, first_time: first.unwrap_or(EventTime::MAX) }
+    fn new(index: IndexName) -> Self {
+        Self {
+            index,
+            earliest: EventTime::MAX,
+            ids: Vec::new(),
+            first_times: Vec::new(),
+            last_times: Vec::new(),
+            first_index_times: Vec::new(),
+            last_index_times: Vec::new(),
+            fingerprints: Vec::new(),
+            sizes: Numbers::default(),
+            rows: Numbers::default(),
+            raw_bytes: Numbers::default(),
+            versions: Numbers::default(),
+            shapes: Vec::new(),
+            flags: Vec::new(),
+            other_paths: BTreeMap::new(),
+        }
     }
 
-    /// The time of its newest event.
-    fn last_time(&self) -> EventTime {
-        self.buckets[0].last_time
+    fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn key(&self, at: usize) -> Key {
+        (self.last_times[at], Reverse(self.ids[at]))
+    }
+
+    /// The place of the first one that is not before a key.
+    fn position(&self, key: &Key) -> usize {
+        let earlier = self.last_times.partition_point(|last| *last < key.0);
+        let same = self.last_times[earlier..].partition_point(|last| *last == key.0);
+        earlier + self.ids[earlier..earlier + same].partition_point(|id| Reverse(*id) < key.1)
+    }
+
+    /// The place of the one with the key.
+    fn find(&self, key: &Key) -> Option<usize> {
+        let at = self.position(key);
+        (at < self.len() && self.key(at) == *key).then_some(at)
+    }
+
+    fn header(&self, at: usize) -> BucketHeader {
+        let (id, flags) = (self.ids[at], self.flags[at]);
+        BucketHeader {
+            id,
+            index: self.index.clone(),
+            other_path: self.other_paths.get(&id).cloned(),
+            size: self.sizes.get(at),
+            rows: self.rows.get(at),
+            raw_bytes: self.raw_bytes.get(at),
+            first_time: self.first_times[at],
+            last_time: self.last_times[at],
+            first_index_time: self.first_index_times[at],
+            last_index_time: self.last_index_times[at],
+            version: self.versions.get(at),
+            fingerprint: self.fingerprints[at],
+            shape: self.shapes[at].clone(),
+            state: state(flags),
+            fields_complete: flags & FIELDS_COMPLETE != 0,
+            summary_rows: flags & SUMMARY_ROWS != 0,
+        }
+    }
+
+    fn insert(&mut self, at: usize, header: BucketHeader) {
+        let flags = flags(&header);
+        self.earliest = self.earliest.min(header.first_time);
+        self.ids.insert(at, header.id);
+        self.first_times.insert(at, header.first_time);
+        self.last_times.insert(at, header.last_time);
+        self.first_index_times.insert(at, header.first_index_time);
+        self.last_index_times.insert(at, header.last_index_time);
+        self.fingerprints.insert(at, header.fingerprint);
+        self.sizes.insert(at, header.size);
+        self.rows.insert(at, header.rows);
+        self.raw_bytes.insert(at, header.raw_bytes);
+        self.versions.insert(at, header.version);
+        self.shapes.insert(at, header.shape);
+        self.flags.insert(at, flags);
+        if let Some(path) = header.other_path {
+            self.other_paths.insert(header.id, path);
+        }
+    }
+
+    fn remove(&mut self, at: usize) -> BucketHeader {
+        let removed = self.header(at);
+        self.other_paths.remove(&removed.id);
+        for_each_column!(self, column => { column.remove(at); });
+        removed
+    }
+
+    /// Leaves the older half, and returns the newer one.
+    fn split(&mut self) -> Self {
+        let (half, mut newer) = (self.len() / 2, Self::new(self.index.clone()));
+        for at in half..self.len() {
+            newer.insert(at - half, self.header(at));
+        }
+        self.other_paths.retain(|id, _| !newer.other_paths.contains_key(id));
+        for_each_column!(self, column => {
+            column.truncate(half);
+            column.shrink_to_fit();
+        });
+        newer
+    }
+}
+
+fn flags(header: &BucketHeader) -> u8 {
+    let complete = if header.fields_complete { FIELDS_COMPLETE } else { 0 };
+    let summary_rows = if header.summary_rows { SUMMARY_ROWS } else { 0 };
+    let state = match header.state {
+        BucketState::Warm => 0,
+        BucketState::Thawed => THAWED,
+        BucketState::Frozen => FROZEN,
+    };
+    complete | summary_rows | state
+}
+
+fn state(flags: u8) -> BucketState {
+    match flags & (THAWED | FROZEN) {
+        0 => BucketState::Warm,
+        THAWED => BucketState::Thawed,
+        _ => BucketState::Frozen,
     }
 }
 
 /// The buckets of one index, newest event first, then by ID.
 #[derive(Debug, Clone, Default)]
 pub struct Buckets {
-    /// None of them is empty.
+    /// The oldest ones first. None of them is empty.
     chunks: Vec<Arc<Chunk>>,
+    /// Of each chunk, the newest event of its first bucket: a key is looked for without a look at the chunks,
+    /// which are all over the memory.
+    starts: Vec<EventTime>,
     len: usize,
     searchable: usize,
+    totals: Totals,
+}
+
+/// What a search looks into.
+#[derive(Debug, Default)]
+pub struct Selected {
+    /// Newest event first.
+    pub left: Vec<BucketHeader>,
+    /// Those that are not wanted.
+    pub excluded: u64,
+}
+
+/// Sums over buckets in all states.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Sizes of their objects in bytes.
+    pub size: u64,
+    /// Their events.
+    pub rows: u64,
+    /// Bytes of `_raw` before compression.
+    pub raw_bytes: u64,
+}
+
+impl Totals {
+    const NONE: Self = Self { size: 0, rows: 0, raw_bytes: 0 };
+
+    /// Damaged headers may have any numbers: what is added can be taken away again.
+    fn change(&mut self, header: &BucketHeader, change: fn(u64, u64) -> u64) {
+        self.size = change(self.size, header.size);
+        self.rows = change(self.rows, header.rows);
+        self.raw_bytes = change(self.raw_bytes, header.raw_bytes);
+    }
 }
 
 impl Buckets {
     /// No buckets.
-    pub(crate) const EMPTY: Self = Self { chunks: Vec::new(), len: 0, searchable: 0 };
-
-    /// Sorts buckets of one index.
-    pub(crate) fn of(mut entries: Vec<Arc<BucketHeader>>) -> Self {
-        // They mostly come in the order of their times, or in its reverse, which the stable sort notices.
-        entries.sort_by_key(|entry| order(entry));
-        let len = entries.len();
-        let searchable = entries.iter().filter(|entry| entry.state.is_searchable()).count();
-        let chunks = entries.chunks(CHUNK).map(|chunk| Arc::new(Chunk::of(chunk.to_vec())));
-        let chunks = chunks.collect();
-        Self { chunks, len, searchable }
-    }
+    pub(crate) const EMPTY: Self = Self {
+        chunks: Vec::new(),
+        starts: Vec::new(),
+        len: 0,
+        searchable: 0,
+        totals: Totals::NONE,
+    };
 
     /// How many there are.
     #[must_use]
@@ -72,6 +266,12 @@ impl Buckets {
         self.searchable
     }
 
+    /// Their sums.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -80,155 +280,161 @@ impl Buckets {
 
     /// The one with the newest event.
     #[must_use]
-    pub fn first(&self) -> Option<&Arc<BucketHeader>> {
-        self.chunks.first().and_then(|chunk| chunk.buckets.first())
+    pub fn first(&self) -> Option<BucketHeader> {
+        self.iter().next()
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<BucketHeader>> + Clone {
-        self.chunks.iter().flat_map(|chunk| chunk.buckets.iter())
+    pub fn iter(&self) -> impl Iterator<Item = BucketHeader> + Clone {
+        self.iter_from(0)
+    }
+
+    /// All but so many first ones, which are hardly looked at.
+    pub fn iter_from(&self, offset: usize) -> impl Iterator<Item = BucketHeader> + Clone {
+        let (mut chunks, mut left) = (self.chunks.as_slice(), offset);
+        while let Some((newest, others)) = chunks.split_last().filter(|(it, _)| it.len() <= left) {
+            left -= newest.len();
+            chunks = others;
+        }
+        let chunks = chunks.iter().rev().enumerate();
+        chunks.flat_map(move |(number, chunk)| {
+            let passed_over = if number == 0 { left } else { 0 };
+            (0..chunk.len() - passed_over).rev().map(move |at| chunk.header(at))
+        })
+    }
+
+    /// All of them, oldest event first.
+    pub fn oldest_first(&self) -> impl Iterator<Item = BucketHeader> + Clone {
+        self.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(move |at| chunk.header(at)))
     }
 
     /// All of them, for as long as it takes.
-    pub(crate) fn all(self: Arc<Self>) -> impl Iterator<Item = Arc<BucketHeader>> + Send + use<> {
-        let chunks = self.chunks.clone().into_iter();
-        chunks.flat_map(|chunk| {
-            (0..chunk.buckets.len()).map(move |at| Arc::clone(&chunk.buckets[at]))
-        })
+    pub(crate) fn all(self: Arc<Self>) -> impl Iterator<Item = BucketHeader> + Send + use<> {
+        let chunks = self.chunks.clone().into_iter().rev();
+        chunks.flat_map(|chunk| (0..chunk.len()).rev().map(move |at| chunk.header(at)))
     }
 
     /// Those that may have events in the range. What lies outside is mostly passed over without a look.
-    pub fn overlapping(&self, range: &TimeRange) -> impl Iterator<Item = &Arc<BucketHeader>> {
+    pub fn overlapping(&self, range: &TimeRange) -> impl Iterator<Item = BucketHeader> {
+        self.places(range).map(|(chunk, at)| chunk.header(at))
+    }
+
+    /// The buckets that searches look into and that may have events in the range. `wanted` decides by index,
+    /// shape, `fields_complete` and `summary_rows`, and is asked once for all that share these: going through
+    /// millions of buckets takes a few nanoseconds each.
+    pub fn searchable_in(
+        &self,
+        range: &TimeRange,
+        mut wanted: impl FnMut(&BucketHeader) -> bool,
+    ) -> Selected {
+        let mut selected = Selected::default();
+        let mut known: HashMap<(*const BucketShape, u8), bool> = HashMap::new();
+        // Neighbours mostly have the same shape.
+        let mut last = None;
+        for (chunk, at) in self.places(range) {
+            if !state(chunk.flags[at]).is_searchable() {
+                continue;
+            }
+            let is_wanted = match &chunk.shapes[at] {
+                None => wanted(&chunk.header(at)),
+                Some(shape) => {
+                    let shared = (Arc::as_ptr(shape), chunk.flags[at]);
+                    let decision = match last {
+                        Some((same, decision)) if same == shared => decision,
+                        _ => *known.entry(shared).or_insert_with(|| wanted(&chunk.header(at))),
+                    };
+                    last = Some((shared, decision));
+                    decision
+                }
+            };
+            if is_wanted {
+                selected.left.push(chunk.header(at));
+            } else {
+                selected.excluded += 1;
+            }
+        }
+        selected
+    }
+
+    /// Where those are that may have events in the range.
+    fn places(&self, range: &TimeRange) -> impl Iterator<Item = (&Chunk, usize)> {
         let range = *range;
-        let begun = self.chunks.iter().take_while(move |chunk| chunk.last_time() >= range.earliest);
-        let inside = begun.filter(move |chunk| chunk.first_time < range.latest);
+        let chunks = self.chunks.iter().rev().map(Arc::as_ref);
+        let begun = chunks.take_while(move |chunk: &&Chunk| {
+            chunk.last_times.last().is_some_and(|last| *last >= range.earliest)
+        });
+        let inside = begun.filter(move |chunk| chunk.earliest < range.latest);
         inside.flat_map(move |chunk| {
-            chunk.buckets.iter().filter(move |bucket| bucket.overlaps(&range))
+            let overlaps =
+                move |at: &usize| range.overlaps(chunk.first_times[*at], chunk.last_times[*at]);
+            (0..chunk.len()).rev().filter(overlaps).map(move |at| (chunk, at))
         })
     }
 
-    pub(crate) fn insert(&mut self, entry: Arc<BucketHeader>) {
-        self.len += 1;
-        self.searchable += usize::from(entry.state.is_searchable());
-        let place = order(&entry);
-        // The last chunk that begins before the entry; entries before all chunks go into the first one.
-        let after = self.chunks.partition_point(|chunk| order(&chunk.buckets[0]) < place);
-        let at = after.saturating_sub(1);
-        let Some(chunk) = self.chunks.get_mut(at) else {
-            self.chunks.push(Arc::new(Chunk::of(vec![entry])));
-            return;
-        };
-        let chunk = Arc::make_mut(chunk);
-        let position = chunk.buckets.partition_point(|other| order(other) < place);
-        chunk.first_time = chunk.first_time.min(entry.first_time);
-        chunk.buckets.insert(position, entry);
-        if chunk.buckets.len() >= 2 * CHUNK {
-            let rest = Chunk::of(chunk.buckets.split_off(CHUNK));
-            *chunk = Chunk::of(std::mem::take(&mut chunk.buckets));
-            self.chunks.insert(at + 1, Arc::new(rest));
-        }
+    /// The bucket with this ID and this newest event.
+    pub(crate) fn find(&self, id: BucketId, last_time: EventTime) -> Option<BucketHeader> {
+        let key = (last_time, Reverse(id));
+        let chunk = &self.chunks[self.chunk_of(&key)?];
+        chunk.find(&key).map(|at| chunk.header(at))
     }
 
-    /// Removes the entry with the time and ID of this one.
-    pub(crate) fn remove(&mut self, entry: &BucketHeader) {
-        let place = order(entry);
-        let after = self.chunks.partition_point(|chunk| order(&chunk.buckets[0]) <= place);
-        let Some(at) = after.checked_sub(1) else { return };
-        let found = self.chunks[at].buckets.binary_search_by(|other| order(other).cmp(&place));
-        let Ok(position) = found else { return };
+    /// The chunk in which a bucket with the key is, if there is one.
+    fn chunk_of(&self, key: &Key) -> Option<usize> {
+        let earlier = self.starts.partition_point(|start| *start < key.0);
+        let same = self.starts[earlier..].partition_point(|start| *start == key.0);
+        let same = &self.chunks[earlier..earlier + same];
+        (earlier + same.partition_point(|chunk| chunk.key(0) <= *key)).checked_sub(1)
+    }
+
+    /// Inserts a bucket that is not there.
+    pub(crate) fn insert(&mut self, header: BucketHeader) {
+        self.len += 1;
+        self.searchable += usize::from(header.state.is_searchable());
+        self.totals.change(&header, u64::wrapping_add);
+        let key = (header.last_time, Reverse(header.id));
+        // Those before all chunks go into the first one.
+        let mut at = self.chunk_of(&key).unwrap_or(0);
+        let is_newest = || self.chunks[at].key(self.chunks[at].len() - 1) < key;
+        match self.chunks.get(at).map(|chunk| chunk.len() >= CHUNK) {
+            Some(false) => {}
+            // Full chunks stay full where buckets come in the order of their times.
+            Some(true) if at + 1 < self.chunks.len() || !is_newest() => {
+                let newer = Arc::make_mut(&mut self.chunks[at]).split();
+                let is_newer = newer.key(0) < key;
+                self.starts.insert(at + 1, newer.last_times[0]);
+                self.chunks.insert(at + 1, Arc::new(newer));
+                at += usize::from(is_newer);
+            }
+            _ => {
+                at = self.chunks.len();
+                self.starts.push(header.last_time);
+                self.chunks.push(Arc::new(Chunk::new(header.index.clone())));
+            }
+        }
         let chunk = Arc::make_mut(&mut self.chunks[at]);
-        let removed = chunk.buckets.remove(position);
+        chunk.insert(chunk.position(&key), header);
+        self.starts[at] = chunk.last_times[0];
+    }
+
+    /// Removes the bucket with this ID and this newest event.
+    pub(crate) fn remove(&mut self, id: BucketId, last_time: EventTime) {
+        let key = (last_time, Reverse(id));
+        let Some(at) = self.chunk_of(&key) else { return };
+        // Looking first: `make_mut` would copy the chunk for nothing.
+        let Some(position) = self.chunks[at].find(&key) else { return };
+        let chunk = Arc::make_mut(&mut self.chunks[at]);
+        let removed = chunk.remove(position);
         self.searchable -= usize::from(removed.state.is_searchable());
-        if chunk.buckets.is_empty() {
-            self.chunks.remove(at);
+        self.totals.change(&removed, u64::wrapping_sub);
+        match chunk.last_times.first() {
+            Some(start) => self.starts[at] = *start,
+            None => {
+                self.chunks.remove(at);
+                self.starts.remove(at);
+            }
         }
         self.len -= 1;
     }
-}
-
-fn order(entry: &BucketHeader) -> (Reverse<EventTime>, BucketId) {
-    (Reverse(entry.last_time), entry.id)
-}
-
-/// A bucket in a table by ID: the table does not hold the ID a second time.
-#[derive(Debug, Clone)]
-struct Identified(Arc<BucketHeader>);
-
-impl Borrow<BucketId> for Identified {
-    fn borrow(&self) -> &BucketId {
-        &self.0.id
-    }
-}
-
-impl Hash for Identified {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
-    }
-}
-
-impl PartialEq for Identified {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.id == other.0.id
-    }
-}
-
-impl Eq for Identified {}
-
-/// Buckets by ID.
-#[derive(Debug, Clone)]
-pub(crate) struct ById {
-    shards: Vec<Arc<HashSet<Identified>>>,
-    len: usize,
-}
-
-impl Default for ById {
-    fn default() -> Self {
-        Self { shards: vec![Arc::default(); SHARDS], len: 0 }
-    }
-}
-
-impl ById {
-    /// Buckets of different IDs.
-    pub(crate) fn of(entries: &[Arc<BucketHeader>]) -> Self {
-        // A tenth more than a table has on average, so that few of them grow.
-        let each = entries.len() / SHARDS * 11 / 10;
-        let mut shards: Vec<HashSet<Identified>> =
-            (0..SHARDS).map(|_| HashSet::with_capacity(each)).collect();
-        for entry in entries {
-            shards[shard(entry.id)].insert(Identified(Arc::clone(entry)));
-        }
-        Self { shards: shards.into_iter().map(Arc::new).collect(), len: entries.len() }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(crate) fn get(&self, id: BucketId) -> Option<&Arc<BucketHeader>> {
-        self.shards[shard(id)].get(&id).map(|found| &found.0)
-    }
-
-    /// Inserts an entry; returns the one that it replaces.
-    pub(crate) fn insert(&mut self, entry: Arc<BucketHeader>) -> Option<Arc<BucketHeader>> {
-        let old = Arc::make_mut(&mut self.shards[shard(entry.id)]).replace(Identified(entry));
-        self.len += usize::from(old.is_none());
-        old.map(|old| old.0)
-    }
-
-    pub(crate) fn remove(&mut self, id: BucketId) -> Option<Arc<BucketHeader>> {
-        let shard = &mut self.shards[shard(id)];
-        // Looking first: `make_mut` would copy the shard for nothing.
-        shard.get(&id)?;
-        let old = Arc::make_mut(shard).take(&id);
-        self.len -= usize::from(old.is_some());
-        old.map(|old| old.0)
-    }
-}
-
-/// The last bits of an ID are random, the first ones its time.
-#[allow(clippy::cast_possible_truncation)]
-fn shard(id: BucketId) -> usize {
-    (id.0.as_u128() % SHARDS as u128) as usize
 }
 
 #[cfg(test)]

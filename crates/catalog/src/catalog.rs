@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use model::{BucketId, BucketSummary, IndexerId, JournalPosition, StreamId};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
@@ -11,7 +12,7 @@ use runtime::Clock;
 use serde_json::Value;
 use slatedb::Db;
 use slatedb::config::{ScanOptions, SstBlockSize};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use transport::Transport;
 
 use crate::adapter::{Adapter, LastFailure};
@@ -472,14 +473,47 @@ async fn load(database: &Db, path: &str) -> Result<(Snapshot, codec::Shared)> {
     let ahead = ScanOptions::default().with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(8);
     let range = codec::IN_MEMORY.start.to_vec()..codec::IN_MEMORY.end.to_vec();
     let mut entries = database.scan_with_options(range, &ahead).await.map_err(failed)?;
-    let mut shared = codec::Shared::default();
-    let mut contents = Contents::default();
+    // Reading takes one processor, and decoding another one.
+    let (sender, pairs) = mpsc::channel(4);
+    let place = path.to_owned();
+    let decoding = tokio::task::spawn_blocking(move || decode_all(pairs, &place));
+    let mut some = Vec::with_capacity(AT_A_TIME);
     while let Some(pair) = entries.next().await.map_err(failed)? {
-        let entry = codec::decode(&pair.key, &pair.value, &mut shared);
-        contents.take(entry.map_err(|damage| damage.at(path, &pair.key))?);
+        some.push((pair.key, pair.value));
+        if some.len() == AT_A_TIME {
+            let some = std::mem::replace(&mut some, Vec::with_capacity(AT_A_TIME));
+            if sender.send(some).await.is_err() {
+                // It has failed, and says why.
+                break;
+            }
+        }
     }
+    let _ = sender.send(some).await;
+    drop(sender);
+    let ended = |error: tokio::task::JoinError| {
+        let reason = error.to_string();
+        Error::Store { path: path.to_owned(), what: "decode the catalog", reason }
+    };
+    let (contents, shared) = decoding.await.map_err(ended)??;
     let number = number_of(database, path).await?;
     Ok((contents.into_snapshot(number), shared))
+}
+
+/// Entries that are decoded at a time.
+const AT_A_TIME: usize = 1024;
+
+fn decode_all(
+    mut pairs: mpsc::Receiver<Vec<(Bytes, Bytes)>>,
+    path: &str,
+) -> Result<(Contents, codec::Shared)> {
+    let (mut contents, mut shared) = (Contents::default(), codec::Shared::default());
+    while let Some(some) = pairs.blocking_recv() {
+        for (key, value) in some {
+            let entry = codec::decode(&key, &value, &mut shared);
+            contents.take(entry.map_err(|damage| damage.at(path, &key))?);
+        }
+    }
+    Ok((contents, shared))
 }
 
 /// The number of the last write.

@@ -91,7 +91,7 @@ impl Change<'_> {
                 self.writes.put(codec::summary_key(id), value);
                 self.summaries.insert(id, summary);
             }
-            self.state.insert(Arc::new(header));
+            self.state.insert(header);
         }
         for id in commit.remove {
             if let Some(header) = self.state.remove(id) {
@@ -187,7 +187,7 @@ impl Change<'_> {
             Some(old) => {
                 let unchanged =
                     BucketHeader { version: old.version, state: old.state, ..header.clone() };
-                if unchanged != **old {
+                if unchanged != old {
                     return Err(Error::Conflict { path: self.path.to_owned(), id: entry.id });
                 }
                 let is_changed = header.state != old.state;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{BucketHeader, EventTime, IndexerId, JournalPosition, StreamId};
+use model::{EventTime, IndexerId, JournalPosition, StreamId};
 use serde_json::Value;
 
 use crate::Snapshot;
@@ -13,7 +13,8 @@ use crate::codec::{Deleted, Entry};
 /// Entries of a whole state.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    buckets: Vec<Arc<BucketHeader>>,
+    /// The buckets. The rest is not shared, as long as it grows.
+    snapshot: Snapshot,
     positions: BTreeMap<StreamId, JournalPosition>,
     documents: BTreeMap<(String, String), Arc<Value>>,
     discarded: BTreeMap<String, EventTime>,
@@ -23,7 +24,7 @@ pub(crate) struct Contents {
 impl Contents {
     pub(crate) fn take(&mut self, entry: Entry) {
         match entry {
-            Entry::Header(header) => self.buckets.push(Arc::new(*header)),
+            Entry::Header(header) => self.snapshot.insert_new(*header),
             Entry::Document { kind, name, json } => {
                 self.documents.insert((kind, name), Arc::new(json));
             }
@@ -42,16 +43,14 @@ impl Contents {
     }
 
     pub(crate) fn into_snapshot(self, number: u64) -> Snapshot {
-        let mut snapshot = Snapshot {
+        Snapshot {
             positions: Arc::new(self.positions),
             documents: Arc::new(self.documents),
             discarded: Arc::new(self.discarded),
             owners: Arc::new(self.owners),
             number,
-            ..Snapshot::default()
-        };
-        snapshot.fill(self.buckets);
-        snapshot
+            ..self.snapshot
+        }
     }
 }
 
@@ -59,7 +58,7 @@ impl Snapshot {
     /// Takes over an entry that another process has written.
     pub(crate) fn put(&mut self, entry: Entry) {
         match entry {
-            Entry::Header(header) => self.insert(Arc::new(*header)),
+            Entry::Header(header) => self.insert(*header),
             Entry::Document { kind, name, json } => {
                 Arc::make_mut(&mut self.documents).insert((kind, name), Arc::new(json));
             }

@@ -74,7 +74,7 @@ mod summaries;
 mod wire;
 mod writer;
 
-pub use buckets::Buckets;
+pub use buckets::{Buckets, Selected, Totals};
 pub use catalog::Catalog;
 pub use commit::{Commit, Discarded, Documents, JournalRange, NamedDocument, Takeover};
 pub use error::Error;

@@ -12,7 +12,7 @@ use model::{
 use serde_json::Value;
 
 use crate::Takeover;
-use crate::buckets::{Buckets, ById};
+use crate::buckets::{Buckets, ById, Place, Selected};
 
 /// The epoch in which an indexer owns its hot sets itself, before anybody has taken them over.
 pub const OWN_EPOCH: u64 = 0;
@@ -31,6 +31,8 @@ pub struct Document {
 pub struct Snapshot {
     pub(crate) indexes: HashMap<IndexName, Arc<Buckets>>,
     pub(crate) by_id: ById,
+    /// The indexes that places in `by_id` name by number; they stay when their buckets have gone.
+    pub(crate) numbered: Arc<Vec<IndexName>>,
     pub(crate) positions: Arc<BTreeMap<StreamId, JournalPosition>>,
     pub(crate) documents: Arc<BTreeMap<(String, String), Arc<Value>>>,
     pub(crate) discarded: Arc<BTreeMap<String, EventTime>>,
@@ -54,14 +56,22 @@ impl Snapshot {
 
     /// A bucket in any state.
     #[must_use]
-    pub fn bucket(&self, id: BucketId) -> Option<&Arc<BucketHeader>> {
-        self.by_id.get(id)
+    pub fn bucket(&self, id: BucketId) -> Option<BucketHeader> {
+        self.place(id).map(|(_, header)| header)
+    }
+
+    fn place(&self, id: BucketId) -> Option<(Place, BucketHeader)> {
+        self.by_id.places(id).find_map(|place| {
+            let index = self.numbered.get(usize::try_from(place.index).ok()?)?;
+            let header = self.indexes.get(index)?.find(id, place.last_time)?;
+            Some((place, header))
+        })
     }
 
     /// Whether the index has the bucket, in any state.
     #[must_use]
     pub fn contains(&self, index: &IndexName, id: BucketId) -> bool {
-        self.by_id.get(id).is_some_and(|bucket| bucket.index == *index)
+        self.bucket(id).is_some_and(|bucket| bucket.index == *index)
     }
 
     /// How many buckets there are.
@@ -110,12 +120,28 @@ impl Snapshot {
         &'a self,
         indexes: &'a [IndexName],
         range: &'a TimeRange,
-    ) -> impl Iterator<Item = &'a Arc<BucketHeader>> {
+    ) -> impl Iterator<Item = BucketHeader> {
         let wanted = self
             .indexes
             .iter()
             .filter(move |(name, _)| indexes.is_empty() || indexes.contains(name));
         wanted.flat_map(move |(_, buckets)| buckets.overlapping(range))
+    }
+
+    /// [`Buckets::searchable_in`] of some indexes, none if the list is empty.
+    pub fn searchable_in(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+        mut wanted: impl FnMut(&BucketHeader) -> bool,
+    ) -> Selected {
+        let mut all = Selected::default();
+        for index in indexes {
+            let Selected { left, excluded } = self.buckets(index).searchable_in(range, &mut wanted);
+            all.left.extend(left);
+            all.excluded += excluded;
+        }
+        all
     }
 
     /// The journal positions of the streams of an indexer.
@@ -170,43 +196,46 @@ impl Snapshot {
     }
 
     /// Inserts or replaces a bucket.
-    pub(crate) fn insert(&mut self, entry: Arc<BucketHeader>) {
-        if let Some(old) = self.by_id.insert(Arc::clone(&entry)) {
-            self.remove_from_index(&old);
+    pub(crate) fn insert(&mut self, header: BucketHeader) {
+        self.remove(header.id);
+        self.insert_new(header);
+    }
+
+    /// Inserts a bucket that is not there.
+    pub(crate) fn insert_new(&mut self, header: BucketHeader) {
+        let index = self.number_of(&header.index);
+        self.by_id.insert(header.id, Place { index, last_time: header.last_time });
+        match self.indexes.get_mut(&header.index) {
+            Some(buckets) => Arc::make_mut(buckets).insert(header),
+            None => {
+                let (name, mut buckets) = (header.index.clone(), Buckets::default());
+                buckets.insert(header);
+                self.indexes.insert(name, Arc::new(buckets));
+            }
         }
-        Arc::make_mut(self.indexes.entry(entry.index.clone()).or_default()).insert(entry);
+    }
+
+    fn number_of(&mut self, index: &IndexName) -> u32 {
+        // The last one is mostly the one: the buckets of an index come one after the other.
+        let known = self.numbered.iter().rposition(|known| known == index);
+        let number = known.unwrap_or_else(|| {
+            Arc::make_mut(&mut self.numbered).push(index.clone());
+            self.numbered.len() - 1
+        });
+        u32::try_from(number).unwrap_or(u32::MAX)
     }
 
     /// Removes a bucket; returns it if there was one.
-    pub(crate) fn remove(&mut self, id: BucketId) -> Option<Arc<BucketHeader>> {
-        let old = self.by_id.remove(id)?;
-        self.remove_from_index(&old);
-        Some(old)
-    }
-
-    fn remove_from_index(&mut self, entry: &BucketHeader) {
-        let Some(shared) = self.indexes.get_mut(&entry.index) else { return };
-        let buckets = Arc::make_mut(shared);
-        buckets.remove(entry);
-        if buckets.is_empty() {
-            self.indexes.remove(&entry.index);
-        }
-    }
-
-    /// Inserts all buckets of a catalog into an empty snapshot, sorting each index once.
-    pub(crate) fn fill(&mut self, entries: Vec<Arc<BucketHeader>>) {
-        self.by_id = ById::of(&entries);
-        let mut indexes: HashMap<IndexName, Vec<Arc<BucketHeader>>> = HashMap::new();
-        for entry in entries {
-            match indexes.get_mut(&entry.index) {
-                Some(others) => others.push(entry),
-                None => {
-                    indexes.insert(entry.index.clone(), vec![entry]);
-                }
+    pub(crate) fn remove(&mut self, id: BucketId) -> Option<BucketHeader> {
+        let (place, old) = self.place(id)?;
+        self.by_id.remove(id, place);
+        if let Some(shared) = self.indexes.get_mut(&old.index) {
+            let buckets = Arc::make_mut(shared);
+            buckets.remove(id, old.last_time);
+            if buckets.is_empty() {
+                self.indexes.remove(&old.index);
             }
         }
-        for (name, entries) in indexes {
-            self.indexes.insert(name, Arc::new(Buckets::of(entries)));
-        }
+        Some(old)
     }
 }

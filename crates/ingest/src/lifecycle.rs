@@ -136,7 +136,7 @@ impl Lifecycle {
 
     fn report(&self, index: &IndexName, buckets: &Buckets) {
         let label = index.as_str().to_owned();
-        let bytes: u64 = buckets.iter().map(|bucket| bucket.size).sum();
+        let bytes = buckets.totals().size;
         #[allow(clippy::cast_precision_loss)]
         {
             metrics::gauge!(names::INDEX_BYTES, "index" => label.clone()).set(bytes as f64);
@@ -173,7 +173,7 @@ impl Lifecycle {
     pub(crate) async fn retain(&self, index: &IndexName) {
         let Some(keep) = self.limits.keep(index) else { return };
         let snapshot = self.catalog.snapshot();
-        let due = retention::due(snapshot.buckets(index).iter(), self.clock.now(), keep);
+        let due = retention::due(snapshot.buckets(index).oldest_first(), self.clock.now(), keep);
         if due.is_empty() {
             return;
         }
@@ -235,7 +235,7 @@ impl Lifecycle {
         let mut count = 0;
         loop {
             let snapshot = self.catalog.snapshot();
-            let Some(bucket) = snapshot.buckets(index).first().cloned() else { return Ok(count) };
+            let Some(bucket) = snapshot.buckets(index).first() else { return Ok(count) };
             match self.remove(&bucket).await {
                 Ok(()) => count += 1,
                 // A merge was faster; its bucket is in the next snapshot.
@@ -258,7 +258,7 @@ impl Lifecycle {
             .filter(|bucket| bucket.state == BucketState::Thawed && bucket.overlaps(range));
         let mut count = 0;
         for bucket in thawed {
-            self.remove(bucket).await?;
+            self.remove(&bucket).await?;
             count += 1;
         }
         Ok(count)

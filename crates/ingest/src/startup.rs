@@ -368,7 +368,7 @@ async fn stored_records(
     let work = tokio::task::spawn_blocking(move || uncommitted(&directory, &committed, upto));
     let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
     let snapshot = parts.catalog.snapshot();
-    let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).cloned().collect();
+    let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).map(Arc::new).collect();
     StoredRecords::find(&parts.store, &buckets, &wanted).await
 }
 

@@ -1,6 +1,6 @@
 //! Stored events as the planner sees them: indexes, tables, field names, metadata.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bucket::BucketReader;
@@ -37,7 +37,7 @@ impl StoredEvents {
     fn stored(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<Arc<BucketHeader>> {
         let snapshot = self.context.catalog.snapshot();
         let buckets = searchable(&snapshot, indexes, range);
-        buckets.cloned().collect()
+        buckets.map(Arc::new).collect()
     }
 
     /// Calls `each` with the summaries of buckets, in their order. A bucket that has left the catalog since
@@ -72,24 +72,17 @@ impl StoredEvents {
         let hot = self.context.hot.of(indexes, range).await.buckets;
         let knowledge = &self.context.knowledge;
         let mut found = self.facts.fields(&hot, knowledge).await;
-        let mut others = Vec::new();
         let mut shapes: Vec<Arc<BucketShape>> = Vec::new();
-        {
-            // Of each shape: whether its rules are those of today.
-            let mut known: HashMap<*const BucketShape, bool> = HashMap::new();
-            for bucket in self.stored(indexes, range) {
-                let shape = bucket.shape.as_ref().filter(|_| bucket.fields_complete);
-                let is_told = shape.is_some_and(|shape| {
-                    *known.entry(Arc::as_ptr(shape)).or_insert_with(|| {
-                        shapes.push(Arc::clone(shape));
-                        rules_hold(knowledge, &shape.rules)
-                    })
-                });
-                if !is_told {
-                    others.push(bucket);
-                }
-            }
-        }
+        // Of each shape: whether its rules are those of today.
+        let is_untold = |bucket: &BucketHeader| {
+            let shape = bucket.shape.as_ref().filter(|_| bucket.fields_complete);
+            shape.is_none_or(|shape| {
+                shapes.push(Arc::clone(shape));
+                !rules_hold(knowledge, &shape.rules)
+            })
+        };
+        let others = self.context.catalog.snapshot().searchable_in(indexes, range, is_untold).left;
+        let others: Vec<_> = others.into_iter().map(Arc::new).collect();
         for name in shapes.iter().flat_map(|shape| &shape.multivalue) {
             let new = || FieldInfo { name: name.clone(), multivalue: true, count: 0 };
             found.entry(name.clone()).or_insert_with(new).multivalue = true;
@@ -160,7 +153,12 @@ impl EventSource for StoredEvents {
     ) -> BoxFuture<'a, Result<bool, Error>> {
         Box::pin(async move {
             let Met { buckets: hot, catalog, .. } = self.context.hot.of(indexes, range).await;
-            if searchable(&catalog, indexes, range).any(|one| one.summary_rows) {
+            let mut is_found = false;
+            catalog.searchable_in(indexes, range, |one| {
+                is_found |= one.summary_rows;
+                false
+            });
+            if is_found {
                 return Ok(true);
             }
             let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
@@ -192,14 +190,15 @@ impl EventSource for StoredEvents {
             for entry in hot.iter().filter_map(|bucket| bucket.stored.as_ref()) {
                 found.extend(entry.summary.sourcetypes.iter().map(|known| known.value.as_str()));
             }
-            let mut others = Vec::new();
-            for bucket in searchable(&stored, indexes, range) {
-                match &bucket.shape {
-                    Some(shape) => found.extend(shape.sourcetypes.iter().map(String::as_str)),
-                    None => others.push(Arc::clone(bucket)),
-                }
-            }
             let mut found: HashSet<String> = found.into_iter().map(str::to_owned).collect();
+            let others = stored.searchable_in(indexes, range, |bucket| match &bucket.shape {
+                Some(shape) => {
+                    found.extend(shape.sourcetypes.iter().cloned());
+                    false
+                }
+                None => true,
+            });
+            let others: Vec<_> = others.left.into_iter().map(Arc::new).collect();
             self.summaries(&others, |summary| {
                 found.extend(summary.sourcetypes.iter().map(|known| known.value.clone()));
             })
@@ -232,7 +231,7 @@ impl EventSource for StoredEvents {
                         None => true,
                     }
                 });
-            let stored_buckets: Vec<_> = stored_buckets.cloned().collect();
+            let stored_buckets: Vec<_> = stored_buckets.map(Arc::new).collect();
             let mut add = |summary: &BucketSummary| {
                 let values = match kind {
                     MetadataKind::Hosts => &summary.hosts,
@@ -295,7 +294,7 @@ fn searchable<'a>(
     snapshot: &'a Snapshot,
     indexes: &'a [IndexName],
     range: &'a TimeRange,
-) -> impl Iterator<Item = &'a Arc<BucketHeader>> {
+) -> impl Iterator<Item = BucketHeader> + use<'a> {
     // To the catalog, no index means every index.
     let all = (!indexes.is_empty()).then(|| snapshot.overlapping(indexes, range));
     all.into_iter().flatten().filter(|bucket| bucket.state.is_searchable())

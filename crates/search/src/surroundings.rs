@@ -288,17 +288,17 @@ impl Host for Around {
             let server = self.server_name();
             let stored = snapshot.overlapping(indexes, range).map(|bucket| Listed {
                 id: bucket.id,
-                index: &bucket.index,
-                state: state_of(bucket, &left_out),
+                state: state_of(&bucket, &left_out),
                 times: (bucket.first_time, bucket.last_time),
                 events: bucket.rows,
                 raw_bytes: bucket.raw_bytes,
                 object: Some((bucket.path(), bucket.size)),
+                index: bucket.index,
             });
             let open = hot.iter().filter(|bucket| !snapshot.contains(&bucket.index, bucket.id));
             let open = open.map(|bucket| Listed {
                 id: bucket.id,
-                index: &bucket.index,
+                index: bucket.index.clone(),
                 state: "hot",
                 times: (bucket.first_time, bucket.last_time),
                 events: bucket.rows,
@@ -315,9 +315,9 @@ impl Host for Around {
 }
 
 /// What is known of a bucket.
-struct Listed<'b> {
+struct Listed {
     id: model::BucketId,
-    index: &'b IndexName,
+    index: IndexName,
     state: &'static str,
     /// The earliest and the latest event.
     times: (EventTime, EventTime),
@@ -327,7 +327,7 @@ struct Listed<'b> {
     object: Option<(String, u64)>,
 }
 
-impl Listed<'_> {
+impl Listed {
     fn record(self, server: &str) -> plan::Record {
         let one = |text: String| vec![text];
         let seconds = |time: EventTime| one(format!("{:.0}", time.seconds()));

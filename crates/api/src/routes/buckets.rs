@@ -64,7 +64,7 @@ async fn list(Call { state, caller, params, .. }: Call) -> Result<Response, Rest
     for index in &indexes {
         let buckets = snapshot.buckets(index).iter();
         let wanted = buckets.filter(|bucket| bucket.overlaps(&range));
-        entries.extend(wanted.map(|bucket| entry(bucket, left_out.get(&bucket.id))));
+        entries.extend(wanted.map(|bucket| entry(&bucket, left_out.get(&bucket.id))));
     }
     feed::respond_in_order("buckets", PATH, entries, &params)
 }
@@ -152,11 +152,11 @@ async fn release(call: Call) -> Result<Response, RestError> {
 }
 
 /// The bucket of an id.
-fn named(state: &ApiState, id: &str) -> Result<std::sync::Arc<BucketHeader>, RestError> {
+fn named(state: &ApiState, id: &str) -> Result<BucketHeader, RestError> {
     let unknown = || RestError::of_kind(ErrorKind::NotFound, format!("no bucket has the id {id}"));
     let id = uuid::Uuid::parse_str(id).map(BucketId).map_err(|_| unknown())?;
     let snapshot = state.catalog.snapshot();
-    snapshot.bucket(id).cloned().ok_or_else(unknown)
+    snapshot.bucket(id).ok_or_else(unknown)
 }
 
 fn range(state: &ApiState, params: &Params) -> Result<TimeRange, RestError> {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::response::Response;
-use catalog::{Snapshot, Takeover};
+use catalog::{Snapshot, Takeover, Totals};
 use model::{BucketHeader, BucketState, IndexName};
 use peers::Registration;
 use serde_json::{Map, Value, json};
@@ -241,13 +241,17 @@ async fn buckets(Call { state, params, .. }: Call) -> Result<Response, RestError
     let snapshot = state.catalog.snapshot();
     let names = names(&state, &snapshot, params.text("index"))?;
     let total = names.iter().map(|name| snapshot.buckets(name).len()).sum();
-    let all = names.iter().flat_map(|name| snapshot.buckets(name).iter());
-    feed::respond_page(
-        "clustermanagerbuckets",
-        BUCKETS,
-        (all.map(|one| bucket(one)), total),
-        &params,
-    )
+    let (names, snapshot) = (&names, &snapshot);
+    let page = |mut offset: usize| {
+        let rest = names.iter().flat_map(move |name| {
+            let buckets = snapshot.buckets(name);
+            let passed_over = offset.min(buckets.len());
+            offset -= passed_over;
+            buckets.iter_from(passed_over)
+        });
+        rest.map(|one| bucket(&one))
+    };
+    feed::respond_page("clustermanagerbuckets", BUCKETS, (page, total), &params)
 }
 
 fn bucket(header: &BucketHeader) -> Entry {
@@ -278,16 +282,13 @@ async fn indexes(Call { state, params, .. }: Call) -> Result<Response, RestError
     let unread = !recoveries(&snapshot).is_empty();
     let entry = |name: &IndexName| {
         let buckets = snapshot.buckets(name);
-        let (mut size, mut rows, mut raw) = (0_u64, 0_u64, 0_u64);
-        for bucket in buckets.iter() {
-            (size, rows, raw) = (size + bucket.size, rows + bucket.rows, raw + bucket.raw_bytes);
-        }
+        let Totals { size, rows, raw_bytes } = buckets.totals();
         let content = json!({
             "num_buckets": buckets.len(),
             "searchable_buckets": buckets.searchable(),
             "index_size": size,
             "event_count": rows,
-            "raw_size": raw,
+            "raw_size": raw_bytes,
             "is_searchable": !unread,
             "buckets_with_excess_copies": 0,
             "total_excess_bucket_copies": 0,

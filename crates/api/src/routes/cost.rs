@@ -122,15 +122,12 @@ fn measured(call: &Call, counted: Option<&Sums>) -> Measured {
     let state = &call.state;
     let snapshot = state.catalog.snapshot();
     let indexes = state.indexes.all().into_iter().map(|(name, known)| {
-        let buckets = snapshot.buckets(&name);
-        let sum = |of: fn(&model::BucketHeader) -> u64| -> u64 {
-            buckets.iter().map(|bucket| of(bucket)).sum()
-        };
+        let totals = snapshot.buckets(&name).totals();
         let came_in = counted.and_then(|(_, indexes)| indexes.get(name.as_str()));
         Index {
             raw_bytes: came_in.copied().unwrap_or_default(),
-            stored_bytes: float(sum(|bucket| bucket.size)),
-            stored_raw_bytes: float(sum(|bucket| bucket.raw_bytes)),
+            stored_bytes: float(totals.size),
+            stored_raw_bytes: float(totals.raw_bytes),
             keep_seconds: float(known.frozen_seconds()),
             keep_bytes: float(known.total_mb()) * float(1 << 20),
         }

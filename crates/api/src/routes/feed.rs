@@ -83,18 +83,19 @@ fn listed(
     Ok(page(title, path, entries, Paging { total, offset, count, warnings }, mode))
 }
 
-/// A page of so many entries in all that have an order of their own. Only those of the page are made.
-pub(super) fn respond_page(
+/// A page of so many entries in all that have an order of their own. Only those of the page are made:
+/// `entries_from` gives those from an offset on.
+pub(super) fn respond_page<I: Iterator<Item = Entry>>(
     title: &str,
     path: &str,
-    (entries, total): (impl Iterator<Item = Entry>, usize),
+    (entries_from, total): (impl FnOnce(usize) -> I, usize),
     params: &Params,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
     let offset = params.number("offset")?.unwrap_or(0);
     let count = params.count()?.unwrap_or(DEFAULT_COUNT);
     let count = if count == 0 { total } else { count };
-    let mut entries: Vec<Entry> = entries.skip(offset).take(count).collect();
+    let mut entries: Vec<Entry> = entries_from(offset).take(count).collect();
     keep_fields(&mut entries, params);
     let paging = Paging { total, offset, count, warnings: Vec::new() };
     Ok(page(title, path, entries, paging, mode))

@@ -67,7 +67,7 @@ async fn headers_and_the_number_of_writes_come_back() {
     assert_eq!(catalog.snapshot().number(), 1);
     catalog.commit(Commit { add: vec![bucket(9_999, 0, 3)], ..Commit::default() }).await.unwrap();
     let header = |catalog: &karst_catalog::Catalog| -> BucketHeader {
-        (**catalog.snapshot().bucket(id(9_999)).unwrap()).clone()
+        catalog.snapshot().bucket(id(9_999)).unwrap()
     };
     let before = header(&catalog);
     assert_eq!((before.version, catalog.snapshot().number()), (2, 2));

@@ -54,11 +54,18 @@ impl Lifecycle {
     fn groups(&self, index: &IndexName) -> Vec<Vec<Arc<BucketHeader>>> {
         let snapshot = self.catalog.snapshot();
         let settings = &self.settings.lifecycle;
+        let lanes = self.limits.lanes(index);
+        let limits = MergeLimits {
+            max_bytes: self.limits.max_data_size(index).min(settings.merge_max_bytes),
+            max_span: lanes.max_span,
+            min_buckets: settings.merge_min_buckets.max(2),
+        };
         let mut seen = self.seen.lock();
         let seen = seen.entry(index.clone()).or_default();
         let mut now = HashMap::default();
         let mut warm = Vec::new();
-        for bucket in snapshot.buckets(index).iter() {
+        // An index may have millions of buckets, few of which are small.
+        for bucket in snapshot.buckets(index).iter().filter(|bucket| limits.is_small(bucket)) {
             let since = seen.get(&bucket.id).copied().unwrap_or_else(Instant::now);
             now.insert(bucket.id, since);
             let settled = since.elapsed() >= settings.merge_min_age;
@@ -66,16 +73,10 @@ impl Lifecycle {
                 continue;
             }
             if settled && bucket.state == BucketState::Warm && !self.hot.has(index, bucket.id) {
-                warm.push(Arc::clone(bucket));
+                warm.push(Arc::new(bucket));
             }
         }
         *seen = now;
-        let lanes = self.limits.lanes(index);
-        let limits = MergeLimits {
-            max_bytes: self.limits.max_data_size(index).min(settings.merge_max_bytes),
-            max_span: lanes.max_span,
-            min_buckets: settings.merge_min_buckets.max(2),
-        };
         plan(&warm, limits)
     }
 

@@ -19,13 +19,20 @@ pub(crate) struct MergeLimits {
     pub(crate) min_buckets: usize,
 }
 
+impl MergeLimits {
+    /// Whether a bucket may be merged with others.
+    pub(crate) fn is_small(&self, bucket: &BucketHeader) -> bool {
+        bucket.raw_bytes < self.max_bytes / 2
+    }
+}
+
 /// Groups to join, each in the order of time. The buckets are those that may be merged.
 pub(crate) fn plan(
     buckets: &[Arc<BucketHeader>],
     limits: MergeLimits,
 ) -> Vec<Vec<Arc<BucketHeader>>> {
-    let small = |bucket: &&Arc<BucketHeader>| bucket.raw_bytes < limits.max_bytes / 2;
-    let mut candidates: Vec<_> = buckets.iter().filter(small).cloned().collect();
+    let mut candidates: Vec<_> =
+        buckets.iter().filter(|bucket| limits.is_small(bucket)).cloned().collect();
     candidates.sort_by_key(|bucket| (bucket.last_time, bucket.id));
     let mut groups = Vec::new();
     let mut run: Vec<Arc<BucketHeader>> = Vec::new();

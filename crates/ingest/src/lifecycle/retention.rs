@@ -1,7 +1,5 @@
 //! Which buckets of an index are frozen now: a pure decision over the catalog.
 
-use std::sync::Arc;
-
 use model::{BucketHeader, BucketState, EventTime};
 
 use crate::Keep;
@@ -22,17 +20,19 @@ impl Reason {
     }
 }
 
-/// The buckets to freeze, oldest first. Thawed ones neither count nor go.
-pub(crate) fn due<'a>(
-    buckets: impl Iterator<Item = &'a Arc<BucketHeader>>,
+/// The buckets to freeze of those that come with the oldest first. Thawed ones neither count nor go.
+pub(crate) fn due(
+    buckets: impl Iterator<Item = BucketHeader> + Clone,
     now: EventTime,
     keep: Keep,
-) -> Vec<(Arc<BucketHeader>, Reason)> {
+) -> Vec<(BucketHeader, Reason)> {
     let period = i64::try_from(keep.period.as_micros()).unwrap_or(i64::MAX);
     let border = now.0.saturating_sub(period);
-    let mut warm: Vec<_> = buckets.filter(|b| b.state == BucketState::Warm).collect();
-    warm.sort_by_key(|bucket| (bucket.last_time, bucket.id));
-    let mut total: u64 = warm.iter().map(|bucket| bucket.size).sum();
+    let warm = buckets.filter(|bucket| bucket.state == BucketState::Warm);
+    let mut total: u64 = match keep.total {
+        0 => 0,
+        _ => warm.clone().map(|bucket| bucket.size).sum(),
+    };
     let mut due = Vec::new();
     for bucket in warm {
         let reason = if bucket.last_time.0 < border {
@@ -42,16 +42,18 @@ pub(crate) fn due<'a>(
         } else {
             break;
         };
-        total -= bucket.size;
-        due.push((Arc::clone(bucket), reason));
+        total = total.saturating_sub(bucket.size);
+        due.push((bucket, reason));
     }
     due
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::bucket;
+    use std::sync::Arc;
     use std::time::Duration;
+
+    use super::super::tests::bucket;
 
     use super::*;
 
@@ -84,7 +86,10 @@ mod tests {
     }
 
     fn frozen(buckets: &[Arc<BucketHeader>], now: i64, keep: Keep) -> Vec<(u128, Reason)> {
-        let due = due(buckets.iter(), EventTime(now * 1_000_000), keep);
+        let mut sorted = buckets.to_vec();
+        sorted.sort_by_key(|bucket| bucket.last_time);
+        let sorted = sorted.iter().map(|bucket| BucketHeader::clone(bucket));
+        let due = due(sorted, EventTime(now * 1_000_000), keep);
         due.iter().map(|(bucket, reason)| (bucket.id.0.as_u128(), *reason)).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bucket::{HotBucket, MissingIndexer};
-use catalog::{Catalog, Snapshot};
+use catalog::{Catalog, Selected, Snapshot};
 use datafusion::catalog::Session;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::datasource::{TableProvider, TableType};
@@ -227,17 +227,13 @@ impl EventsTable {
         let mut left = Vec::new();
         for index in &self.request.indexes {
             let buckets = stored.buckets(index);
-            let mut inside = 0;
-            for header in buckets.overlapping(range).filter(|header| header.state.is_searchable()) {
-                inside += 1;
-                let bucket = Stored::of(header);
-                // Which rules hold only matters where a summary says which fields there are.
-                if pruning.excludes(bucket.known(), false) {
-                    report.buckets_pruned_by_summary.fetch_add(1, Relaxed);
-                } else {
-                    left.push(bucket);
-                }
-            }
+            // Which rules hold only matters where a summary says which fields there are.
+            let wanted =
+                |header: &BucketHeader| !pruning.excludes(Known { header, summary: None }, false);
+            let Selected { left: found, excluded } = buckets.searchable_in(range, wanted);
+            let inside = found.len() as u64 + excluded;
+            left.extend(found.into_iter().map(|header| Stored::of(&Arc::new(header))));
+            report.buckets_pruned_by_summary.fetch_add(excluded, Relaxed);
             // Most of them are not even looked at.
             let searchable = buckets.searchable() as u64;
             report.buckets_considered.fetch_add(searchable, Relaxed);
