@@ -225,6 +225,39 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     assert refused.returncode and "no rolling restart" in refused.stderr, refused
 
 
+def test_a_rolling_restart_stops_when_results_are_incomplete(cluster):
+    cluster = cluster(indexers=3, heads=1).start()
+    (head,) = cluster.heads
+    for n, indexer in enumerate(cluster.indexers):
+        indexer.send({"n": n}, index="main")
+    assert what_is_said(head) == ([0, 1, 2], [])
+    begun = head.cli("cluster", "rolling-restart", "--detach")
+    assert begun.returncode == 0, begun
+
+    def progress():
+        return cluster.rolling_restart(head)["restart_progress"]
+
+    wait_for(lambda: progress()["in_progress"], "the first one restarts")
+    last = progress()["to_be_restarted"][-1]
+    entries = head.rest("GET", "/services/cluster/manager/peers?output_mode=json&count=0").json()["entry"]
+    (address,) = (one["content"]["host_port_pair"] for one in entries if one["name"] == last)
+    (victim,) = (one for one in cluster.indexers if one.address == address)
+    victim.process.send_signal(signal.SIGSTOP)
+    try:
+        # Its hot rows are missing, and nobody else is restarted while it does not answer.
+        wait_for(lambda: what_is_said(head)[1], "a search is incomplete", 60)
+        status = wait_for(
+            lambda: (found := cluster.rolling_restart(head))["messages"] and found, "it stops", 60
+        )
+    finally:
+        victim.process.send_signal(signal.SIGCONT)
+    (why,) = status["messages"]
+    assert "incomplete results since it began" in why and "restart_max_incomplete = 0" in why, status
+    assert status["rolling_restart_flag"] is False, status
+    assert last in status["restart_progress"]["to_be_restarted"], status
+    assert complete(head) == [0, 1, 2]
+
+
 def test_with_too_few_indexers_acknowledgements_wait_for_buckets(cluster, store):
     where = ("s3://karst/too-few", store.variables())
     cluster = cluster(indexers=2, heads=1, store=where, conf=acknowledged_at("replicated", factor=3)).start()

@@ -7,12 +7,14 @@
 //! (`ingest`). Everything it knows can be seen again by the next leader, so nothing of it is stored.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+mod guard;
 mod leaving;
 mod placement;
 mod settings;
 mod takeovers;
 mod wave;
 
+pub use guard::{Limits, Searches, Usual};
 pub use leaving::{Handover, Leaving, Member, objection};
 pub use placement::{NO_SITE, Placement, SiteFactor, is_site};
 pub use settings::{Place, Settings};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use conf::{Type, Unit};
 
+use crate::guard::Limits;
 use crate::is_site;
 
 conf::settings! {
@@ -37,10 +38,25 @@ conf::settings! {
             /// How long a rolling restart waits for a process to be back, its last uploads included, before
             /// it stops. Splunk: 60.
             "restart_timeout" => pub restart_timeout: Duration = "600", Type::of(Unit::Seconds, 1, 86_400);
+            /// A rolling restart stops after more searches with incomplete results, unless there were some in
+            /// the ten minutes before it.
+            "restart_max_incomplete" => pub restart_max_incomplete: u64 = "0", Type::of(Unit::One, 0, 1_000_000);
+            /// A rolling restart stops if the 95th percentile of the run times of searches in the last minute
+            /// is so many times that of the ten minutes before it, and more than half a second. At least 20
+            /// searches are compared with at least 20. 0: it does not.
+            "restart_max_slowdown" => pub restart_max_slowdown: u32 = "2", Type::of(Unit::One, 0, 1_000);
         }
         fixed {
             /// How often the control plane that leads asks every process whether it is there.
             pub period: Duration = Duration::from_secs(1);
         }
+    }
+}
+
+impl Settings {
+    /// What searches may suffer from a rolling restart.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits { incomplete: self.restart_max_incomplete, slowdown: self.restart_max_slowdown }
     }
 }

@@ -1,9 +1,12 @@
-//! A rolling restart: some processes at a time, the next ones once those are back.
+//! A rolling restart: some processes at a time, the next ones once those are back, as long as searches do not
+//! suffer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::guard::{Guard, Limits, Searches, Usual};
 
 /// A rolling restart as it is kept, so that another leader goes on with it. Processes are named by their
 /// identities.
@@ -20,6 +23,12 @@ pub struct Wave {
     pub percent: Option<usize>,
     /// Why it has stopped before its end.
     pub halted: Option<String>,
+    /// Whatever searches suffer from it.
+    #[serde(default)]
+    pub is_unguarded: bool,
+    /// How searches were before it; none until the leader has seen it.
+    #[serde(default)]
+    pub usual: Option<Usual>,
 }
 
 impl Wave {
@@ -27,6 +36,12 @@ impl Wave {
     #[must_use]
     pub fn new(waiting: Vec<String>, percent: Option<usize>) -> Self {
         Self { waiting, percent, ..Self::default() }
+    }
+
+    /// The same, whatever searches suffer from it.
+    #[must_use]
+    pub fn unguarded(self) -> Self {
+        Self { is_unguarded: true, ..self }
     }
 
     /// How many processes it is about.
@@ -55,6 +70,8 @@ pub struct Present {
     pub started: BTreeMap<String, String>,
     /// Those that answer.
     pub answered: BTreeSet<String>,
+    /// What those that answer have counted of their searches.
+    pub searches: BTreeMap<String, Searches>,
 }
 
 impl Present {
@@ -73,16 +90,23 @@ impl Present {
 pub struct Restarts {
     percent: usize,
     timeout: Duration,
+    limits: Limits,
+    guard: Guard,
     /// Since when each process has been away.
     since: BTreeMap<String, Duration>,
 }
 
 impl Restarts {
     /// So many percent at a time, where the wave does not say; halts a wave if a process is not back after so
-    /// long.
+    /// long, or if searches suffer more than that.
     #[must_use]
-    pub fn new(percent: usize, timeout: Duration) -> Self {
-        Self { percent, timeout, since: BTreeMap::new() }
+    pub fn new(percent: usize, timeout: Duration, limits: Limits) -> Self {
+        Self { percent, timeout, limits, guard: Guard::default(), since: BTreeMap::new() }
+    }
+
+    /// Takes in how searches are, also while there is no wave.
+    pub fn observe(&mut self, now: Duration, present: &Present) {
+        self.guard.observe(now, &present.searches);
     }
 
     /// The wave after what is seen: in `told`, processes that have to be told are new.
@@ -91,7 +115,15 @@ impl Restarts {
         let mut next = wave.clone();
         if wave.is_over() {
             self.since.clear();
+            self.guard.forget_wave();
             return next;
+        }
+        if !wave.is_unguarded {
+            let usual = &*next.usual.get_or_insert_with(|| self.guard.usual());
+            if let Some(why) = self.guard.objection(now, usual, self.limits) {
+                next.halted = Some(why);
+                return next;
+            }
         }
         let back = wave.told.iter().filter(|(id, before)| present.is_back(id, before));
         let back: Vec<String> = back.map(|(id, _)| id.clone()).collect();
@@ -137,8 +169,13 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    fn restarts() -> Restarts {
+        Restarts::new(10, at(60), Limits { incomplete: 0, slowdown: 2 })
+    }
+
     fn wave(names: &[&str], percent: usize) -> Wave {
-        Wave::new(names.iter().map(|&name| name.to_owned()).collect(), Some(percent))
+        let wave = Wave::new(names.iter().map(|&name| name.to_owned()).collect(), Some(percent));
+        Wave { usual: Some(Usual { p95_ms: None, incomplete: 0 }), ..wave }
     }
 
     /// Name and start of those that answer.
@@ -149,6 +186,7 @@ mod tests {
                 .map(|(id, start)| ((*id).to_owned(), (*start).to_owned()))
                 .collect(),
             answered: all.iter().map(|(id, _)| (*id).to_owned()).collect(),
+            searches: BTreeMap::new(),
         }
     }
 
@@ -158,7 +196,7 @@ mod tests {
 
     #[test]
     fn one_after_the_other_is_restarted_and_the_next_one_when_it_is_back() {
-        let mut restarts = Restarts::new(10, at(60));
+        let mut restarts = restarts();
         let all = [("a", "1"), ("b", "1"), ("c", "1")];
         let first = restarts.step(at(0), &wave(&["a", "b", "c"], 10), &present(&all));
         assert_eq!(told(&first), ["a"]);
@@ -177,14 +215,13 @@ mod tests {
     #[test]
     fn a_percentage_of_them_is_away_at_a_time() {
         let all = [("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")];
-        let first =
-            Restarts::new(10, at(60)).step(at(0), &wave(&["a", "b", "c", "d"], 50), &present(&all));
+        let first = restarts().step(at(0), &wave(&["a", "b", "c", "d"], 50), &present(&all));
         assert_eq!(told(&first), ["a", "b"]);
     }
 
     #[test]
     fn a_wave_halts_if_one_does_not_come_back() {
-        let mut restarts = Restarts::new(10, at(60));
+        let mut restarts = restarts();
         let all = [("a", "1"), ("b", "1")];
         let first = restarts.step(at(0), &wave(&["a", "b"], 10), &present(&all));
         let same = restarts.step(at(59), &first, &present(&all[1..]));
@@ -196,7 +233,7 @@ mod tests {
 
     #[test]
     fn nobody_is_restarted_while_another_one_is_away() {
-        let mut restarts = Restarts::new(10, at(60));
+        let mut restarts = restarts();
         let mut seen = present(&[("a", "1"), ("b", "1")]);
         seen.answered.remove("b");
         let same = restarts.step(at(0), &wave(&["a", "b"], 10), &seen);
@@ -206,10 +243,31 @@ mod tests {
     }
 
     #[test]
+    fn a_wave_halts_if_searches_suffer_unless_it_is_told_not_to() {
+        let mut seen = present(&[("a", "1"), ("b", "1")]);
+        let mut suffers = |wave: &Wave| {
+            let mut restarts = restarts();
+            seen.searches.insert("head".to_owned(), Searches::default());
+            restarts.observe(at(1), &seen);
+            let first = restarts.step(at(1), wave, &seen);
+            assert!(first.halted.is_none() && told(&first) == ["a"], "{first:?}");
+            let lost = Searches { incomplete: 1, ..Searches::default() };
+            seen.searches.insert("head".to_owned(), lost);
+            restarts.observe(at(2), &seen);
+            restarts.step(at(2), &first, &seen)
+        };
+        let begun = Wave::new(vec!["a".to_owned(), "b".to_owned()], Some(10));
+        let halted = suffers(&begun);
+        assert!(halted.is_over() && told(&halted) == ["a"], "{halted:?}");
+        let goes_on = suffers(&begun.unguarded());
+        assert!(!goes_on.is_over() && goes_on.usual.is_none(), "{goes_on:?}");
+    }
+
+    #[test]
     fn another_leader_goes_on_and_waits_as_long_as_it_has_to() {
         let all = [("a", "1"), ("b", "1")];
-        let first = Restarts::new(10, at(60)).step(at(0), &wave(&["a", "b"], 10), &present(&all));
-        let mut other = Restarts::new(10, at(60));
+        let first = restarts().step(at(0), &wave(&["a", "b"], 10), &present(&all));
+        let mut other = restarts();
         assert_eq!(other.step(at(500), &first, &present(&all[1..])), first);
         let next = other.step(at(520), &first, &present(&[("a", "2"), ("b", "1")]));
         assert_eq!(told(&next), ["b"]);
@@ -217,8 +275,7 @@ mod tests {
 
     #[test]
     fn one_that_has_left_is_done() {
-        let over =
-            Restarts::new(10, at(60)).step(at(0), &wave(&["a"], 10), &present(&[("b", "1")]));
+        let over = restarts().step(at(0), &wave(&["a"], 10), &present(&[("b", "1")]));
         assert!(over.is_over(), "{over:?}");
     }
 }

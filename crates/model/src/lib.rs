@@ -11,6 +11,7 @@
 //! `[earliest, latest)`; an [`IndexName`] is always valid; a [`BucketId`] is never reused.
 
 mod batch;
+mod durations;
 mod error;
 mod header;
 mod ids;
@@ -18,6 +19,7 @@ mod summary;
 mod time;
 
 pub use batch::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Origins};
+pub use durations::Durations;
 pub use error::ErrorKind;
 pub use header::{BucketHeader, BucketShape};
 pub use ids::{

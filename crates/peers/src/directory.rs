@@ -10,10 +10,11 @@ use arrow::array::RecordBatch;
 use bucket::{
     Elsewhere, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, MissingIndexer, RemoteView,
 };
+use cluster::Searches;
 use futures::future::BoxFuture;
 use futures::future::join_all;
 use metrics::{counter, gauge};
-use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange};
+use model::{BucketEntry, BucketId, Durations, EventTime, IndexName, TimeRange};
 use parking_lot::Mutex;
 use protocol::hot::{Bucket, Known, OfView, OpenRequest, OpenResponse, Owner};
 use runtime::metrics as names;
@@ -108,16 +109,15 @@ impl Directory {
         Deadlines { first: first_answer, next: next_part }
     }
 
-    /// Whether each of the other processes answers: the number of the last write of the catalog that it has,
-    /// or why it does not.
-    pub async fn answers(&self) -> Vec<(String, Result<u64, String>)> {
+    /// What each of the other processes answers, or why it does not.
+    pub async fn answers(&self) -> Vec<(String, Result<Answered, String>)> {
         let room = Arc::new(Room { most: 0, used: AtomicUsize::new(0) });
         let (peers, deadlines) = (self.peers(), self.deadlines());
         let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
         let asked = peers.iter().map(|peer| self.ask(peer, nothing, deadlines, &room));
         let answers = join_all(asked).await;
         let told = answers.into_iter().map(|answer| match answer {
-            Ok(view) => Ok(view.floor),
+            Ok(view) => Ok(Answered { write: view.floor, searches: view.searches }),
             Err(status) => Err(connection::reason(&status)),
         });
         peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
@@ -278,9 +278,24 @@ impl Room {
     }
 }
 
+/// What a process answers that is asked whether it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// The number of the last write of the catalog that it has.
+    pub write: u64,
+    /// What it has counted of its searches; nothing from a process of an older version.
+    pub searches: Searches,
+}
+
+fn searches_of(message: protocol::hot::Searches) -> Searches {
+    let times = Durations::of_counts(message.times);
+    Searches { incomplete: message.incomplete, times }
+}
+
 /// The answer of an indexer.
 struct View {
     floor: u64,
+    searches: Searches,
     buckets: Vec<HotBucket>,
     adopted: Vec<HotOwner>,
     /// What is there instead of rows if they stay.
@@ -438,13 +453,14 @@ impl Peer {
         let Some(list) = answer.next().await? else {
             return Err(Status::data_loss("the answer is empty"));
         };
-        let OpenResponse { floor, buckets, gone, adopted, view, id: who, .. } = list;
+        let OpenResponse { floor, buckets, gone, adopted, view, id: who, searches, .. } = list;
         // It is gone with its disk, or it would have kept its identity. A process of an older version tells
         // none.
         if !who.is_empty() && who != self.indexer.id {
             return Err(Status::unavailable("another process has its address"));
         }
         let adopted = adopted.into_iter().map(owner).collect::<Result<_, _>>()?;
+        let searches = searches.map(searches_of).unwrap_or_default();
         let stays = view.is_some();
         let mut sourcetypes = Vec::new();
         let mut listed = Vec::with_capacity(buckets.len());
@@ -467,7 +483,7 @@ impl Peer {
         if let Some(number) = view {
             self.remember(stored(&buckets));
             let open = Some(Open { number, sourcetypes, answer });
-            return Ok(Some(View { floor, buckets, adopted, open }));
+            return Ok(Some(View { floor, searches, buckets, adopted, open }));
         }
         while let Some(part) = answer.next().await? {
             let Some(part) = part.rows else { continue };
@@ -490,7 +506,7 @@ impl Peer {
         }
         drop(held);
         self.remember(stored(&buckets));
-        Ok(Some(View { floor, buckets, adopted, open: None }))
+        Ok(Some(View { floor, searches, buckets, adopted, open: None }))
     }
 
     /// Searches that run still read those that were listed before.

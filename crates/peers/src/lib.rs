@@ -29,7 +29,7 @@ mod service;
 mod settings;
 
 pub use connection::Connect;
-pub use directory::{Directory, Indexer, Indexers};
+pub use directory::{Answered, Directory, Indexer, Indexers};
 pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
 pub use maintenance::{maintenance, set_maintenance};
 pub use registration::{
@@ -37,7 +37,7 @@ pub use registration::{
     remove,
 };
 pub use restarts::{cancel_wave, is_told, replace_wave, wave};
-pub use service::{HotParts, HotService};
+pub use service::{CountsSearches, HotParts, HotService};
 pub use settings::Settings;
 
 /// The declarations of settings.

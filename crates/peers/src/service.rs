@@ -9,6 +9,7 @@ use arrow::datatypes::Int32Type;
 use bucket::{HotBucket, HotBuckets, HotOwner, OpenView, OpenViews};
 use bytes::Bytes;
 use catalog::Catalog;
+use cluster::Searches;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use metrics::gauge;
@@ -37,6 +38,14 @@ pub struct HotParts {
     pub spool: Arc<dyn ObjectStore>,
     /// Where views stay open whose rows are not sent.
     pub views: OpenViews,
+    /// The searches of this process.
+    pub searches: Arc<dyn CountsSearches>,
+}
+
+/// Counts the searches of a process, since it was started.
+pub trait CountsSearches: std::fmt::Debug + Send + Sync {
+    /// What it has counted.
+    fn searches(&self) -> Searches;
 }
 
 /// Views that are open at a time. Whoever asks for one more is sent the rows.
@@ -91,6 +100,7 @@ impl HotService {
             view: view.as_ref().map(OpenView::number),
             id: self.parts.id.clone(),
             adopted: adopted.into_iter().map(owner_message).collect(),
+            searches: Some(searches_message(&self.parts.searches.searches())),
         };
         let list = stream::iter([Ok(list)]);
         Ok(match view {
@@ -244,6 +254,11 @@ fn message(bucket: &HotBucket) -> Reply<Bucket> {
         owner: bucket.owner.map(owner_message),
         sourcetypes: Vec::new(),
     })
+}
+
+fn searches_message(searches: &Searches) -> protocol::hot::Searches {
+    let times = searches.times.counts().to_vec();
+    protocol::hot::Searches { incomplete: searches.incomplete, times }
 }
 
 fn owner_message(HotOwner { indexer, set, epoch, is_local }: HotOwner) -> Owner {

@@ -55,6 +55,16 @@ pub struct OpenResponse {
     pub id: String,
     #[prost(message, repeated, tag = "8")]
     pub adopted: Vec<Owner>,
+    #[prost(message, optional, tag = "9")]
+    pub searches: Option<Searches>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Searches {
+    #[prost(uint64, tag = "1")]
+    pub incomplete: u64,
+    #[prost(uint64, repeated, tag = "2")]
+    pub times: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

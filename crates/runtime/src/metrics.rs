@@ -224,6 +224,8 @@ metrics! {
         "Second requests for blocks that were long in coming, by outcome (first, second, failed).";
     SEARCHES Counter "karst_searches_total"
         "Searches, exports and SQL queries that ended, by outcome (done, failed, cancelled).";
+    SEARCHES_INCOMPLETE Counter "karst_searches_incomplete_total"
+        "Searches and exports that ended with incomplete results.";
     SEARCHES_RUNNING Gauge "karst_searches_running" "Searches that run now.";
     SEARCHES_QUEUED Gauge "karst_searches_queued" "Search jobs that wait for their turn.";
     SEARCH_MEMORY_WAITS Counter "karst_search_memory_waits_total"

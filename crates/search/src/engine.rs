@@ -8,6 +8,7 @@ use model::IndexName;
 use plan::Session;
 
 use crate::discovered::Discovered;
+use crate::ended::Ended;
 use crate::jobs::{Job, Jobs};
 use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
@@ -32,6 +33,7 @@ pub(crate) struct Engine {
     pub(crate) lost_workers: Arc<LostWorkers>,
     pub(crate) jobs: Jobs,
     pub(crate) queries: Arc<Queries>,
+    pub(crate) ended: Arc<Ended>,
 }
 
 impl fmt::Debug for Engine {

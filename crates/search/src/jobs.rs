@@ -31,6 +31,7 @@ use self::retention::Retention;
 use self::understood::Understood;
 use crate::Error;
 use crate::control::ScanControl;
+use crate::ended::Ended;
 use crate::inspect::Inspection;
 use crate::preview::Kept;
 use crate::render::Renderer;
@@ -73,6 +74,7 @@ pub(crate) struct NewJob {
     pub(crate) s3_price_get_per_1000: f64,
     pub(crate) ttl: Duration,
     pub(crate) field_summary_values: usize,
+    pub(crate) ended: Arc<Ended>,
 }
 
 impl Job {
@@ -90,7 +92,7 @@ impl Job {
             retention: Retention::new(Arc::clone(&new.clock), ttl),
             lifecycle: Lifecycle::new(new.clock, messages),
             answer: Answer::default(),
-            instruments: Instruments::new(new.report, new.s3_price_get_per_1000),
+            instruments: Instruments::new(new.report, new.ended, new.s3_price_get_per_1000),
         }
     }
 
@@ -466,11 +468,12 @@ impl Job {
     }
 
     fn end(&self, state: DispatchState, messages: Vec<Message>, error: Option<Error>) {
-        self.instruments.end(match &error {
+        let outcome = match &error {
             None => Outcome::Done,
             Some(Error::Cancelled) => Outcome::Cancelled,
             Some(_) => Outcome::Failed,
-        });
+        };
+        self.instruments.end(outcome, self.lifecycle.run_duration());
         self.answer.end_previews();
         // One that ends in the queue has it still.
         drop(self.take_plan());

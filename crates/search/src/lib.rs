@@ -16,6 +16,7 @@ mod control;
 mod custom_commands;
 mod dependencies;
 mod discovered;
+mod ended;
 mod engine;
 mod error;
 mod estimate;
@@ -58,6 +59,7 @@ mod told;
 mod workers;
 
 pub use dependencies::{Dependencies, Objects};
+pub use ended::Ended;
 pub use error::Error;
 pub use estimate::{Estimate, EstimatedBuckets, EstimatedHot, EstimatedTiers};
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};

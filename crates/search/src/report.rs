@@ -236,6 +236,9 @@ impl ScanReport {
     /// Counts a search that ended.
     pub(crate) fn record(&self, outcome: Outcome) {
         counter!(names::SEARCHES, "outcome" => outcome.word()).increment(1);
+        if outcome == Outcome::Done && self.is_incomplete() {
+            counter!(names::SEARCHES_INCOMPLETE).increment(1);
+        }
         let counts = self.counts();
         counter!(names::SEARCH_EVENTS).increment(counts.events_scanned);
         // A bucket without a candidate was opened for its term index, and counts as searched, too.

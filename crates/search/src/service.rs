@@ -17,6 +17,7 @@ use plan::{
 use tokio::task::JoinSet;
 
 use crate::control::ScanControl;
+use crate::ended::Ended;
 use crate::engine::Engine;
 use crate::hot_facts::{HotFacts, Planner};
 use crate::hot_rows::HotRows;
@@ -89,6 +90,7 @@ impl SearchService {
             lost_workers: Arc::default(),
             jobs: Jobs::default(),
             queries: Arc::default(),
+            ended: Arc::default(),
             settings,
         };
         Ok(Self { engine: Arc::new(engine) })
@@ -137,6 +139,7 @@ impl SearchService {
             s3_price_get_per_1000: engine.settings.s3_price_get_per_1000,
             ttl: engine.settings.ttl,
             field_summary_values: engine.settings.field_summary_values,
+            ended: Arc::clone(&engine.ended),
         }));
         let handle = threads.handle().clone();
         let task = handle.spawn(run(Arc::clone(engine), Arc::clone(&job), ends.recording, threads));
@@ -161,6 +164,12 @@ impl SearchService {
     #[must_use]
     pub fn views(&self) -> OpenViews {
         self.engine.deps.views.clone()
+    }
+
+    /// What the searches of this process were like that have ended.
+    #[must_use]
+    pub fn ended(&self) -> Arc<Ended> {
+        Arc::clone(&self.engine.ended)
     }
 
     /// Damaged buckets that are left out.

@@ -88,11 +88,12 @@ impl SearchService {
                 done = work => done,
                 () = pages.closed() => Ok(()),
             };
-            counted.record(match done {
+            let outcome = match done {
                 Err(_) => Outcome::Failed,
                 Ok(()) if pages.is_closed() => Outcome::Cancelled,
                 Ok(()) => Outcome::Done,
-            });
+            };
+            service.engine().ended.count(&counted, outcome, None);
             // A reader who has left hears nothing.
             let _ = pages.send(done.err().map(Err)).await;
             drop((running, threads));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, Commit, Snapshot, Takeover};
-use cluster::{Action, Owned, Placement, Present, Restarts, Seen, Takeovers};
+use cluster::{Action, Limits, Owned, Placement, Present, Restarts, Seen, Takeovers};
 use futures::future::join_all;
 use model::{EventTime, IndexerId};
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -119,7 +119,7 @@ impl Failover {
         }
         let began = Instant::now();
         let mut takeovers = Takeovers::new(TIMEOUT);
-        let mut restarts = Restarts::new(10, RESTART);
+        let mut restarts = Restarts::new(10, RESTART, Limits { incomplete: 0, slowdown: 2 });
         let mut logs = Logs::default();
         let mut cleaned = Instant::now();
         loop {
@@ -190,6 +190,8 @@ impl Failover {
         let present = Present {
             started: all.iter().map(|(id, known)| (id.clone(), known.started.clone())).collect(),
             answered: answered.iter().map(IndexerId::to_string).collect(),
+            // Its searches are not counted: they check what is found.
+            searches: BTreeMap::new(),
         };
         let indexers: Vec<_> = all.into_iter().filter(|(_, known)| is_indexer(known)).collect();
         let registered: BTreeSet<IndexerId> =

@@ -37,7 +37,8 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
         let answer = if id == state.info.guid {
             Some(Ok(own.number()))
         } else {
-            answers.iter().find(|(known, _)| *known == id).map(|(_, answer)| answer.clone())
+            let answer = answers.iter().find(|(known, _)| *known == id).map(|(_, answer)| answer);
+            answer.map(|answer| answer.as_ref().map(|answer| answer.write).map_err(String::clone))
         };
         let (status, write, reason) = match answer {
             Some(Ok(number)) if leaving.contains_key(&id) => {

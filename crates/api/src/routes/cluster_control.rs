@@ -37,7 +37,8 @@ pub(super) fn routes() -> Routes {
             RESTART,
             post(
                 May("edit_server"),
-                "Restarts the indexers one after the other; `dry_run=1` only says which",
+                "Restarts the indexers one after the other, until searches suffer; `dry_run=1` only says which, `force=1` \
+                 does not look at searches",
                 restart,
             ),
         )
@@ -86,6 +87,7 @@ fn progress(wave: &Wave) -> serde_json::Value {
         "in_progress": told,
         "to_be_restarted": wave.waiting,
         "failed": wave.halted,
+        "searches_before": wave.usual,
     })
 }
 
@@ -145,11 +147,16 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
         _ => {}
     }
     let wave = Wave::new(wanted.into_iter().map(|(_, id)| id).collect(), percent);
+    let wave = if is_forced { wave.unguarded() } else { wave };
     let is_dry = params.flag("dry_run");
     if !is_dry && !peers::replace_wave(&state.catalog, &snapshot, &wave).await? {
         return Err(conflict("another rolling restart was begun meanwhile".to_owned()));
     }
-    let content = json!({ "dry_run": is_dry, "restart_progress": progress(&wave) });
+    let content = json!({
+        "dry_run": is_dry,
+        "stops_if_searches_suffer": !is_forced,
+        "restart_progress": progress(&wave),
+    });
     let entry = Entry::new(RESTART, "restart", feed::content(content));
     feed::respond_one("clustermanagercontrol", RESTART, entry, &params)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bucket::{HotDirectory, HotView};
 use bytes::Bytes;
-use karst_peers::{Indexer, Settings};
+use karst_peers::{CountsSearches as _, Indexer, Settings};
 use model::{EventTime, TimeRange};
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -15,7 +15,7 @@ use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 use tokio::net::TcpListener;
 
 use crate::support::{
-    Served, catalog, directory, entry, id, indexer, main_index, numbers, settings,
+    Searching, Served, catalog, directory, entry, id, indexer, main_index, numbers, settings,
 };
 
 /// All event numbers of a view, sorted.
@@ -150,6 +150,8 @@ async fn an_indexer_whose_address_another_one_has_is_missing() {
     let silent: Vec<_> = answers.iter().filter(|(_, answer)| answer.is_err()).collect();
     assert_eq!(silent[0].0, "old");
     assert_eq!(silent.len(), 1);
+    let (_, new) = answers.iter().find(|(id, _)| id == "new").unwrap();
+    assert_eq!(new.as_ref().unwrap().searches, Searching.searches());
 }
 
 #[tokio::test(flavor = "multi_thread")]

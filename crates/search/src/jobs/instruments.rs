@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::ended::Ended;
 use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
 use crate::report::{Outcome, ScanReport};
 use crate::times::{Phase, Published};
@@ -13,6 +14,7 @@ use crate::times::{Phase, Published};
 #[derive(Debug)]
 pub(super) struct Instruments {
     report: Arc<ScanReport>,
+    ended: Arc<Ended>,
     /// When it joined the queue.
     queued: Instant,
     /// Where its memory for sorts and groups is counted.
@@ -25,9 +27,14 @@ pub(super) struct Instruments {
 }
 
 impl Instruments {
-    pub(super) fn new(report: Arc<ScanReport>, s3_price_get_per_1000: f64) -> Self {
+    pub(super) fn new(
+        report: Arc<ScanReport>,
+        ended: Arc<Ended>,
+        s3_price_get_per_1000: f64,
+    ) -> Self {
         Self {
             report,
+            ended,
             queued: Instant::now(),
             memory: Published::default(),
             plans: Published::default(),
@@ -84,9 +91,9 @@ impl Instruments {
     }
 
     /// Measures no more.
-    pub(super) fn end(&self, outcome: Outcome) {
+    pub(super) fn end(&self, outcome: Outcome, ran: Duration) {
         self.report.times.end();
-        self.report.record(outcome);
+        self.ended.count(&self.report, outcome, Some(ran));
         // Plans hold what their operators hold; what is wanted of them later is in the reports.
         let plans = self.plans.change(std::mem::take);
         let _ = self.operators.set(plans.iter().map(OperatorReport::of).collect());

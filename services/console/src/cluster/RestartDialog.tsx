@@ -100,7 +100,7 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
         />
         <Checkbox
           size="xs"
-          label="Also if a process does not answer, or if there is only one to restart"
+          label="Also if a process does not answer or is the only one, and whatever searches suffer from it"
           checked={isForced}
           onChange={(event) => setForced(event.currentTarget.checked)}
         />

@@ -147,6 +147,11 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
     let plan: Vec<&str> = plan.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if options.dry_run {
         println!("Would restart, in this order: {}", plan.join(", "));
+        if !options.force {
+            println!(
+                "Would stop if searches become incomplete or slow (restart_max_incomplete, restart_max_slowdown)."
+            );
+        }
         return Ok(ExitCode::SUCCESS);
     }
     println!("Restarts {} processes.", plan.len());

@@ -31,7 +31,7 @@ use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::deployment;
 use super::directories::Directories;
-use super::failover::{self, Failover};
+use super::failover::{self, Failover, OwnSearches};
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
 use super::installed_apps::{self, Consumers, Teller};
@@ -191,15 +191,6 @@ pub(crate) async fn assemble(
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
     };
-    let failover = Failover {
-        catalog: catalog.clone(),
-        store: Arc::clone(&store),
-        replicas,
-        ingest: Arc::clone(&ingest),
-        own: indexer,
-    };
-    let settings = ::cluster::Settings::read(&layers)?;
-    cluster.fail_over(&failover, directory.as_ref(), settings, shutdown);
     search_settings.sid_owner = directory.is_some().then(|| indexer.to_string());
     let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
@@ -222,6 +213,16 @@ pub(crate) async fn assemble(
         },
         search_settings,
     )?;
+    let failover = Failover {
+        catalog: catalog.clone(),
+        store: Arc::clone(&store),
+        replicas,
+        ingest: Arc::clone(&ingest),
+        own: indexer,
+        searches: Arc::new(OwnSearches(search.ended())),
+    };
+    let settings = ::cluster::Settings::read(&layers)?;
+    cluster.fail_over(&failover, directory.as_ref(), settings, shutdown);
     indexes.resume(&ingest).await.context("cannot end the removal of an index")?;
     let trail = audit::open(audit::Parts {
         data,

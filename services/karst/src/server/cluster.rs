@@ -316,6 +316,7 @@ impl Cluster {
             catalog: catalog.clone(),
             spool: ingest.readable(Arc::new(InMemory::new())),
             views: karst.state.search.views(),
+            searches: Arc::clone(&karst.failover.searches),
         });
         let mut routes = Routes::new(Served(hot));
         if self.roles.indexer {

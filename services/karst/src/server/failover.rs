@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use catalog::{Catalog, Commit, Snapshot, Takeover};
-use cluster::{Action, Owned, Present, Restarts, Seen, Takeovers};
+use cluster::{Action, Owned, Present, Restarts, Searches, Seen, Takeovers};
 use ingest::Ingest;
 use model::IndexerId;
 use object_store::ObjectStore;
-use peers::{Directory, Registration};
+use peers::{Answered, CountsSearches, Directory, Registration};
 use replication::{ReplicaStore, Replicas};
 use runtime::Shutdown;
 use tokio::time::Instant;
@@ -35,6 +35,17 @@ pub(crate) struct Failover {
     pub(crate) replicas: Option<Arc<Replicas>>,
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) own: IndexerId,
+    pub(crate) searches: Arc<dyn CountsSearches>,
+}
+
+/// The searches of this process.
+#[derive(Debug)]
+pub(crate) struct OwnSearches(pub(crate) Arc<search::Ended>);
+
+impl CountsSearches for OwnSearches {
+    fn searches(&self) -> Searches {
+        Searches { incomplete: self.0.incomplete(), times: self.0.times() }
+    }
 }
 
 /// Waits while another indexer stores what it has taken over from this one: until then its events would be
@@ -98,7 +109,8 @@ impl Failover {
         }
         let began = Instant::now();
         let mut takeovers = Takeovers::new(settings.timeout);
-        let mut restarts = Restarts::new(settings.percent, settings.restart_timeout);
+        let mut restarts =
+            Restarts::new(settings.percent, settings.restart_timeout, settings.limits());
         let mut logs = Logs::default();
         while shutdown.sleep(settings.period).await {
             let (seen, present) = match self.look(&directory, &mut logs).await {
@@ -130,6 +142,7 @@ impl Failover {
                 logs.forget(from);
             }
             self.forget_those_that_left(&present).await;
+            restarts.observe(began.elapsed(), &present);
             if let Err(error) = self.restart(&mut restarts, began.elapsed(), &present).await {
                 tracing::warn!("{error:#}; the rolling restart waits");
             }
@@ -180,17 +193,19 @@ impl Failover {
 
     async fn look(&self, directory: &Directory, logs: &mut Logs) -> Result<(Seen, Present)> {
         let answers = directory.answers().await.into_iter();
-        let answered = answers.filter(|(_, answer)| answer.is_ok());
-        let mut answered: BTreeSet<IndexerId> =
-            answered.filter_map(|(id, _)| indexer(&id)).collect();
+        let mut searches: BTreeMap<String, Searches> = answers
+            .filter_map(|(id, answer)| answer.ok().map(|Answered { searches, .. }| (id, searches)))
+            .collect();
         // This process hears itself.
-        answered.insert(self.own);
+        searches.insert(self.own.to_string(), self.searches.searches());
+        let answered: BTreeSet<IndexerId> = searches.keys().filter_map(|id| indexer(id)).collect();
         let snapshot = self.catalog.snapshot();
         let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
         let all = Registration::all(&snapshot);
         let present = Present {
             started: all.iter().map(|(id, known)| (id.clone(), known.started.clone())).collect(),
             answered: answered.iter().map(IndexerId::to_string).collect(),
+            searches,
         };
         let indexers: Vec<_> = all.into_iter().filter(|(_, known)| is_indexer(known)).collect();
         let registered: BTreeSet<IndexerId> =
