@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use catalog::NamedDocument;
 use conf::Warning;
 use knowledge::Knowledge;
 use serde::{Deserialize, Serialize};
@@ -249,7 +250,7 @@ impl InstalledApps {
         &self,
         packages: Vec<Package>,
         by: &str,
-        lock: &str,
+        lock: &Value,
     ) -> Result<(), Error> {
         let in_force = self.all()?;
         let mut apps = BTreeMap::new();
@@ -295,14 +296,9 @@ impl InstalledApps {
         &self,
         apps: BTreeMap<String, Installation>,
         by: &str,
-        lock: &str,
+        lock: &Value,
     ) -> Result<(), Error> {
-        let snapshot = self.catalog.snapshot();
-        let bundles = Bundles::read(&snapshot)?;
-        let holds = snapshot.document(LOCK.0, LOCK.1).is_some_and(|held| held["token"] == lock);
-        if !holds {
-            return Err(Error::Changed("another bundle has been applied meanwhile".to_owned()));
-        }
+        let bundles = Bundles::read(&self.catalog.snapshot())?;
         let in_force = self.all()?;
         let mut documents: Vec<(String, String, Option<Value>)> = Vec::new();
         for (app, installation) in &apps {
@@ -323,15 +319,21 @@ impl InstalledApps {
         let active = Bundle { apps, applied: self.clock.now().0, by: by.to_owned() };
         let bundles = Bundles { active: Some(active), previous: Some(before) };
         documents.push(bundles.document());
-        self.catalog.change_documents(documents).await?;
-        Ok(())
+        // Whoever has waited for longer than the lock holds may meet another bundle.
+        let locked = vec![lock_document(Some(lock))];
+        self.catalog.replace_documents(locked, documents).await.map_err(|error| match error {
+            catalog::Error::Changed { .. } => {
+                Error::Changed("another bundle has been applied meanwhile".to_owned())
+            }
+            error => error.into(),
+        })
     }
 
-    /// Notes that a bundle is being applied; the token of it.
-    async fn lock(&self, by: &str) -> Result<String, Error> {
+    /// Notes that a bundle is being applied; the note, which is unique.
+    async fn lock(&self, by: &str) -> Result<Value, Error> {
         let now = self.clock.now().0;
         let held = self.catalog.snapshot().document(LOCK.0, LOCK.1);
-        if let Some(held) = held {
+        if let Some(held) = &held {
             let since = held["since"].as_i64().unwrap_or_default();
             let age = now.saturating_sub(since) / 1_000_000;
             if age < i64::try_from(LOCKED.as_secs()).unwrap_or(i64::MAX) {
@@ -341,21 +343,33 @@ impl InstalledApps {
                 )));
             }
         }
-        let token = runtime::random::uuid().to_string();
-        let document = json!({ "token": token, "by": by, "since": now });
-        self.catalog.put_document(LOCK.0, LOCK.1, document).await?;
-        Ok(token)
+        let lock = json!({ "token": runtime::random::uuid().to_string(), "by": by, "since": now });
+        let before = vec![lock_document(held.as_deref())];
+        let locked = self.catalog.replace_documents(before, vec![lock_document(Some(&lock))]);
+        locked.await.map_err(|error| match error {
+            catalog::Error::Changed { .. } => Error::Changed(
+                "another bundle is being applied since a moment; try again when it is in force"
+                    .to_owned(),
+            ),
+            error => error.into(),
+        })?;
+        Ok(lock)
     }
 
-    async fn unlock(&self, token: &str) {
-        let held = self.catalog.snapshot().document(LOCK.0, LOCK.1);
-        if held.is_none_or(|held| held["token"] != token) {
-            return;
-        }
-        if let Err(error) = self.catalog.delete_document(LOCK.0, LOCK.1).await {
-            tracing::warn!(%error, "no other bundle can be applied for ten minutes");
+    async fn unlock(&self, lock: &Value) {
+        let locked = vec![lock_document(Some(lock))];
+        match self.catalog.replace_documents(locked, vec![lock_document(None)]).await {
+            // It has held for too long, and is another one's.
+            Ok(()) | Err(catalog::Error::Changed { .. }) => {}
+            Err(error) => {
+                tracing::warn!(%error, "no other bundle can be applied for ten minutes");
+            }
         }
     }
+}
+
+fn lock_document(lock: Option<&Value>) -> NamedDocument {
+    (LOCK.0.to_owned(), LOCK.1.to_owned(), lock.cloned())
 }
 
 fn owned((app, one): (&String, &Installation)) -> (String, Installation) {

@@ -182,6 +182,19 @@ async fn one_bundle_at_a_time_is_applied() {
 }
 
 #[tokio::test]
+async fn of_two_bundles_at_the_same_moment_one_is_applied() {
+    let setup = Setup::new().await;
+    let (one, two) = (setup.process("one").await, setup.process("two").await);
+    let (ann, bob) =
+        tokio::join!(one.apply_bundle(first(), "ann"), two.apply_bundle(second(), "bob"));
+    ann.unwrap();
+    assert!(matches!(&bob, Err(Error::Changed(text)) if text.contains("being applied")), "{bob:?}");
+    assert!(setup.catalog.snapshot().document("bundle", "applying").is_none());
+    assert_eq!(definition(&one, "m").as_deref(), Some("one"));
+    two.apply_bundle(second(), "bob").await.unwrap();
+}
+
+#[tokio::test]
 async fn without_a_bundle_there_is_nothing_to_go_back_to() {
     let setup = Setup::new().await;
     let refused = setup.process("one").await.roll_back_bundle("ann").await;
