@@ -1,6 +1,6 @@
-//! The buckets of an index in the order in which they are looked for, in columns: a bucket takes some 90 bytes,
-//! and a header is made of them when somebody looks at it. Snapshots share chunks: a commit copies the one that
-//! it changes, not the whole list.
+//! The buckets of an index in the order in which they are looked for, in columns: a bucket takes some
+//! 90 bytes, and a header is made of them when somebody looks at it. Snapshots share chunks: a commit copies
+//! the one that it changes, not the whole list.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

@@ -54,8 +54,8 @@ pub struct Limits {
     pub slowdown: u32,
 }
 
-/// How searches were before a wave. It is kept with the wave: another leader goes on with it, and has not seen
-/// them.
+/// How searches were before a wave. It is kept with the wave: another leader goes on with it, and has not
+/// seen them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usual {
     /// The 95th percentile of their run times in milliseconds, if there were enough of them.

@@ -68,7 +68,7 @@ pub fn is_told(snapshot: &Snapshot, id: &str, started: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::disallowed_methods)]
 mod tests {
     use std::sync::Arc;
 

@@ -28,7 +28,7 @@ impl Ended {
         self.times.lock().clone()
     }
 
-    /// Counts a search, in the metrics as well. `ran`: how long it took; none if that depends on who reads it.
+    /// Counts a search, in the metrics as well. `ran`: how long it took; none if that depends on its reader.
     pub(crate) fn count(&self, report: &ScanReport, outcome: Outcome, ran: Option<Duration>) {
         report.record(outcome);
         if outcome != Outcome::Done {

@@ -263,7 +263,8 @@ async fn restart(world: &Arc<World>) {
         return;
     }
     let ids = world.indexers().into_iter().map(|pid| crate::world::identity(pid).to_string());
-    let wave = Wave::new(ids.collect(), Some(10));
+    // Searches are checked, not counted.
+    let wave = Wave::new(ids.collect(), Some(10)).unguarded();
     world.note(format_args!("a rolling restart begins"));
     let own = Arc::clone(&any);
     any.life.spawn(async move {

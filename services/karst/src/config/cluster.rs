@@ -114,8 +114,8 @@ pub(crate) struct RollingRestartOptions {
     /// Only say which processes would be restarted, in which order.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Restart also if a process of the cluster does not answer, or if there is only one, and whatever searches
-    /// suffer from it.
+    /// Restart also if a process of the cluster does not answer, or if there is only one, and whatever
+    /// searches suffer from it.
     #[arg(long)]
     pub(crate) force: bool,
     /// End a rolling restart that is under way; processes that restart already do so.
