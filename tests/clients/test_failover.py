@@ -178,7 +178,9 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
         sender.start()
     wait_for(lambda: all(len(one.acknowledged) > 40 for one in senders), "events", 60)
     planned = head.cli("cluster", "rolling-restart", "--dry-run")
-    assert planned.returncode == 0 and planned.stdout.count(",") == 3, planned
+    order, guard = planned.stdout.splitlines()
+    assert planned.returncode == 0 and len(order.split(": ")[1].split(", ")) == 3, planned
+    assert "stop if searches become incomplete or slow" in guard, planned
     assert cluster.rolling_restart(head)["rolling_restart_flag"] is False
 
     refused = head.cli("cluster", "rolling-restart", "--role", "control-plane")
