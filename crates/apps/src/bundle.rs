@@ -348,8 +348,7 @@ impl InstalledApps {
         let locked = self.catalog.replace_documents(before, vec![lock_document(Some(&lock))]);
         locked.await.map_err(|error| match error {
             catalog::Error::Changed { .. } => Error::Changed(
-                "another bundle is being applied since a moment; try again when it is in force"
-                    .to_owned(),
+                "another bundle is being applied; try again when it is in force".to_owned(),
             ),
             error => error.into(),
         })?;

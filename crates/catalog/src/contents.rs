@@ -13,7 +13,7 @@ use crate::codec::{Deleted, Entry};
 /// Entries of a whole state.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// The buckets. The rest is not shared, as long as it grows.
+    /// Has the buckets only: the rest is in the fields below until all entries are there.
     snapshot: Snapshot,
     positions: BTreeMap<StreamId, JournalPosition>,
     documents: BTreeMap<(String, String), Arc<Value>>,

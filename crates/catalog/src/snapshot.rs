@@ -216,7 +216,7 @@ impl Snapshot {
     }
 
     fn number_of(&mut self, index: &IndexName) -> u32 {
-        // The last one is mostly the one: the buckets of an index come one after the other.
+        // Where all buckets are read, those of an index follow each other: its name is the last one.
         let known = self.numbered.iter().rposition(|known| known == index);
         let number = known.unwrap_or_else(|| {
             Arc::make_mut(&mut self.numbered).push(index.clone());

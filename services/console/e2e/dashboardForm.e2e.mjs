@@ -72,6 +72,16 @@ async function stored(page) {
   });
 }
 
+/** Saves what is edited; what is stored then. */
+async function saved(page) {
+  await page.click(id('save'));
+  await page
+    .locator(`${id('editor')} [role="status"]`, { hasText: 'Saved' })
+    .first()
+    .waitFor();
+  return stored(page);
+}
+
 const steps = {
   async 'a person logs in'(page) {
     await page.goto(url);
@@ -147,12 +157,7 @@ const steps = {
   },
 
   async 'only what was edited is another text'(page) {
-    await page.click(id('save'));
-    await page
-      .locator(`${id('editor')} [role="status"]`, { hasText: 'Saved' })
-      .first()
-      .waitFor();
-    const text = await stored(page);
+    const text = await saved(page);
     check(text.trim() === EXPECTED.trim(), `the stored text is\n${EXPECTED}\nnot\n${text}`);
   },
 
@@ -182,12 +187,7 @@ const steps = {
         .getByRole('button', { name: /^Remove: / })
         .click();
     }
-    await page.click(id('save'));
-    await page
-      .locator(`${id('editor')} [role="status"]`, { hasText: 'Saved' })
-      .first()
-      .waitFor();
-    const text = await stored(page);
+    const text = await saved(page);
     check(text.trim() === ORIGINAL.trim(), `the original is back:\n${text}`);
   },
 };

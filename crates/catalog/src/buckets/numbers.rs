@@ -1,6 +1,6 @@
 //! A column of numbers.
 
-/// Numbers of which all mostly fit into 32 bits: they take 64 once one does not.
+/// Numbers that mostly fit into 32 bits. All of them take 64 bits once one does not fit.
 #[derive(Debug, Clone)]
 pub(super) enum Numbers {
     Narrow(Vec<u32>),
