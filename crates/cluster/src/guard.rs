@@ -113,7 +113,8 @@ impl Guard {
         if usual.incomplete == 0 && incomplete > limits.incomplete {
             let most = limits.incomplete;
             return Some(format!(
-                "searches with incomplete results since it began: {incomplete} (restart_max_incomplete = {most})"
+                "searches with incomplete results since it began: {incomplete} (restart_max_incomplete = {most}); \
+                 begin again when results are complete, or with --force"
             ));
         }
         let before = Duration::from_millis(usual.p95_ms?);
@@ -122,7 +123,7 @@ impl Guard {
         is_slow.then(|| {
             format!(
                 "searches are slow: the 95th percentile of the last minute is {:.1} s, before it began it was \
-                 {:.1} s (restart_max_slowdown = {})",
+                 {:.1} s (restart_max_slowdown = {}); begin again when searches are fast, or with --force",
                 p95.as_secs_f64(),
                 before.as_secs_f64(),
                 limits.slowdown
