@@ -5,22 +5,21 @@
 //! itself, whose effort per search is bounded. A search that hits that bound counts as no
 //! match. `\d`, `\w`, `\s` and `\b` are about ASCII, as they are in PCRE.
 
+mod linear;
 mod literal;
 mod sequence;
 
 use std::fmt;
-use std::sync::Arc;
 
-use sequence::{Outcome, Sequence, Spans};
+use linear::Linear;
+use sequence::{Outcome, Spans};
 
 /// Bounds of a search with a PCRE-only pattern: steps of backtracking, and KiB of heap.
 const PCRE_LIMITS: &str = "(*LIMIT_MATCH=1000000)(*LIMIT_HEAP=65536)";
 /// Bytes of the stack of compiled code, at most; it grows as a search needs it.
 const PCRE_STACK: usize = 1 << 20;
-/// Bytes of a compiled pattern.
-const SIZE_LIMIT: usize = 64 << 20;
 
-/// A compiled regular expression.
+/// A regular expression that has been checked; what runs it is compiled by its first search.
 #[derive(Clone)]
 pub struct Pattern {
     engine: Engine,
@@ -30,7 +29,7 @@ pub struct Pattern {
 
 #[derive(Clone)]
 enum Engine {
-    Linear { regex: regex::Regex, sequence: Option<Arc<Sequence>> },
+    Linear(Linear),
     Backtracking(pcre2::bytes::Regex),
 }
 
@@ -59,11 +58,8 @@ impl Pattern {
         if text.contains("(?R)") {
             return None;
         }
-        let translated = translate(text);
-        let regex = regex::RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).build().ok()?;
-        let names = regex.capture_names().map(|name| name.map(str::to_owned)).collect();
-        let sequence = Sequence::compile(&translated).map(Arc::new);
-        Some(Self { engine: Engine::Linear { regex, sequence }, names, text: text.to_owned() })
+        let (linear, names) = Linear::new(translate(text))?;
+        Some(Self { engine: Engine::Linear(linear), names, text: text.to_owned() })
     }
 
     /// The pattern as it was written.
@@ -81,14 +77,14 @@ impl Pattern {
     /// Whether it runs in linear time.
     #[must_use]
     pub fn is_linear(&self) -> bool {
-        matches!(self.engine, Engine::Linear { .. })
+        matches!(self.engine, Engine::Linear(_))
     }
 
     /// The longest text that every match is known to hold.
     #[must_use]
     pub fn required_literal(&self) -> Option<Vec<u8>> {
         match &self.engine {
-            Engine::Linear { regex, .. } => literal::required_literal(regex.as_str()),
+            Engine::Linear(linear) => literal::required_literal(linear.translated()),
             Engine::Backtracking(_) => None,
         }
     }
@@ -97,10 +93,10 @@ impl Pattern {
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         match &self.engine {
-            Engine::Linear { regex, sequence } => match search(sequence.as_deref(), text, 0) {
+            Engine::Linear(linear) => match linear.search(text, 0) {
                 Outcome::Match(_) => true,
                 Outcome::None => false,
-                Outcome::GaveUp => regex.is_match(text),
+                Outcome::GaveUp => linear.regex().is_match(text),
             },
             Engine::Backtracking(regex) => regex.is_match(text.as_bytes()).unwrap_or(false),
         }
@@ -110,10 +106,10 @@ impl Pattern {
     #[must_use]
     pub fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         match &self.engine {
-            Engine::Linear { regex, sequence } => match search(sequence.as_deref(), text, from) {
+            Engine::Linear(linear) => match linear.search(text, from) {
                 Outcome::Match(spans) => spans.get(0),
                 Outcome::None => None,
-                Outcome::GaveUp => regex.find_at(text, from).map(|m| (m.start(), m.end())),
+                Outcome::GaveUp => linear.regex().find_at(text, from).map(|m| (m.start(), m.end())),
             },
             Engine::Backtracking(regex) => {
                 let found = regex.find_at(text.as_bytes(), from).ok().flatten();
@@ -127,7 +123,9 @@ impl Pattern {
         match &self.engine {
             // Behind an empty match the search would begin at the same place again; `captures_iter` knows how
             // to go on.
-            Engine::Linear { sequence: Some(sequence), .. } if !sequence.can_be_empty() => {
+            Engine::Linear(linear)
+                if linear.sequence().is_some_and(|sequence| !sequence.can_be_empty()) =>
+            {
                 let mut from = 0;
                 while let Some(groups) = self.groups_at(text, from) {
                     from = groups.span(0).map_or(text.len(), |(_, end)| end);
@@ -136,8 +134,8 @@ impl Pattern {
                     }
                 }
             }
-            Engine::Linear { regex, .. } => {
-                for groups in regex.captures_iter(text) {
+            Engine::Linear(linear) => {
+                for groups in linear.regex().captures_iter(text) {
                     if !visit(&Groups(Found::Linear(groups))) {
                         return;
                     }
@@ -162,19 +160,21 @@ impl Pattern {
     #[must_use]
     pub fn groups_at<'t>(&self, text: &'t str, from: usize) -> Option<Groups<'t>> {
         match &self.engine {
-            Engine::Linear { regex, sequence } => {
-                let found = match sequence.as_deref() {
+            Engine::Linear(linear) => {
+                let found = match linear.sequence() {
                     Some(sequence) if !sequence.finds_beginnings() => {
                         // `regex` finds a match fast, but often needs its slow backtracker for the groups.
-                        let begin = regex.find_at(text, from)?.start();
+                        let begin = linear.regex().find_at(text, from)?.start();
                         sequence.match_at(text, begin)
                     }
-                    sequence => search(sequence, text, from),
+                    _ => linear.search(text, from),
                 };
                 match found {
                     Outcome::Match(spans) => Some(Groups(Found::Sequence { text, spans })),
                     Outcome::None => None,
-                    Outcome::GaveUp => regex.captures_at(text, from).map(Found::Linear).map(Groups),
+                    Outcome::GaveUp => {
+                        linear.regex().captures_at(text, from).map(Found::Linear).map(Groups)
+                    }
                 }
             }
             Engine::Backtracking(regex) => {
@@ -199,9 +199,13 @@ pub(crate) fn compare(pattern: &str, text: &str) {
         true
     });
     assert_eq!(pattern.is_match(text), !found.is_empty(), "a match");
-    let Engine::Linear { regex, sequence: Some(_) } = &pattern.engine else { return };
+    let Engine::Linear(linear) = &pattern.engine else { return };
+    if linear.sequence().is_none() {
+        return;
+    }
     let span = |found: regex::Match<'_>| (found.start(), found.end());
-    let expected: Vec<Vec<_>> = regex
+    let expected: Vec<Vec<_>> = linear
+        .regex()
         .captures_iter(text)
         .map(|groups| groups.iter().map(|group| group.map(span)).collect())
         .collect();
@@ -212,10 +216,6 @@ pub(crate) fn compare(pattern: &str, text: &str) {
         let held = memchr::memmem::find(text.as_bytes(), &literal).is_some();
         assert!(held, "the literal is not in the text");
     }
-}
-
-fn search(sequence: Option<&Sequence>, text: &str, from: usize) -> Outcome {
-    sequence.map_or(Outcome::GaveUp, |sequence| sequence.search(text, from))
 }
 
 /// The groups of a match.
