@@ -4,27 +4,25 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use model::{BucketId, BucketSummary, IndexerId, JournalPosition, StreamId};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
 use runtime::Clock;
 use serde_json::Value;
 use slatedb::Db;
-use slatedb::config::{ScanOptions, SstBlockSize};
-use tokio::sync::{mpsc, watch};
+use slatedb::config::SstBlockSize;
+use tokio::sync::watch;
 use transport::Transport;
 
 use crate::adapter::{Adapter, LastFailure};
-use crate::codec::{self, Entry};
+use crate::codec;
 use crate::commit::{Documents, violated_by_name};
-use crate::contents::Contents;
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
 use crate::rules::Changes;
 use crate::summaries::Source;
 use crate::writer::{Opened, Writer, patiently};
-use crate::{Commit, Document, Error, Settings, Snapshot, migration};
+use crate::{Commit, Document, Error, Settings, Snapshot, load, migration};
 
 /// The catalog: open for writing, or following the process that has it open. Clones share it.
 #[derive(Clone)]
@@ -129,7 +127,7 @@ impl Catalog {
         let failure = LastFailure::default();
         let database = open_database(store, path, &settings, &failure).await?;
         // Nobody writes any more. What was fed is durable, so the follower has this state or an older one.
-        let number = number_of(&database, path).await?;
+        let number = load::number_of(&database, path).await?;
         let mut headers = codec::Shared::default();
         let mut newer = None;
         let known = view.borrow().number();
@@ -432,7 +430,7 @@ async fn read(
 ) -> Result<(Snapshot, codec::Shared)> {
     let loading = Box::pin(async {
         migration::split_buckets(database, path).await?;
-        load(database, path).await
+        load::load(database, path).await
     });
     patiently((settings.slow_commit, failure), "reading the catalog", loading).await
 }
@@ -461,69 +459,5 @@ async fn has_conditions(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool
             let _ = store.delete(&probe).await;
             Err(Error::NoConditions { path: path.to_owned() })
         }
-    }
-}
-
-/// Read-ahead while opening a catalog, in bytes.
-const READ_AHEAD: usize = 4 << 20;
-
-async fn load(database: &Db, path: &str) -> Result<(Snapshot, codec::Shared)> {
-    let failed = |error: slatedb::Error| Error::from_database(path, "read", &error);
-    // Reads perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at 50 ms per block.
-    let ahead = ScanOptions::default().with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(8);
-    let range = codec::IN_MEMORY.start.to_vec()..codec::IN_MEMORY.end.to_vec();
-    let mut entries = database.scan_with_options(range, &ahead).await.map_err(failed)?;
-    // Reading takes one processor, and decoding another one.
-    let (sender, pairs) = mpsc::channel(4);
-    let place = path.to_owned();
-    let decoding = tokio::task::spawn_blocking(move || decode_all(pairs, &place));
-    let mut some = Vec::with_capacity(AT_A_TIME);
-    while let Some(pair) = entries.next().await.map_err(failed)? {
-        some.push((pair.key, pair.value));
-        if some.len() == AT_A_TIME {
-            let some = std::mem::replace(&mut some, Vec::with_capacity(AT_A_TIME));
-            if sender.send(some).await.is_err() {
-                // It has failed, and says why.
-                break;
-            }
-        }
-    }
-    let _ = sender.send(some).await;
-    drop(sender);
-    let ended = |error: tokio::task::JoinError| {
-        let reason = error.to_string();
-        Error::Store { path: path.to_owned(), what: "decode the catalog", reason }
-    };
-    let (contents, shared) = decoding.await.map_err(ended)??;
-    let number = number_of(database, path).await?;
-    Ok((contents.into_snapshot(number), shared))
-}
-
-/// Entries that are decoded at a time.
-const AT_A_TIME: usize = 1024;
-
-fn decode_all(
-    mut pairs: mpsc::Receiver<Vec<(Bytes, Bytes)>>,
-    path: &str,
-) -> Result<(Contents, codec::Shared)> {
-    let (mut contents, mut shared) = (Contents::default(), codec::Shared::default());
-    while let Some(some) = pairs.blocking_recv() {
-        for (key, value) in some {
-            let entry = codec::decode(&key, &value, &mut shared);
-            contents.take(entry.map_err(|damage| damage.at(path, &key))?);
-        }
-    }
-    Ok((contents, shared))
-}
-
-/// The number of the last write.
-async fn number_of(database: &Db, path: &str) -> Result<u64> {
-    let value = database.get(codec::NUMBER).await;
-    let value = value.map_err(|error| Error::from_database(path, "read", &error))?;
-    let Some(value) = value else { return Ok(0) };
-    let entry = codec::decode(codec::NUMBER, &value, &mut codec::Shared::default());
-    match entry.map_err(|damage| damage.at(path, codec::NUMBER))? {
-        Entry::Number(number) => Ok(number),
-        _ => Ok(0),
     }
 }

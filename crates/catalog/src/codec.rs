@@ -53,6 +53,8 @@ pub(crate) const KINDS: [u8; 8] =
     [BUCKET, DOCUMENT, DISCARDED, HEADER, OWNER, POSITION, SUMMARY, NUMBER[0]];
 /// Keys of entries that are in memory: all but summaries and the number.
 pub(crate) const IN_MEMORY: std::ops::Range<&[u8]> = b"d".as_slice()..b"s".as_slice();
+/// Keys of headers.
+pub(crate) const HEADERS: std::ops::Range<&[u8]> = b"h".as_slice()..b"i".as_slice();
 /// Keys of buckets as one entry.
 pub(crate) const WHOLE_BUCKETS: std::ops::Range<&[u8]> = b"b".as_slice()..b"c".as_slice();
 /// Larger decompressed values are treated as damage: a summary has at most a few MiB.
@@ -121,6 +123,13 @@ pub(crate) fn header_key(index: &IndexName, id: BucketId) -> Vec<u8> {
     key.push(0);
     key.extend_from_slice(id.0.as_bytes());
     key
+}
+
+/// All keys of headers of the index that a key of one is about.
+pub(crate) fn headers_of_same_index(key: &[u8]) -> Result<std::ops::Range<Vec<u8>>, Damage> {
+    let end = key.iter().position(|byte| *byte == 0);
+    let prefix = &key[..end.ok_or_else(|| content("the key has no index"))?];
+    Ok([prefix, &[0]].concat()..[prefix, &[1]].concat())
 }
 
 pub(crate) fn summary_key(id: BucketId) -> Vec<u8> {

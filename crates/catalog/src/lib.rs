@@ -64,6 +64,7 @@ pub mod fuzzing;
 mod holder;
 mod indexes;
 mod lease;
+mod load;
 mod migration;
 mod rules;
 pub mod salvage;

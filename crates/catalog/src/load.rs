@@ -1,0 +1,311 @@
+//! Reading everything that is kept in memory, when a catalog is opened.
+//!
+//! The database gives its entries one by one, at some microseconds each. So the keys of a large catalog are
+//! divided into ranges that are read side by side, and decoded in their order: buckets that arrive in the order
+//! of their IDs are mostly appended, others would move their neighbours.
+
+use std::num::NonZero;
+use std::ops::Range;
+
+use bytes::Bytes;
+use slatedb::config::ScanOptions;
+use slatedb::{Db, IterationOrder};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::Snapshot;
+use crate::codec::{self, Entry};
+use crate::contents::Contents;
+use crate::error::{Error, Result};
+
+/// Read-ahead while opening a catalog, in bytes.
+const READ_AHEAD: usize = 4 << 20;
+/// Bytes of a database whose entries are read in one go: dividing it takes some requests.
+const SMALL: u64 = 32 << 20;
+/// Ranges that the keys of a large one are divided into.
+const RANGES: usize = 32;
+/// Ranges that are read side by side, at most.
+const SIDE_BY_SIDE: usize = 8;
+/// Entries that are decoded at a time.
+const AT_A_TIME: usize = 1024;
+/// Batches of a range that wait to be decoded, at most: about 16 MB.
+const WAITING: usize = 64;
+
+type Batch = Vec<(Bytes, Bytes)>;
+type Keys = Range<Vec<u8>>;
+
+/// Everything but summaries, and the parts that headers share.
+pub(crate) async fn load(database: &Db, path: &str) -> Result<(Snapshot, codec::Shared)> {
+    let ranges = ranges(database, path).await?;
+    load_ranges(database, path, ranges).await
+}
+
+async fn load_ranges(
+    database: &Db,
+    path: &str,
+    ranges: Vec<Keys>,
+) -> Result<(Snapshot, codec::Shared)> {
+    // One that is decoded, and others that are read meanwhile.
+    let beside = std::thread::available_parallelism().map_or(1, NonZero::get).min(SIDE_BY_SIDE);
+    let (sender, receiver) = mpsc::channel(beside.saturating_sub(1).max(1));
+    let place = path.to_owned();
+    let decoding = tokio::task::spawn_blocking(move || decode_all(receiver, &place));
+    // Ended where this is dropped.
+    let mut reading = JoinSet::new();
+    for range in ranges {
+        let Ok(permit) = sender.reserve().await else {
+            // Decoding has failed, and says why.
+            break;
+        };
+        let (batches, waiting) = mpsc::channel(WAITING);
+        reading.spawn(read(database.clone(), path.to_owned(), range, batches));
+        permit.send(waiting);
+    }
+    drop(sender);
+    let ended = |error: tokio::task::JoinError| {
+        let reason = error.to_string();
+        Error::Store { path: path.to_owned(), what: "decode the catalog", reason }
+    };
+    let (contents, shared) = decoding.await.map_err(ended)??;
+    // One that has panicked has not sent all of its entries.
+    while let Some(read) = reading.join_next().await {
+        read.map_err(ended)?;
+    }
+    let number = number_of(database, path).await?;
+    Ok((contents.into_snapshot(number), shared))
+}
+
+/// Ranges of keys that together are all that is kept in memory, in their order.
+async fn ranges(database: &Db, path: &str) -> Result<Vec<Keys>> {
+    let is_large = bytes_of(database) > SMALL;
+    Ok(between(if is_large { ends(database, path).await? } else { Vec::new() }))
+}
+
+fn between(ends: Vec<Vec<u8>>) -> Vec<Keys> {
+    let mut start = codec::IN_MEMORY.start.to_vec();
+    let mut ranges = Vec::with_capacity(ends.len() + 1);
+    for end in ends.into_iter().chain([codec::IN_MEMORY.end.to_vec()]) {
+        // Damaged keys may be in another order.
+        if end > start {
+            ranges.push(std::mem::replace(&mut start, end.clone())..end);
+        }
+    }
+    ranges
+}
+
+/// About how large the database is, without what has been written last.
+fn bytes_of(database: &Db) -> u64 {
+    let manifest = database.manifest();
+    manifest.all_sst_views().map(|view| view.estimate_size()).sum()
+}
+
+/// Where ranges of headers end: as the IDs of an index begin with a time, it has about as many buckets in
+/// equal ranges of them.
+async fn ends(database: &Db, path: &str) -> Result<Vec<Vec<u8>>> {
+    let mut indexes = Vec::new();
+    let mut rest = codec::HEADERS.start.to_vec();
+    while indexes.len() < RANGES {
+        let range = rest.clone()..codec::HEADERS.end.to_vec();
+        let Some(first) = first_key(database, path, range, IterationOrder::Ascending).await? else {
+            break;
+        };
+        let ids = codec::headers_of_same_index(&first).map_err(|damage| damage.at(path, &first))?;
+        rest.clone_from(&ids.end);
+        let last = first_key(database, path, ids, IterationOrder::Descending).await?;
+        indexes.push((first.to_vec(), last.map_or_else(|| first.to_vec(), |last| last.to_vec())));
+    }
+    let each = RANGES / indexes.len().max(1);
+    Ok(indexes.iter().flat_map(|(first, last)| divide(first, last, each)).collect())
+}
+
+/// Keys that divide those from `first` to `last` into so many parts, and `first` itself.
+fn divide(first: &[u8], last: &[u8], parts: usize) -> Vec<Vec<u8>> {
+    let mut ends = vec![first.to_vec()];
+    let (Some((prefix, low)), Some((_, high))) =
+        (first.split_last_chunk::<16>(), last.split_last_chunk::<16>())
+    else {
+        return ends;
+    };
+    let (low, high) = (u128::from_be_bytes(*low), u128::from_be_bytes(*high));
+    let step = high.saturating_sub(low) / parts.max(1) as u128;
+    if step > 0 {
+        ends.extend(
+            (1..parts as u128).map(|part| [prefix, &(low + part * step).to_be_bytes()].concat()),
+        );
+    }
+    ends
+}
+
+async fn first_key(
+    database: &Db,
+    path: &str,
+    range: Keys,
+    order: IterationOrder,
+) -> Result<Option<Bytes>> {
+    let failed = |error: slatedb::Error| Error::from_database(path, "read", &error);
+    let options = ScanOptions::default().with_order(order);
+    let mut entries = database.scan_with_options(range, &options).await.map_err(failed)?;
+    Ok(entries.next().await.map_err(failed)?.map(|pair| pair.key))
+}
+
+/// Sends the entries of a range.
+async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Result<Batch>>) {
+    let mut entries = async |some: &mut Batch| {
+        // Reads perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at 50 ms per block.
+        let ahead =
+            ScanOptions::default().with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(8);
+        let mut entries = database.scan_with_options(range.clone(), &ahead).await?;
+        while let Some(pair) = entries.next().await? {
+            some.push((pair.key, pair.value));
+            if some.len() == AT_A_TIME {
+                let some = std::mem::replace(some, Vec::with_capacity(AT_A_TIME));
+                if batches.send(Ok(some)).await.is_err() {
+                    // Decoding has failed, and says why.
+                    break;
+                }
+            }
+        }
+        Ok(())
+    };
+    let mut some = Vec::with_capacity(AT_A_TIME);
+    let last = match entries(&mut some).await {
+        Ok(()) => Ok(some),
+        Err(error) => Err(Error::from_database(&path, "read", &error)),
+    };
+    let _ = batches.send(last).await;
+}
+
+fn decode_all(
+    mut ranges: mpsc::Receiver<mpsc::Receiver<Result<Batch>>>,
+    path: &str,
+) -> Result<(Contents, codec::Shared)> {
+    let (mut contents, mut shared) = (Contents::default(), codec::Shared::default());
+    while let Some(mut range) = ranges.blocking_recv() {
+        while let Some(some) = range.blocking_recv() {
+            for (key, value) in some? {
+                let entry = codec::decode(&key, &value, &mut shared);
+                contents.take(entry.map_err(|damage| damage.at(path, &key))?);
+            }
+        }
+    }
+    Ok((contents, shared))
+}
+
+/// The number of the last write.
+pub(crate) async fn number_of(database: &Db, path: &str) -> Result<u64> {
+    let value = database.get(codec::NUMBER).await;
+    let value = value.map_err(|error| Error::from_database(path, "read", &error))?;
+    let Some(value) = value else { return Ok(0) };
+    let entry = codec::decode(codec::NUMBER, &value, &mut codec::Shared::default());
+    match entry.map_err(|damage| damage.at(path, codec::NUMBER))? {
+        Entry::Number(number) => Ok(number),
+        _ => Ok(0),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use model::{BucketHeader, BucketId, BucketState, EventTime, IndexName};
+    use object_store::memory::InMemory;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn key(index: &str, id: u128) -> Vec<u8> {
+        codec::header_key(&IndexName::new(index).unwrap(), BucketId(Uuid::from_u128(id)))
+    }
+
+    #[test]
+    fn keys_of_an_index_are_divided_into_equal_ranges_of_ids() {
+        let ends = divide(&key("web", 100), &key("web", 503), 4);
+        assert_eq!(ends, [100, 200, 300, 400].map(|id| key("web", id)));
+        assert_eq!(divide(&key("web", 7), &key("web", 7), 4), [key("web", 7)]);
+        assert_eq!(divide(&key("web", 7), &key("web", 9), 1), [key("web", 7)]);
+        assert_eq!(divide(b"h", b"hx", 4), [b"h".to_vec()], "damaged keys");
+    }
+
+    #[test]
+    fn the_headers_of_an_index_are_between_its_name_and_that_of_the_next() {
+        let range = codec::headers_of_same_index(&key("web", 7)).unwrap();
+        assert!(range.contains(&key("web", 0)) && range.contains(&key("web", u128::MAX)));
+        assert!(!range.contains(&key("web2", 0)) && !range.contains(&key("wea", u128::MAX)));
+        assert!(codec::headers_of_same_index(b"hweb").is_err());
+    }
+
+    fn header(index: &str, id: u128) -> BucketHeader {
+        let time = EventTime(i64::try_from(id % 1_000).unwrap());
+        BucketHeader {
+            id: BucketId(Uuid::from_u128(id)),
+            index: IndexName::new(index).unwrap(),
+            other_path: None,
+            size: 1,
+            rows: 1,
+            raw_bytes: 1,
+            first_time: time,
+            last_time: time,
+            first_index_time: time,
+            last_index_time: time,
+            version: 3,
+            fingerprint: 7,
+            shape: None,
+            state: BucketState::Warm,
+            fields_complete: true,
+            summary_rows: false,
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn a_catalog_that_is_read_in_ranges_has_every_entry_once() {
+        let database = Db::open("catalog", Arc::new(InMemory::new())).await.unwrap();
+        let mut expected = Vec::new();
+        for index in ["a", "main", "main2", "z"] {
+            // As many as some batches, one, and none at all in most ranges.
+            let ids: Vec<u128> = match index {
+                "main" => (0..5_000).map(|id| id << 80).collect(),
+                "main2" => vec![1, u128::MAX],
+                _ => vec![9],
+            };
+            for id in ids {
+                let value = codec::header_value(&header(index, id));
+                database.put(key(index, id), value).await.unwrap();
+                expected.push((index.to_owned(), id));
+            }
+        }
+        let document = codec::json_value(&serde_json::json!({"a": 1})).unwrap();
+        database.put(codec::document_key("user", "ann"), document).await.unwrap();
+        let owner = codec::owner_value(4, model::IndexerId(Uuid::from_u128(5)));
+        let key = codec::owner_key(model::IndexerId(Uuid::from_u128(6)), 2);
+        database.put(key, owner).await.unwrap();
+
+        assert_eq!(ranges(&database, "catalog").await.unwrap().len(), 1, "it is small");
+        let ends = ends(&database, "catalog").await.unwrap();
+        assert!(ends.is_sorted() && ends.len() > RANGES / 2, "{}", ends.len());
+        for ranges in [between(ends), between(Vec::new())] {
+            let (snapshot, _) = load_ranges(&database, "catalog", ranges).await.unwrap();
+            let mut found: Vec<(String, u128)> = snapshot
+                .overlapping(&[], &model::TimeRange::ALL)
+                .map(|header| (header.index.to_string(), header.id.0.as_u128()))
+                .collect();
+            found.sort();
+            assert_eq!(found, expected);
+            assert!(snapshot.document("user", "ann").is_some());
+            assert_eq!(snapshot.owner(model::IndexerId(Uuid::from_u128(6)), 2).0, 4);
+        }
+    }
+
+    #[tokio::test]
+    async fn damage_in_one_of_the_ranges_is_named() {
+        let database = Db::open("catalog", Arc::new(InMemory::new())).await.unwrap();
+        for id in 0..100 {
+            let value = codec::header_value(&header("main", id));
+            database.put(key("main", id), value).await.unwrap();
+        }
+        database.put(key("main", 77), b"\x02damaged").await.unwrap();
+        let ends = ends(&database, "catalog").await.unwrap();
+        let error = load_ranges(&database, "catalog", between(ends)).await.unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    }
+}
