@@ -18,7 +18,8 @@ use crate::routing::{Routes, get};
 use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
-    let what = "Addresses at which this process takes events, and how to open those that are off";
+    let what =
+        "Addresses at which this process receives events, and how to enable the disabled ones";
     Routes::default().at("/api/v1/addresses", get(May("list_inputs"), what, list))
 }
 

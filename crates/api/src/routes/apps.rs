@@ -54,7 +54,7 @@ pub(super) fn routes() -> Routes {
             UPLOAD,
             post(
                 May("edit_local_apps"),
-                "Installs the packed app of the body in all processes; `update=1` replaces one of that name",
+                "Installs the app archive in the body in all processes; `update=1` replaces an app of the same name",
                 upload,
             ),
         )

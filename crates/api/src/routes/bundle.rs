@@ -35,13 +35,13 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .at(
             BUNDLE,
-            get(May("rest_apps_view"), "Files of the installed apps, by app, with their digests", files),
+            get(May("rest_apps_view"), "Lists the files of the installed apps with their digests, by app", files),
         )
         .at(
             VALIDATE,
             post(
                 edit,
-                "What the packed directory of apps in the body would change, and what is wrong in it",
+                "Validates the archive of apps in the body: the changes that it would make, and its errors",
                 validate,
             ),
         )
@@ -49,11 +49,11 @@ pub(super) fn routes() -> Routes {
             APPLY,
             post(
                 edit,
-                "Puts the packed directory of apps in the body in force in all processes, as one change",
+                "Applies the archive of apps in the body to all processes, as one change",
                 apply,
             ),
         )
-        .at(ROLLBACK, post(edit, "Puts the bundle in force again that was before the last one", rollback))
+        .at(ROLLBACK, post(edit, "Restores the previous bundle", rollback))
 }
 
 /// A bundle, for clients.

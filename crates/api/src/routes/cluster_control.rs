@@ -29,7 +29,7 @@ pub(super) fn routes() -> Routes {
             STATUS,
             get(
                 May("list_settings"),
-                "State of the cluster, of a rolling restart, and of indexers that are taken out",
+                "State of the cluster, of a rolling restart, and of indexers being decommissioned",
                 status,
             ),
         )
@@ -37,18 +37,18 @@ pub(super) fn routes() -> Routes {
             RESTART,
             post(
                 May("edit_server"),
-                "Restarts the indexers one after the other, until searches suffer; `dry_run=1` only says which, `force=1` \
-                 does not look at searches",
+                "Performs a rolling restart of the indexers, which stops if searches are affected; `dry_run=1` only \
+                 lists them, `force=1` ignores searches",
                 restart,
             ),
         )
-        .at(CANCEL, post(May("edit_server"), "Ends a rolling restart before its end", cancel))
+        .at(CANCEL, post(May("edit_server"), "Cancels a rolling restart", cancel))
         .at(
             REMOVE,
             post(
                 May("edit_server"),
-                "Removes processes that are gone from the list: `peers`, IDs or names; `force=1` also if acknowledged \
-                 events may be lost with their disks",
+                "Removes lost processes from the list: `peers`, IDs or names; `force=1` removes them even if \
+                 acknowledged events on their disks may be lost",
                 remove,
             ),
         )

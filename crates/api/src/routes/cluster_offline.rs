@@ -26,8 +26,8 @@ pub(super) fn routes() -> Routes {
         DECOMMISSION,
         post(
             May("edit_server"),
-            "Takes an indexer out of the cluster, once all that it has is elsewhere: `peer`, this process without \
-             it; `dry_run=1` only says what would be, `cancel=1` keeps one that has not stopped yet",
+            "Decommissions an indexer after its data is stored elsewhere: `peer` (default: this process); \
+             `dry_run=1` only shows the steps, `cancel=1` cancels it unless the process has already stopped",
             decommission,
         ),
     )

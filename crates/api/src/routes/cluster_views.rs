@@ -39,15 +39,25 @@ const SEES: crate::rights::Need = May("list_settings");
 pub(super) fn routes() -> Routes {
     Routes::default()
         .at(CONFIG, get(SEES, "Roles of this process in the cluster", config))
-        .at(INFO, get(SEES, "Who leads the cluster, and what goes on in it", info))
-        .at(HEALTH, get(SEES, "Whether all events are searchable and all processes answer", health))
+        .at(INFO, get(SEES, "The leader of the cluster, and the activities in progress", info))
+        .at(
+            HEALTH,
+            get(SEES, "Whether all events are searchable and all processes respond", health),
+        )
         .at(GENERATION, get(SEES, "Number of the last catalog write, and the indexers", generation))
-        .at(BUCKETS, get(SEES, "Buckets of the catalog by pages; `index` chooses one", buckets))
+        .at(
+            BUCKETS,
+            get(
+                SEES,
+                "Lists the buckets of the catalog, in pages; `index` selects one index",
+                buckets,
+            ),
+        )
         .at(INDEXES, get(SEES, "Buckets and bytes of each index in the catalog", indexes))
-        .at(SITES, get(SEES, "Sites with their indexers", sites))
-        .at(FIXUP, get(SEES, "Lost indexers whose events are being recovered", fixup))
-        .at(PEER, get(SEES, "This process as an indexer of the cluster", peer))
-        .at(SEARCH_HEAD, get(SEES, "What this process knows as a search head", search_head))
+        .at(SITES, get(SEES, "Lists sites with their indexers", sites))
+        .at(FIXUP, get(SEES, "Lists lost indexers whose events are being recovered", fixup))
+        .at(PEER, get(SEES, "State of this process as an indexer", peer))
+        .at(SEARCH_HEAD, get(SEES, "State of this process as a search head", search_head))
 }
 
 /// The registration of the control plane that leads, with its identity.

@@ -30,7 +30,7 @@ pub(super) fn routes() -> Routes {
     let see = May("list_inputs");
     let oneshot = get(see, "Always empty", oneshot::oneshots).post(
         May("edit_monitor"),
-        "Loads a file of this machine, and responds when its events are durable",
+        "Loads a file on this machine, and responds when its events are durable",
         oneshot::take_in_once,
     );
     let routes = Routes::default()

@@ -25,7 +25,7 @@ use crate::routing::{Routes, get};
 use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
-    let found = "Documents of a collection that match a query";
+    let found = "Lists the documents of a collection that match a query";
     let all = "Deletes the documents that match a query, or all";
     let put = "Replaces a document; `batch_save` as key stores a list of documents, `batch_find` runs a list of \
                queries";

@@ -17,7 +17,7 @@ use crate::tests::cases::{Case, case};
 const MAINTENANCE: &str = "/services/cluster/manager/control/default/maintenance";
 
 pub(super) fn routes() -> Routes {
-    let what = "Turns maintenance mode on or off (`mode`): while it is on, copies of journals that are lost are not \
+    let what = "Turns maintenance mode on or off (`mode`); while it is on, lost copies of journals are not \
                 replaced";
     Routes::default().at(MAINTENANCE, post(May("edit_server"), what, maintenance))
 }

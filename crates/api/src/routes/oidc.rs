@@ -23,7 +23,7 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/services/auth/oidc/callback",
-            get(Open, "Return from the OpenID provider; sets the session cookie", finish),
+            get(Open, "Redirect target of the OpenID provider; sets the session cookie", finish),
         )
 }
 

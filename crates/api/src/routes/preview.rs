@@ -34,7 +34,7 @@ use crate::work::work;
 pub(crate) const PATH: &str = "/api/v1/preview";
 
 pub(super) fn routes() -> Routes {
-    let what = "Shows the events that a text would become, without keeping them";
+    let what = "Shows the events that a text would be parsed into, without indexing them";
     // Who may send events may see what would become of them.
     Routes::default().at(PATH, post(May("edit_tcp"), what, preview))
 }

@@ -16,7 +16,10 @@ use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .at("/services/server/settings", get(May("list_settings"), "Settings at the start", show))
+        .at(
+            "/services/server/settings",
+            get(May("list_settings"), "Settings as read at startup", show),
+        )
         .at(
             "/services/server/settings/settings",
             get(May("list_settings"), "The same", show).post(
@@ -33,7 +36,7 @@ pub(super) fn routes() -> Routes {
             "/services/server/logger/{name}",
             get(May("list_settings"), "Shows a logger", show_logger).post(
                 May("edit_server"),
-                "Changes a level until the server stops",
+                "Changes the level of a logger until the server stops",
                 edit_logger,
             ),
         )

@@ -102,8 +102,8 @@ pub(super) const MONITOR: Kind = Kind {
 pub(super) const BATCH: Kind = Kind {
     path: "batch",
     scheme: "batch",
-    one: "a directory whose files are loaded and deleted",
-    many: "directories whose files are loaded and deleted",
+    one: "a directory whose files are indexed and deleted",
+    many: "directories whose files are indexed and deleted",
     ..MONITOR
 };
 pub(super) const FIFO: Kind = Kind {
@@ -118,8 +118,8 @@ pub(super) const SCRIPT: Kind = Kind {
     path: "script",
     scheme: "script",
     capability: "edit_scripted",
-    one: "a program whose output is loaded",
-    many: "programs whose output is loaded",
+    one: "a program whose output is indexed",
+    many: "programs whose output is indexed",
     takes: &[("interval", "interval"), ("passAuth", "passAuth")],
     name: Name::Command,
 };
