@@ -14,7 +14,7 @@ use crate::Error;
 
 /// Bytes that an app may have unpacked: it is in memory while it is installed.
 const MAX_BYTES: u64 = 512 << 20;
-/// Files that an app may have.
+/// Maximum number of files of an app.
 const MAX_FILES: usize = 100_000;
 /// Bytes of an app's name.
 const MAX_NAME: usize = 100;

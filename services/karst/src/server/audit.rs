@@ -54,9 +54,9 @@ conf::settings! {
     #[derive(Debug)]
     pub(super) struct Configured {
         "server"["audit"] {
-            /// Addresses and networks whose X-Forwarded-For is believed. Default: none.
+            /// Addresses and networks of proxies whose X-Forwarded-For is trusted. Default: none.
             "trustedProxies" => proxies: Option<String> = "", PROXIES;
-            /// Refusals of unknown senders that are recorded per address and second.
+            /// Maximum number of recorded refusals of unknown senders, per address and second.
             "denialsPerSecond" => denials_per_second: u32 = "10", Type::number(0);
         }
         nested {
