@@ -40,7 +40,7 @@ pub enum MakeresultsFormat {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "makeresults",
     aliases: &[],
-    summary: "makes rows",
+    summary: "generates rows",
     syntax: "makeresults [count=<n>] [annotate=<bool>] [format=csv|json data=<text>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

@@ -34,7 +34,7 @@ pub struct Range {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rangemap",
     aliases: &[],
-    summary: "names the range a number is in",
+    summary: "names the range that contains a number",
     syntax: "rangemap field=<field> [<name>=<number>-<number>]... [default=<text>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

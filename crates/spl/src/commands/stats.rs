@@ -27,7 +27,7 @@ pub struct StatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "stats",
     aliases: &[],
-    summary: "aggregates, per group",
+    summary: "aggregates rows, optionally by group",
     syntax: "stats [<options>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,
