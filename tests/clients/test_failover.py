@@ -188,7 +188,7 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     begun = head.cli("cluster", "rolling-restart", "--detach")
     assert begun.returncode == 0, begun
     refused = head.cli("cluster", "rolling-restart", "--detach")
-    assert refused.returncode and "is under way" in refused.stderr, refused
+    assert refused.returncode and "is in progress" in refused.stderr, refused
     searches, most, began = 0, 0, time.monotonic()
     while (status := cluster.rolling_restart(head))["rolling_restart_flag"]:
         assert time.monotonic() - began < 120, status
@@ -222,7 +222,7 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     # With one that is away, nothing is restarted.
     cluster.indexers[2].kill()
     refused = head.cli("cluster", "rolling-restart")
-    assert refused.returncode and "does not answer" in refused.stderr, refused
+    assert refused.returncode and "does not respond" in refused.stderr, refused
     refused = head.cli("cluster", "rolling-restart", "--cancel")
     assert refused.returncode and "no rolling restart" in refused.stderr, refused
 

@@ -105,7 +105,7 @@ impl Condition {
             FENCED => "the catalog has been taken over by another server",
             INTAKE_STOPPED => "no events are taken in until there is room on the disk",
             DISK_FULL => "a file system has no room",
-            UPLOADS_FAILING => "buckets cannot be put into object storage",
+            UPLOADS_FAILING => "buckets cannot be uploaded to object storage",
             EVENTS_SET_ASIDE => "events could not be kept in a bucket",
             AUDIT_TRAIL => "the audit trail is not as it was written",
             AUDIT_UNWRITABLE => "the audit trail cannot be written",

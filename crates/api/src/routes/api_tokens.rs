@@ -117,7 +117,7 @@ async fn create(Call { state, caller, params, .. }: Call) -> Result<Response, Re
     let user = params.text("name").unwrap_or(&caller.user).to_lowercase();
     require_edit(&caller, &user)?;
     if caller.scope.as_ref().is_some_and(|scope| *scope != Scope::default()) {
-        return Err(RestError::forbidden("a token with a scope cannot make tokens"));
+        return Err(RestError::forbidden("a token with a scope cannot create tokens"));
     }
     let Some(kept) = state.accounts.user(&user) else {
         return Err(RestError::invalid(format!("there is no user \"{user}\"")));

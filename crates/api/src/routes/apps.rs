@@ -144,7 +144,7 @@ impl Resource for LocalApps {
             let path = Path::new(name).to_owned();
             if !path.is_absolute() {
                 let text = format!(
-                    "\"{name}\" is not an absolute path on the server; send the packed app to \
+                    "\"{name}\" is not an absolute path on the server; send the app archive to \
                      /services/apps/upload, or use `karst app install`"
                 );
                 return Err(RestError::invalid(text));

@@ -181,7 +181,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {BUNDLE}?output_mode=none"), "", 400, "unknown output_mode"),
         post(VALIDATE, "", 400, "the body is empty"),
         post(VALIDATE, "not packed", 400, "is not a packed app"),
-        post(ROLLBACK, "", 409, "no bundle to go back to"),
+        post(ROLLBACK, "", 409, "there is no previous bundle"),
         post(VALIDATE, &archive("one"), 200, "\"added\":[\"default/app.conf\"]"),
         post(APPLY, "", 400, "the body is empty"),
         post(APPLY, &archive("one"), 200, "\"apps\":[\"kept\"]"),

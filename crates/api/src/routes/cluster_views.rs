@@ -155,7 +155,10 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
                 all.iter().find(|(known, _)| known == id).map_or("", |(_, known)| &known.name);
             format!("{name} ({id}) does not answer: {reason}")
         })
-        .chain((!leads).then(|| "no control plane leads: buckets are not committed".to_owned()))
+        .chain(
+            (!leads)
+                .then(|| "there is no leading control plane: buckets are not committed".to_owned()),
+        )
         .chain(unmet.clone())
         .collect();
     let content = json!({
@@ -243,7 +246,8 @@ async fn buckets(Call { state, params, .. }: Call) -> Result<Response, RestError
     for unknown in ["search", "sort_key", "sort_dir"] {
         if params.text(unknown).is_some() {
             let text = format!(
-                "{unknown} is not possible here: choose an index with index=NAME, and pages with offset and count"
+                "{unknown} is not supported here: choose an index with index=NAME, and pages with \
+                 offset and count"
             );
             return Err(RestError::invalid(text));
         }
@@ -406,7 +410,7 @@ pub(super) fn cases() -> Vec<Case> {
     };
     let more = [
         case(&format!("GET {BUCKETS}?index=none"), "", 404, "Could not find object id=none"),
-        case(&format!("GET {BUCKETS}?sort_key=index"), "", 400, "sort_key is not possible here"),
+        case(&format!("GET {BUCKETS}?sort_key=index"), "", 400, "sort_key is not supported here"),
         case("GET /services/cluster/master/info", "", 200, "catalog_write"),
         case("GET /services/cluster/slave/info", "", 200, "base_generation_id"),
     ];

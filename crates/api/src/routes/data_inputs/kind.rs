@@ -272,7 +272,7 @@ pub(super) fn check_path(state: &ApiState, path: &Path) -> Result<(), RestError>
     let (fixed, home) = (resolved(&fixed), resolved(&state.info.home));
     if fixed.starts_with(&home) || home.starts_with(&fixed) {
         let text = format!(
-            "\"{}\" leads to the directory of the server itself, {}; name files outside of it",
+            "\"{}\" is in the directory of the server itself, {}; choose files outside of it",
             path.display(),
             home.display()
         );
@@ -306,13 +306,13 @@ fn check_program(state: &ApiState, command: &str) -> Result<(), RestError> {
     }
     let below = resolved(&program);
     let Ok(below) = below.strip_prefix(&directory) else {
-        return refused("is outside of what is allowed");
+        return refused("is outside the allowed directories");
     };
     let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
     let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
     match parts[..] {
         ["apps", _, "bin", _, ..] | ["bin", "scripts", _, ..] => Ok(()),
-        _ => refused("is outside of what is allowed"),
+        _ => refused("is outside the allowed directories"),
     }
 }
 
