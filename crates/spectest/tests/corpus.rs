@@ -6,7 +6,7 @@ use karst_spectest::{Memory, World, corpus};
 
 /// Searches that end with an error where they should: a part of the search, and of what is said.
 const REFUSED: &[(&str, &str)] = &[
-    ("delete", "buckets are never changed"),
+    ("delete", "buckets are immutable"),
     ("tscollect", "there are no namespaces"),
     ("loadjob savedsearch=", "there is no job"),
     ("loadjob 1700000000.1", "there is no job"),

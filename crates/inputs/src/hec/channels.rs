@@ -53,7 +53,7 @@ pub enum AckLimit {
     #[error("{0} channels are in use (max_number_of_ack_channel)")]
     Channels(usize),
     /// Too many requests that nobody asked about.
-    #[error("{0} acknowledgements wait to be asked for; ask at /services/collector/ack")]
+    #[error("{0} acknowledgements have not been queried; query them at /services/collector/ack")]
     Pending(usize),
 }
 

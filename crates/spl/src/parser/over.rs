@@ -76,7 +76,7 @@ impl Parser<'_> {
         self.over = outer;
         match read {
             Ok(call) if call.alias.is_some() => {
-                Err(self.error("AS cannot stand inside of eval(...)", call.span))
+                Err(self.error("AS is not allowed inside of eval(...)", call.span))
             }
             Ok(call) if call.function.kind == StatsKind::Sparkline => {
                 Err(self.error("nothing can be computed with a sparkline", call.span))

@@ -113,7 +113,7 @@ pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
     let opened = opened.context("cannot open the audit trail")?;
     let log = opened.log;
     for remark in opened.remarks {
-        tracing::error!(remark, "the audit trail is not as it was written");
+        tracing::error!(remark, "the audit trail has been modified or damaged");
         parts.health.set(health::AUDIT_TRAIL, Severity::Warning, remark);
     }
     let start = Record::of_server("server_start", Info::Succeeded)
