@@ -373,7 +373,7 @@ def test_copies_are_in_other_sites_and_leave_an_indexer_that_is_taken_out(cluste
     refused = head.cli("cluster", "offline", "web9")
     assert refused.returncode and "has no process" in refused.stderr, refused
     planned = head.cli("cluster", "offline", identity(holder), "--dry-run")
-    assert planned.returncode == 0 and "3 indexers would be left" in planned.stdout, planned
+    assert planned.returncode == 0 and "3 indexers would remain" in planned.stdout, planned
     assert cluster.rolling_restart(head)["decommission"] == []
     sender = Sender(holder, 1_000)
     sender.start()

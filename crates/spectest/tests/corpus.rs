@@ -13,7 +13,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("require", "there are no results where the search requires some"),
     // Programs are run by the server.
     ("lookup dnslookup", "the program dnslookup does not exist"),
-    ("erex section", "holds one of the examples"),
+    ("erex section", "contains one of the examples"),
     ("predict", "needs at least 3 values"),
     ("x11", "has fewer than two periods"),
 ];

@@ -113,6 +113,6 @@ const ALLOCATOR: [(&str, &str); 4] = [
 /// Sets the allocator's settings.
 pub(crate) fn use_little_memory() {
     if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
-        eprintln!("karst-forwarder: cannot begin again with less memory: {error}");
+        eprintln!("karst-forwarder: cannot restart with less memory: {error}");
     }
 }

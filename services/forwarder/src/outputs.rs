@@ -138,7 +138,7 @@ impl Outputs {
                 let (place, key) = (&entry.place, settings::USE_ACK);
                 if entry.key == key.name() && key.value(&entry.value) == Some(false) {
                     warnings
-                        .push(format!("{place}: batches are acknowledged whatever useACK says"));
+                        .push(format!("{place}: batches are acknowledged regardless of useACK"));
                 }
             }
         }
