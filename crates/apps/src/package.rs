@@ -199,7 +199,7 @@ fn of_archive(packed: impl Read, path: &Path) -> Result<Vec<PackedFile>, Error> 
     let mut left = MAX_BYTES;
     let not_an_app = |error: io::Error| {
         let message =
-            format!("{} is not a packed app (.tgz, .tar.gz, .spl): {error}", path.display());
+            format!("{} is not an app archive (.tgz, .tar.gz, .spl): {error}", path.display());
         Error::Invalid(message)
     };
     for entry in archive.entries().map_err(not_an_app)? {

@@ -271,7 +271,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "name=a%2Fb", 400, "cannot be the name of an app"),
         case(&format!("POST {PATH}"), "name=a.tgz&filename=1", 400, "not an absolute path"),
         case(&format!("POST {PATH}"), "name=/nowhere/a.tgz&filename=1", 400, "/nowhere/a.tgz"),
-        case("POST /services/apps/upload", "not packed", 400, "is not a packed app"),
+        case("POST /services/apps/upload", "not packed", 400, "is not an app archive"),
         case("POST /services/apps/upload?name=kept.tar", &archive(), 201, "\"files\":1"),
         case("POST /services/apps/upload?name=kept.tar", &archive(), 409, "already exists"),
         case(&format!("GET {PATH}/kept"), "", 200, "\"installed\":true"),

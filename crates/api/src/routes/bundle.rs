@@ -126,7 +126,7 @@ fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> V
 /// The apps of the body.
 async fn packages(state: &ApiState, body: &[u8]) -> Result<Vec<Package>, RestError> {
     if body.is_empty() {
-        let text = "the body is empty: send a packed directory of apps (.tgz), or use karst cluster bundle";
+        let text = "the body is empty: send an archive of apps (.tgz), or use karst cluster bundle";
         return Err(RestError::invalid(text.to_owned()));
     }
     Ok(state.apps.unpack_bundle(body).await?)
@@ -180,7 +180,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {BUNDLE}"), "", 200, "\"entry\":[]"),
         case(&format!("GET {BUNDLE}?output_mode=none"), "", 400, "unknown output_mode"),
         post(VALIDATE, "", 400, "the body is empty"),
-        post(VALIDATE, "not packed", 400, "is not a packed app"),
+        post(VALIDATE, "not packed", 400, "is not an app archive"),
         post(ROLLBACK, "", 409, "there is no previous bundle"),
         post(VALIDATE, &archive("one"), 200, "\"added\":[\"default/app.conf\"]"),
         post(APPLY, "", 400, "the body is empty"),
