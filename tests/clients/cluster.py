@@ -151,7 +151,7 @@ class Cluster:
         assert not any(codes), codes
         for process in self.all:
             log = process.log_text()
-            assert "panicked" not in log and "not as it was written" not in log, process.log
+            assert "panicked" not in log and "modified or damaged" not in log, process.log
 
     def kill(self):
         for process in self.all:

@@ -8,7 +8,7 @@ import pytest
 from forwarding import Forwarder, group
 from karst import BINARY, TOKEN, free_port, wait_for
 
-RESERVED = "nobody but the audit trail"
+RESERVED = "only the audit trail can write"
 WORD = "forgedrecord"
 
 

@@ -60,7 +60,7 @@ def test_add_oneshot_previews_files_and_loads_nothing(server, index, tmp_path):
     lines = done.stdout.splitlines()
     told = "csv (by the name of the file), 3 events, 2024-05-01 00:00:00 to 2024-05-02 18:05:00 UTC"
     assert lines[0] == f"{path}: {told}", lines
-    assert "  line 4: no field has a time; it has the time of the event before" in lines
+    assert "  line 4: no field has a time; it has the time of the previous event" in lines
     assert any(line.startswith("  INDEXED_EXTRACTIONS = csv ([csv] in ") for line in lines), lines
     tried = server.cli(*preview, "--props", "INDEXED_EXTRACTIONS=none", "-o", "json")
     (answer,) = [json.loads(line)["preview"] for line in tried.stdout.splitlines()]

@@ -414,7 +414,7 @@ def test_without_an_indexer_results_say_that_they_are_incomplete_until_it_is_bac
     assert len(health["messages"]) == 1 and "does not answer" in health["messages"][0], health
     sql = {"query": "SELECT count(*) FROM main"}
     answer = head.rest("POST", "/api/v1/sql", body=json.dumps(sql))
-    assert answer.status >= 400 and "SQL gives no incomplete results" in answer.text, answer
+    assert answer.status >= 400 and "SQL does not return incomplete results" in answer.text, answer
     listed = head.cli("cluster", "status")
     assert listed.returncode != 0 and "Down" in listed.stdout, listed
     two.start()

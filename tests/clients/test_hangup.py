@@ -86,6 +86,6 @@ def test_a_new_certificate_is_shown_at_once_and_open_connections_go_on(own_serve
     # A certificate that is none changes nothing.
     pem.write_text("half a fi")
     server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: "is not what TLS needs" in server.log_text(), "it says so")
+    wait_for(lambda: "is not valid for TLS" in server.log_text(), "it says so")
     assert shown(server) != first
     assert server.stop() == 0

@@ -201,9 +201,9 @@ def test_inputs_survive_kills_and_those_of_files_are_switched_off_durably(own_se
     service.inputs[f"127.0.0.1:{of_file}", "tcp"].disable()
     service.inputs["conf_token", "http"].disable()
     assert refused(of_file)
-    with pytest.raises(HTTPError, match="stands in inputs.conf"):
+    with pytest.raises(HTTPError, match="is defined in inputs.conf"):
         service.inputs.delete(f"127.0.0.1:{of_file}", "tcp")
-    with pytest.raises(HTTPError, match="stands in inputs.conf"):
+    with pytest.raises(HTTPError, match="is defined in inputs.conf"):
         service.inputs.delete("conf_token", "http")
     service.inputs.create(str(made), "tcp", sourcetype="made")
     service.inputs.create(str(log), "monitor", sourcetype="followed")

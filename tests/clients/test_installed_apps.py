@@ -131,8 +131,8 @@ def test_bad_packages_are_refused_and_change_nothing(server, tmp_path):
     small = archive({"default/app.conf": ""})
     cases = [
         (b"", 400, "not an app"),
-        (b"not packed", 400, "not a packed app"),
-        (small[:-20], 400, "not a packed app"),
+        (b"not packed", 400, "not an app archive"),
+        (small[:-20], 400, "not an app archive"),
         (archive({"readme.txt": "x"}), 400, "not an app"),
         (archive({"a/default/app.conf": "", "b/default/app.conf": ""}, None), 400, "several apps: a, b"),
         (archive({"default/../../../x.conf": ""}), 400, "file outside"),

@@ -212,7 +212,7 @@ def test_a_password_set_here_for_somebody_of_the_directory_is_refused(house):
     log_in(house, "ann", "ann's secret")
     path = "/services/authentication/users/ann"
     answer = house.rest("POST", path, {"password": "a new password"})
-    assert answer.status == 400 and "kept by corp" in answer.text
+    assert answer.status == 400 and "managed by corp" in answer.text
 
 
 def log_in_with(directory, home, port, more, name="ann"):

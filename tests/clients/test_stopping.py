@@ -90,7 +90,7 @@ def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):
         path = "/services/data/indexes/main/roll-hot-buckets"
         # It waits for the upload, until the server stops.
         threading.Thread(target=server.rest, args=["POST", path, {}], daemon=True).start()
-        fails = "buckets cannot be put into object storage"
+        fails = "buckets cannot be uploaded to object storage"
         wait_for(
             lambda: fails in server.request(server.web_port, "GET", "/readyz").text,
             "the server notices that the store is gone",

@@ -308,7 +308,7 @@ impl Accounts {
 
     async fn set_password(&self, user: &mut User, password: String) -> Result<(), Error> {
         if !user.is_local() {
-            let reason = format!("the password of the user is kept by {}", user.provider);
+            let reason = format!("the password of the user is managed by {}", user.provider);
             return Err(Error::Password { reason });
         }
         self.check_password(&password)?;

@@ -82,9 +82,7 @@ impl Encryption {
             (false, false) => Ok(Self::None),
             (false, true) => Ok(Self::StartTls),
             (true, false) => Ok(Self::Tls),
-            (true, true) => {
-                Err(stanza.wrong(&settings::START_TLS, "false where SSLEnabled is true"))
-            }
+            (true, true) => Err(stanza.wrong(&settings::START_TLS, "false if SSLEnabled is true")),
         }
     }
 
@@ -192,7 +190,7 @@ impl LdapDirectory {
         let asked = tokio::time::timeout(self.settings.timeout, self.ask(now, name, password));
         match asked.await {
             Ok(found) => found,
-            Err(_) => Err(self.failed("no answer in network_timeout".to_owned())),
+            Err(_) => Err(self.failed("no response within network_timeout".to_owned())),
         }
     }
 

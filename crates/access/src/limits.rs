@@ -66,7 +66,7 @@ impl SearchLimits {
     /// Whether whoever is held to these is held at least as much as by the other.
     pub(crate) fn covers(&self, other: &Self) -> Result<(), String> {
         if self.filter.is_some() && self.filter != other.filter {
-            return Err(format!("events outside the own {FILTER}"));
+            return Err(format!("access to events outside {FILTER}"));
         }
         let wider = |mine: Option<Duration>, theirs: Option<Duration>| match (mine, theirs) {
             (None, _) => false,
@@ -74,7 +74,7 @@ impl SearchLimits {
             (Some(_), None) => true,
         };
         if wider(self.window, other.window) || wider(self.earliest, other.earliest) {
-            return Err("times outside the own srchTimeWin or srchTimeEarliest".to_owned());
+            return Err("access to times outside srchTimeWin or srchTimeEarliest".to_owned());
         }
         Ok(())
     }

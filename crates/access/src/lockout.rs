@@ -22,15 +22,15 @@ conf::settings! {
         "authentication"["splunk_auth"] {
             /// Whether too many wrong passwords lock a user. Delays and the limit per address always apply.
             "lockoutUsers" => pub users: bool = "true", Type::Boolean;
-            /// Wrong passwords that lock a user.
+            /// Number of wrong passwords that lock a user.
             "lockoutAttempts" => pub attempts: u32 = "5", Type::range(1, 64);
-            /// Time in which they happen.
+            /// Time window in which the wrong passwords are counted.
             "lockoutThresholdMins" => pub threshold: Duration = "5", Type::of(Unit::Minutes, 1, 120);
-            /// How long a lock holds.
+            /// Duration of a lock.
             "lockoutMins" => pub lock: Duration = "30", Type::of(Unit::Minutes, 1, 1_440);
-            /// Wrong passwords from an address, for any user, that lock the address.
+            /// Number of wrong passwords from one address, for any users, that lock the address.
             "lockoutSourceAttempts" => pub source_attempts: u32 = "100", Type::range(1, 1_000_000);
-            /// Maximum number of users, of addresses and of pairs that are tracked.
+            /// Maximum number of tracked users, of tracked addresses, and of tracked pairs of both.
             "lockoutMaxEntries" => pub max_entries: usize = "10000", Type::range(100, 1_000_000);
         }
     }

@@ -229,7 +229,7 @@ impl Accounts {
                 Ok(Some(found)) => return Ok(Some((found, directory.settings().roles.clone()))),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "the directory cannot be asked");
+                    tracing::warn!(%error, "cannot query the directory");
                     trouble = Some(error.to_string());
                 }
             }
@@ -257,7 +257,7 @@ impl Accounts {
         if let Some(other) = known.as_ref().filter(|known| known.provider != found.provider) {
             let keeper = if other.is_local() { "Karst itself" } else { &other.provider };
             return Err(Refusal::NotAllowed(format!(
-                "there is another user \"{}\", kept by {keeper}",
+                "another user \"{}\" exists, managed by {keeper}",
                 found.name
             )));
         }

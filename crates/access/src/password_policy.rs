@@ -24,9 +24,9 @@ conf::settings! {
             "minPasswordDigit" => pub digits: usize = "0", Type::range(0, 256);
             /// Minimum number of characters that are neither letters nor digits.
             "minPasswordSpecial" => pub special: usize = "0", Type::range(0, 256);
-            /// Whether former passwords are refused.
+            /// Whether previous passwords are refused.
             "enablePasswordHistory" => pub has_history: bool = "false", Type::Boolean;
-            /// Number of former passwords that are refused.
+            /// Number of previous passwords that are refused.
             "passwordHistoryCount" => pub history_count: usize = "24", Type::range(1, 128);
             /// Whether passwords expire.
             "expireUserAccounts" => pub expires: bool = "false", Type::Boolean;
@@ -42,7 +42,7 @@ conf::settings! {
 const MADE_UP_LENGTH: usize = 16;
 
 impl PasswordPolicy {
-    /// Number of former passwords that are refused.
+    /// Number of previous passwords that are refused.
     #[must_use]
     pub fn history(&self) -> usize {
         if self.has_history { self.history_count } else { 0 }

@@ -21,11 +21,11 @@ conf::settings! {
         "server"["general"] {
             /// Idle time after which a login ends.
             "sessionTimeout" => pub idle: Duration = "1h", Type::Span { least: 1 }, live;
-            /// How long a login lasts, used or not.
+            /// Maximum duration of a login, even if it is in use.
             "maxSessionLifetime" => pub lifetime: Duration = "24h", Type::Span { least: 1 };
-            /// Logins of a user; the least recently used are ended first.
+            /// Maximum number of sessions per user; the least recently used are ended first.
             "maxSessionsPerUser" => pub per_user: usize = "100", Type::range(1, 1_000_000);
-            /// Logins of all users together; the least recently used are ended first.
+            /// Maximum number of sessions of all users; the least recently used are ended first.
             "maxSessions" => pub all: usize = "10000", Type::range(10, 10_000_000);
         }
     }

@@ -27,79 +27,80 @@ pub fn time_span(text: &str) -> Option<Duration> {
 
 conf::keys! {
     "authentication"["authentication"] {
-        /// Who knows users. Splunk has no OIDC.
+        /// Source of users and logins. Splunk has no OIDC.
         AUTH_TYPE: String = "authType", "Splunk", Type::Choice(&["Splunk", "LDAP", "SAML", "OIDC"]);
-        /// The stanza of the strategy; of LDAP several, separated by commas, asked in turn.
+        /// Stanza of the strategy. For LDAP, a comma-separated list of stanzas that are tried in order.
         AUTH_SETTINGS: Vec<String> = "authSettings", "", Type::LIST;
     }
     "authentication"["splunk_auth"] {
-        /// Whether a refused login says that the user is locked or the password expired. Splunk: true.
+        /// Whether the message of a failed login shows that the user is locked or the password has expired.
+        /// Splunk: true.
         VERBOSE: bool = "verboseLoginFailMsg", "false", Type::Boolean;
     }
     "authentication"["<LDAP strategy>"] {
-        /// Host of the directory.
+        /// Host of the LDAP directory.
         HOST: Option<String> = "host", "", Type::Text;
-        /// Its port. Default: 389, with `SSLEnabled` 636.
+        /// Port of the LDAP directory. Default: 389, or 636 with `SSLEnabled`.
         PORT: Option<u16> = "port", "", Type::range(1, 65_535);
         /// Whether to connect with TLS.
         SSL_ENABLED: bool = "SSLEnabled", "false", Type::Boolean;
         /// Whether to use StartTLS.
         START_TLS: bool = "startTLS", "false", Type::Boolean;
-        /// Who searches the directory. Default: anonymous.
+        /// DN of the user that searches the directory. Default: anonymous.
         BIND_DN: Option<String> = "bindDN", "", Type::Text;
-        /// Its password, or file:PATH to read it from a file.
+        /// Password of `bindDN`, or file:PATH to read it from a file.
         BIND_PASSWORD: Option<String> = "bindDNpassword", "", Type::Secret;
-        /// Where users are.
+        /// Base DNs of users.
         USER_BASE_DN: Vec<String> = "userBaseDN", "", GROUPS;
-        /// Which entries there are users.
+        /// Filter for entries that are users.
         USER_FILTER: String = "userBaseFilter", "(objectclass=*)", FILTER;
         /// The attribute with the login name.
         USER_NAME: String = "userNameAttribute", "uid", ATTRIBUTE;
-        /// The attribute with the name for people.
+        /// The attribute with the display name.
         REAL_NAME: String = "realNameAttribute", "cn", ATTRIBUTE;
-        /// The attribute with the address.
+        /// The attribute with the email address.
         EMAIL: String = "emailAttribute", "mail", ATTRIBUTE;
-        /// Where groups are.
+        /// Base DNs of groups.
         GROUP_BASE_DN: Vec<String> = "groupBaseDN", "", GROUPS;
-        /// Which entries there are groups.
+        /// Filter for entries that are groups.
         GROUP_FILTER: String = "groupBaseFilter", "(objectclass=*)", FILTER;
         /// The attribute with a group's name.
         GROUP_NAME: String = "groupNameAttribute", "cn", ATTRIBUTE;
         /// The attribute with a group's members.
         GROUP_MEMBER: String = "groupMemberAttribute", "member", ATTRIBUTE;
-        /// What groups call a user: dn or an attribute of the user.
+        /// The value by which groups refer to a user: dn, or an attribute of the user.
         GROUP_MAPPING: String = "groupMappingAttribute", "dn", ATTRIBUTE;
-        /// Whether groups that have a group of the user as a member count.
+        /// Whether membership in nested groups counts: groups that have a group of the user as a member.
         NESTED_GROUPS: bool = "nestedGroups", "false", Type::Boolean;
         /// Time limit of a login.
         NETWORK_TIMEOUT: Duration = "network_timeout", "20", Type::of(Unit::Seconds, 1, 600);
-        /// Groups of a user that are read.
+        /// Maximum number of groups read per user.
         SIZE_LIMIT: u32 = "sizelimit", "1000", Type::range(1, 100_000);
     }
     "authentication"["<LDAP strategy>, <OIDC strategy>"] {
-        /// PEM file of certificates to trust besides the system's.
+        /// PEM file with trusted certificates, in addition to those of the system.
         CA_CERT_FILE: Option<String> = "caCertFile", "", Type::Text;
     }
     "authentication"["<OIDC strategy>"] {
-        /// The provider's address, as in the tokens' `iss`.
+        /// Address of the provider, as in `iss` of its tokens.
         ISSUER: Option<String> = "issuer", "", Type::Text;
-        /// This server's id at the provider.
+        /// ID of this server at the provider.
         CLIENT_ID: Option<String> = "clientId", "", Type::Text;
-        /// Its secret, or file:PATH to read it from a file.
+        /// Secret of `clientId`, or file:PATH to read it from a file.
         CLIENT_SECRET: Option<String> = "clientSecret", "", Type::Secret;
-        /// Where the provider sends browsers back to: `<console>/services/auth/oidc/callback`.
+        /// URL to which the provider redirects browsers: `<console>/services/auth/oidc/callback`.
         REDIRECT_URI: Option<String> = "redirectUri", "", Type::Text;
-        /// Scopes of a login, separated by blanks.
+        /// Requested scopes, separated by spaces.
         SCOPES: String = "scopes", "openid profile email", Type::Text;
-        /// `aud` of access tokens taken as Bearer. Default: `clientId`.
+        /// Expected `aud` of access tokens sent as Bearer. Default: `clientId`.
         AUDIENCE: Option<String> = "audience", "", Type::Text;
         /// The claim with the login name.
         USER_CLAIM: String = "userClaim", "preferred_username", Type::Text;
         /// The claim with the groups that `roleMap` names.
         ROLES_CLAIM: String = "rolesClaim", "groups", Type::Text;
-        /// Age at which the provider's keys are read again.
+        /// Interval for refreshing the provider's keys.
         KEYS_LIFETIME: Duration = "jwksRefreshSecs", "3600", Type::of(Unit::Seconds, 60, 86_400);
-        /// Time by which the clocks may differ.
+        /// Maximum clock difference between the provider and this server.
         CLOCK_SKEW: i64 = "clockSkewSecs", "60", Type::of(Unit::Seconds, 0, 600);
     }
     "authentication"["<OIDC strategy>, <SAML strategy>"] {
@@ -107,9 +108,9 @@ conf::keys! {
         DISPLAY_NAME: String = "displayName", "SSO", Type::Text;
     }
     "authentication"["<strategy>"] {
-        /// Roles of users whom no group gives one. Default: none, they are refused.
+        /// Roles of users whose groups give no role. Default: none; such users are refused.
         DEFAULT_ROLES: Vec<String> = "defaultRoles", "", GROUPS;
-        /// Splunk's name of `defaultRoles` for SAML.
+        /// Splunk's name for `defaultRoles` with SAML.
         DEFAULT_ROLE: Vec<String> = "defaultRoleIfMissing", "", GROUPS;
     }
     "authentication"["roleMap_<strategy>, userToRoleMap_<strategy>"] {

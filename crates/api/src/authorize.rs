@@ -33,7 +33,7 @@ fn checked(
     caller: Option<&Caller>,
 ) -> Result<(), Box<Response>> {
     let Some(needs) = needs.of(path) else {
-        let text = format!("nothing says who may ask for {path}");
+        let text = format!("no access right is declared for {path}");
         return Err(Box::new(RestError::forbidden(text).into_response()));
     };
     let method = if *method == Method::HEAD { &Method::GET } else { method };

@@ -73,8 +73,8 @@ async fn other(State(state): State<Arc<Elastic>>, request: Request) -> Response 
         None => {
             let (method, path) = (request.method(), request.uri().path());
             let reason = format!(
-                "Karst takes documents in at _bulk and knows nothing of {method} {path}; search \
-                 with SPL or SQL instead"
+                "Karst accepts documents at _bulk and does not support {method} {path}; search with SPL \
+                 or SQL instead"
             );
             error(StatusCode::BAD_REQUEST, "illegal_argument_exception", &reason)
         }

@@ -39,9 +39,7 @@ impl Filter {
         let mut parser = Parser { tokens: &tokens, at: 0 };
         let node = parser.any(0)?;
         if parser.at < tokens.len() {
-            return Err(RestError::invalid(format!(
-                "search: a parenthesis too many in \"{text}\""
-            )));
+            return Err(RestError::invalid(format!("search: unmatched parenthesis in \"{text}\"")));
         }
         Ok(Self(node))
     }
@@ -214,7 +212,7 @@ impl Parser<'_> {
                 Some((name, value)) => Node::Field(name.to_owned(), Pattern::new(value)),
                 None => Node::Word(Pattern::new(word)),
             }),
-            Some(Token::Close) | None => Err(RestError::invalid("search: something is missing")),
+            Some(Token::Close) | None => Err(RestError::invalid("search: a term is missing")),
         }
     }
 }

@@ -55,7 +55,7 @@ use statement::Statement;
 /// Where gRPC finds the service.
 const PATH: &str = "/arrow.flight.protocol.FlightService/{*call}";
 /// What no query may do here.
-const READ_ONLY: &str = "events are changed by ingest only: send a SELECT";
+const READ_ONLY: &str = "events can be changed only by ingest: send a SELECT";
 
 type FlightStream = <Flight as FlightService>::DoGetStream;
 type HandshakeStream = Pin<Box<dyn Stream<Item = Result<HandshakeResponse, Status>> + Send>>;
@@ -400,7 +400,9 @@ impl FlightSqlService for Flight {
         _: CommandPreparedStatementQuery,
         _: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
-        Err(Status::unimplemented("parameters of statements are not taken: write their values out"))
+        Err(Status::unimplemented(
+            "parameters of statements are not supported: write the values into the statement",
+        ))
     }
 
     async fn do_put_statement_update(

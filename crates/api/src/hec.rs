@@ -94,7 +94,7 @@ async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Resp
         return answer(StatusCode::SERVICE_UNAVAILABLE, condition.summary(), BUSY);
     }
     if receiver.api.ingest.intake_stopped().is_some() {
-        let text = "HEC is unhealthy, no events are taken in until there is room on the disk";
+        let text = "HEC is unhealthy, no events are accepted until the disk has free space";
         return answer(StatusCode::SERVICE_UNAVAILABLE, text, 18);
     }
     let acks_are_full = params.flag("ack") && receiver.acks.is_full();

@@ -35,16 +35,16 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct HttpInput {
         "limits"["http_input"] {
-            /// Bytes of a body, packed and unpacked.
+            /// Maximum size of a request body, both compressed and decompressed.
             "max_content_length" => pub max_content_length: usize = "838860800", BYTES;
-            /// How many times its size a body of more than 16 MB may unpack to.
+            /// Maximum compression ratio of a body that decompresses to more than 16 MB.
             "max_compression_ratio" => pub max_compression_ratio: usize = "100", Type::number(1);
             /// Maximum number of tokens.
             "max_number_of_tokens" => pub max_tokens: usize = "10000", Type::number(1);
         }
         "inputs"["http"] {
-            /// Where the host of an event comes from that names none: the sender's address (ip, dns), its
-            /// proxy's word in `X-Forwarded-For` (proxied_ip), or this server's name (none).
+            /// Origin of the host of events without one: the sender's address (ip, dns), the address in
+            /// `X-Forwarded-For` of a proxy (proxied_ip), or the name of this server (none).
             "connection_host" => pub connection_host: ConnectionHost = "ip", HOSTS;
         }
         nested {

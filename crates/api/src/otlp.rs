@@ -232,7 +232,10 @@ async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Respon
 
 fn parse(body: Bytes, is_json: bool) -> Result<ExportLogsServiceRequest, Refusal> {
     let invalid = |error: &dyn std::fmt::Display| {
-        Refusal::invalid(StatusCode::BAD_REQUEST, format!("the body is not what OTLP has: {error}"))
+        Refusal::invalid(
+            StatusCode::BAD_REQUEST,
+            format!("the body is not a valid OTLP request: {error}"),
+        )
     };
     if is_json {
         return serde_json::from_slice(&body).map_err(|error| invalid(&error));

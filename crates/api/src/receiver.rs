@@ -52,7 +52,7 @@ impl Denied {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Missing => "a token is required",
-            Self::Unreadable => "the authorization header has no token that could be read",
+            Self::Unreadable => "the authorization header has no valid token",
             Self::Unknown => "the token is not known",
             Self::Disabled => "the token is disabled",
         }
@@ -240,11 +240,9 @@ pub(crate) fn told_to_sender(error: &inputs::Error) -> String {
     use model::ErrorKind as K;
     let text = match error.kind() {
         K::Exhausted => "a queue or disk of the server is full; send again later",
-        K::Internal | K::Corrupt => {
-            "the events could not be stored; the log of the server says why"
-        }
+        K::Internal | K::Corrupt => "the events could not be stored; see the log of the server",
         K::Invalid => return error.to_string(),
-        _ => "the server takes no events now; send again later",
+        _ => "the server accepts no events now; send again later",
     };
     text.to_owned()
 }

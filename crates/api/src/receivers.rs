@@ -83,7 +83,7 @@ async fn count(
     counter!(names::INGEST_REQUESTS, "input" => input, "outcome" => outcome).increment(1);
     let grpc = response.headers().get("grpc-status").and_then(|value| value.to_str().ok());
     let reason = match (response.status(), grpc) {
-        (StatusCode::UNAUTHORIZED, _) | (_, Some("16")) => "no token, or none that can be read",
+        (StatusCode::UNAUTHORIZED, _) | (_, Some("16")) => "no token, or an invalid one",
         (StatusCode::FORBIDDEN, _) | (_, Some("7")) => "the token is unknown or disabled",
         _ => return response,
     };

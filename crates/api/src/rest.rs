@@ -179,8 +179,8 @@ fn refused_body(error: &BodyError) -> RestError {
     let text = match error {
         BodyError::TooLarge { limit } => format!(
             "the body is larger than {limit} bytes, the limit of this path ([httpServer] \
-             max_content_length of server.conf, and less where only forms are taken; of packed apps \
-             [settings] max_upload_size of web.conf, of what forwarders say [deployment] \
+             max_content_length of server.conf, and less for paths that accept only forms; for app \
+             archives [settings] max_upload_size of web.conf; for messages of forwarders [deployment] \
              maxPhoneHomeSize of server.conf)"
         ),
         error => error.to_string(),

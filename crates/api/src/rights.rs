@@ -36,21 +36,27 @@ use Need::{Change, May};
 pub(crate) const EDIT: Need = Change("edit_own_objects");
 pub(crate) const SEARCH: Need = May("search");
 
-/// Capabilities that routes and searches ask for besides, for more than a user's own.
+/// Capabilities that routes and searches check in addition, for access beyond the user's own data.
 #[cfg(test)]
 pub(crate) const MORE: &[(&str, &str)] = &[
-    ("admin_all_objects", "objects and jobs of others, and files of the server's own settings"),
-    ("change_own_password", "the own password (`POST /services/authentication/users/{name}`)"),
-    ("edit_httpauths", "ends sessions of others"),
-    ("edit_tokens_all", "makes, disables and removes API tokens of others"),
-    ("edit_tokens_own", "makes, disables and removes own API tokens"),
-    ("indexes_list_all", "indexes that the user may not search"),
-    ("list_all_objects", "reads shared objects whatever their permissions"),
-    ("list_all_roles", "roles that the user does not have"),
-    ("list_all_users", "other users"),
-    ("list_httpauths", "sessions of others"),
-    ("list_introspection", "`/metrics` from another machine, without the scrape token"),
-    ("list_tokens_all", "API tokens of others"),
-    ("list_tokens_own", "own API tokens"),
-    ("schedule_search", "saved searches with `is_scheduled` or `enableSched`"),
+    (
+        "admin_all_objects",
+        "other users' objects and jobs, and the server's own configuration files",
+    ),
+    (
+        "change_own_password",
+        "changing one's own password (`POST /services/authentication/users/{name}`)",
+    ),
+    ("edit_httpauths", "ending other users' sessions"),
+    ("edit_tokens_all", "creating, disabling and removing other users' API tokens"),
+    ("edit_tokens_own", "creating, disabling and removing one's own API tokens"),
+    ("indexes_list_all", "listing indexes that the user may not search"),
+    ("list_all_objects", "reading shared objects regardless of their permissions"),
+    ("list_all_roles", "listing roles that the user does not have"),
+    ("list_all_users", "listing other users"),
+    ("list_httpauths", "listing other users' sessions"),
+    ("list_introspection", "`/metrics` from other machines without the scrape token"),
+    ("list_tokens_all", "listing other users' API tokens"),
+    ("list_tokens_own", "listing one's own API tokens"),
+    ("schedule_search", "saving searches with `is_scheduled` or `enableSched`"),
 ];

@@ -238,7 +238,7 @@ fn refused(state: &ApiState, refusal: &Refusal) -> Option<RestError> {
             Some(RestError::new(StatusCode::SERVICE_UNAVAILABLE, "WARN", text))
         }
         Refusal::Unavailable(_) => {
-            let text = "the identity provider cannot be asked; try again later";
+            let text = "the identity provider cannot be reached; try again later";
             Some(RestError::new(StatusCode::SERVICE_UNAVAILABLE, "WARN", text))
         }
         // Whoever hears these knew the password.

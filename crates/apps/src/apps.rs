@@ -255,7 +255,7 @@ impl Apps {
         let is_here = self.inner.base.layers().apps().contains(app) || app == SYSTEM;
         if is_here && !self.installed()?.all()?.contains_key(app) {
             let text = format!(
-                "the app {app} is in the directory of configuration (--conf-dir): update it there with \
+                "the app {app} is in the configuration directory (--conf-dir): update it there with \
                  `karst app install --update --conf-dir`, or remove it there and restart the server"
             );
             return Err(Error::Invalid(text));
@@ -480,7 +480,7 @@ impl Apps {
         check_name("an object", name)?;
         check_name("a file", conf)?;
         if namespace.app == "-" || namespace.owner == "-" {
-            let message = "an object is made in one app and for one owner, not for -";
+            let message = "an object must be created in one app and for one owner, not for -";
             return Err(Error::Invalid(message.to_owned()));
         }
         let _writing = self.inner.writing.lock().await;

@@ -100,7 +100,8 @@ pub fn read_bundle(directory: &Path) -> Result<Vec<Package>, Error> {
         }
         if !path.is_dir() || matches!(name.as_str(), "default" | "local" | "metadata") {
             return Err(Error::Invalid(format!(
-                "{} is no app: give a directory that has a directory for each app, such as manager-apps",
+                "{} is not an app: use a directory that contains a directory for each app, such as \
+                 manager-apps",
                 path.display()
             )));
         }
@@ -109,7 +110,7 @@ pub fn read_bundle(directory: &Path) -> Result<Vec<Package>, Error> {
     packages.sort_by(|a, b| a.app.cmp(&b.app));
     let twice = packages.windows(2).find(|two| two[0].app == two[1].app);
     if let Some(two) = twice {
-        return Err(Error::Invalid(format!("the app {} is there twice", two[0].app)));
+        return Err(Error::Invalid(format!("the app {} occurs twice", two[0].app)));
     }
     if packages.is_empty() {
         let path = directory.display();
@@ -176,8 +177,10 @@ impl InstalledApps {
             let app = parts.next().map(|app| app.as_os_str().to_string_lossy().into_owned());
             let path = parts.as_path().to_owned();
             let Some(app) = app.filter(|_| path != Path::new("")) else {
-                let text =
-                    format!("{} is in no app: pack a directory of apps", file.path.display());
+                let text = format!(
+                    "{} does not belong to an app: pack a directory of apps",
+                    file.path.display()
+                );
                 return Err(Error::Invalid(text));
             };
             apps.entry(app).or_default().push(PackedFile { path, ..file });
@@ -187,7 +190,8 @@ impl InstalledApps {
             let mut known = in_force.get(&app).into_iter().flatten();
             let Some(known) = known.find(|file| file.sha256 == sha256) else {
                 return Err(Error::Changed(format!(
-                    "{app}/{path} is not here any more: another version of the app is in force; send all files"
+                    "{app}/{path} no longer exists here: another version of the app is in force; send \
+                     all files"
                 )));
             };
             let bytes = self.content(&app, known).await?.to_vec();
@@ -279,7 +283,7 @@ impl InstalledApps {
         let lock = self.lock(by).await?;
         let rolled = async {
             let bundles = Bundles::read(&self.catalog.snapshot())?;
-            let none = || Error::Changed("there is no bundle to go back to".to_owned());
+            let none = || Error::Changed("there is no previous bundle".to_owned());
             let previous = bundles.previous.ok_or_else(none)?;
             for (app, installation) in &previous.apps {
                 self.copy_app(app, &installation.manifest).await?;

@@ -199,7 +199,7 @@ async fn without_a_bundle_there_is_nothing_to_go_back_to() {
     let setup = Setup::new().await;
     let refused = setup.process("one").await.roll_back_bundle("ann").await;
     assert!(
-        matches!(&refused, Err(Error::Changed(text)) if text.contains("no bundle")),
+        matches!(&refused, Err(Error::Changed(text)) if text.contains("no previous bundle")),
         "{refused:?}"
     );
 }
@@ -222,7 +222,7 @@ fn a_directory_of_apps_is_read() {
     assert_eq!(names, ["shop", "till"]);
     write("README", "");
     let refused = read().unwrap_err().to_string();
-    assert!(refused.contains("README is no app"), "{refused}");
+    assert!(refused.contains("README is not an app"), "{refused}");
     let refused = read_bundle(&directory.path().join("shop")).unwrap_err().to_string();
     assert!(refused.contains("manager-apps"), "{refused}");
     assert!(read_bundle(Path::new("/nowhere")).is_err());

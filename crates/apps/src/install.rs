@@ -60,7 +60,7 @@ const USED: [&str; 9] = [
 
 /// Why a part of an app is not used.
 const UNUSED: [(&str, &str); 6] = [
-    ("bin", "of the programs of apps those of commands.conf and of inputs are run"),
+    ("bin", "of the programs of an app, only those of commands.conf and of inputs are run"),
     (
         "default/web.conf",
         "custom endpoints and static pages of apps are not served; their dashboards are shown",
@@ -68,7 +68,7 @@ const UNUSED: [(&str, &str); 6] = [
     ("default/restmap.conf", "REST endpoints of apps are not served"),
     ("default/alert_actions.conf", "alert actions of apps are not run"),
     ("default/distsearch.conf", "searches are distributed without it"),
-    ("default/authorize.conf", "roles of apps are not taken over"),
+    ("default/authorize.conf", "roles of apps are not used"),
 ];
 /// Folders whose pages are shown.
 const PAGES: [&str; 3] = ["views", "nav", "panels"];
@@ -132,8 +132,7 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
     for file in &package.files {
         let conf = file.path.file_name().and_then(|name| name.to_str()?.strip_suffix(".conf"));
         if target == Target::Server && conf.is_some_and(|conf| !counts_installed(conf)) {
-            let text =
-                "this file counts only in an app of the directory of configuration (--conf-dir)";
+            let text = "this file is used only in apps of the configuration directory (--conf-dir)";
             let place = file.path.display().to_string();
             report.remarks.push(Remark { place, text: text.to_owned() });
             continue;
@@ -157,17 +156,17 @@ fn is_page(path: &Path, kind: &str) -> bool {
 /// Why a file for browsers is not served.
 fn unserved(path: &Path) -> Option<&'static str> {
     if path.starts_with("appserver/static") && media_type(path).is_none() {
-        return Some("of the files of apps for browsers, images and style sheets are served");
+        return Some("of an app's files for browsers, only images and style sheets are served");
     }
     if path.starts_with("appserver") && !path.starts_with("appserver/static") {
         return Some("pages of apps are not served");
     }
     if path.starts_with("static") && media_type(path).is_none() {
-        return Some("of the pictures of an app, those in appserver/static are served");
+        return Some("of an app's images, only those in appserver/static are served");
     }
     let in_pages = path.starts_with("default/data/ui") || path.starts_with("local/data/ui");
     (in_pages && !PAGES.iter().any(|kind| is_page(path, kind)))
-        .then_some("of data/ui, views, nav and panels are used")
+        .then_some("of data/ui, only views, nav and panels are used")
 }
 
 /// Notes what is used of a file and what is not.
@@ -208,7 +207,7 @@ fn examine(
             .push(Remark { place: warning.place.to_string(), text: warning.text.clone() });
     }
     if registry.settings(conf).next().is_none() && !USED.contains(&conf) {
-        let text = "this file means nothing to Karst".to_owned();
+        let text = "this file is not used by Karst".to_owned();
         report.remarks.push(Remark { place: shown, text });
         return;
     }

@@ -14,7 +14,7 @@ use crate::Error;
 
 /// Bytes that an app may have unpacked: it is in memory while it is installed.
 const MAX_BYTES: u64 = 512 << 20;
-/// Files that an app may have.
+/// Maximum number of files of an app.
 const MAX_FILES: usize = 100_000;
 /// Bytes of an app's name.
 const MAX_NAME: usize = 100;
@@ -199,7 +199,7 @@ fn of_archive(packed: impl Read, path: &Path) -> Result<Vec<PackedFile>, Error> 
     let mut left = MAX_BYTES;
     let not_an_app = |error: io::Error| {
         let message =
-            format!("{} is not a packed app (.tgz, .tar.gz, .spl): {error}", path.display());
+            format!("{} is not an app archive (.tgz, .tar.gz, .spl): {error}", path.display());
         Error::Invalid(message)
     };
     for entry in archive.entries().map_err(not_an_app)? {

@@ -290,7 +290,7 @@ fn a_packed_app_is_installed_with_a_report() {
     assert_eq!(gains, ["fields 1 rules for 1 stanzas of props.conf", "macros 1", "inputs 1"]);
     let remarks: Vec<String> =
         report.remarks.iter().map(|r| format!("{}: {}", r.place, r.text)).collect();
-    assert!(remarks[0].starts_with("bin/run.py: of the programs of apps"), "{remarks:?}");
+    assert!(remarks[0].starts_with("bin/run.py: of the programs of an app"), "{remarks:?}");
     assert_eq!(remarks[1], "default/inputs.conf:1: modular inputs of apps are not run");
     assert!(remarks[2].contains("default/props.conf:3"), "{remarks:?}");
     assert!(to.join("apps/ta_web/lookups/a.csv").exists());

@@ -28,17 +28,17 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "server"["audit"] {
-            /// Size at which a file of the audit trail is followed by a new one.
+            /// Size at which a new file of the audit trail is started.
             "maxFileSize" => pub file_bytes: u64 = "64MB", Type::size(0);
-            /// Age of the last record at which a file is deleted; 0 keeps all.
+            /// Age of a file's last record at which the file is deleted; 0 to keep all files.
             "keepDays" => pub keep_days: u64 = "400", Type::of(Unit::Days, 0, i64::MAX);
-            /// Maximum size of queued records; further ones wait.
+            /// Maximum size of queued records; further records wait.
             "queueSize" => pub queue_bytes: usize = "16MB", Type::size(1);
-            /// Maximum size of a record; the longest values are truncated, with a mark.
+            /// Maximum size of a record; the longest values are truncated and marked.
             "maxRecordSize" => pub record_bytes: usize = "256KB", Type::size(4096);
-            /// What becomes of changes that cannot be recorded.
+            /// Handling of changes that cannot be recorded.
             "onFailure" => pub on_failure: OnFailure = "refuse", Type::Choice(&["refuse", "continue"]);
-            /// How often the head of the chain is saved outside the files.
+            /// Interval at which the head of the chain is saved outside the files.
             "anchorIntervalSecs" => pub anchor_interval: Duration = "60", Type::seconds(1);
         }
         fixed {

@@ -145,12 +145,12 @@ impl Verifier {
         let vouched = self.torn.is_empty() || (genuine && self.vouches_for_torn(read));
         if !vouched {
             let (seq, place) = (self.head.seq + 1, self.torn_place.clone());
-            let text = "the line is no record, and no record says that it was torn".to_owned();
+            let text = "the line is not a record, and no record says that it was torn".to_owned();
             return Some(Finding { kind: Kind::Altered, seq, place, text });
         }
         let next = if self.start.is_some() { self.head.seq + 1 } else { read.seq };
         if !genuine {
-            let text = "its text does not fit its hash".to_owned();
+            let text = "its text does not match its hash".to_owned();
             return finding(Kind::Altered, next, text);
         }
         let differs = |anchor: &&Anchor| {
@@ -207,7 +207,7 @@ impl Verifier {
             Kind::Removed => found.kind = Kind::Reordered,
             Kind::Altered if read.previous == self.head.hash => {
                 found.kind = Kind::Inserted;
-                found.text = "the genuine record stands behind it".to_owned();
+                found.text = "the genuine record follows it".to_owned();
             }
             _ => {}
         }
@@ -228,7 +228,7 @@ impl Verifier {
         let at_end = || "the end".to_owned();
         if !self.torn.is_empty() && self.ended && !tolerant {
             let seq = self.head.seq + 1;
-            let text = "the line is no record".to_owned();
+            let text = "the line is not a record".to_owned();
             return Err(Finding { kind: Kind::Altered, seq, place: self.torn_place, text });
         }
         let start = self.start.unwrap_or(Head { seq: 1, hash: Digest::ZERO });

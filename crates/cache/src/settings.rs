@@ -12,35 +12,39 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Settings {
         "server"["cachemanager"] {
-            /// NVMe for blocks, 0 for none. Taken from the file system as it is written. Splunk: 0, for no
-            /// limit.
+            /// Size of the NVMe cache for blocks; 0 to disable it. Space is allocated as it is written.
+            /// Splunk: 0, for no limit.
             "max_cache_size" => pub nvme_bytes: usize = "4096", Type::megabytes(0);
-            /// Space that stays free on the file system of the NVMe tier, at most a twentieth of it: with
-            /// less, blocks stay in DRAM only.
+            /// Space to keep free on the file system of the NVMe tier, at most 5 % of it. With less free
+            /// space, blocks are kept in DRAM only.
             "eviction_padding" => pub nvme_reserve_bytes: usize = "5120", Type::megabytes(0);
-            /// DRAM for blocks.
+            /// Size of the DRAM cache for blocks.
             "dram_size" => pub dram_bytes: usize = "512", Type::megabytes(0);
-            /// Share of DRAM and NVMe that only footers, directories and term indexes use. Those of the
-            /// buckets that are searched most should fit: reading one costs every search a request per
-            /// bucket. Rows have the rest.
+            /// Share of DRAM and NVMe reserved for footers, directories and term indexes. Those of the most
+            /// frequently searched buckets should fit, because otherwise each search needs an additional
+            /// request per bucket. The rest is for rows.
             "index_percent" => pub index_percent: usize = "25", Type::of(Unit::Percent, 5, 95);
-            /// Size of one block of rows, a power of two from 4 KB to 4 MB. Larger means fewer requests for
-            /// scans, and more unneeded bytes for point reads. Changing it empties the cache in effect.
+            /// Size of one block of rows, a power of two from 4 KB to 4 MB. Larger blocks need fewer
+            /// requests for scans, but read more unneeded bytes in point reads. A change effectively
+            /// empties the cache.
             "block_size" => pub block_bytes: usize = "256KB", Type::size(4096);
-            /// Size of one block of footers and term indexes: a lookup needs about 5 KB.
+            /// Size of one block of footers and term indexes. A lookup needs about 5 KB.
             "index_block_size" => pub index_block_bytes: usize = "32KB", Type::size(4096);
-            /// Most bytes of one request to the store. Larger means fewer requests and less parallelism.
+            /// Maximum number of bytes per request to the object store. Larger requests are fewer, but less
+            /// parallel.
             "max_request_size" => pub fetch_bytes: usize = "4MB", Type::size(4096);
-            /// How many bytes nobody asked for are fetched along rather than making two requests.
+            /// Maximum number of unneeded bytes between two ranges that are read with one request instead
+            /// of two.
             "request_gap" => pub gap_bytes: usize = "256KB", Type::size(0);
-            /// Requests for blocks that run side by side, in the whole process. Splunk: 8.
+            /// Maximum number of concurrent requests for blocks in the whole process. Splunk: 8.
             "max_concurrent_downloads" => pub parallel_fetches: usize = "128", Type::number(1);
-            /// Second requests for blocks that are long in coming, in percent of all requests; 0 for none.
-            /// They cost what requests cost, and cut the slowest ones short.
+            /// Maximum percentage of hedged requests: second requests for blocks whose first request is
+            /// slow. 0 for none. They shorten the slowest reads, at the price of more requests.
             "hedge_percent" => pub hedge_percent: f64 = "5", Type::Decimal { least: 0.0, most: 100.0 };
-            /// The least wait before a second request; longer where nineteen of twenty requests take longer.
+            /// Minimum delay before a hedged request; longer if the 95th percentile of the request times is
+            /// longer.
             "hedge_min_delay_ms" => pub hedge_min_delay: Duration = "20", Type::milliseconds(0);
-            /// Bytes waiting to be written to NVMe, in memory, per kind of block. When it is full, blocks
+            /// Memory for blocks waiting to be written to NVMe, per kind of block. When it is full, blocks
             /// are kept in DRAM only.
             "write_buffer_size" => pub nvme_buffer_bytes: usize = "64MB", Type::size(0);
         }

@@ -52,8 +52,8 @@ pub enum Error {
     },
     /// The store has not accepted a change within the deadline; it is still being retried.
     #[error(
-        "catalog \"{path}\" has not taken the change within {seconds} s: {reason}; it is still tried, so \
-             it may yet take effect"
+        "catalog \"{path}\" has not taken the change within {seconds} s: {reason}; it is still being \
+         retried, so it may take effect later"
     )]
     Slow {
         /// Where the catalog is.
@@ -65,8 +65,8 @@ pub enum Error {
     },
     /// No process that leads has answered.
     #[error(
-        "the leader of the catalog ({leader}) has not answered within {seconds} s: {reason}; whether a change \
-             has taken effect is not known: repeat it, which makes it once"
+        "the leader of the catalog ({leader}) has not answered within {seconds} s: {reason}; it is \
+         unknown whether a change has taken effect: repeat it; it is applied only once"
     )]
     Unreachable {
         /// The addresses that were asked.
@@ -138,7 +138,7 @@ pub enum Error {
         owner: IndexerId,
     },
     /// A bucket that the commit requires no longer exists.
-    #[error("bucket {id} has gone from catalog \"{path}\" meanwhile; look again")]
+    #[error("bucket {id} has gone from catalog \"{path}\" in the meantime; read it again")]
     Gone {
         /// Where the catalog is.
         path: String,
@@ -147,7 +147,8 @@ pub enum Error {
     },
     /// A document is not what the change was made for.
     #[error(
-        "the document {kind}/{name} of catalog \"{path}\" has been changed meanwhile; look again"
+        "the document {kind}/{name} of catalog \"{path}\" has been changed in the meantime; read it \
+         again"
     )]
     Changed {
         /// Where the catalog is.

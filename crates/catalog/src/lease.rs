@@ -48,13 +48,13 @@ conf::settings! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct LeaseSettings {
         "server"["general"] {
-            /// Time between renewals of the catalog's lease. A shorter one detects a dead server and a
-            /// takeover sooner; each renewal costs one PUT.
+            /// Interval between renewals of the catalog's lease. A shorter interval detects a dead server
+            /// or a takeover sooner; each renewal costs one PUT request.
             "catalogLeaseInterval" => pub renewal: Duration = "10", Type::of(Unit::Seconds, 1, 60);
         }
         "server"["clustering"] {
-            /// Time between renewals of the catalog's lease in a cluster with a standby, which takes over
-            /// when two are missed. Splunk: the time between heartbeats of a peer.
+            /// Interval between renewals of the catalog's lease in a cluster with a standby, which takes
+            /// over after two missed renewals. Splunk: the interval between heartbeats of a peer.
             "heartbeat_period" => pub heartbeat: Duration = "1", Type::of(Unit::Seconds, 1, 60);
         }
     }

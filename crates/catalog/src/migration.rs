@@ -27,7 +27,7 @@ pub(crate) async fn split_buckets(database: &Db, path: &str) -> Result<usize> {
         from.push(0);
     }
     if count > 0 {
-        tracing::info!(path, buckets = count, "the catalog is of this version now");
+        tracing::info!(path, buckets = count, "the catalog has been migrated to this version");
     }
     Ok(count)
 }

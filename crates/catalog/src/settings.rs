@@ -19,8 +19,8 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "server"["general"] {
-            /// Summaries of buckets that are kept in memory: hosts, sources, source types and fields with
-            /// their counts. Searches over more buckets read them from object storage again and again.
+            /// Memory for bucket summaries: hosts, sources, source types and fields with their counts.
+            /// Searches over more buckets read the summaries from object storage each time.
             "catalogSummaryCacheMB" => pub summary_bytes: usize = "256", Type::megabytes(0);
         }
         fixed {

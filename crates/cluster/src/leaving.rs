@@ -69,12 +69,12 @@ pub fn objection(
     wave: Option<&Wave>,
 ) -> Option<String> {
     if wave.is_some_and(|wave| !wave.is_over()) {
-        return Some("a rolling restart is under way".to_owned());
+        return Some("a rolling restart is in progress".to_owned());
     }
     let stays = |other: &&Member<'_>| other.id != id && other.is_up && !leaving.contains(other.id);
     let left: Vec<&str> = indexers.iter().filter(stays).map(|other| other.site).collect();
     if left.is_empty() {
-        return Some("it is the last indexer: nobody would take events".to_owned());
+        return Some("it is the last indexer: no process would accept events".to_owned());
     }
     let unmet = placement.unmet(&left)?;
     let (count, waits) = (

@@ -18,17 +18,19 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Placement {
         "server"["clustering"] {
-            /// Indexers that have an event of an index with `ackLevel = replicated` in their journals when
-            /// it is acknowledged, the receiving one included. While fewer answer, acknowledgements wait for
-            /// the bucket of their events. With `multisite`, `site_replication_factor` says it instead.
+            /// Number of indexers, including the receiving one, that have an event of an index with
+            /// `ackLevel = replicated` in their journals when it is acknowledged. While fewer indexers
+            /// respond, acknowledgements wait until the bucket of the events is stored. With `multisite`,
+            /// `site_replication_factor` applies instead.
             "replication_factor" => pub factor: usize = "3", Type::range(1, 16);
-            /// Whether `site_replication_factor` says how many indexers have an event. Each indexer needs a
-            /// site then (`[general] site`). The same on all indexers.
+            /// Whether `site_replication_factor` applies instead of `replication_factor`. Each indexer then
+            /// needs a site (`[general] site`). The value must be the same on all indexers.
             "multisite" => pub multisite: bool = "false", Type::Boolean;
-            /// Indexers that have an event in their journals with `multisite`: in the site of the indexer
-            /// that has received it, itself included (`origin`), in sites with names, and in all (`total`).
-            /// What `total` leaves is in other sites than that of the receiving indexer, in those without a
-            /// number first. A site that has a number and receives the event has the larger of both.
+            /// Number of indexers that have an event in their journals with `multisite`: in the site of the
+            /// receiving indexer, including this indexer (`origin`), in named sites, and in all sites
+            /// (`total`). The remaining copies up to `total` are in sites other than that of the receiving
+            /// indexer, first in sites without a number. If the site of the receiving indexer also has a
+            /// number, the larger of both applies.
             "site_replication_factor" => pub sites: SiteFactor = "origin:2,total:3", FORM;
         }
     }

@@ -12,8 +12,8 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Place {
         "server"["general"] {
-            /// The site of this process: a data centre, or a zone. Copies of journals may be spread over
-            /// sites (`site_replication_factor`). Default: none.
+            /// Site of this process: a data centre or an availability zone. Copies of journals can be
+            /// distributed over sites (`site_replication_factor`). Default: none.
             "site" => pub site: Option<String> = "", SITE;
         }
     }
@@ -29,21 +29,21 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "server"["clustering"] {
-            /// How long an indexer may not answer before another one recovers the events that it has
-            /// acknowledged with `ackLevel = remote` or `replicated` and not stored. An indexer that was only
-            /// cut off for longer starts again, and waits until they are stored.
+            /// Time without a response after which another indexer recovers the events that an indexer has
+            /// acknowledged with `ackLevel = remote` or `replicated` and not yet stored. An indexer that
+            /// was only disconnected for longer restarts, and waits until these events are stored.
             "heartbeat_timeout" => pub timeout: Duration = "60", Type::of(Unit::Seconds, 1, 86_400);
-            /// How many percent of the indexers restart at a time in a rolling restart; one at least.
+            /// Percentage of the indexers that restart at the same time in a rolling restart; at least one.
             "percent_peers_to_restart" => pub percent: usize = "10", Type::of(Unit::Percent, 1, 100);
-            /// How long a rolling restart waits for a process to be back, its last uploads included, before
-            /// it stops. Splunk: 60.
+            /// Maximum time that a rolling restart waits for a process to be back, including its last
+            /// uploads, before it stops. Splunk: 60.
             "restart_timeout" => pub restart_timeout: Duration = "600", Type::of(Unit::Seconds, 1, 86_400);
-            /// A rolling restart stops after more searches with incomplete results, unless there were some in
-            /// the ten minutes before it.
+            /// A rolling restart stops after more than this number of searches with incomplete results,
+            /// unless there were such searches in the ten minutes before it.
             "restart_max_incomplete" => pub restart_max_incomplete: u64 = "0", Type::of(Unit::One, 0, 1_000_000);
-            /// A rolling restart stops if the 95th percentile of the run times of searches in the last minute
-            /// is so many times that of the ten minutes before it, and more than half a second. At least 20
-            /// searches are compared with at least 20. 0: it does not.
+            /// A rolling restart stops if the 95th percentile of search run times in the last minute is
+            /// this many times that of the ten minutes before the restart, and more than half a second. The
+            /// comparison needs at least 20 searches in each period. 0: no comparison.
             "restart_max_slowdown" => pub restart_max_slowdown: u32 = "2", Type::of(Unit::One, 0, 1_000);
         }
         fixed {

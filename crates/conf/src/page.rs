@@ -1,15 +1,15 @@
-//! The reference page of a file, written from the declarations.
+//! The reference page of a file, generated from the declarations.
 
 use std::fmt::Write;
 
 use crate::registry::Registry;
 use crate::setting::{Effect, Setting, Type};
 
-/// What each page begins with.
+/// The beginning of each page.
 const INTRODUCTION: &str = "\
-Written from the declarations in the code; `KARST_BLESS=1` with the tests of `karst-server` or
-`karst-forwarder` rewrites it. A change has its effect from the next start of the program, except where
-the setting is marked \"live\": those REST changes at once.
+This page is generated from the declarations in the code; the tests of `karst-server` or `karst-forwarder`
+update it with `KARST_BLESS=1`. Changes take effect at the next start of the program. Settings marked
+\"live\" can also be changed over REST, with immediate effect.
 ";
 
 impl Registry {
@@ -25,7 +25,7 @@ impl Registry {
         for stanza in stanzas {
             let of: Vec<_> = used().filter(|setting| setting.stanza == stanza).collect();
             let _ = write!(page, "\n## {}\n\n", heading(stanza));
-            page += "| setting | value | default | what it does |\n| --- | --- | --- | --- |\n";
+            page += "| setting | value | default | description |\n| --- | --- | --- | --- |\n";
             for setting in of {
                 page += &row(setting);
             }

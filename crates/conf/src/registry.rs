@@ -121,8 +121,8 @@ impl Registry {
                 let text = match value {
                     Some(value) => {
                         let text = format!(
-                            "{} = {value}: the comment behind the value is ignored; write comments on \
-                             lines of their own",
+                            "{} = {value}: the comment after the value is ignored; write comments on \
+                             separate lines",
                             entry.key
                         );
                         entry.value = value;
@@ -246,8 +246,8 @@ mod tests {
             [
                 "apps/a/local/x.conf:2: the setting is ignored: [search] max_count = many: expected a whole \
                  number, 1 or more",
-                "apps/a/default/x.conf:2: max_count = 7: the comment behind the value is ignored; write \
-                 comments on lines of their own",
+                "apps/a/default/x.conf:2: max_count = 7: the comment after the value is ignored; write \
+                 comments on separate lines",
             ]
         );
         let value = |layers: &Layers| {

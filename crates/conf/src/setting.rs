@@ -248,9 +248,11 @@ impl Type {
                 [only] => (*only).to_owned(),
                 [first @ .., last] => format!("{} or {last}", first.join(", ")),
             },
-            Self::List { separator } => format!("words separated by \"{separator}\""),
+            Self::List { separator: ',' } => "a comma-separated list".to_owned(),
+            Self::List { separator: ';' } => "a semicolon-separated list".to_owned(),
+            Self::List { separator } => format!("a list separated by \"{separator}\""),
             Self::Regex => "a regular expression".to_owned(),
-            Self::Text => "a text".to_owned(),
+            Self::Text => "text".to_owned(),
             Self::Secret => "a secret".to_owned(),
             Self::Form { expected, .. } => expected.to_owned(),
         }
@@ -262,6 +264,7 @@ fn shown_size(bytes: u64) -> String {
         30.. => format!("{}GB", bytes >> 30),
         20.. => format!("{}MB", bytes >> 20),
         10.. => format!("{}KB", bytes >> 10),
+        _ if bytes == 1 => "1 byte".to_owned(),
         _ => format!("{bytes} bytes"),
     }
 }
@@ -328,7 +331,7 @@ pub const fn notes<const N: usize>(conf: &'static str, names: [&'static str; N])
     let mut settings = without_effect(conf, names);
     let mut at = 0;
     while at < N {
-        settings[at].doc = "Kept with the stanza and shown; nothing depends on it.";
+        settings[at].doc = "Stored with the stanza and shown; without effect.";
         settings[at].effect = Effect::Note;
         at += 1;
     }

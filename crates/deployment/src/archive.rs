@@ -80,7 +80,7 @@ pub fn unpack(packed: impl Read, limits: Limits) -> Result<Vec<AppFile>, Error> 
         entry.by_ref().take(left.saturating_add(1)).read_to_end(&mut bytes).map_err(broken)?;
         left = left.checked_sub(bytes.len() as u64).ok_or_else(|| too_large(limits))?;
         if !seen.insert(path.clone()) {
-            return Err(Error::App(format!("{path} is there twice")));
+            return Err(Error::App(format!("{path} occurs twice")));
         }
         let executable = entry.header().mode().unwrap_or(0) & 0o111 != 0;
         files.push(AppFile { path, bytes, executable });
@@ -240,6 +240,6 @@ mod tests {
             archive.append_data(&mut header, path, &b""[..]).unwrap();
         }
         let packed = archive.into_inner().unwrap().finish().unwrap();
-        assert!(refused(&packed, LIMITS).contains("a is there twice"));
+        assert!(refused(&packed, LIMITS).contains("a occurs twice"));
     }
 }

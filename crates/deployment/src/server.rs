@@ -450,7 +450,7 @@ impl DeploymentServer {
                     }
                 };
                 remarks.push(format!(
-                    "the app {} of the server class {} is not handed out: {reason}",
+                    "the app {} of the server class {} is not distributed: {reason}",
                     rule.app, class.name
                 ));
             }

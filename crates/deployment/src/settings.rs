@@ -10,45 +10,48 @@ const DOWNLOADS: Type = Type::range(1, 100_000);
 
 conf::keys! {
     "server"["deployment"] {
-        /// The secret that the deployment server and its forwarders share: set it on both sides. Default: the
-        /// token that forwarders show to indexers (`--forwarding-token` of the server, `token` of
-        /// `[tcpout]`). Without either, the server answers no forwarder, and forwarders do not ask.
+        /// Secret shared by the deployment server and its forwarders; set it on both sides. Default: the
+        /// token that forwarders send to indexers (`--forwarding-token` of the server, `token` of
+        /// `[tcpout]`). Without either, the server does not respond to forwarders, and forwarders send no
+        /// requests.
         PASS4SYMMKEY: Option<String> = "pass4SymmKey", "", Type::Secret;
     }
     "serverclass"["global"] {
-        /// Whether the deployment server is switched off.
+        /// Whether the deployment server is disabled.
         DISABLED: bool = "disabled", "false", Type::Boolean;
-        /// How often `serverclass.conf` and the apps are looked at; what has changed counts once it has not
-        /// changed for that long. 0: they are read again with `reload deploy-server` only.
+        /// Interval between checks of `serverclass.conf` and the apps. A change takes effect after no
+        /// further change in one interval. 0: they are only reloaded with `reload deploy-server`.
         RELOAD_CHECK_INTERVAL: Duration = "reloadCheckInterval", "10", Type::of(Unit::Seconds, 0, 86_400);
-        /// Downloads of apps at a time; further forwarders are told to come back.
+        /// Maximum number of concurrent downloads of apps; further forwarders are told to retry later.
         MAX_CONCURRENT_DOWNLOADS: usize = "maxConcurrentDownloads", "100", DOWNLOADS;
     }
     "serverclass"["global, serverClass:<name>"] {
-        /// The directory with the apps. Default: `deployment-apps` in the directory of configuration.
+        /// Directory with the apps. Default: `deployment-apps` in the configuration directory.
         REPOSITORY: Option<String> = "repositoryLocation", "", Type::Text;
-        /// Whether server classes below one that matches are looked at, too.
+        /// Whether server classes after a matching one are also considered.
         CONTINUE_MATCHING: bool = "continueMatching", "true", Type::Boolean;
     }
     "serverclass"["global, serverClass:<name>, serverClass:<name>:app:<app>"] {
-        /// Whether forwarders are in unless a blacklist names them (`blacklist`), or out unless a whitelist
-        /// does.
+        /// `whitelist`: forwarders are excluded unless a whitelist matches. `blacklist`: forwarders are
+        /// included unless a blacklist matches.
         FILTER_TYPE: String = "filterType", "whitelist", FILTERS;
-        /// `whitelist.<number>`: names, host names or addresses of forwarders that are in. `*` stands for any
-        /// text, `.` for a dot; the rest is a regular expression, which has to match the whole, in any case.
+        /// `whitelist.<number>`: pattern of names, host names or addresses of included forwarders. `*`
+        /// matches any text, `.` a dot; the rest is a regular expression that must match the whole name,
+        /// ignoring case.
         WHITELIST: String = "whitelist.*", "", Type::Regex;
-        /// `blacklist.<number>`: the same for forwarders that are out, also if a whitelist names them.
+        /// `blacklist.<number>`: the same for excluded forwarders, even if a whitelist matches them.
         BLACKLIST: String = "blacklist.*", "", Type::Regex;
-        /// Kinds of machines, such as `linux-x86_64`, with the same patterns; another kind is out.
+        /// Patterns of machine types, such as `linux-x86_64`, with the same syntax; other types are
+        /// excluded.
         MACHINE_TYPES: Vec<String> = "machineTypesFilter", "", Type::LIST;
-        /// Whether the forwarder's process restarts after a change of the app. Otherwise its inputs and
-        /// outputs start again within the process.
+        /// Whether the forwarder's process restarts after a change of the app. Otherwise only its inputs
+        /// and outputs restart within the process.
         RESTART: bool = "restartSplunkd", "false", Type::Boolean;
-        /// `enabled` and `noop`: the app is installed. `disabled`: it is not, as a disabled app has no effect
-        /// on a forwarder.
+        /// `enabled` and `noop`: the app is installed. `disabled`: the app is not installed, because a
+        /// disabled app has no effect on a forwarder.
         STATE_ON_CLIENT: String = "stateOnClient", "enabled", STATES;
-        /// Files and directories directly in the app, as `$app_root$/name`, that an update leaves as they are
-        /// on the forwarder.
+        /// Files and directories at the top level of the app, as `$app_root$/name`, that an update does not
+        /// change on the forwarder.
         EXCLUDE: Vec<String> = "excludeFromUpdate", "", Type::LIST;
     }
 }
@@ -78,16 +81,17 @@ conf::settings! {
     #[derive(Debug, Clone)]
     pub struct Settings {
         "server"["deployment"] {
-            /// Forwarders that are listed; of more, those that have been silent longest are left out.
+            /// Maximum number of listed forwarders; above it, the forwarders that have been silent for the
+            /// longest time are removed from the list.
             "maxClients" => pub max_clients: usize = "10000", Type::range(1, 1_000_000);
-            /// Bytes that the files of an app may have; a larger app is not handed out.
+            /// Maximum size of the files of an app; larger apps are not distributed.
             "maxAppSize" => pub max_app_bytes: u64 = "512MB", Type::size(1);
-            /// Files that an app may have.
+            /// Maximum number of files of an app.
             "maxAppFiles" => pub max_app_files: usize = "100000", Type::range(1, 1_000_000);
-            /// Bytes of what a forwarder says when it phones home.
+            /// Maximum size of the message with which a forwarder phones home.
             "maxPhoneHomeSize" => pub max_phone_home_bytes: usize = "256KB", Type::size(4_096);
-            /// How much the clocks of forwarder and server may differ: what is older is refused, as somebody
-            /// may repeat it.
+            /// Maximum clock difference between forwarder and server. Older requests are refused, because
+            /// they may be replayed.
             "maxClockDifference" => pub clock_difference: Duration = "300", Type::of(Unit::Seconds, 1, 86_400);
         }
     }

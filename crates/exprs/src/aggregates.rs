@@ -189,7 +189,7 @@ fn sparkline_of(
     };
     let Some(kind) = Inner::of(inner) else {
         let name = inner.map_or("", |inner| inner.function.name.node.as_str());
-        return Err(error(call, format!("{name}() cannot stand in a sparkline()")));
+        return Err(error(call, format!("{name}() cannot be used in a sparkline()")));
     };
     let time = event_time(scope).ok_or_else(|| no_time(call))?;
     let value = match inner {
@@ -242,7 +242,7 @@ fn argument(call: &StatsCall, scope: &dyn Scope) -> Result<Option<Typed>, Error>
         }
         StatsArgument::Prefix(_) => Err(error(call, "PREFIX() can be used with tstats only")),
         StatsArgument::Sparkline { .. } => {
-            Err(error(call, "a sparkline() cannot stand in another function"))
+            Err(error(call, "a sparkline() cannot be used in another function"))
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
             Ok(one_of(value, list, *negated))
         }
         ExprKind::Call(call) => functions::of_call(call, expr.span, scope),
-        ExprKind::Subsearch(found) => Err(Error::at("a subsearch cannot stand here", found.span)),
+        ExprKind::Subsearch(found) => Err(Error::at("a subsearch is not allowed here", found.span)),
     }
 }
 

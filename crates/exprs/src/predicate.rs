@@ -58,13 +58,13 @@ pub fn compile_search(expr: &SearchExpr, scope: &dyn Scope) -> Result<Expr, Erro
         SearchExpr::Subsearch(subsearch) => Err(unresolved(subsearch.span)),
         SearchExpr::Computed(computed) => Err(unresolved(computed.subsearch.span)),
         SearchExpr::Time(TimeModifier { span, .. }) => {
-            Err(Error::invalid("a time modifier cannot stand here", span.start..span.end))
+            Err(Error::invalid("a time modifier is not allowed here", span.start..span.end))
         }
     }
 }
 
 fn unresolved(span: Span) -> Error {
-    Error::invalid("a subsearch cannot stand here", span.start..span.end)
+    Error::invalid("a subsearch is not allowed here", span.start..span.end)
 }
 
 fn combine(operator: Operator, members: &[SearchExpr], scope: &dyn Scope) -> Result<Expr, Error> {

@@ -179,7 +179,7 @@ fn forget_most_silent(state: &mut State) {
     let idle = state.channels.iter().filter(|(_, channel)| channel.in_flight.is_empty());
     let most_silent = idle.min_by_key(|(_, channel)| channel.last_used).map(|(id, _)| *id);
     if let Some(id) = most_silent {
-        tracing::warn!(channel = %id, "too many forwarders' channels; the most silent is forgotten");
+        tracing::warn!(channel = %id, "too many channels of forwarders; the least recently used one is removed");
         state.channels.remove(&id);
         state.changed = true;
     }

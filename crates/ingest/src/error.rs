@@ -79,7 +79,7 @@ pub enum Error {
         waited_ms: u64,
     },
     /// The disk has no room for more buckets that wait for object storage.
-    #[error("nothing is taken in: {reason}; send again later")]
+    #[error("no events are accepted: {reason}; send again later")]
     DiskLimit {
         /// Which limit is reached.
         reason: String,
@@ -92,9 +92,9 @@ pub enum Error {
     },
     /// Another process has taken a hot set over.
     #[error(
-        "nothing is taken in: indexer {by} has taken over set {set} of this indexer (epoch {epoch}); what \
-         this one has not stored stays in its journal: keep its data directory until the other has stored \
-         the events that it took over"
+        "no events are accepted: indexer {by} has taken over set {set} of this indexer (epoch {epoch}); \
+         events that this one has not stored stay in its journal: keep its data directory until the \
+         other indexer has stored the events that it took over"
     )]
     TakenOver {
         /// The set.
@@ -106,9 +106,9 @@ pub enum Error {
     },
     /// The journal of this indexer in object storage is another process's.
     #[error(
-        "nothing is taken in: journal object {number} of this indexer is another process's, which has \
-         taken its events over or runs with a copy of its data directory; what this one has not stored \
-         stays in its journal"
+        "no events are accepted: journal object {number} of this indexer belongs to another process, \
+         which has taken over its events or runs with a copy of its data directory; events that this \
+         one has not stored stay in its journal"
     )]
     LogTaken {
         /// The number of the object.
@@ -116,8 +116,8 @@ pub enum Error {
     },
     /// The journal on the disk lacks records that the one in object storage has.
     #[error(
-        "nothing is taken in: the journal lacks records that object storage has, which did not answer at the \
-         start; start this process again, and they are restored"
+        "no events are accepted: the journal lacks records that are in object storage, which did not \
+         answer at startup; restart this process to restore them"
     )]
     JournalBehind,
     /// The input has events for an index that is not for them.
@@ -127,7 +127,7 @@ pub enum Error {
     #[error("ingest is shutting down; send again when it is back")]
     Closed,
     /// A stage ended with the input in hand.
-    #[error("the input was lost inside ingest before it was safe; send it again")]
+    #[error("the input was lost inside ingest before it was durable; send it again")]
     Abandoned,
     /// Object storage refused.
     #[error("cannot {operation} {path}: {source}")]

@@ -69,7 +69,7 @@ impl Gate {
             return;
         };
         if closed.is_none() {
-            tracing::warn!(reason, "intake stops until there is room");
+            tracing::warn!(reason, "intake stops until there is free space");
         }
         let since = closed.get_or_insert_with(Instant::now);
         // The counter has whole seconds: what is left is counted the next time.

@@ -570,7 +570,7 @@ impl Ingest {
     /// Why nothing is taken in, if so.
     #[must_use]
     pub fn intake_stopped(&self) -> Option<String> {
-        self.spool.full().map(|reason| format!("nothing is taken in: {reason}"))
+        self.spool.full().map(|reason| format!("no events are accepted: {reason}"))
     }
 
     /// What has happened since this was last asked; for one asker, who writes it down.
@@ -663,7 +663,7 @@ impl Ingest {
             }
             Begun::OnItsWay => Err(inputs::Error::Refused {
                 kind: ErrorKind::Conflict,
-                reason: "the batch is on its way already; send it again later".into(),
+                reason: "the batch is already being processed; send it again later".into(),
             }),
         }
     }

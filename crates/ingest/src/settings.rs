@@ -31,43 +31,44 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "server"["general"] {
-            /// Pipeline sets that run side by side with nothing shared. Each takes up to about two cores at
-            /// full speed and has hot buckets of its own, so more sets mean more, smaller buckets.
+            /// Number of pipeline sets, which run in parallel and share nothing. Each set uses up to about
+            /// two cores at full speed and has its own hot buckets, so more sets result in more and smaller
+            /// buckets.
             "parallelIngestionPipelines" => pub parallel_ingestion_pipelines: u16 = "1", Type::number(1);
         }
         "server"["queue"] {
-            /// Bytes that may wait before each stage. Larger queues ride out longer stalls and take memory:
-            /// there are five per set.
+            /// Maximum size of the queue before each stage. Larger queues bridge longer stalls, but need
+            /// more memory: each set has five queues.
             "maxSize" => pub queue_size: u64 = "16MB", Type::size(1);
         }
         "server"["diskUsage"] {
-            /// Free space of the data directory's file system below which nothing is taken in; on small
-            /// disks at most a twentieth of the disk.
+            /// Free space of the data directory's file system below which no events are accepted; at most 5
+            /// % of small disks.
             "minFreeSpace" => pub min_free_space: u64 = "5000", Type::megabytes(0);
         }
         "server"["license"] {
-            /// Combinations of index, source type, source and host whose events are counted on their own in
-            /// each interval of the server's own events; further ones are counted without source and host.
+            /// Maximum number of combinations of index, source type, source and host that are counted
+            /// separately in each interval of the server's own events. Further combinations are counted
+            /// without source and host.
             "squash_threshold" => pub squash_threshold: usize = "2000", Type::number(1);
         }
         "server"["ingest"] {
-            /// How long an input waits for room in a full queue before it is refused.
+            /// Time that an input waits for space in a full queue before it is refused.
             "queueWaitSecs" => pub queue_wait: Duration = "10", Type::seconds(0);
-            /// Most bytes of one event, its indexed fields included. Requests with a larger one are
-            /// refused; text that is cut into events here is cut at this length where `TRUNCATE` is 0
-            /// (unlimited) or larger.
+            /// Maximum size of one event, including its indexed fields. Requests with a larger event are
+            /// refused. Text that is split into events on this server is truncated at this length if
+            /// `TRUNCATE` is 0 (unlimited) or larger.
             "maxEventSize" => pub max_event_size: usize = "10MB", Type::size(1);
-            /// Bytes in `data/rejected` above which only the first 64 KB of an event that is set aside are
-            /// kept.
+            /// Size of `data/rejected` above which only the first 64 KB of a rejected event are kept.
             "maxRejectedSize" => pub max_rejected_size: u64 = "1GB", Type::size(0);
-            /// Most indexed fields of one event, one for each value.
+            /// Maximum number of indexed fields of one event; each value counts as one.
             "maxEventFields" => pub max_event_fields: usize = "1000", Type::number(1);
-            /// Longest name of an indexed field.
+            /// Maximum length of the name of an indexed field.
             "maxFieldNameSize" => pub max_field_name_size: usize = "1KB", Type::size(1);
-            /// How deep objects and lists may lie in each other in events that are JSON.
+            /// Maximum nesting depth of objects and lists in JSON events.
             "maxEventDepth" => pub max_event_depth: usize = "200", Type::number(1);
-            /// How long the journal waits for more records before it syncs a group. Zero syncs at once;
-            /// while a sync runs, the next group gathers by itself.
+            /// Time that the journal waits for more records before it syncs a group. 0 syncs immediately;
+            /// the next group accumulates while a sync is running.
             "journalGroupIntervalMs" => pub journal_group_interval: Duration = "0", Type::milliseconds(0);
             /// A group is synced at this size even if the interval is not over.
             "journalGroupSize" => pub journal_group_size: usize = "8MB", Type::size(0);
@@ -75,40 +76,41 @@ conf::settings! {
             "journalSegmentSize" => pub journal_segment_size: u64 = "64MB", Type::size(0);
             /// Compression of journal records.
             "journalCodec" => pub journal_codec: Codec = "lz4", Type::Choice(&["lz4", "zstd", "none"]);
-            /// Journal of one set above which the hot bucket that keeps the most of it rolls, so that an
-            /// index with few events does not keep the journal of all others.
+            /// Journal size of one set above which the hot bucket that retains most of it rolls, so that an
+            /// index with few events does not retain the journal of all other indexes.
             "maxJournalSize" => pub max_journal_size: u64 = "2GB", Type::size(0);
-            /// Most raw text at which a hot bucket rolls, whatever the index's `maxDataSize` says: hot
-            /// buckets live in memory.
+            /// Maximum size of raw text at which a hot bucket rolls, regardless of the index's
+            /// `maxDataSize`, because hot buckets are in memory.
             "maxBucketSize" => pub max_data_size: u64 = "1GB", Type::size(1);
-            /// Raw text of all hot buckets together; over it the largest of the set rolls.
+            /// Maximum size of the raw text of all hot buckets; above it, the largest hot bucket of the set
+            /// rolls.
             "maxHotMemory" => pub max_hot_memory: u64 = "2GB", Type::size(0);
-            /// Time between two objects of the journal in object storage, which acknowledgements of indexes
-            /// with `ackLevel = remote` wait for. Shorter answers senders sooner and makes more requests:
-            /// 250 ms are at most four a second.
+            /// Interval between journal objects in object storage, for which acknowledgements of indexes
+            /// with `ackLevel = remote` wait. A shorter interval acknowledges sooner, but makes more
+            /// requests: 250 ms means at most four requests per second.
             "remoteJournalIntervalMs" => pub remote_journal_interval: Duration = "250", Type::milliseconds(0);
-            /// Journal records that may wait for object storage, and for other indexers. While there are
-            /// more, acknowledgements of further events wait for their buckets
+            /// Maximum size of journal records waiting for object storage, and of those waiting for other
+            /// indexers. Above it, acknowledgements of further events wait for their buckets
             /// (`remoteAckIntervalSecs`).
             "maxRemoteJournalQueue" => pub max_remote_journal_queue: usize = "64MB", Type::size(0);
-            /// Journal objects at which the hot bucket that keeps the most of them rolls: a recovery reads
-            /// them all.
+            /// Number of journal objects at which the hot bucket that retains most of them rolls, because a
+            /// recovery reads all of them.
             "maxRemoteJournalObjects" => pub max_remote_journal_objects: usize = "2000", Type::number(2);
-            /// How long events of an index with `ackLevel = remote` or `replicated` that are only in the
-            /// journal of this indexer wait in a hot bucket before it rolls. Shorter answers senders
-            /// sooner and makes more, smaller buckets for merging to join.
+            /// Time after which a hot bucket rolls if it has events of an index with `ackLevel = remote` or
+            /// `replicated` that are only in the journal of this indexer. A shorter time acknowledges
+            /// sooner, but creates more and smaller buckets to merge.
             "remoteAckIntervalSecs" => pub remote_ack_interval: Duration = "5", Type::seconds(0);
-            /// Time between two groups of journal records that copies at other indexers get, which
-            /// acknowledgements of indexes with `ackLevel = replicated` wait for. A group is also synced
-            /// there: longer takes less of the disks.
+            /// Interval between groups of journal records that are sent to other indexers, for which
+            /// acknowledgements of indexes with `ackLevel = replicated` wait. Each group is also synced
+            /// there, so a longer interval reduces the load of the disks.
             "replicatedJournalIntervalMs" => pub replicated_journal_interval: Duration = "5", Type::milliseconds(0);
-            /// Finished buckets that may wait on the disk for object storage; over it nothing more is let
-            /// in. 0: as much as `minFreeSpace` allows.
+            /// Maximum size of rolled buckets that wait on disk for object storage; above it, no events are
+            /// accepted. 0: limited only by `minFreeSpace`.
             "maxSpoolSize" => pub max_spool_size: u64 = "0", Type::megabytes(0);
-            /// Buckets that are encoded at the same time; each takes a core and about three times the
-            /// bucket's text in memory.
+            /// Number of buckets that are encoded concurrently. Each needs one core, and memory of about
+            /// three times the bucket's text.
             "encodeConcurrency" => pub encode_concurrency: usize = "2", Type::number(1);
-            /// Buckets that are uploaded at the same time.
+            /// Number of buckets that are uploaded concurrently.
             "uploadConcurrency" => pub upload_concurrency: usize = "2", Type::number(1);
             /// Objects larger than this are uploaded in parts of 16 MB.
             "multipartThreshold" => pub multipart_threshold: u64 = "64MB", Type::size(0);

@@ -233,7 +233,7 @@ async fn agreed(
             return Ok(Some(Agreed::default()));
         }
         tell(format!(
-            "waiting for {}: the journal on the disk is lost, and only there is what was acknowledged ({error})",
+            "waiting for {}: the journal on the disk is lost, and only it has the acknowledged events ({error})",
             log.where_it_is()
         ));
         if said.is_none_or(|at| at.elapsed() >= SAY) {

@@ -19,8 +19,8 @@ pub enum BodyError {
     },
     /// It unpacks to more times its size than the limit: HTTP 413.
     #[error(
-        "the body unpacks to more than {ratio} times its size (max_compression_ratio); send smaller \
-         requests, or pack them less"
+        "the body decompresses to more than {ratio} times its size (max_compression_ratio); send \
+         smaller requests, or compress them less"
     )]
     Ratio {
         /// The limit.

@@ -199,7 +199,7 @@ impl Configured {
             }
             other => {
                 let name = keys.name();
-                let text = format!("[{name}]: there is no input \"{other}\"; it is left out");
+                let text = format!("[{name}]: there is no input \"{other}\"; it is skipped");
                 self.warnings.push(text);
             }
         }

@@ -32,7 +32,7 @@ pub enum Error {
     #[error("intake is shutting down; send again when it is back")]
     Closed,
     /// The sink ended with the input in hand.
-    #[error("the input was lost before it was safe; send it again")]
+    #[error("the input was lost before it was durable; send it again")]
     Abandoned,
     /// The sink refused.
     #[error("{reason}")]

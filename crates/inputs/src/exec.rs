@@ -71,7 +71,7 @@ impl ScriptInput {
                 Err(Error::Closed) => return,
                 Err(error) => {
                     metrics::counter!(names::SCRIPT_RUNS, "outcome" => "failed").increment(1);
-                    tracing::warn!(script = %self.name, %error, "a script did not run to its end");
+                    tracing::warn!(script = %self.name, %error, "a script did not run to completion");
                 }
             }
             let rest = match &self.schedule {
@@ -93,7 +93,7 @@ impl ScriptInput {
         let now = Zoned::now();
         let next = cron.next(&now);
         if next.is_none() && first {
-            tracing::warn!(script = %self.name, "no time fits the interval; the script never runs");
+            tracing::warn!(script = %self.name, "no time matches the interval; the script never runs");
         }
         let wait = next?.timestamp().duration_since(now.timestamp());
         Some(Duration::try_from(wait).unwrap_or(Duration::ZERO))

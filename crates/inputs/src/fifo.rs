@@ -44,7 +44,7 @@ impl FifoInput {
             match failure {
                 Some(Error::Closed) => return,
                 Some(error) if !told => {
-                    tracing::warn!(path = %self.path.display(), %error, "a named pipe is waited for");
+                    tracing::warn!(path = %self.path.display(), %error, "waiting for a named pipe");
                     told = true;
                 }
                 Some(_) => {}

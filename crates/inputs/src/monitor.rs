@@ -56,8 +56,8 @@ conf::settings! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct MonitorSettings {
         "limits"["inputproc"] {
-            /// Maximum number of files that the monitor keeps open; a file that is read takes one more for
-            /// the moment.
+            /// Maximum number of files that the monitor keeps open; a file that is being read temporarily
+            /// needs one more.
             "max_fd" => pub max_fd: usize = "100", Type::number(1);
         }
         fixed {

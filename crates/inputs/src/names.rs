@@ -161,7 +161,7 @@ impl HostNames {
             }),
             Err(error) if error.is_no_records_found() => None,
             Err(error) => {
-                tracing::debug!(%address, %error, "no name server tells the name");
+                tracing::debug!(%address, %error, "no name server knows the name");
                 None
             }
         }

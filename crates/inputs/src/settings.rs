@@ -37,88 +37,88 @@ conf::keys! {
         HOST: Option<String> = "host", "", Type::Text;
         /// Source of the input's events. Default: the path or address.
         SOURCE: Option<String> = "source", "", Type::Text;
-        /// Source type of the input's events. Default: recognised.
+        /// Source type of the input's events. Default: recognised automatically.
         SOURCETYPE: Option<String> = "sourcetype", "", Type::Text;
         /// Index of the input's events.
         INDEX: String = "index", "main", Type::Text;
-        /// Whether the input is switched off.
+        /// Whether the input is disabled.
         DISABLED: bool = "disabled", "false", Type::Boolean;
-        /// Forwarder: groups of outputs.conf that get the input, separated by commas, or `*`. Default:
+        /// Forwarder: groups of outputs.conf that receive the input's events, or `*`. Default:
         /// `defaultGroup`.
         TCP_ROUTING: String = "_TCP_ROUTING", "", Type::LIST;
     }
     "inputs"["monitor://<path>, batch://<path>"] {
-        /// Full paths to take. Default: all.
+        /// Pattern of full paths to read. Default: all.
         WHITELIST: Pattern = "whitelist", "", Type::Regex;
-        /// Full paths to leave. Default: none.
+        /// Pattern of full paths to ignore. Default: none.
         BLACKLIST: Pattern = "blacklist", "", Type::Regex;
         /// Older name of `whitelist`.
         OLD_WHITELIST: Pattern = "_whitelist", "", Type::Regex;
         /// Older name of `blacklist`.
         OLD_BLACKLIST: Pattern = "_blacklist", "", Type::Regex;
-        /// Whether folders below a folder are entered.
+        /// Whether subdirectories are monitored.
         RECURSIVE: bool = "recursive", "true", Type::Boolean;
         /// Whether symbolic links are followed.
         FOLLOW_SYMLINK: bool = "followSymlink", "true", Type::Boolean;
-        /// The first group of the match on the path is the host.
+        /// Pattern whose first group, matched against the path, is the host.
         HOST_REGEX: Pattern = "host_regex", "", Type::Regex;
-        /// Which name of the path, from 1, is the host.
+        /// Number of the path segment that is the host, starting at 1.
         HOST_SEGMENT: Option<usize> = "host_segment", "", Type::number(1);
-        /// Time without growth after which a file is complete for now. Default: 3, of large packed files
-        /// more.
+        /// Time without new data after which a file is considered complete for now. Default: 3, and longer
+        /// for large compressed files.
         TIME_BEFORE_CLOSE: Option<Duration> = "time_before_close", "", Type::seconds(0);
-        /// Text mixed into the checksum that tells files apart, `<SOURCE>` for the path.
+        /// Text added to the checksum that identifies a file; `<SOURCE>` for the path.
         CRC_SALT: Option<String> = "crcSalt", "", Type::Text;
-        /// Bytes at a file's start that tell it apart.
+        /// Number of bytes at the start of a file that identify it.
         INIT_CRC_LENGTH: usize = "initCrcLength", "256", Type::of(Unit::Bytes, 256, 1 << 20);
-        /// Files unchanged for this long are left until they change; 0 is none.
+        /// Files that have been unchanged for this long are ignored until they change; 0 for no limit.
         IGNORE_OLDER_THAN: Duration = "ignoreOlderThan", "0", Type::Span { least: 0 };
-        /// Whether files that are there at the start are read from their end. Not for `[batch://...]`.
+        /// Whether files that exist at startup are read from their end. Not for `[batch://...]`.
         FOLLOW_TAIL: bool = "followTail", "false", Type::Boolean;
     }
     "inputs"["batch://<path>"] {
-        /// Required: files are deleted once all their events are safe.
+        /// Required: files are deleted after all their events are durable.
         MOVE_POLICY: Option<String> = "move_policy", "", Type::Choice(&["sinkhole"]);
     }
     "inputs"["script://<command>"] {
-        /// Seconds between starts, 0 for at once, -1 for once, or five fields of cron.
+        /// Seconds between starts, 0 for immediately, -1 for once, or a cron expression of five fields.
         INTERVAL: Schedule = "interval", "60", SCHEDULE;
     }
     "inputs"["tcp://<port>, udp://<port>"] {
-        /// Host from the sender's address (ip, dns) or the setting (none).
+        /// Origin of the host: the sender's address (ip, dns) or the setting `host` (none).
         CONNECTION_HOST: String = "connection_host", "ip", Type::Choice(&["ip", "dns", "none"]);
     }
     "inputs"["tcp://<port>, udp://<port>, splunktcp://<port>, splunktcp-ssl://<port>"] {
-        /// The only host that may send, by name or address, which may stand before the port in the stanza's
-        /// name. Default: all.
+        /// The only host that may send data, by name or address. It may also precede the port in the name
+        /// of the stanza. Default: all.
         RESTRICT_TO_HOST: Option<String> = "restrictToHost", "", Type::Text;
     }
     "inputs"["tcp://<port>"] {
-        /// Connections at a time, 0 for the default.
+        /// Maximum number of connections; 0 for the default.
         MAX_SOCKETS: usize = "maxSockets", "0", Type::number(0);
     }
     "inputs"["http://<name>"] {
         /// The token of an HTTP event collector input.
         TOKEN: Option<String> = "token", "", Type::Secret;
-        /// Indexes the token may write to. Default: all.
+        /// Indexes to which the token may write. Default: all.
         INDEXES: Vec<String> = "indexes", "", Type::LIST;
-        /// Whether the token's senders ask for acknowledgements.
+        /// Whether events sent with the token are acknowledged.
         USE_ACK: bool = "useACK", "false", Type::Boolean;
     }
     "inputs"["aws_sqs_based_s3://<name>, aws_sqs_s3://<name>"] {
-        /// Address of the queue that tells of new objects.
+        /// URL of the queue with notifications of new objects.
         SQS_QUEUE_URL: Option<String> = "sqs_queue_url", "", Type::Text;
-        /// Region of the queue. Default: from its address.
+        /// Region of the queue. Default: derived from its URL.
         SQS_QUEUE_REGION: Option<String> = "sqs_queue_region", "", Type::Text;
-        /// Messages at a time.
+        /// Maximum number of messages per request.
         SQS_BATCH_SIZE: i32 = "sqs_batch_size", "10", Type::range(1, 10);
-        /// Time a message is nobody else's, extended while it is read.
+        /// Time for which a message is invisible to other readers; extended while its object is read.
         SQS_VISIBILITY: Duration = "sqs_visibility_timeout", "300", Type::of(Unit::Seconds, 10, 43_200);
-        /// Where SQS is, instead of AWS.
+        /// Endpoint of SQS, if not AWS.
         SQS_ENDPOINT: Option<String> = "sqs_private_endpoint_url", "", Type::Text;
-        /// Where S3 is, instead of AWS.
+        /// Endpoint of S3, if not AWS.
         S3_ENDPOINT: Option<String> = "s3_private_endpoint_url", "", Type::Text;
-        /// CustomLogs: by line rules. CloudTrail: one event per record.
+        /// CustomLogs: events by the rules for line breaking. CloudTrail: one event per record.
         S3_DECODER: Decoder = "s3_file_decoder", "CustomLogs", Type::Choice(&["CustomLogs", "CloudTrail"]);
     }
 }

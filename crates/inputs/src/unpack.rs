@@ -53,7 +53,8 @@ pub(crate) fn unpack<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read 
         Some(Packing::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
         Some(Packing::Zstd) => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
         Some(Packing::Other(name)) => {
-            let reason = format!("packed with {name}, which cannot be read; unpack it first");
+            let reason =
+                format!("compressed with {name}, which is not supported; decompress it first");
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
     })

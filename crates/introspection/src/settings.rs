@@ -9,12 +9,12 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Metrics {
         "limits"["metrics"] {
-            /// Whether the server writes no events about itself at all. Its log and the audit trail are not
+            /// Whether the server's events about itself are disabled. Its log and the audit trail are not
             /// affected.
             "disabled" => pub disabled: bool = "false", Type::Boolean;
-            /// Time between the events of metrics.log and license_usage.log.
+            /// Interval between events of metrics.log and license_usage.log.
             "interval" => pub interval: Duration = "30", Type::seconds(1);
-            /// Maximum number of series of a group in metrics.log, the largest first. Splunk: 10.
+            /// Maximum number of series per group in metrics.log, largest first. Splunk: 10.
             "maxseries" => pub max_series: usize = "200", Type::number(1);
         }
     }
@@ -25,9 +25,9 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Resources {
         "server"["introspection:generator:resource_usage"] {
-            /// Whether there are no events about the machine and the process.
+            /// Whether events about the machine and the process are disabled.
             "disabled" => pub disabled: bool = "false", Type::Boolean;
-            /// Time between events about the machine and the process. Splunk: 10.
+            /// Interval between events about the machine and the process. Splunk: 10.
             "collectionPeriodInSecs" => pub period: Duration = "30", Type::seconds(1);
         }
     }
@@ -38,9 +38,9 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct DiskObjects {
         "server"["introspection:generator:disk_objects"] {
-            /// Whether there are no events about indexes and file systems.
+            /// Whether events about indexes and file systems are disabled.
             "disabled" => pub disabled: bool = "false", Type::Boolean;
-            /// Time between events about indexes and file systems.
+            /// Interval between events about indexes and file systems.
             "collectionPeriodInSecs" => pub period: Duration = "600", Type::seconds(1);
         }
     }

@@ -48,11 +48,12 @@ conf::settings! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct ExtractionLimits {
         "limits"["kv"] {
-            /// Fields of one event in all, 0 for no limit. Splunk: 512.
+            /// Maximum number of fields of one event; 0 for no limit. Splunk: 512.
             "maxcols" => pub columns: usize = "10000", Type::number(0);
-            /// Fields automatic extraction takes from one event, 0 for no limit. Splunk: 100.
+            /// Maximum number of fields that automatic extraction takes from one event; 0 for no limit.
+            /// Splunk: 100.
             "limit" => pub automatic: usize = "10000", Type::number(0);
-            /// Bytes of an event that automatic extraction reads, 0 for all. Splunk: 10240.
+            /// Number of bytes of an event that automatic extraction reads; 0 for all. Splunk: 10240.
             "maxchars" => pub chars: usize = "1048576", Type::of(Unit::Bytes, 0, i64::MAX);
         }
     }

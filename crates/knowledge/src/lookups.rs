@@ -68,13 +68,13 @@ pub struct LookupDefinition {
     pub place: LookupPlace,
     /// Fields that are not compared exactly.
     pub match_types: HashMap<String, MatchType>,
-    /// Whether case counts.
+    /// Whether matching is case-sensitive.
     pub case_sensitive: bool,
     /// Rows taken per event.
     pub max_matches: usize,
     /// Rows below which `default_match` fills up.
     pub min_matches: usize,
-    /// What outputs are where too few rows match.
+    /// Value of the output fields if too few rows match.
     pub default_match: Option<String>,
     /// Set for time-based lookups.
     pub time: Option<LookupTime>,

@@ -31,14 +31,16 @@ pub(crate) fn expand(transforms: &mut Effective, errors: &mut Vec<Error>) {
 /// The text with all modules in it expanded.
 ///
 /// # Errors
-/// A module that is not there, or that stands for itself.
+/// A module that does not exist, or that refers to itself.
 pub(crate) fn expanded(text: &str, transforms: &Effective) -> Result<String, String> {
     match Modules::of(transforms).expanded(text, 0) {
         Ok(text) => Ok(named(&text, None)),
         Err(Mistake::Missing(name)) => {
             Err(format!("it names [{name}], which transforms.conf does not define"))
         }
-        Err(Mistake::Endless(name)) => Err(format!("[[{name}]] stands for itself or too much")),
+        Err(Mistake::Endless(name)) => {
+            Err(format!("[[{name}]] refers to itself or expands to too much text"))
+        }
     }
 }
 
@@ -71,7 +73,10 @@ impl Modules {
                 errors.push(Error::Missing { place, key, target, conf: "transforms" });
             }
             Err(Mistake::Endless(name)) => {
-                errors.push(bad_regex(entry, format!("[[{name}]] stands for itself or too much")));
+                errors.push(bad_regex(
+                    entry,
+                    format!("[[{name}]] refers to itself or expands to too much text"),
+                ));
             }
         }
     }
@@ -268,7 +273,7 @@ REGEX = [0-9]{1,3}
     #[test]
     fn what_is_not_there_or_has_no_end_is_said() {
         assert!(expanded("[[nothing:x]]").1.contains("names [nothing]"));
-        assert!(expanded("x[[asked]]").1.contains("stands for itself"));
+        assert!(expanded("x[[asked]]").1.contains("refers to itself"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct InvalidName {
 /// An index that events of others may not go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "nobody but the audit trail writes into the index \"{}\"; choose another index",
+    "only the audit trail can write to the index \"{}\"; choose another index",
     IndexName::AUDIT
 )]
 pub struct ReservedIndex;

@@ -9,18 +9,19 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "distsearch"["distributedSearch"] {
-            /// Time until an indexer has to begin its answer to a search. One that does not is left out, and
-            /// the results say that they are incomplete.
+            /// Time limit within which an indexer must begin its response to a search. An indexer that does
+            /// not is skipped, and the results are reported as incomplete.
             "connectionTimeout" => pub first_answer: Duration = "10", Type::of(Unit::Seconds, 1, 3600);
-            /// Time within which each further part of an answer has to come.
+            /// Maximum time between two chunks of a response.
             "receiveTimeout" => pub next_part: Duration = "60", Type::of(Unit::Seconds, 1, 3600);
-            /// Hot rows of one indexer that a search moves to the search head, which keeps them for the next
-            /// one. Where the search head lacks more, they stay, and the indexer runs its part of the search.
+            /// Maximum size of the hot rows that a search moves from one indexer to the search head, which
+            /// caches them for the next search. If more rows are missing at the search head, they stay at
+            /// the indexer, which runs its part of the search.
             "max_moved_rows_mb" => pub moved_bytes: u64 = "16", Type::megabytes(0);
         }
         "limits"["search"] {
-            /// Memory for the hot rows of other processes. Rows that were searched lately stay there; a
-            /// search that moves more hot rows than fit leaves out some indexers, and says so.
+            /// Memory for the hot rows of other processes. Recently searched rows stay cached. If a search
+            /// moves more hot rows than fit, it skips some indexers and reports this.
             "max_peer_rows_mb" => pub held_bytes: usize = "1024", Type::megabytes(1);
         }
     }

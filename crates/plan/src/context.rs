@@ -173,7 +173,7 @@ impl<'e> PlanningContext<'e> {
     /// The same for a search within this one.
     pub(crate) fn deeper(self) -> Result<Self, Error> {
         if self.depth >= MAX_DEPTH {
-            let message = format!("searches run within each other more than {MAX_DEPTH} deep");
+            let message = format!("searches are nested more than {MAX_DEPTH} levels deep");
             return Err(Error::invalid_anywhere(message));
         }
         Ok(Self { depth: self.depth + 1, ..self })

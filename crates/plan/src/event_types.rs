@@ -103,7 +103,7 @@ struct Expansion<'k> {
 impl Expansion<'_> {
     fn expr(&self, expr: &SearchExpr, depth: usize) -> Result<SearchExpr, Error> {
         if depth > MAX_DEPTH {
-            let message = "event types and tags name each other in a circle";
+            let message = "event types and tags refer to each other in a cycle";
             return Err(Error::at(message, expr.span()));
         }
         let all = |members: &[SearchExpr]| {

@@ -9,35 +9,36 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Limits {
         "limits"["search"] {
-            /// Steps that a plan may be deep.
+            /// Maximum depth of a plan, in steps.
             "max_plan_depth" => pub plan_depth: usize = "5000", Type::number(1);
-            /// How long planning of one search may take, its subsearches excluded; over it the search is
+            /// Time limit for planning one search, without its subsearches; above it, the search is
             /// refused.
             "max_plan_time" => pub plan_time: Duration = "60", Type::seconds(1);
         }
         "limits"["subsearch"] {
-            /// Rows of a subsearch that become a filter. Splunk: 10000.
+            /// Maximum number of rows of a subsearch that are turned into a filter. Splunk: 10000.
             "maxout" => pub subsearch_rows: usize = "50000", Type::number(1);
-            /// How long a search within a search may take, over which the whole search fails. Splunk: 60,
-            /// and it goes on with what was found.
+            /// Time limit of a subsearch; above it, the whole search fails. Splunk: 60, and the search
+            /// continues with the rows found so far.
             "maxtime" => pub subsearch_time: Duration = "600", Type::seconds(1);
         }
         "limits"["join"] {
-            /// Rows that `join`, `append` and the like take from their searches. Splunk: 50000.
+            /// Maximum number of rows that `join`, `append` and similar commands use from their
+            /// subsearches. Splunk: 50000.
             "subsearch_maxout" => pub joined_rows: usize = "500000", Type::number(1);
         }
         "limits"["discretize"] {
-            /// Time buckets of a `timechart` or `chart`, and value buckets of a `bin`.
+            /// Maximum number of time bins of a `timechart` or `chart`, and of value bins of a `bin`.
             "maxbins" => pub bins: usize = "50000", Type::number(1);
         }
         "limits"["streamstats"] {
-            /// Events a `streamstats` window may hold.
+            /// Maximum number of events in a `streamstats` window.
             "max_stream_window" => pub stream_window: usize = "10000", Type::number(1);
         }
         "limits"["stats"] {
-            /// Values of one `list`; 0 is no limit.
+            /// Maximum number of values of a `list`; 0 for no limit.
             "list_maxsize" => pub listed_values: usize = "100", Type::number(0);
-            /// Values of one `values` or `list`; 0 is no limit.
+            /// Maximum number of values of a `values` or `list`; 0 for no limit.
             "maxvalues" => pub distinct_values: usize = "0", Type::number(0);
         }
         fixed {

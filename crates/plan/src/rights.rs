@@ -42,13 +42,13 @@ pub(crate) fn check(command: &Spanned<Command>, context: &PlanContext) -> Result
     }
     if right.writes && host.reads_only() {
         let text =
-            format!("{name} changes something, which a GET request may not: send it with POST");
+            format!("{name} writes, which is not allowed in a GET request: send it with POST");
         return Err(Error::forbidden(text, command.span));
     }
     if right.unfiltered && context.restriction.filter.is_some() {
         let text = format!(
-            "{name} reads what buckets say of themselves, which the srchFilter of your roles cannot be \
-             applied to; use search or tstats"
+            "{name} reads bucket summaries, to which the srchFilter of your roles cannot be applied; \
+             use search or tstats"
         );
         return Err(Error::forbidden(text, command.span));
     }

@@ -10,8 +10,8 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "server"["clustering"] {
-            /// Time within which an indexer has to confirm that it has a copy before another one takes its
-            /// place. Splunk: 5.
+            /// Time limit within which an indexer must confirm a copy before another indexer replaces it.
+            /// Splunk: 5.
             "rep_send_timeout" => pub timeout: Duration = "2", Type::of(Unit::Seconds, 1, 3600);
         }
         nested {

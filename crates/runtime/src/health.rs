@@ -103,20 +103,20 @@ impl Condition {
             STARTING => "the server is starting",
             STOPPING => "the server is shutting down",
             FENCED => "the catalog has been taken over by another server",
-            INTAKE_STOPPED => "no events are taken in until there is room on the disk",
-            DISK_FULL => "a file system has no room",
-            UPLOADS_FAILING => "buckets cannot be put into object storage",
+            INTAKE_STOPPED => "no events are accepted until the disk has free space",
+            DISK_FULL => "a file system has no free space",
+            UPLOADS_FAILING => "buckets cannot be uploaded to object storage",
             EVENTS_SET_ASIDE => "events could not be kept in a bucket",
-            AUDIT_TRAIL => "the audit trail is not as it was written",
+            AUDIT_TRAIL => "the audit trail has been modified or damaged",
             AUDIT_UNWRITABLE => "the audit trail cannot be written",
-            DAMAGED => "something stored is damaged or missing",
-            CACHE_FULL => "the file system of the cache has no room",
+            DAMAGED => "stored data is damaged or missing",
+            CACHE_FULL => "the file system of the cache has no free space",
             LOG_UNWRITABLE => "the log of the server cannot be written",
             APPS_NOT_COPIED => "an installed app cannot be copied",
             TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
             CERTIFICATE => "the certificate needs to be renewed",
             // A text that nobody has looked at for this purpose is told to nobody.
-            _ => "the log of the server says more",
+            _ => "see the log of the server",
         }
     }
 }
@@ -268,7 +268,7 @@ mod tests {
         health.set("new", Severity::Warning, "/secret/path");
         let told: Vec<_> = health.conditions().iter().map(Condition::summary).collect();
         let fenced = "the catalog has been taken over by another server";
-        assert_eq!(told, [fenced, "the log of the server says more"]);
+        assert_eq!(told, [fenced, "see the log of the server"]);
     }
 
     #[tokio::test]

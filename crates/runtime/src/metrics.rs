@@ -60,29 +60,29 @@ metrics! {
     INGEST_TRUNCATED Counter "karst_ingest_truncated_events_total"
         "Events and lines truncated at a length limit.";
     INGEST_FIELDS_DROPPED Counter "karst_ingest_fields_dropped_total"
-        "Indexed fields left out because their event had too many or too large ones.";
+        "Indexed fields dropped because their event has too many or too large fields.";
     INGEST_SET_ASIDE Counter "karst_ingest_set_aside_total"
-        "Events put into data/rejected because they could not be kept in a bucket, by reason.";
+        "Events stored in data/rejected because no bucket could store them, by reason.";
     INGEST_QUARANTINED Counter "karst_ingest_quarantined_total"
-        "Events put aside because their time is far from now.";
+        "Events stored in quarantine buckets because their time is far from now.";
     INGEST_INVALID_UTF8 Counter "karst_ingest_invalid_utf8_total"
         "Events with bytes that are not valid in their character set.";
     INGEST_TIMESTAMP_FALLBACKS Counter "karst_ingest_timestamp_fallbacks_total"
         "Events without a readable time of their own.";
-    HEC_ACK_CHANNELS Gauge "karst_hec_ack_channels" "Channels of senders that use acknowledgement.";
+    HEC_ACK_CHANNELS Gauge "karst_hec_ack_channels" "Channels of senders that use acknowledgements.";
     HEC_ACKS_PENDING Gauge "karst_hec_acks_pending"
-        "Requests whose acknowledgement was not asked for yet.";
+        "Requests whose acknowledgement has not been queried yet.";
     HOST_LOOKUPS Counter "karst_host_lookups_total"
         "Lookups of senders' names (connection_host = dns), by outcome.";
     SCRIPT_RUNS Counter "karst_script_runs_total" "Runs of scripted inputs, by outcome.";
     S3_OBJECTS Counter "karst_s3_objects_total"
-        "Objects that queues told of, by outcome (taken, duplicate, failed).";
+        "Objects announced by queues, by outcome (taken, duplicate, failed).";
     SQS_MESSAGES Counter "karst_sqs_messages_total"
         "Messages of queues, by outcome (done, undeleted, poison, failed).";
     INGEST_TIMESTAMP_JUMPS Counter "karst_ingest_timestamp_jumps_total"
-        "Timestamps far from the one before (MAX_DIFF_SECS_*) and in an unusual format.";
+        "Timestamps in an unusual format that are far from the previous one (MAX_DIFF_SECS_*).";
     INGEST_MAX_EVENTS Counter "karst_ingest_max_events_total"
-        "Events that ended because they had as many lines as MAX_EVENTS allows.";
+        "Events that were split because they reached MAX_EVENTS lines.";
     INGEST_CHANGED Counter "karst_ingest_changed_events_total"
         "Events whose text an index-time rule changed, by rule.";
     INGEST_DROPPED Counter "karst_ingest_dropped_events_total"
@@ -90,9 +90,9 @@ metrics! {
     INGEST_CLONED Counter "karst_ingest_cloned_events_total"
         "Events that an index-time rule cloned, by rule.";
     INGEST_MISROUTED Counter "karst_ingest_misrouted_events_total"
-        "Events that stayed in their index because the one a rule named does not exist.";
+        "Events that stayed in their index because the index named by a rule does not exist.";
     QUEUE_BYTES Gauge "karst_queue_bytes" "Bytes waiting in a queue, by queue.";
-    QUEUE_CAPACITY Gauge "karst_queue_capacity_bytes" "Bytes that may wait in a queue, by queue.";
+    QUEUE_CAPACITY Gauge "karst_queue_capacity_bytes" "Maximum number of bytes in a queue, by queue.";
     QUEUE_PASSED_BYTES Counter "karst_queue_passed_bytes_total"
         "Bytes that have passed a queue, by queue.";
     QUEUE_PASSED_ITEMS Counter "karst_queue_passed_items_total"
@@ -100,18 +100,18 @@ metrics! {
     QUEUE_BLOCKED Counter "karst_queue_blocked_seconds_total"
         "Time a stage waited because the next queue was full, by queue.";
     INTAKE_STOPPED Counter "karst_intake_stopped_seconds_total"
-        "Time nothing was let in because the disk has no room for buckets that wait.";
+        "Time during which no events were accepted because the disk has no space for waiting buckets.";
     FORWARDER_BATCHES Counter "karst_forwarder_acknowledged_batches_total"
         "Batches that indexers have acknowledged to this forwarder.";
     FORWARDER_BYTES Counter "karst_forwarder_acknowledged_bytes_total"
         "Bytes of events that indexers have acknowledged to this forwarder.";
     FORWARDER_QUEUE_BYTES Gauge "karst_forwarder_queue_bytes" "Bytes of a queue on disk, by queue.";
     FORWARDER_BLOCKED Counter "karst_forwarder_queue_full_total"
-        "Half seconds in which a queue on disk was full and inputs waited, by queue.";
+        "Half-second intervals in which a queue on disk was full and inputs waited, by queue.";
     FORWARDER_DROPPED Counter "karst_forwarder_dropped_batches_total"
         "Batches dropped because a queue was full (dropEventsOnQueueFull), by queue.";
     FORWARDER_FILTERED Counter "karst_forwarder_filtered_bytes_total"
-        "Bytes that no output gets, by reason.";
+        "Bytes that are not sent to any output, by reason.";
     FORWARDER_RULE_DROPPED Counter "karst_forwarder_dropped_events_total"
         "Events that a rule sent to the nullQueue at this forwarder, by rule.";
     FORWARDER_RULE_DROPPED_BYTES Counter "karst_forwarder_dropped_bytes_total"
@@ -119,85 +119,85 @@ metrics! {
     FORWARDER_ROUTED Counter "karst_forwarder_routed_events_total"
         "Events that a rule routed (_TCP_ROUTING), by groups.";
     FORWARDER_MISROUTED Counter "karst_forwarder_misrouted_events_total"
-        "Events that went where their input goes because no group that a rule names exists.";
+        "Events sent to the groups of their input because no group named by a rule exists.";
     FORWARDER_RESENT Counter "karst_forwarder_resent_batches_total"
-        "Batches sent again to an indexer that came back.";
+        "Batches resent to an indexer after it returned.";
     FORWARDER_REASSIGNED Counter "karst_forwarder_reassigned_batches_total"
-        "Batches that went elsewhere because their indexer did not come back.";
+        "Batches sent to another indexer because their indexer did not return.";
     FORWARDER_DEAD_LETTERS Counter "karst_forwarder_dead_letters_total"
-        "Batches that an indexer refused for good.";
+        "Batches that an indexer refused permanently.";
     FORWARDER_DAMAGED Counter "karst_forwarder_damaged_records_total"
         "Parts of a queue that could not be read.";
     FORWARDER_WRITE_FAILURES Counter "karst_forwarder_write_failures_total"
-        "Attempts to write a queue that failed and are repeated.";
+        "Failed attempts to write a queue, which are retried.";
     JOURNAL_BYTES Gauge "karst_journal_bytes" "Bytes in the journal that are not in object storage.";
-    JOURNAL_SYNC Histogram "karst_journal_sync_seconds" "Time of one group-committed fsync.";
+    JOURNAL_SYNC Histogram "karst_journal_sync_seconds" "Duration of one group-committed fsync.";
     JOURNAL_REMOTE Histogram "karst_journal_remote_seconds"
-        "Time of one put of journal records into object storage.";
+        "Duration of one write of journal records to object storage.";
     JOURNAL_REMOTE_OBJECTS Counter "karst_journal_remote_objects_total"
-        "Objects of journal records put into object storage.";
+        "Objects of journal records written to object storage.";
     JOURNAL_REMOTE_BYTES Counter "karst_journal_remote_bytes_total"
-        "Bytes of journal records put into object storage.";
+        "Bytes of journal records written to object storage.";
     JOURNAL_REMOTE_FAILURES Counter "karst_journal_remote_failures_total"
-        "Attempts to put journal records into object storage that failed and are repeated.";
-    JOURNAL_REPLAYED Counter "karst_journal_replayed_records_total" "Records replayed at start.";
+        "Failed attempts to write journal records to object storage, which are retried.";
+    JOURNAL_REPLAYED Counter "karst_journal_replayed_records_total" "Records replayed at startup.";
     ADOPTED_EVENTS Counter "karst_adopted_events_total"
         "Events recovered from the journals of other indexers in object storage.";
     JOURNAL_LOST Counter "karst_journal_lost_events_total"
-        "Acknowledged events that the journal does not have any more, at most.";
-    HOT_BYTES Gauge "karst_hot_bytes" "Memory of buckets being filled.";
+        "Maximum number of acknowledged events that are missing from the journal.";
+    HOT_BYTES Gauge "karst_hot_bytes" "Memory used by hot buckets.";
     SPOOL_BUCKETS Gauge "karst_spool_buckets"
-        "Finished buckets that wait on the disk for object storage.";
-    SPOOL_BYTES Gauge "karst_spool_bytes" "Bytes of buckets that wait on the disk.";
+        "Rolled buckets that wait on disk for object storage.";
+    SPOOL_BYTES Gauge "karst_spool_bytes" "Bytes of rolled buckets that wait on disk.";
     DISK_SIZE Gauge "karst_disk_size_bytes" "Size of the data directory's file system.";
     DISK_FREE Gauge "karst_disk_free_bytes" "Free bytes of the data directory's file system.";
-    ROLLS Counter "karst_rolls_total" "Hot buckets finished, by reason.";
+    ROLLS Counter "karst_rolls_total" "Hot buckets rolled, by reason.";
     ROLL_SECONDS Histogram "karst_roll_seconds" "Time from the roll to the catalog's commit.";
     ROLL_FAILURES Counter "karst_roll_failures_total" "Roll attempts that failed and are retried.";
     BUCKET_BYTES Counter "karst_bucket_bytes_total" "Bytes of bucket objects written.";
     MERGES Counter "karst_merges_total" "Merges of small buckets, by outcome.";
-    MERGED_BUCKETS Counter "karst_merged_buckets_total" "Buckets that were joined into larger ones.";
-    MERGE_SECONDS Histogram "karst_merge_seconds" "Time of one merge.";
+    MERGED_BUCKETS Counter "karst_merged_buckets_total" "Buckets that were merged into larger ones.";
+    MERGE_SECONDS Histogram "karst_merge_seconds" "Duration of one merge.";
     FROZEN_BUCKETS Counter "karst_frozen_buckets_total" "Buckets frozen, by index and reason.";
     FROZEN_FAILURES Counter "karst_frozen_failures_total"
-        "Buckets that could not be archived and stay, by index.";
-    THAWED_BUCKETS Counter "karst_thawed_buckets_total" "Buckets brought back from archives, by index.";
+        "Buckets that could not be archived and are kept, by index.";
+    THAWED_BUCKETS Counter "karst_thawed_buckets_total" "Buckets thawed from archives, by index.";
     INDEX_BYTES Gauge "karst_index_stored_bytes" "Bytes of an index in object storage, by index.";
     INDEX_BUCKETS Gauge "karst_index_buckets" "Buckets of an index in the catalog, by index.";
     GARBAGE_OBJECTS Gauge "karst_garbage_objects"
-        "Objects that no longer belong to a bucket and wait for their deletion.";
+        "Objects that no longer belong to a bucket and wait for deletion.";
     CATALOG_BUCKETS Gauge "karst_catalog_buckets" "Buckets in the catalog.";
     CATALOG_COMMITS Counter "karst_catalog_commits_total" "Catalog commits, by outcome.";
     CATALOG_WRITES Counter "karst_catalog_writes_total"
-        "Writes of the catalog to the store; commits that wait at the same time share one.";
-    CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Time of a durable commit.";
+        "Writes of the catalog to the object store; commits that wait at the same time share one write.";
+    CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Duration of a durable commit.";
     CATALOG_LEADS Gauge "karst_catalog_leads" "1 while this process has the catalog open.";
     CATALOG_TAKEOVERS Counter "karst_catalog_takeovers_total"
-        "Takeovers by this process, a standby that became the leader.";
+        "Takeovers in which this standby became the leader.";
     CATALOG_FOLLOWS Gauge "karst_catalog_follows" "1 while this process receives the feed of a leader.";
     CATALOG_STATES Counter "karst_catalog_states_total"
-        "Updates of the catalog received from the leader: whole states and single writes, by what.";
+        "Updates of the catalog received from the leader, by kind (whole states and single writes).";
     CATALOG_SUMMARIES Counter "karst_catalog_summaries_total"
-        "Summaries of buckets that searches asked of the catalog, by where they came from (memory, store).";
+        "Summaries of buckets that searches read from the catalog, by origin (memory, store).";
     CATALOG_SUMMARY_BYTES Gauge "karst_catalog_summary_bytes"
         "Bytes of the summaries that the catalog keeps in memory.";
     TRANSPORT_CONNECTIONS Gauge "karst_transport_connections"
         "Open connections from other processes of the cluster.";
     TRANSPORT_REFUSED Counter "karst_transport_refused_total"
-        "Connections of the cluster's port that were refused, by reason.";
+        "Connections to the cluster port that were refused, by reason.";
     STORE_REQUESTS Counter "karst_store_requests_total"
-        "Requests to S3 as sent, retries included, by operation.";
+        "Requests sent to S3, including retries, by operation.";
     STORE_ERRORS Counter "karst_store_errors_total"
-        "Requests to S3 that it failed, refused for now or did not answer, by operation and reason.";
+        "Requests to S3 that failed, were throttled or received no response, by operation and reason.";
     STORE_SECONDS Histogram "karst_store_request_seconds"
-        "Time from sending a request to S3 to the head of its response, by operation.";
-    STORE_BYTES Counter "karst_store_bytes_total" "Bytes from and to S3, by operation.";
+        "Time from sending a request to S3 to the header of its response, by operation.";
+    STORE_BYTES Counter "karst_store_bytes_total" "Bytes received from and sent to S3, by operation.";
     PEERS_VIEWS Counter "karst_peers_views_total"
         "Requests of searches to indexers for their hot buckets, by outcome (ok, error).";
     PEERS_RECEIVED_BYTES Counter "karst_peers_received_bytes_total"
         "Bytes of hot rows received from other indexers.";
     PEERS_HELD_BYTES Gauge "karst_peers_held_bytes"
-        "Memory that hot rows of other indexers take.";
+        "Memory used by hot rows of other indexers.";
     REPLICAS_OBJECTS Counter "karst_replicas_objects_total"
         "Groups of journal records that all copies have confirmed.";
     REPLICAS_BYTES Counter "karst_replicas_bytes_total"
@@ -205,7 +205,7 @@ metrics! {
     REPLICAS_SECONDS Histogram "karst_replicas_seconds"
         "Time until all copies have confirmed a group of journal records.";
     REPLICAS_FAILURES Counter "karst_replicas_failures_total"
-        "Groups of journal records that a copy has not confirmed, and that are sent again.";
+        "Groups of journal records that a copy has not confirmed and that are resent.";
     REPLICAS_COPIES Gauge "karst_replicas_copies" "Other indexers that have a copy of the journal of this one.";
     REPLICAS_HELD_BYTES Gauge "karst_replicas_held_bytes"
         "Disk space of copies of the journals of other indexers.";
@@ -214,64 +214,64 @@ metrics! {
     CACHE_BYTES Counter "karst_cache_read_bytes_total" "Bytes served, by tier (dram, nvme, store).";
     CACHE_READS Counter "karst_cache_reads_total" "Blocks served, by tier (dram, nvme, store).";
     CACHE_MICROS Counter "karst_cache_read_microseconds_total"
-        "Time spent to get blocks, by tier (dram, nvme, store).";
-    CACHE_USED Gauge "karst_cache_used_bytes" "Memory that cached blocks take, by kind (index, data).";
+        "Time spent reading blocks, by tier (dram, nvme, store).";
+    CACHE_USED Gauge "karst_cache_used_bytes" "Memory used by cached blocks, by kind (index, data).";
     CACHE_SKIPPED Counter "karst_cache_skipped_total"
-        "Blocks kept in DRAM only because the file system of the cache has no room.";
+        "Blocks kept in DRAM only because the file system of the cache has no free space.";
     CACHE_RETRIES Counter "karst_cache_retries_total"
-        "Reads of blocks that were sent again because the store failed.";
+        "Reads of blocks that were retried because the store failed.";
     CACHE_HEDGES Counter "karst_cache_hedges_total"
-        "Second requests for blocks that were long in coming, by outcome (first, second, failed).";
+        "Hedged requests (second requests for slow reads of blocks), by outcome (first, second, failed).";
     SEARCHES Counter "karst_searches_total"
-        "Searches, exports and SQL queries that ended, by outcome (done, failed, cancelled).";
+        "Finished searches, exports and SQL queries, by outcome (done, failed, cancelled).";
     SEARCHES_INCOMPLETE Counter "karst_searches_incomplete_total"
         "Searches and exports that ended with incomplete results.";
-    SEARCHES_RUNNING Gauge "karst_searches_running" "Searches that run now.";
-    SEARCHES_QUEUED Gauge "karst_searches_queued" "Search jobs that wait for their turn.";
+    SEARCHES_RUNNING Gauge "karst_searches_running" "Running searches.";
+    SEARCHES_QUEUED Gauge "karst_searches_queued" "Queued search jobs.";
     SEARCH_MEMORY_WAITS Counter "karst_search_memory_waits_total"
-        "Times a search waited until others gave memory back (total_mem_usage_mb).";
+        "Number of times a search waited for memory held by other searches (total_mem_usage_mb).";
     SEARCH_PARTS Counter "karst_search_parts_total"
         "Parts of searches that indexers were asked to run, by outcome (done, refused, failed, lost).";
     PARTS_RUN Counter "karst_parts_run_total"
         "Parts of searches that this process was asked to run, by outcome (started, refused).";
     SEARCH_SECONDS Histogram "karst_search_seconds"
-        "Time of a search, an export or a SQL query from its turn to its end.";
+        "Duration of a search, an export or an SQL query, without its time in the queue.";
     SEARCH_EVENTS Counter "karst_search_scanned_events_total"
-        "Events read and tested by searches that ended.";
+        "Events scanned by finished searches.";
     SEARCH_BUCKETS Counter "karst_search_buckets_total"
-        "Buckets of searches that ended: searched, counted without reading, pruned.";
+        "Buckets of finished searches: searched, counted without reading, pruned.";
     QUARANTINED Counter "karst_buckets_quarantined_total"
-        "Damaged buckets that were put into quarantine.";
+        "Damaged buckets that were quarantined.";
     REQUEST_MEMORY Gauge "karst_request_memory_bytes"
-        "Memory that the bodies of requests take now, packed, unpacked and decoded.";
+        "Memory currently used by request bodies: compressed, decompressed and decoded.";
     REQUEST_MEMORY_REFUSED Counter "karst_request_memory_refused_total"
         "Requests refused for lack of memory for requests (maxRequestMemory), by reason.";
     HTTP_REQUESTS Counter "karst_http_requests_total"
         "HTTP requests, by port, kind of route and status.";
     HTTP_SECONDS Histogram "karst_http_request_duration_seconds"
-        "Time from the head of an HTTP request to the head of its answer, by port and kind of route.";
+        "Time from the header of an HTTP request to the header of its response, by port and kind of route.";
     HTTP_CONNECTIONS Gauge "karst_http_connections" "Open HTTP connections.";
     HTTP_REFUSED Counter "karst_http_refused_total"
         "Connections and requests refused, by the limit reached.";
     HTTP_TIMEOUTS Counter "karst_http_timeouts_total"
-        "Connections and bodies given up because the client took too long, by the setting.";
-    AUDIT_RECORDS Counter "karst_audit_records_total" "Records of the audit trail that were written.";
+        "Connections and bodies aborted because the client took too long, by setting.";
+    AUDIT_RECORDS Counter "karst_audit_records_total" "Records written to the audit trail.";
     AUDIT_SYNC_SECONDS Histogram "karst_audit_sync_seconds"
-        "Time to write and sync a group of records of the audit trail.";
+        "Time to write and sync a group of audit records.";
     AUDIT_WRITE_ERRORS Counter "karst_audit_write_errors_total"
-        "Writes of the audit trail that failed.";
+        "Failed writes to the audit trail.";
     AUDIT_LOST Counter "karst_audit_lost_total"
-        "Records of the audit trail that were not kept (onFailure = continue, or a full queue).";
+        "Records that are missing in the audit trail (onFailure = continue, or a full queue).";
     AUDIT_SUPPRESSED Counter "karst_audit_suppressed_total"
-        "Denials that were counted in another record instead of having one of their own.";
+        "Denials that were counted in another audit record instead of being recorded separately.";
     AUDIT_INDEXED Gauge "karst_audit_indexed_record" "Number of the last record in the index _audit.";
     LOG_LOST Counter "karst_log_lines_lost_total" "Lines of karst.log that could not be written.";
-    HEALTH Gauge "karst_health" "1 while a condition holds that should not, by condition.";
+    HEALTH Gauge "karst_health" "1 while a health condition is active, by condition.";
     CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
-        "When the certificate of the ports with TLS ends, epoch seconds.";
-    CATALOG_FENCED Gauge "karst_catalog_fenced" "1 once another server has taken the catalog.";
+        "Expiry time of the certificate of the TLS ports, epoch seconds.";
+    CATALOG_FENCED Gauge "karst_catalog_fenced" "1 after another server has taken over the catalog.";
     BUILD Gauge "karst_build_info" "1, with the version of the program as a label.";
-    SESSIONS Gauge "karst_sessions" "Sessions of users that are open.";
+    SESSIONS Gauge "karst_sessions" "Open sessions of users.";
     PASSWORD_CHECKS Counter "karst_password_checks_total"
         "Passwords checked, by outcome (right, wrong, remembered, refused).";
 }

@@ -35,15 +35,15 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Options {
         "indexes"["default"] {
-            /// Number of retries of a request to S3 after a transient failure (5xx, reset, timeout). More
-            /// retries survive longer outages, and hide them longer. Splunk: 9.
+            /// Number of retries of an S3 request after a transient failure (5xx, reset, timeout). More
+            /// retries survive longer outages, but also hide them longer. Splunk: 9.
             "remote.s3.max_count.max_retries_per_part" => pub retries: usize = "10", Type::number(0);
-            /// Time limit of all tries of a request together.
+            /// Time limit of all attempts of a request together.
             "remote.s3.retry_timeout" => pub retry_time: Duration = "180000", Type::milliseconds(0);
-            /// Time limit of one try, including the body. Must allow for the largest single body (one
-            /// multipart part) on the slowest link.
+            /// Time limit of one attempt, including the body. It must be sufficient for the largest body
+            /// (one part of a multipart upload) on the slowest link.
             "remote.s3.timeout.read" => pub timeout: Duration = "60000", Type::milliseconds(0);
-            /// Connect time-out.
+            /// Time limit for connecting.
             "remote.s3.timeout.connect" => pub connect_timeout: Duration = "5000", Type::milliseconds(0);
         }
         fixed {

@@ -124,7 +124,7 @@ impl Reader<'_> {
             Some(_) => return Err(Error::response("it answers another request")),
             None => {
                 let reason =
-                    "nobody asked for it: logins begin at this server, not at the provider";
+                    "it was not requested: logins begin at this server, not at the provider";
                 return Err(Error::response(reason));
             }
         }

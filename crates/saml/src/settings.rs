@@ -9,7 +9,7 @@ const BINDING: Type = Type::Choice(&["HTTPRedirect"]);
 
 conf::keys! {
     "authentication"["<SAML strategy>"] {
-        /// The name of this server at the provider.
+        /// Entity ID of this server at the provider.
         ENTITY_ID: Option<String> = "entityId", "", Type::Text;
         /// The provider's entity ID, the issuer of its assertions.
         ISSUER_ID: Option<String> = "issuerId", "", Type::Text;
@@ -17,45 +17,46 @@ conf::keys! {
         SSO_URL: Option<String> = "idpSSOUrl", "", Type::Text;
         /// The provider's URL for logouts. Default: none.
         SLO_URL: Option<String> = "idpSLOUrl", "", Type::Text;
-        /// The provider's certificates, a PEM file or a directory of them.
+        /// The provider's certificates: a PEM file, or a directory of PEM files.
         CERTIFICATES: Option<String> = "idpCertPath", "", Type::Text;
         /// PEM file with the RSA key that signs requests, and its certificate.
         CLIENT_CERT: Option<String> = "clientCert", "", Type::Text;
         /// Whether requests are signed. Default: true if `clientCert` is set. Splunk: true.
         SIGN_REQUESTS: Option<bool> = "signAuthnRequest", "", Type::Boolean;
-        /// Signature of requests. Splunk: RSA-SHA1.
+        /// Signature algorithm of requests. Splunk: RSA-SHA1.
         SIGNATURE_ALGORITHM: String = "signatureAlgorithm", "RSA-SHA256",
             Type::Choice(&["RSA-SHA256", "RSA-SHA384", "RSA-SHA512"]);
-        /// Accepted signatures; SHA-1 never. Default: RSA-SHA256 to RSA-SHA512, ECDSA-SHA256 and
-        /// ECDSA-SHA384.
+        /// Accepted signature algorithms; SHA-1 is never accepted. Default: RSA-SHA256 to RSA-SHA512,
+        /// ECDSA-SHA256 and ECDSA-SHA384.
         SIGNATURES: Vec<String> = "inboundSignatureAlgorithm", "", Type::List { separator: ';' };
-        /// Accepted digests; SHA-1 never. Default: SHA256;SHA384;SHA512.
+        /// Accepted digest algorithms; SHA-1 is never accepted. Default: SHA256;SHA384;SHA512.
         DIGESTS: Vec<String> = "inboundDigestMethod", "", Type::List { separator: ';' };
-        /// Unsigned assertions are never accepted: false is refused.
+        /// Must be true: unsigned assertions are never accepted.
         SIGNED_ASSERTION: bool = "signedAssertion", "true", Type::Boolean;
-        /// Whether a signed assertion is enough; false: the whole response has to be signed.
+        /// Whether a signed assertion is sufficient. If false, the whole response must be signed.
         PARTIAL_SIGNATURES: bool = "allowPartialSignatures", "true", Type::Boolean;
-        /// Time by which the provider's clock may differ.
+        /// Maximum clock difference between the provider and this server.
         SKEW: i64 = "assertionTimeSkew", "120", Type::of(Unit::Seconds, 0, 600);
-        /// The NameID format to ask for. Default: none.
+        /// The NameID format to request. Default: none.
         NAME_ID_FORMAT: Option<String> = "nameIdFormat", "", Type::Text;
         /// Host or URL of the console. Default: this machine's name.
         FQDN: Option<String> = "fqdn", "", Type::Text;
-        /// Port of the console as browsers see it, 0 for a URL without one. Default: the console's.
+        /// Port of the console as seen by browsers; 0 for a URL without a port. Default: the console's
+        /// port.
         REDIRECT_PORT: Option<u16> = "redirectPort", "", Type::range(0, 65_535);
-        /// Nothing else is supported.
+        /// Other bindings are not supported.
         SSO_BINDING: Option<String> = "ssoBinding", "", BINDING;
-        /// Nothing else is supported.
+        /// Other bindings are not supported.
         SLO_BINDING: Option<String> = "sloBinding", "", BINDING;
-        /// Refused; attribute queries are not sent.
+        /// Not supported; a value is refused.
         ATTRIBUTE_QUERY_URL: Option<String> = "idpAttributeQueryUrl", "", Type::Text;
         /// Users who may not log in.
         EXCLUDED_USERS: Vec<String> = "excludedUsers", "", Type::LIST;
         /// Older name of `excludedUsers`.
         OLD_EXCLUDED_USERS: Vec<String> = "blacklistedUsers", "", Type::LIST;
-        /// Where browsers go after a failed login. Default: a page.
+        /// URL to which browsers are redirected after a failed login. Default: a page of this server.
         ERROR_URL: Option<String> = "errorUrl", "", Type::Text;
-        /// Where browsers go after a logout. Default: a page.
+        /// URL to which browsers are redirected after a logout. Default: a page of this server.
         LOGOUT_URL: Option<String> = "redirectAfterLogoutToUrl", "", Type::Text;
     }
     "authentication"["authenticationResponseAttrMap_<SAML strategy>"] {

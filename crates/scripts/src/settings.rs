@@ -9,20 +9,20 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "limits"["scripts"] {
-            /// Python interpreter of custom search commands and external lookups that end in `.py`: a path,
-            /// or a name that is looked for in `/usr/local/bin`, `/usr/bin` and `/bin`.
+            /// Python interpreter for custom search commands and external lookups that end in `.py`: a
+            /// path, or a name that is searched in `/usr/local/bin`, `/usr/bin` and `/bin`.
             "python" => pub python: String = "python3", Type::Text;
-            /// How long a program may take for one answer; over it the program is killed and the search
-            /// fails.
-            /// `maxwait` in commands.conf sets a shorter time for one command.
+            /// Time limit for one response of a program; above it, the program is killed and the search
+            /// fails. `maxwait` in commands.conf sets a shorter limit for one command.
             "maxwait" => pub answer_time: Duration = "600", Type::seconds(1);
-            /// Memory (address space) of one program.
+            /// Maximum memory (address space) of one program.
             "max_mem_usage_mb" => pub memory_bytes: u64 = "1024", Type::megabytes(16);
-            /// Largest file that a program may write.
+            /// Maximum size of a file that a program writes.
             "max_file_size_mb" => pub file_bytes: u64 = "1024", Type::megabytes(1);
-            /// Bytes of one answer of a program. `maxchunksize` in commands.conf sets less for one command.
+            /// Maximum size of one response of a program. `maxchunksize` in commands.conf sets a lower
+            /// limit for one command.
             "maxchunksize" => pub answer_bytes: u64 = "268435456", Type::of(Unit::Bytes, 1024, i64::MAX);
-            /// Bytes that one run of a program may print.
+            /// Maximum size of the output of one run of a program.
             "max_output_mb" => pub output_bytes: u64 = "4096", Type::megabytes(1);
         }
         fixed {

@@ -49,8 +49,8 @@ pub enum Error {
     },
     /// A user, or a role, runs as many searches as allowed.
     #[error(
-        "{user}: {used} searches run or wait already, the quota is {quota} ({name} of the roles); wait for \
-         one to end, or cancel one"
+        "{user}: {used} searches are already running or waiting, the quota is {quota} ({name} of the \
+         roles); wait for one to end, or cancel one"
     )]
     UserQuota {
         /// Which quota.

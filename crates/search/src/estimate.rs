@@ -76,11 +76,11 @@ pub struct EstimatedHot {
     pub disk: u64,
 }
 
-const AT_MOST: &str = "buckets, rows and bytes are the most that can be read: terms, bounds and columns that the \
-                       search does not need spare some or most of it";
+const AT_MOST: &str = "buckets, rows and bytes are upper limits: terms, bounds and unneeded columns \
+                       reduce what is read";
 const ELSEWHERE: &str =
-    "indexers read the buckets; what their caches and memory have is not known here";
-const SAMPLED: &str = "the tiers are those of evenly chosen buckets, scaled to all";
+    "indexers read the buckets; the content of their caches and memory is not known here";
+const SAMPLED: &str = "the tiers are extrapolated from an evenly chosen sample of buckets";
 const FURTHER: &str =
     "what later stages read, such as subsearches of append and join, is not counted";
 

@@ -38,7 +38,7 @@ impl<T> Receiver<T> {
 }
 
 fn broken_off() -> Error {
-    let text = "the search was broken off before its last row; ask again".to_owned();
+    let text = "the search was aborted before its last row; run it again".to_owned();
     Error::Search { kind: ErrorKind::Unavailable, text }
 }
 
@@ -53,7 +53,7 @@ mod tests {
         drop(sender);
         assert!(matches!(receiver.next().await, Some(Ok(1))));
         let error = receiver.next().await.and_then(Result::err).map(|error| error.to_string());
-        assert!(error.is_some_and(|text| text.contains("broken off")));
+        assert!(error.is_some_and(|text| text.contains("aborted")));
         assert!(receiver.next().await.is_none());
     }
 

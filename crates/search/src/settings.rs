@@ -12,53 +12,53 @@ conf::settings! {
     #[derive(Debug, Clone)]
     pub struct Settings {
         "limits"["search"] {
-            /// Partitions of buckets scanned side by side per search. More pipelines finish one search
-            /// sooner and leave less for the others. Default: the number of processors. Splunk: 1.
+            /// Number of bucket partitions that a search scans in parallel. More pipelines finish one
+            /// search sooner, but leave fewer resources for other searches. Default: the number of
+            /// processors. Splunk: 1.
             "batch_search_max_pipeline" => pub batch_search_max_pipeline: Option<usize> = "", Type::number(1);
-            /// Searches that run at once, whatever the number of processors; further ones wait in QUEUED.
+            /// Maximum number of concurrent searches, independent of the number of processors; further
+            /// searches wait in QUEUED.
             "base_max_searches" => pub base_max_searches: usize = "6", Type::number(1);
-            /// Further searches that run at once, per processor.
+            /// Additional concurrent searches per processor.
             "max_searches_per_cpu" => pub max_searches_per_cpu: usize = "1", Type::number(1);
-            /// Searches that may wait; one more is refused.
+            /// Maximum number of queued searches; further searches are refused.
             "max_queued_searches" => pub max_queued_searches: usize = "1000", Type::number(1);
-            /// Newest events an event search keeps, unless the request asks for another number. Splunk:
-            /// 500000.
+            /// Maximum number of events that an event search keeps, newest first, unless the request sets
+            /// another number. Splunk: 500000.
             "max_count" => pub max_count: usize = "10000", Type::number(1);
-            /// How long a finished job is kept after its last access.
+            /// Time for which a finished job is kept after its last access.
             "ttl" => pub ttl: Duration = "600", Type::seconds(1);
-            /// Memory a search may hold for sorts, joins and groups, and as much for values that it
-            /// computes and for its result; over it sorts and groups spill to disk, and others fail.
-            /// Splunk: 200.
+            /// Maximum memory of a search for sorts, joins and groups, and the same amount for computed
+            /// values and its result. Above the limit, sorts and groups spill to disk, and other operations
+            /// fail. Splunk: 200.
             "max_mem_usage_mb" => pub search_memory_bytes: usize = "512", Type::megabytes(1);
-            /// The same of all running searches together: a search that needs more than the small part it
-            /// starts with waits until there is room for it.
+            /// The same limit for all running searches together. A search that needs more than its small
+            /// initial share waits until memory is available.
             "total_mem_usage_mb" => pub memory_bytes: usize = "2048", Type::megabytes(1);
-            /// Disk space that all running searches may take together, for sorts and groups that do not fit
-            /// in their memory. Over it the search that needs more fails.
+            /// Maximum disk space of all running searches together for sorts and groups that do not fit in
+            /// memory. A search that needs more fails.
             "max_spill_mb" => pub spill_bytes: u64 = "20480", Type::megabytes(1);
             /// Time between two previews of a search.
             "preview_interval_ms" => pub preview_interval: Duration = "600", Type::milliseconds(1);
-            /// Part of a search's time that making previews may take; where one takes long, the next is
-            /// later.
+            /// Maximum share of a search's run time spent on previews; a slow preview delays the next one.
             "preview_duty_cycle" => pub preview_duty_cycle: f64 = "0.25", Type::Fraction;
-            /// Memory that one search may keep to make previews of; over it there are no more, and a
-            /// message says so.
+            /// Maximum memory of a search for previews; above it, previews stop, with a message.
             "preview_memory_mb" => pub preview_bytes: usize = "128", Type::megabytes(1);
-            /// Dollars of 1,000 GET requests, for the job inspector. A search makes no requests of other
-            /// kinds.
+            /// Price of 1,000 GET requests in dollars, for the job inspector. A search makes no other kinds
+            /// of requests.
             "s3_price_get_per_1000" => pub s3_price_get_per_1000: f64 = "0.0004", PRICE;
-            /// Summaries of buckets that planning a search reads, to leave out buckets and to count. The
-            /// newest come first; those of further buckets are read when the search reaches them, so that
-            /// planning a search over millions of buckets stays short.
+            /// Maximum number of bucket summaries that are read while a search is planned, to prune buckets
+            /// and to count events, newest first. Further summaries are read when the search reaches their
+            /// buckets, so that planning a search over millions of buckets stays short.
             "max_plan_summaries" => pub plan_summaries: usize = "10000", Type::number(0);
-            /// Buckets whose place in the cache the estimate of a search looks up; of more, evenly chosen
-            /// ones stand for all.
+            /// Maximum number of buckets that the estimate of a search looks up in the cache. With more
+            /// buckets, an evenly chosen sample is used.
             "max_estimated_buckets" => pub estimated_buckets: usize = "500", Type::number(1);
-            /// Whether searches go on without damaged buckets, and say so; else they fail.
+            /// Whether searches skip damaged buckets and report this. If false, they fail.
             "allow_partial_results" => pub allow_partial_results: bool = "true", Type::Boolean;
         }
         "limits"["searchresults"] {
-            /// Rows a reporting search keeps. Splunk: 50000.
+            /// Maximum number of rows that a report keeps. Splunk: 50000.
             "maxresultrows" => pub max_result_rows: usize = "500000", Type::number(1);
         }
         fixed {
@@ -93,14 +93,15 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct PartSettings {
         "distsearch"["distributedSearch"] {
-            /// Events in object storage that a search has to look at before the indexers of the cluster read
-            /// their buckets; below it the search head reads them itself. 0: always.
+            /// Minimum number of stored events of a search for which the indexers of the cluster read the
+            /// buckets. With fewer events, the search head reads them itself. 0: the indexers always read
+            /// them.
             "min_events" => pub min_events: u64 = "1000000", Type::number(0);
-            /// Time without a sign of life after which an indexer that runs a part of a search is given up.
-            /// Another process runs the part from its beginning.
+            /// Time without a heartbeat after which an indexer that runs a part of a search is considered
+            /// lost. Another process then restarts the part.
             "heartbeat_timeout" => pub silence: Duration = "5", Type::seconds(1);
-            /// Memory for the rows of one part of a search until it has ended. Rows of a part that has more
-            /// are used as they come: if its indexer is lost then, the results are incomplete.
+            /// Memory for the buffered rows of one part of a search until the part ends. Rows of larger
+            /// parts are used as they arrive: if the indexer is lost then, the results are incomplete.
             "buffer_mb" => pub buffer_bytes: usize = "64", Type::megabytes(1);
         }
     }

@@ -195,7 +195,7 @@ impl Host for Around {
             // REST is asked in the user's name, which may do more than the token that the search came with.
             if self.rights.is_scoped() {
                 let text =
-                    "rest: a search that was sent with a token of a limited scope may not ask REST";
+                    "rest: a search that was sent with a token of a limited scope may not use REST";
                 return Err(Error::forbidden_anywhere(text));
             }
             let mut request = request.clone();

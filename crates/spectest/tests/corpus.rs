@@ -6,14 +6,14 @@ use karst_spectest::{Memory, World, corpus};
 
 /// Searches that end with an error where they should: a part of the search, and of what is said.
 const REFUSED: &[(&str, &str)] = &[
-    ("delete", "buckets are never changed"),
+    ("delete", "buckets are immutable"),
     ("tscollect", "there are no namespaces"),
     ("loadjob savedsearch=", "there is no job"),
     ("loadjob 1700000000.1", "there is no job"),
     ("require", "there are no results where the search requires some"),
     // Programs are run by the server.
     ("lookup dnslookup", "the program dnslookup does not exist"),
-    ("erex section", "holds one of the examples"),
+    ("erex section", "contains one of the examples"),
     ("predict", "needs at least 3 values"),
     ("x11", "has fewer than two periods"),
 ];

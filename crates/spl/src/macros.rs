@@ -233,7 +233,7 @@ impl<'m> Expansion<'m> {
         let Some(macros) = self.macros else {
             let message = format!("macro `{}` cannot be expanded", shorten(call.trim()));
             let diagnostic = Diagnostic::new(message, span)
-                .with_hint("macros come with knowledge objects; write its definition instead");
+                .with_hint("macros are knowledge objects; write the definition instead");
             return self.unknown(call, span, diagnostic);
         };
         if depth >= MAX_EXPANSION_DEPTH {
@@ -243,7 +243,7 @@ impl<'m> Expansion<'m> {
         }
         self.calls += 1;
         if self.calls > MAX_EXPANSIONS {
-            let message = format!("search holds more than {MAX_EXPANSIONS} macro calls");
+            let message = format!("search contains more than {MAX_EXPANSIONS} macro calls");
             return Err(Diagnostic::new(message, span));
         }
         let (name, arguments) = split_call(call);

@@ -158,14 +158,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Every aggregation function.
 pub const STATS_FUNCTIONS: &[StatsFunctionDefinition] = &[
     function(StatsKind::Average, "avg", "the mean of the numbers").or(&["mean"]),
-    function(StatsKind::Count, "count", "how many events, or values of a field")
+    function(StatsKind::Count, "count", "number of events, or of values of a field")
         .or(&["c"])
         .argument_optional(),
-    function(StatsKind::DistinctCount, "dc", "how many different values").or(&["distinct_count"]),
+    function(StatsKind::DistinctCount, "dc", "number of distinct values").or(&["distinct_count"]),
     function(StatsKind::Earliest, "earliest", "the value with the smallest time"),
     function(StatsKind::EarliestTime, "earliest_time", "the time of the earliest value"),
-    function(StatsKind::EstimatedDistinctCount, "estdc", "about how many different values"),
-    function(StatsKind::EstimatedDistinctCountError, "estdc_error", "the error of estdc"),
+    function(StatsKind::EstimatedDistinctCount, "estdc", "estimated number of distinct values"),
+    function(StatsKind::EstimatedDistinctCountError, "estdc_error", "estimated error of estdc"),
     function(StatsKind::ExactPercentile, "exactperc", "a percentile, exact").with_parameter(),
     function(StatsKind::First, "first", "the first value seen"),
     function(StatsKind::Last, "last", "the last value seen"),
@@ -192,14 +192,18 @@ pub const STATS_FUNCTIONS: &[StatsFunctionDefinition] = &[
     function(StatsKind::Sparkline, "sparkline", "values over time as a small chart")
         .argument_optional(),
     function(StatsKind::StandardDeviation, "stdev", "the standard deviation of a sample"),
-    function(StatsKind::StandardDeviationPopulation, "stdevp", "the standard deviation of all"),
+    function(
+        StatsKind::StandardDeviationPopulation,
+        "stdevp",
+        "the standard deviation of a population",
+    ),
     function(StatsKind::Sum, "sum", "the sum of the numbers"),
     function(StatsKind::SumOfSquares, "sumsq", "the sum of the squares"),
     function(StatsKind::UpperPercentile, "upperperc", "a percentile, bounded from above")
         .with_parameter(),
-    function(StatsKind::Values, "values", "the different values, sorted as text"),
+    function(StatsKind::Values, "values", "the distinct values, sorted as text"),
     function(StatsKind::Variance, "var", "the variance of a sample"),
-    function(StatsKind::VariancePopulation, "varp", "the variance of all"),
+    function(StatsKind::VariancePopulation, "varp", "the variance of a population"),
 ];
 
 #[cfg(test)]

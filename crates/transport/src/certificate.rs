@@ -42,7 +42,7 @@ pub(crate) fn check(
     }
     rustls::sign::CertifiedKey::from_der(vec![certificate.clone()], key.clone_key(), &provider)
         .map(|_| ())
-        .map_err(|error| format!("it does not fit to its key: {error}"))
+        .map_err(|error| format!("it does not match its key: {error}"))
 }
 
 /// What is wrong with a certificate, for people; `None` if the error says it best.

@@ -136,13 +136,12 @@ fn place(address: &str) -> Result<&str> {
         .or_else(|| address.strip_prefix("http://"))
         .unwrap_or(address)
         .trim_end_matches('/');
-    let (host, port) =
-        place.rsplit_once(':').ok_or_else(|| invalid("it has to be <host>:<port>"))?;
+    let (host, port) = place.rsplit_once(':').ok_or_else(|| invalid("it must be <host>:<port>"))?;
     if host.is_empty() || host.contains(['/', ' ', '@']) {
-        return Err(invalid("it has to be <host>:<port>"));
+        return Err(invalid("it must be <host>:<port>"));
     }
     match port.parse::<u16>() {
         Ok(1..) => Ok(place),
-        _ => Err(invalid("the port has to be 1 to 65535")),
+        _ => Err(invalid("the port must be from 1 to 65535")),
     }
 }

@@ -95,7 +95,7 @@ impl Credentials {
     ///
     /// # Errors
     /// [`Error::File`] if a file is missing or damaged, [`Error::Certificate`] if the certificate has
-    /// expired, is not one of the CA, or does not fit to its key.
+    /// expired, is not one of the CA, or does not match its key.
     pub fn open(directory: &Path, clock: &dyn Clock) -> Result<Self> {
         let damaged =
             |name: &str, reason: String| Error::File { path: directory.join(name), reason };

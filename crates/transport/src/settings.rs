@@ -9,11 +9,11 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "server"["clustering"] {
-            /// How long connecting to another process of the cluster may take, its handshake included.
+            /// Time limit for connecting to another process of the cluster, including the handshake.
             /// Splunk: 60.
             "cxn_timeout" => pub connect: Duration = "2", Type::of(Unit::Seconds, 1, 600);
-            /// How long another process may be silent: a connection that neither carries data nor answers
-            /// the probes, which are sent twice a second, is given up. Splunk: 60.
+            /// Maximum time without data from another process. A connection that neither carries data nor
+            /// responds to probes, which are sent twice a second, is closed. Splunk: 60.
             "rcv_timeout" => pub silence: Duration = "2", Type::of(Unit::Seconds, 1, 600);
         }
         fixed {

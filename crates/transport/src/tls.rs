@@ -84,7 +84,7 @@ pub(crate) fn refusal(error: &io::Error) -> Option<String> {
               all processes"
             .to_owned(),
         rustls::Error::NoCertificatesPresented => {
-            "no certificate: a process of the cluster has to show one".to_owned()
+            "no certificate: a process of the cluster must present one".to_owned()
         }
         _ => return None,
     })

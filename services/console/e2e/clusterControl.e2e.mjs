@@ -37,14 +37,14 @@ const steps = {
     await page.waitForSelector(`${id('restart-plan')} ol`);
     const indexers = await page.locator(`${id('restart-plan')} li`).count();
     check(indexers === 3, `each of three indexers is a wave: ${indexers}`);
-    await page.getByLabel('Percent of them away at a time').fill('70');
+    await page.getByLabel('Percentage that restarts at the same time').fill('70');
     const waves = page.locator(`${id('restart-plan')} li`);
     await page.getByText('at most 2 away at a time').waitFor();
     check((await waves.first().textContent()).split(', ').length === 2, 'two in the first wave');
     await look(page, 'cluster-plan');
-    await page.getByLabel('Percent of them away at a time').fill('500');
+    await page.getByLabel('Percentage that restarts at the same time').fill('500');
     await page.getByText('a whole number from 1 to 100').waitFor();
-    await page.getByLabel('Percent of them away at a time').fill('');
+    await page.getByLabel('Percentage that restarts at the same time').fill('');
     await page.click(`${id('restart-form')} button[type="submit"]:has-text("3 processes")`);
     await page.waitForSelector(id('restart-progress'));
     check((await page.locator(id('plan-restart')).count()) === 0, 'one restart at a time');
@@ -52,7 +52,9 @@ const steps = {
       timeout: RESTART,
     });
     await look(page, 'cluster-restart');
-    await page.getByText('The last rolling restart is over: 3 of 3').waitFor({ timeout: RESTART });
+    await page
+      .getByText('The last rolling restart has finished: 3 of 3')
+      .waitFor({ timeout: RESTART });
   },
 
   async cancel(page) {
@@ -73,7 +75,7 @@ const steps = {
     const start = page.locator(`${id('restart-form')} button[type="submit"]`);
     check(await start.isDisabled(), 'what is blocked does not start');
     await look(page, 'cluster-blocked');
-    await page.getByLabel('Also if a process does not answer').check();
+    await page.getByLabel('Restart even if a process does not answer').check();
     await page.locator(id('restart-plan'), { hasText: 'It starts and then waits' }).waitFor();
     await page.click(`${id('restart-form')} button:has-text("Close")`);
   },

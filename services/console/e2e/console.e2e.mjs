@@ -176,7 +176,7 @@ const steps = {
     await page.goto(
       `${url}/app/search/search?${new URLSearchParams({ q: '| delete', live: '1' })}`,
     );
-    await page.getByText('takes a search without commands').waitFor();
+    await page.getByText('requires a search without commands').waitFor();
   },
 
   async 'a quick report makes a table'(page) {
@@ -450,7 +450,7 @@ const steps = {
   async 'the cluster page says that there is no cluster, and back leads to the search'(page) {
     await page.click('#areas a:has-text("Monitor")');
     await page.click('nav[aria-label="Monitor"] a:has-text("Cluster")');
-    await page.getByText('belongs to no cluster').waitFor();
+    await page.getByText('does not belong to a cluster').waitFor();
     await screenshot(page, '12-no-cluster');
     await page.goBack();
     await page.waitForSelector(id('server-now'));

@@ -267,7 +267,7 @@ const steps = {
     }
     check((await page.locator('#meters canvas').count()) === 3, 'a meter for each host');
     check((await textOf(page, '#status')).includes('Online'), 'the state');
-    await page.getByText('1 of 22 links left out').waitFor();
+    await page.getByText('1 of 22 links omitted').waitFor();
     await page.getByText('it needs two columns of names').waitFor();
     await page.getByText('other_app.other_viz is not drawn').waitFor();
     const box = await page.locator('#treemap canvas').boundingBox();

@@ -49,7 +49,7 @@ const DEPLOYMENT = {
     config: {
       disabled: false,
       error: 'system/local/serverclass.conf:15: "([" is not a pattern',
-      messages: ['the app legacy of the server class web is not handed out'],
+      messages: ['the app legacy of the server class web is not distributed'],
       loadTime: 1_795_000_000,
       currentDownloads: 0,
       maxConcurrentDownloads: 100,
@@ -246,7 +246,7 @@ const PAGES = {
   },
   async cluster(page) {
     await page.goto(`${url}/monitor/cluster`);
-    await page.getByText('belongs to no cluster').waitFor();
+    await page.getByText('does not belong to a cluster').waitFor();
   },
   async performance(page) {
     await page.goto(`${url}/monitor/performance`);

@@ -230,7 +230,7 @@ fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Ro
         let mut configured =
             Configured::read_tolerating(&part, host, &of_app).map_err(|errors| {
                 let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
+                anyhow::anyhow!("inputs.conf is invalid:\n{}", errors.join("\n"))
             })?;
         configured.monitor_settings = monitor_settings;
         let has_inputs = !configured.indexes().is_empty();

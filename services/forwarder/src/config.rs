@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Brings events to Karst's indexers: tails and listens, keeps on disk, balances, resends.
+/// Sends events to Karst's indexers: monitors files, listens on ports, queues on disk, balances load,
+/// resends.
 #[derive(Debug, Parser)]
 #[command(name = "karst-forwarder", version, about, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -21,9 +22,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the forwarder.
     Run(RunOptions),
-    /// Show what a running forwarder does.
+    /// Show the state of a running forwarder.
     List(ListOptions),
-    /// Show the effective configuration, and which file each value comes from.
+    /// Show the effective configuration, and the file of each value.
     Btool(BtoolOptions),
 }
 
@@ -42,10 +43,10 @@ pub(crate) struct RunOptions {
     /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).
     #[arg(long, env = "KARST_FORWARDER_CONF_DIR")]
     pub(crate) conf_dir: PathBuf,
-    /// Name of this machine in events; the kernel's if not given.
+    /// Name of this machine in events. Default: the host name of the kernel.
     #[arg(long, env = "KARST_FORWARDER_HOST")]
     pub(crate) host: Option<String>,
-    /// Pipeline sets, each with connections of its own; server.conf's if not given.
+    /// Number of pipeline sets, each with its own connections. Default: that of server.conf.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
@@ -59,11 +60,11 @@ pub(crate) struct RunOptions {
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
-    /// Indexers, which of them are connected, and what waits for them.
+    /// Indexers with their connections and waiting batches.
     ForwardServer,
     /// Files and listeners.
     Monitor,
-    /// The deployment server, and the apps from it.
+    /// The deployment server and its apps.
     Deployment,
     /// Everything, as JSON.
     Status,
@@ -80,11 +81,11 @@ pub(crate) struct ListOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtoolOptions {
-    /// A file without its ending: inputs, outputs, props, server, deploymentclient.
+    /// A file without its extension: inputs, outputs, props, server, deploymentclient.
     pub(crate) conf: String,
     /// Only this stanza.
     pub(crate) stanza: Option<String>,
-    /// Check the whole configuration instead, and exit with 1 if it does not hold.
+    /// Check the whole configuration instead, and exit with 1 if it is invalid.
     #[arg(long)]
     pub(crate) check: bool,
     /// Directory of .conf layers.
@@ -113,6 +114,6 @@ const ALLOCATOR: [(&str, &str); 4] = [
 /// Sets the allocator's settings.
 pub(crate) fn use_little_memory() {
     if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
-        eprintln!("karst-forwarder: cannot begin again with less memory: {error}");
+        eprintln!("karst-forwarder: cannot restart with less memory: {error}");
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn read(directory: &Path, deployed: &Directories) -> Result<Knowledge
 
 fn refuse_errors(knowledge: &Knowledge) -> Result<()> {
     let errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
-    anyhow::ensure!(errors.is_empty(), "the configuration does not hold:\n{}", errors.join("\n"));
+    anyhow::ensure!(errors.is_empty(), "the configuration is invalid:\n{}", errors.join("\n"));
     Ok(())
 }
 

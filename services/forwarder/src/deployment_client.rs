@@ -115,7 +115,10 @@ impl DeploymentClient {
         let Some(key) = settings.key.clone() else {
             let reason = "there is no key: set pass4SymmKey in [deployment] of server.conf, there and on the \
                           deployment server, or token in [tcpout] of outputs.conf";
-            tracing::error!(server = settings.uri, "the deployment server is not asked: {reason}");
+            tracing::error!(
+                server = settings.uri,
+                "the deployment server is not contacted: {reason}"
+            );
             status.last_error = Some(reason.to_owned());
             board.put_deployment(Some(status));
             return None;
@@ -195,7 +198,7 @@ impl DeploymentClient {
         let asked = Asked { method: Method::POST, path: PHONE_HOME, headers: &headers, body };
         let (answer, proof) = ask(&self.settings, asked, PROOF_HEADER).await?;
         let answer = Answer::verified(&answer, &proof, &nonce, &self.key)
-            .map_err(|error| format!("its answer is not used: {error}"))?;
+            .map_err(|error| format!("its response is ignored: {error}"))?;
         let installed = versions.apps().clone();
         versions.forget_failures(|failure| {
             match answer.apps.iter().find(|app| app.name == failure.app) {
@@ -264,7 +267,7 @@ impl DeploymentClient {
             tracing::error!(
                 app,
                 reason,
-                "an app of the deployment server is refused; what was before stays"
+                "an app of the deployment server is refused; the previous state is kept"
             );
         }
         versions.note(outcome);

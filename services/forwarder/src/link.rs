@@ -109,7 +109,7 @@ async fn connect(parts: &LinkParts) -> Result<(Frames, News), String> {
     // Frames are written as they come: a batch is larger than any buffer worth having.
     frames.set_backpressure_boundary(64 << 10);
     frames.send(encode(to_indexer::Kind::Hello(parts.hello.clone()))).await.map_err(text)?;
-    let frame = frames.next().await.ok_or("it closed the connection; is the token right?")?;
+    let frame = frames.next().await.ok_or("it closed the connection; is the token correct?")?;
     // What a port with TLS answers makes no frame.
     let hint = if parts.tls.is_none() { "; is useSSL missing?" } else { "" };
     let frame =
@@ -165,7 +165,7 @@ async fn send_orders(
                 let sent = write.send(encode(to_indexer::Kind::Batch(batch)));
                 let limit = parts.group.read_timeout;
                 let sent = tokio::time::timeout(limit, sent).await;
-                sent.map_err(|_| format!("it took nothing for {limit:?}"))?.map_err(text)?;
+                sent.map_err(|_| format!("it accepted no data for {limit:?}"))?.map_err(text)?;
             }
             Err(error) => {
                 let news = News::Unreadable { sequence, reason: error.to_string() };
@@ -179,7 +179,7 @@ async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Resul
     let silence: Duration = parts.group.read_timeout.max(parts.group.heartbeat * 2);
     loop {
         let frame = tokio::time::timeout(silence, read.next()).await;
-        let frame = frame.map_err(|_| format!("it said nothing for {silence:?}"))?;
+        let frame = frame.map_err(|_| format!("it sent nothing for {silence:?}"))?;
         let frame = frame.ok_or("it closed the connection")?.map_err(text)?;
         let message = ToForwarder::decode(frame.freeze()).map_err(text)?;
         let news = match message.kind {

@@ -19,7 +19,7 @@ use crate::{Error, settings};
 pub struct TlsSettings {
     /// Certificates that are trusted; `None`: the server's certificate is not verified.
     pub root: Option<PathBuf>,
-    /// The name in the server's certificate, if it is not the one in `server`.
+    /// Name in the server's certificate, if it differs from the name in `server`.
     pub name: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl Outputs {
                 let (place, key) = (&entry.place, settings::USE_ACK);
                 if entry.key == key.name() && key.value(&entry.value) == Some(false) {
                     warnings
-                        .push(format!("{place}: batches are acknowledged whatever useACK says"));
+                        .push(format!("{place}: batches are acknowledged regardless of useACK"));
                 }
             }
         }

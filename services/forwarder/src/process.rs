@@ -64,12 +64,12 @@ impl Forwarder {
                 return Err(error);
             }
             tracing::error!(
-                "the apps of the deployment server do not start, those before do: {error:#}"
+                "the apps of the deployment server do not start, the previous ones do: {error:#}"
             );
         }
         // What is not confirmed now is confirmed by the next start.
         if let Err(error) = self.versions.confirm() {
-            tracing::warn!(%error, "the versions of apps before are kept");
+            tracing::warn!(%error, "the previous versions of apps are kept");
         }
         Ok(())
     }

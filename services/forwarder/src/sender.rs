@@ -204,8 +204,8 @@ impl Sender {
                                 output = self.parts.name,
                                 indexer = owner,
                                 sequence,
-                                "a batch that an indexer may have goes elsewhere: the indexer is \
-                                 not in outputs.conf any more"
+                                "a batch that an indexer may have is sent to another one: the indexer \
+                                 is no longer in outputs.conf"
                             );
                             self.loose.insert(sequence, place);
                         }
@@ -277,7 +277,7 @@ impl Sender {
                 continue;
             }
             if let Err(error) = self.bind(target, sequence, is_new) {
-                tracing::error!(%error, "batches wait until it can be noted who gets them");
+                tracing::error!(%error, "batches wait until their target can be recorded");
                 self.loose.insert(sequence, place);
                 return;
             }
@@ -463,7 +463,7 @@ impl Sender {
             Ok(path) => {
                 tracing::error!(
                     output = self.parts.name, sequence, reason, path = %path.display(),
-                    "the indexer refuses a batch for good; it is kept as a dead letter"
+                    "the indexer refuses a batch permanently; it is kept as a dead letter"
                 );
                 metrics::counter!(names::FORWARDER_DEAD_LETTERS).increment(1);
                 self.acknowledged(sequence, server);
@@ -535,7 +535,7 @@ impl Sender {
             let count = peer.batches as u64;
             tracing::warn!(
                 output = self.parts.name, indexer = peer.address, batches = count, after = ?limit,
-                "batches of an indexer that does not come back go to others; if it kept them, they \
+                "batches of an indexer that does not return are sent to others; if it kept them, they \
                  appear twice when it returns (deadIndexerTimeout)"
             );
             metrics::counter!(names::FORWARDER_REASSIGNED).increment(count);
@@ -554,7 +554,7 @@ impl Sender {
             return;
         }
         if let Err(error) = self.ledger.save() {
-            tracing::warn!(%error, "acknowledgements are not noted; a restart asks the indexers again");
+            tracing::warn!(%error, "acknowledgements are not recorded; after a restart, the indexers are asked again");
         }
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<()> {
         End::Stop => Ok(()),
         End::Restart => {
             let error = runtime::process::begin_again();
-            Err(error).context("cannot start again as an app of the deployment server wants it")
+            Err(error).context("cannot restart as an app of the deployment server requires")
         }
     }
 }

@@ -16,53 +16,53 @@ const PATIENCE: Type = Type::of(Unit::Seconds, i64::MIN, i64::MAX);
 
 conf::keys! {
     "outputs"["tcpout"] {
-        /// Groups that get what no input routes.
+        /// Groups that receive events that no input routes to other groups.
         DEFAULT_GROUP: String = "defaultGroup", "", Type::LIST;
-        /// Whether all indexes are forwarded, whatever the filters say.
+        /// Whether the filters are disabled, so that all indexes are forwarded.
         FILTER_DISABLE: bool = "forwardedindex.filter.disable", "false", Type::Boolean;
-        /// `forwardedindex.<number>.whitelist` and `.blacklist`: names of indexes that are forwarded or
-        /// not; the last filter that matches decides.
+        /// `forwardedindex.<number>.whitelist` and `.blacklist`: patterns of index names that are
+        /// forwarded, or not forwarded; the last matching filter decides.
         FILTER: String = "forwardedindex.*", "", Type::Regex;
     }
     "outputs"["tcpout, tcpout:<group>"] {
-        /// Whether the group is switched off.
+        /// Whether the group is disabled.
         DISABLED: bool = "disabled", "false", Type::Boolean;
         /// The indexers, as host:port.
         SERVER: Vec<String> = "server", "", Type::LIST;
-        /// How often another indexer becomes the target.
+        /// Interval after which another indexer becomes the target.
         LB_FREQUENCY: Duration = "autoLBFrequency", "30", SPAN;
-        /// After how much text another indexer becomes the target; 0: never for that reason.
+        /// Size of text after which another indexer becomes the target; 0 for no limit.
         LB_VOLUME: String = "autoLBVolume", "0", SIZE;
-        /// What may wait in memory for the queue on disk, 64 KB to 1 GB; an indexer may have three times as
-        /// much unacknowledged.
+        /// Maximum size of data in memory that waits for the queue on disk, from 64 KB to 1 GB. An indexer
+        /// may have three times as much unacknowledged data.
         MAX_QUEUE_SIZE: String = "maxQueueSize", "4MB", SIZE;
-        /// What the queue on disk may take, per pipeline set, 1 MB or more.
+        /// Maximum size of the queue on disk per pipeline set, 1 MB or more.
         PERSISTENT_QUEUE_SIZE: String = "persistentQueueSize", "1GB", SIZE;
-        /// Whether batches are compressed, on the disk and on the wire.
+        /// Whether batches are compressed on disk and on the network.
         COMPRESSED: bool = "compressed", "true", Type::Boolean;
-        /// When the queue is full for that long, what comes is dropped; 0 or less: inputs wait.
+        /// If the queue is full for this long, new events are dropped. 0 or less: inputs wait.
         DROP_ON_QUEUE_FULL: i64 = "dropEventsOnQueueFull", "-1", PATIENCE;
-        /// How long batches that an indexer may have are kept for it.
+        /// Time for which batches that an indexer may have received are kept for this indexer.
         DEAD_INDEXER_TIMEOUT: Duration = "deadIndexerTimeout", "3600", SPAN;
-        /// How long connecting may take.
+        /// Time limit for connecting.
         CONNECTION_TIMEOUT: Duration = "connectionTimeout", "20", SPAN;
-        /// How long an indexer may be silent.
+        /// Maximum time without data from an indexer.
         READ_TIMEOUT: Duration = "readTimeout", "300", SPAN;
-        /// How often a silent connection is tried.
+        /// Interval between heartbeats on an idle connection.
         HEARTBEAT: Duration = "heartbeatFrequency", "30", SPAN;
-        /// What the indexers want to see.
+        /// Token that the indexers require.
         TOKEN: Option<String> = "token", "", Type::Secret;
-        /// Batches are always acknowledged; false is reported.
+        /// Batches are always acknowledged; a value of false causes a warning.
         USE_ACK: bool = "useACK", "true", Type::Boolean;
     }
     "outputs"["tcpout, tcpout:<group>, tcpout-server://<host:port>"] {
-        /// Whether connections are encrypted. Default: whether `sslRootCAPath` is set.
+        /// Whether connections are encrypted. Default: true if `sslRootCAPath` is set.
         USE_SSL: Option<bool> = "useSSL", "", Type::Boolean;
-        /// Whether the server's certificate is verified. Default: whether `sslRootCAPath` is set.
+        /// Whether the server's certificate is verified. Default: true if `sslRootCAPath` is set.
         VERIFY: Option<bool> = "sslVerifyServerCert", "", Type::Boolean;
-        /// File of certificates that are trusted.
+        /// File with trusted certificates.
         ROOT_CA: Option<String> = "sslRootCAPath", "", Type::Text;
-        /// The name in the server's certificate, if it is not the one in `server`.
+        /// Name in the server's certificate, if it differs from the name in `server`.
         COMMON_NAME: Option<String> = "sslCommonNameToCheck", "", Type::Text;
     }
 }

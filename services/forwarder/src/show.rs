@@ -16,7 +16,7 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
     let status = status::read(data)
         .with_context(|| format!("no forwarder has run over {} (--data-dir)", data.display()))?;
     if !std::path::Path::new("/proc").join(status.pid.to_string()).exists() {
-        eprintln!("the forwarder does not run; this was its last state");
+        eprintln!("the forwarder is not running; this was its last state");
     }
     let mut out = std::io::stdout().lock();
     match options.what {

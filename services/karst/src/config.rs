@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Add(AddOptions),
     /// List indexes, buckets, jobs, queues, cache counters, HEC tokens.
     List(ListOptions),
-    /// Read files again that may have changed.
+    /// Reload configuration files.
     Reload(ReloadOptions),
     /// Roll hot buckets into object storage now.
     Roll(RollOptions),
@@ -76,11 +76,11 @@ pub(crate) enum Command {
     Token(TokenOptions),
     /// Check searches in files, or explain one.
     Spl(SplOptions),
-    /// Show whether a server runs, its addresses, and what is wrong with it.
+    /// Show whether a server is running, its addresses, and its problems.
     Status(StatusOptions),
-    /// Show the monthly bill, by measured rates and a price list; try other volumes and retentions.
+    /// Estimate the monthly bill from measured rates and a price list; try other volumes and retentions.
     Cost(CostOptions),
-    /// Credentials for a new cluster; the processes of a running one.
+    /// Create the credentials of a new cluster, or manage the processes of a running one.
     Cluster(ClusterOptions),
     /// Stop the server on --data-dir, and wait until it has ended.
     Stop(StopOptions),
@@ -276,13 +276,13 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_DRAIN_TIMEOUT", value_name = "SECONDS", default_value_t = 30,
         value_parser = clap::value_parser!(u64).range(20..=86_400))]
     pub(crate) drain_timeout: u64,
-    /// Seconds of them in which a server that stops is not ready, and goes on answering: until load balancers
-    /// have noticed. At most the drain timeout less 20.
+    /// Seconds of --drain-timeout in which a stopping server is not ready but still responds, until load
+    /// balancers have noticed. At most the drain timeout minus 20.
     #[arg(long, env = "KARST_DRAIN_DELAY", value_name = "SECONDS", default_value_t = 0)]
     pub(crate) drain_delay: u64,
-    /// Memory that the process may take, such as 8GiB, divided among hot buckets, searches, cache and the
-    /// other parts whose settings say nothing. auto: 80 % of the memory of the machine or container. Default:
-    /// none, each setting has its own default.
+    /// Maximum memory of the process, such as 8GiB, divided among hot buckets, searches, cache and the other
+    /// parts whose size is not set. auto: 80 % of the memory of the machine or container. Default: none, each
+    /// setting has its own default.
     #[arg(long, env = "KARST_MEMORY_LIMIT", value_name = "SIZE", value_parser = memory_limit)]
     pub(crate) memory_limit: Option<MemoryLimit>,
     /// Directory of the NVMe cache, on another disk. Default: DATA_DIR.
@@ -428,8 +428,8 @@ pub(crate) struct OneshotOptions {
     /// Source of the events. Default: the path of each file.
     #[arg(long)]
     pub(crate) source: Option<String>,
-    /// Load nothing: print the first events of each file as they would be taken in, with their time, where
-    /// it comes from, and their source type.
+    /// Load nothing: print the first events of each file as they would be indexed, with their time, its
+    /// origin, and their source type.
     #[arg(long)]
     pub(crate) preview: bool,
     /// With --preview: a setting of props.conf to try, such as TIME_FORMAT=%s. Can be repeated.
@@ -438,7 +438,7 @@ pub(crate) struct OneshotOptions {
     /// With --preview: maximum number of events to print. Default: 10.
     #[arg(long, short = 'n', requires = "preview")]
     pub(crate) limit: Option<usize>,
-    /// With --preview: format of the output. Default: table; json has everything that is known.
+    /// With --preview: format of the output. Default: table; json has all details.
     #[arg(long, short = 'o', value_enum, requires = "preview")]
     pub(crate) output: Option<Output>,
     #[command(flatten)]
@@ -600,12 +600,12 @@ pub(crate) enum Description {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtoolOptions {
-    /// A file without its extension: props, transforms, indexes, inputs, limits, server. `check` lists what
-    /// is wrong in all files.
+    /// A file without its extension: props, transforms, indexes, inputs, limits, server. `check` lists the
+    /// mistakes in all files.
     pub(crate) conf: String,
     /// Only this stanza.
     pub(crate) stanza: Option<String>,
-    /// With `check`: only what is wrong in this app.
+    /// With `check`: only the mistakes in this app.
     #[arg(long)]
     pub(crate) app: Option<String>,
     /// Directory of .conf layers.
@@ -637,20 +637,20 @@ pub(crate) struct AppCheckOptions {
     /// Directories of apps, or single views.
     #[arg(required = true)]
     pub(crate) from: Vec<PathBuf>,
-    /// Only the totals.
+    /// Print only the totals.
     #[arg(long)]
     pub(crate) totals: bool,
-    /// Also what has no effect: unknown options and attributes.
+    /// Also list what has no effect: unknown options and attributes.
     #[arg(long)]
     pub(crate) ignored: bool,
-    /// One JSON object per view, a line each.
+    /// Print one JSON object per view, one per line.
     #[arg(long, conflicts_with_all = ["totals", "ignored"])]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AppInstallOptions {
-    /// A directory, or a packed app (.tgz, .tar.gz, .spl, .tar).
+    /// A directory, or an app archive (.tgz, .tar.gz, .spl, .tar).
     pub(crate) from: PathBuf,
     /// Replace an app of the same name; its `local` directory is kept.
     #[arg(long)]

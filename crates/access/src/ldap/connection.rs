@@ -78,8 +78,8 @@ fn explained(error: &io::Error) -> String {
         || error.kind() == io::ErrorKind::UnexpectedEof;
     if matches!(cause, Some(rustls::Error::InvalidCertificate(_))) {
         format!(
-            "{error}: caCertFile must have the certificate of the authority that signed the directory's, and \
-             host must be a name in it"
+            "{error}: caCertFile must have the certificate of the authority that signed the directory's \
+             certificate, and host must be a name in that certificate"
         )
     } else if is_plain {
         format!("{error}: the port may not use TLS; try startTLS in place of SSLEnabled")

@@ -93,10 +93,10 @@ impl Claims {
             return Err("the token has expired (exp)");
         }
         if self.nbf.is_some_and(|nbf| !has_come(nbf)) {
-            return Err("the token is not good yet (nbf)");
+            return Err("the token is not valid yet (nbf)");
         }
         if self.iat.is_some_and(|iat| !has_come(iat)) {
-            return Err("the token is from the future (iat)");
+            return Err("the token was issued in the future (iat)");
         }
         Ok(())
     }

@@ -190,7 +190,7 @@ impl OidcProvider {
         let urls =
             [&discovery.authorization_endpoint, &discovery.token_endpoint, &discovery.jwks_uri];
         if let Some(url) = urls.into_iter().find(|url| !is_safe(url)) {
-            return Err(self.refused(format!("its address {url} is without TLS")));
+            return Err(self.refused(format!("its address {url} does not use TLS")));
         }
         self.known.lock().discovery = Some((Instant::now(), discovery.clone()));
         Ok(discovery)
@@ -231,14 +231,14 @@ impl OidcProvider {
         {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_ANSWER_BYTES {
-                return Err(self.refused("its answer is too long"));
+                return Err(self.refused("its response is too large"));
             }
         }
         if !status.is_success() {
             let reason = serde_json::from_slice::<Value>(&body).unwrap_or_default();
             let reason = reason["error"].as_str().unwrap_or_default().to_owned();
             return Err(
-                self.refused(format!("it answered {status} {reason}").trim_end().to_owned())
+                self.refused(format!("it responded with {status} {reason}").trim_end().to_owned())
             );
         }
         serde_json::from_slice(&body).map_err(|error| self.failed(&error))

@@ -156,7 +156,7 @@ async fn safe_elsewhere(
                     Some((id.parse::<u64>().ok()?, level))
                 }));
             }
-            Err(reason) => tracing::debug!(reason, "an indexer was not asked for acknowledgements"),
+            Err(reason) => tracing::debug!(reason, "cannot query an indexer for acknowledgements"),
         }
     }
     safe

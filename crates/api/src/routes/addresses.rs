@@ -18,7 +18,8 @@ use crate::routing::{Routes, get};
 use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
-    let what = "Addresses at which this process takes events, and how to open those that are off";
+    let what =
+        "Addresses at which this process receives events, and how to enable the disabled ones";
     Routes::default().at("/api/v1/addresses", get(May("list_inputs"), what, list))
 }
 
@@ -150,7 +151,9 @@ fn advice(
 ) -> Option<String> {
     let IntakePort { flag, variable, .. } = port;
     if !intake.is_indexer {
-        return Some("this process is no indexer: send events to one that has the role".to_owned());
+        return Some(
+            "this process is not an indexer: send events to a process with this role".to_owned(),
+        );
     }
     match address {
         None => Some(format!(
@@ -158,8 +161,8 @@ fn advice(
             about.usual_port
         )),
         Some(address) if address.ip().to_canonical().is_loopback() => Some(format!(
-            "only this machine reaches it; for others, start karst server with {flag} 0.0.0.0:{} (or \
-             {variable})",
+            "only reachable from this machine; for other machines, start karst server with {flag} \
+             0.0.0.0:{} (or {variable})",
             address.port()
         )),
         Some(_) => None,
@@ -205,7 +208,7 @@ fn none_json(protocol: Protocol, intake: &Intake) -> Value {
              sourcetype=syslog, without a restart, or start karst server with {flag} 0.0.0.0:5514"
         )
     } else {
-        "this process is no indexer: send events to one that has the role".to_owned()
+        "this process is not an indexer: send events to a process with this role".to_owned()
     };
     let mut json = json!({
         "kind": kind,
@@ -286,7 +289,7 @@ mod tests {
         let address = Some("0.0.0.0:8089");
         let told = port_json(&port(IntakeKind::Management, address), &Intake::default(), "web1");
         assert_eq!(told["on"], false);
-        assert!(told["advice"].as_str().unwrap().contains("no indexer"), "{told}");
+        assert!(told["advice"].as_str().unwrap().contains("not an indexer"), "{told}");
     }
 
     #[test]

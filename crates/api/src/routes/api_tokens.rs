@@ -23,15 +23,12 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .at(
             "/services/authorization/tokens",
-            get(Own, "API tokens: the caller's, or all with `list_tokens_all`", list).post(
-                Own,
-                "Creates a token; its text is returned only here",
-                create,
-            ),
+            get(Own, "Lists API tokens: the caller's own, or all with `list_tokens_all`", list)
+                .post(Own, "Creates a token; only this response contains its text", create),
         )
         .at(
             "/services/authorization/tokens/{name}",
-            get(Own, "A token by its ID, or the tokens of a user", list_of)
+            get(Own, "Shows a token by its ID, or the tokens of a user", list_of)
                 .post(Own, "Enables or disables a token", edit)
                 .delete(Own, "Removes a token", remove),
         )
@@ -120,7 +117,7 @@ async fn create(Call { state, caller, params, .. }: Call) -> Result<Response, Re
     let user = params.text("name").unwrap_or(&caller.user).to_lowercase();
     require_edit(&caller, &user)?;
     if caller.scope.as_ref().is_some_and(|scope| *scope != Scope::default()) {
-        return Err(RestError::forbidden("a token with a scope cannot make tokens"));
+        return Err(RestError::forbidden("a token with a scope cannot create tokens"));
     }
     let Some(kept) = state.accounts.user(&user) else {
         return Err(RestError::invalid(format!("there is no user \"{user}\"")));

@@ -54,7 +54,7 @@ pub(super) fn routes() -> Routes {
             UPLOAD,
             post(
                 May("edit_local_apps"),
-                "Installs the packed app of the body in all processes; `update=1` replaces one of that name",
+                "Installs the app archive in the body in all processes; `update=1` replaces an app of the same name",
                 upload,
             ),
         )
@@ -144,7 +144,7 @@ impl Resource for LocalApps {
             let path = Path::new(name).to_owned();
             if !path.is_absolute() {
                 let text = format!(
-                    "\"{name}\" is not an absolute path on the server; send the packed app to \
+                    "\"{name}\" is not an absolute path on the server; send the app archive to \
                      /services/apps/upload, or use `karst app install`"
                 );
                 return Err(RestError::invalid(text));
@@ -271,7 +271,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "name=a%2Fb", 400, "cannot be the name of an app"),
         case(&format!("POST {PATH}"), "name=a.tgz&filename=1", 400, "not an absolute path"),
         case(&format!("POST {PATH}"), "name=/nowhere/a.tgz&filename=1", 400, "/nowhere/a.tgz"),
-        case("POST /services/apps/upload", "not packed", 400, "is not a packed app"),
+        case("POST /services/apps/upload", "not packed", 400, "is not an app archive"),
         case("POST /services/apps/upload?name=kept.tar", &archive(), 201, "\"files\":1"),
         case("POST /services/apps/upload?name=kept.tar", &archive(), 409, "already exists"),
         case(&format!("GET {PATH}/kept"), "", 200, "\"installed\":true"),

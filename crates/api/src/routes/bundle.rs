@@ -35,13 +35,13 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .at(
             BUNDLE,
-            get(May("rest_apps_view"), "Files of the installed apps, by app, with their digests", files),
+            get(May("rest_apps_view"), "Lists the files of the installed apps with their digests, by app", files),
         )
         .at(
             VALIDATE,
             post(
                 edit,
-                "What the packed directory of apps in the body would change, and what is wrong in it",
+                "Validates the archive of apps in the body: the changes that it would make, and its errors",
                 validate,
             ),
         )
@@ -49,11 +49,11 @@ pub(super) fn routes() -> Routes {
             APPLY,
             post(
                 edit,
-                "Puts the packed directory of apps in the body in force in all processes, as one change",
+                "Applies the archive of apps in the body to all processes, as one change",
                 apply,
             ),
         )
-        .at(ROLLBACK, post(edit, "Puts the bundle in force again that was before the last one", rollback))
+        .at(ROLLBACK, post(edit, "Restores the previous bundle", rollback))
 }
 
 /// A bundle, for clients.
@@ -126,7 +126,7 @@ fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> V
 /// The apps of the body.
 async fn packages(state: &ApiState, body: &[u8]) -> Result<Vec<Package>, RestError> {
     if body.is_empty() {
-        let text = "the body is empty: send a packed directory of apps (.tgz), or use karst cluster bundle";
+        let text = "the body is empty: send an archive of apps (.tgz), or use karst cluster bundle";
         return Err(RestError::invalid(text.to_owned()));
     }
     Ok(state.apps.unpack_bundle(body).await?)
@@ -180,8 +180,8 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {BUNDLE}"), "", 200, "\"entry\":[]"),
         case(&format!("GET {BUNDLE}?output_mode=none"), "", 400, "unknown output_mode"),
         post(VALIDATE, "", 400, "the body is empty"),
-        post(VALIDATE, "not packed", 400, "is not a packed app"),
-        post(ROLLBACK, "", 409, "no bundle to go back to"),
+        post(VALIDATE, "not packed", 400, "is not an app archive"),
+        post(ROLLBACK, "", 409, "there is no previous bundle"),
         post(VALIDATE, &archive("one"), 200, "\"added\":[\"default/app.conf\"]"),
         post(APPLY, "", 400, "the body is empty"),
         post(APPLY, &archive("one"), 200, "\"apps\":[\"kept\"]"),

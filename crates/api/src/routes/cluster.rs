@@ -20,7 +20,11 @@ const PATH: &str = "/services/cluster/manager/peers";
 pub(super) fn routes() -> Routes {
     Routes::default().at(
         PATH,
-        get(May("list_settings"), "Processes of the cluster, and whether each answers", peers),
+        get(
+            May("list_settings"),
+            "Lists the processes of the cluster, and whether each responds",
+            peers,
+        ),
     )
 }
 

@@ -29,7 +29,7 @@ pub(super) fn routes() -> Routes {
             STATUS,
             get(
                 May("list_settings"),
-                "State of the cluster, of a rolling restart, and of indexers that are taken out",
+                "State of the cluster, of a rolling restart, and of indexers being decommissioned",
                 status,
             ),
         )
@@ -37,18 +37,18 @@ pub(super) fn routes() -> Routes {
             RESTART,
             post(
                 May("edit_server"),
-                "Restarts the indexers one after the other, until searches suffer; `dry_run=1` only says which, `force=1` \
-                 does not look at searches",
+                "Performs a rolling restart of the indexers, which stops if searches are affected; `dry_run=1` only \
+                 lists them, `force=1` ignores searches",
                 restart,
             ),
         )
-        .at(CANCEL, post(May("edit_server"), "Ends a rolling restart before its end", cancel))
+        .at(CANCEL, post(May("edit_server"), "Cancels a rolling restart", cancel))
         .at(
             REMOVE,
             post(
                 May("edit_server"),
-                "Removes processes that are gone from the list: `peers`, IDs or names; `force=1` also if acknowledged \
-                 events may be lost with their disks",
+                "Removes lost processes from the list: `peers`, IDs or names; `force=1` removes them even if \
+                 acknowledged events on their disks may be lost",
                 remove,
             ),
         )
@@ -97,14 +97,14 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
     let role = params.text("role").unwrap_or("indexer");
     if !["indexer", "search-head"].contains(&role) {
         return Err(RestError::invalid(format!(
-            "role is indexer or search-head, not \"{role}\"; restart control planes one by one"
+            "role must be indexer or search-head, not \"{role}\"; restart control planes one by one"
         )));
     }
     let percent = match params.number("percent_peers_to_restart")? {
         Some(percent @ 1..=100) => Some(percent),
         None => None,
         Some(percent) => {
-            let text = format!("percent_peers_to_restart is 1 to 100, not {percent}");
+            let text = format!("percent_peers_to_restart must be from 1 to 100, not {percent}");
             return Err(RestError::invalid(text));
         }
     };
@@ -112,13 +112,13 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
     if let Some(wave) = peers::wave(&snapshot).filter(|wave| !wave.is_over()) {
         let (back, all) = (wave.done.len(), wave.len());
         return Err(conflict(format!(
-            "a rolling restart is under way: {back} of {all} processes are back"
+            "a rolling restart is in progress: {back} of {all} processes are back"
         )));
     }
     let leaving = peers::leaving(&snapshot);
     if let Some(id) = leaving.keys().next().filter(|_| !is_forced) {
         return Err(conflict(format!(
-            "indexer {id} is being taken out of the cluster; force=1 does not wait"
+            "indexer {id} is being decommissioned; force=1 does not wait"
         )));
     }
     let up = answering(&state).await;
@@ -126,8 +126,7 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
     let down = all.iter().find(|(id, _)| *id != state.info.guid && !up.contains(id));
     if let Some((id, known)) = down.filter(|_| !is_forced) {
         return Err(conflict(format!(
-            "{} ({id}) does not answer: while it is away nothing is restarted; start it, remove it, or give \
-             force=1",
+            "{} ({id}) does not respond, so nothing is restarted: start it, remove it, or use force=1",
             known.name
         )));
     }
@@ -141,7 +140,8 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
         0 => return Err(RestError::not_found(format!("the cluster has no {role}"))),
         1 if !is_forced => {
             return Err(conflict(format!(
-                "there is one {role} only: while it restarts nobody does its work; force=1 restarts it"
+                "there is only one {role}: no other process does its work while it restarts; force=1 \
+                 restarts it anyway"
             )));
         }
         _ => {}
@@ -150,7 +150,9 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
     let wave = if is_forced { wave.unguarded() } else { wave };
     let is_dry = params.flag("dry_run");
     if !is_dry && !peers::replace_wave(&state.catalog, &snapshot, &wave).await? {
-        return Err(conflict("another rolling restart was begun meanwhile".to_owned()));
+        return Err(conflict(
+            "another rolling restart has been started in the meantime".to_owned(),
+        ));
     }
     let content = json!({
         "dry_run": is_dry,
@@ -164,7 +166,7 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
 async fn cancel(Call { state, params, caller, .. }: Call) -> Result<Response, RestError> {
     let reason = format!("cancelled by {}", caller.user);
     if !peers::cancel_wave(&state.catalog, &reason).await? {
-        return Err(conflict("no rolling restart is under way".to_owned()));
+        return Err(conflict("no rolling restart is in progress".to_owned()));
     }
     feed::respond_empty("clustermanagercontrol", CANCEL, &params)
 }
@@ -187,14 +189,14 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
         let shown = peer.map_or_else(|| id.clone(), |peer| format!("{} ({id})", peer.name));
         if up.contains(&id) {
             return Err(conflict(format!(
-                "{shown} is running; stop it, and it leaves the list itself"
+                "{shown} is running; stop it, and it leaves the list by itself"
             )));
         }
         let lost = lost_with(&snapshot, &up, (&id, peer));
         if !lost.is_empty() && !is_forced {
             return Err(conflict(format!(
-                "{shown} is not removed: its disk may have the only copy of {}; start it with its disk, or give \
-                 that up with force=1",
+                "{shown} is not removed: its disk may have the only copy of {}; start it with its disk, \
+                 or accept the loss with force=1",
                 lost.join(", and of ")
             )));
         }
@@ -224,8 +226,7 @@ fn lost_with(
 ) -> Vec<String> {
     let mut lost = Vec::new();
     if peer.is_some_and(|peer| peer.local_acks) {
-        let local =
-            "events that are on its disk only (ackLevel = local, or copies that are all lost)";
+        let local = "events that are only on its disk (ackLevel = local, or all copies are lost)";
         lost.push(local.to_owned());
     }
     let Ok(indexer) = Uuid::parse_str(id).map(IndexerId) else { return lost };
@@ -233,7 +234,8 @@ fn lost_with(
     let away: Vec<String> = owners.filter(|owner| owner != id && !up.contains(owner)).collect();
     if !away.is_empty() {
         lost.push(format!(
-            "events that indexers acknowledged which do not answer, and whose journals it has copies of: {}",
+            "events acknowledged by indexers that do not respond, and whose journals it has copies of: \
+             {}",
             away.join(", ")
         ));
     }

@@ -26,8 +26,8 @@ pub(super) fn routes() -> Routes {
         DECOMMISSION,
         post(
             May("edit_server"),
-            "Takes an indexer out of the cluster, once all that it has is elsewhere: `peer`, this process without \
-             it; `dry_run=1` only says what would be, `cancel=1` keeps one that has not stopped yet",
+            "Decommissions an indexer after its data is stored elsewhere: `peer` (default: this process); \
+             `dry_run=1` only shows the steps, `cancel=1` cancels it unless the process has already stopped",
             decommission,
         ),
     )
@@ -85,22 +85,24 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
         return cancel(&state, &snapshot, (id, peer), &params).await;
     }
     if !peer.roles.iter().any(|role| role == "indexer") {
-        let text =
-            format!("{} ({id}) is no indexer: stop it, and it leaves the list itself", peer.name);
+        let text = format!(
+            "{} ({id}) is not an indexer: stop it, and it leaves the list by itself",
+            peer.name
+        );
         return Err(RestError::invalid(text));
     }
     let up = up(&state).await;
     if !up.contains(id) {
         return Err(conflict(format!(
-            "{} ({id}) does not answer, so it cannot hand over what it has: start it, or give it up with karst \
-             cluster remove",
+            "{} ({id}) does not respond, so it cannot hand over its data: start it, or remove it with \
+             karst cluster remove",
             peer.name
         )));
     }
     let leaving: BTreeSet<String> = peers::leaving(&snapshot).into_keys().collect();
     let is_forced = params.flag("force");
     if leaving.contains(id) && !is_forced {
-        return Err(conflict(format!("{} ({id}) is being taken out already", peer.name)));
+        return Err(conflict(format!("{} ({id}) is already being decommissioned", peer.name)));
     }
     let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
     let indexers = known.iter().filter(|(_, known)| is_indexer(known));
@@ -112,14 +114,14 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
     let is_dry = params.flag("dry_run");
     if let Some(reason) = objection.as_ref().filter(|_| !is_forced && !is_dry) {
         return Err(conflict(format!(
-            "{} ({id}) is not taken out: {reason}; force=1 does it all the same",
+            "{} ({id}) is not decommissioned: {reason}; force=1 does it anyway",
             peer.name
         )));
     }
     let maintained = peers::maintenance(&snapshot).filter(|_| !is_forced && !is_dry);
     if let Some(by) = maintained {
         return Err(conflict(format!(
-            "the cluster is in maintenance mode ({by}): turn it off first, or give force=1"
+            "the cluster is in maintenance mode ({by}): turn it off first, or use force=1"
         )));
     }
     let stay = indexers.iter().filter(|one| one.id != *id && !leaving.contains(one.id)).count();
@@ -148,11 +150,11 @@ async fn cancel(
     params: &crate::params::Params,
 ) -> Result<Response, RestError> {
     if peers::asked(snapshot, id, &peer.started).is_none() {
-        return Err(conflict(format!("{} ({id}) is not being taken out", peer.name)));
+        return Err(conflict(format!("{} ({id}) is not being decommissioned", peer.name)));
     }
     let stops = peers::handover(snapshot, id).is_some_and(|handover| handover.stops);
     if stops || !peers::keep(&state.catalog, id).await? {
-        let text = format!("{} ({id}) stops already; start it again to keep it", peer.name);
+        let text = format!("{} ({id}) is already stopping; start it again to keep it", peer.name);
         return Err(conflict(text));
     }
     feed::respond_empty("clusterpeercontrol", DECOMMISSION, params)

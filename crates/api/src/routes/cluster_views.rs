@@ -39,15 +39,25 @@ const SEES: crate::rights::Need = May("list_settings");
 pub(super) fn routes() -> Routes {
     Routes::default()
         .at(CONFIG, get(SEES, "Roles of this process in the cluster", config))
-        .at(INFO, get(SEES, "Who leads the cluster, and what goes on in it", info))
-        .at(HEALTH, get(SEES, "Whether all events are searchable and all processes answer", health))
+        .at(INFO, get(SEES, "The leader of the cluster, and the activities in progress", info))
+        .at(
+            HEALTH,
+            get(SEES, "Whether all events are searchable and all processes respond", health),
+        )
         .at(GENERATION, get(SEES, "Number of the last catalog write, and the indexers", generation))
-        .at(BUCKETS, get(SEES, "Buckets of the catalog by pages; `index` chooses one", buckets))
+        .at(
+            BUCKETS,
+            get(
+                SEES,
+                "Lists the buckets of the catalog, in pages; `index` selects one index",
+                buckets,
+            ),
+        )
         .at(INDEXES, get(SEES, "Buckets and bytes of each index in the catalog", indexes))
-        .at(SITES, get(SEES, "Sites with their indexers", sites))
-        .at(FIXUP, get(SEES, "Lost indexers whose events are being recovered", fixup))
-        .at(PEER, get(SEES, "This process as an indexer of the cluster", peer))
-        .at(SEARCH_HEAD, get(SEES, "What this process knows as a search head", search_head))
+        .at(SITES, get(SEES, "Lists sites with their indexers", sites))
+        .at(FIXUP, get(SEES, "Lists lost indexers whose events are being recovered", fixup))
+        .at(PEER, get(SEES, "State of this process as an indexer", peer))
+        .at(SEARCH_HEAD, get(SEES, "State of this process as a search head", search_head))
 }
 
 /// The registration of the control plane that leads, with its identity.
@@ -145,7 +155,10 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
                 all.iter().find(|(known, _)| known == id).map_or("", |(_, known)| &known.name);
             format!("{name} ({id}) does not answer: {reason}")
         })
-        .chain((!leads).then(|| "no control plane leads: buckets are not committed".to_owned()))
+        .chain(
+            (!leads)
+                .then(|| "there is no leading control plane: buckets are not committed".to_owned()),
+        )
         .chain(unmet.clone())
         .collect();
     let content = json!({
@@ -233,7 +246,8 @@ async fn buckets(Call { state, params, .. }: Call) -> Result<Response, RestError
     for unknown in ["search", "sort_key", "sort_dir"] {
         if params.text(unknown).is_some() {
             let text = format!(
-                "{unknown} is not possible here: choose an index with index=NAME, and pages with offset and count"
+                "{unknown} is not supported here: choose an index with index=NAME, and pages with \
+                 offset and count"
             );
             return Err(RestError::invalid(text));
         }
@@ -396,7 +410,7 @@ pub(super) fn cases() -> Vec<Case> {
     };
     let more = [
         case(&format!("GET {BUCKETS}?index=none"), "", 404, "Could not find object id=none"),
-        case(&format!("GET {BUCKETS}?sort_key=index"), "", 400, "sort_key is not possible here"),
+        case(&format!("GET {BUCKETS}?sort_key=index"), "", 400, "sort_key is not supported here"),
         case("GET /services/cluster/master/info", "", 200, "catalog_write"),
         case("GET /services/cluster/slave/info", "", 200, "base_generation_id"),
     ];

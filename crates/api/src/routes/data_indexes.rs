@@ -177,7 +177,7 @@ impl Resource for Indexes {
     async fn create(&self, call: &Call) -> Result<Index, RestError> {
         let Call { state, params, .. } = call;
         if params.text("datatype").is_some_and(|kind| kind != "event") {
-            return Err(RestError::invalid("datatype: there are indexes of events only"));
+            return Err(RestError::invalid("datatype: only event indexes are supported"));
         }
         let name = IndexName::new(params.required("name")?)
             .map_err(|error| RestError::invalid(error.to_string()))?;
@@ -201,8 +201,8 @@ impl Resource for Indexes {
             let same = fixed.get(key).is_some_and(|now| crate::filter::scalar(now) == value);
             if fixed.contains_key(key) && !EDITABLE.contains(&key) && !same {
                 return Err(RestError::invalid(format!(
-                    "{key} stands in indexes.conf, which is read at a start; over REST, {} can be \
-                     changed",
+                    "{key} is defined in indexes.conf, which is read at startup; over REST, only {} can \
+                     be changed",
                     EDITABLE.join(", ")
                 )));
             }
@@ -216,7 +216,7 @@ impl Resource for Indexes {
     async fn remove(&self, call: &Call, (name, known): Index) -> Result<(), RestError> {
         if known.configured.is_some() {
             let text = format!(
-                "the index \"{name}\" stands in indexes.conf; disable it, or remove it there"
+                "the index \"{name}\" is defined in indexes.conf; disable it, or remove it there"
             );
             return Err(RestError::invalid(text));
         }
@@ -305,14 +305,14 @@ pub(super) fn cases() -> Vec<Case> {
     all.extend([
         case(&format!("POST {PATH}"), "name=Not+valid", 400, "Not valid"),
         case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=much", 400, "must be a whole number"),
-        case(&format!("POST {PATH}/one"), "homePath=x", 400, "stands in indexes.conf"),
+        case(&format!("POST {PATH}/one"), "homePath=x", 400, "is defined in indexes.conf"),
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
         case(&format!("POST {PATH}/none/disable"), "", 404, none),
         case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),
         case(&format!("POST {PATH}/none/enable"), "", 404, none),
         case(&format!("POST {PATH}/one/roll-hot-buckets"), "", 200, "\"one\""),
         case(&format!("POST {PATH}/none/roll-hot-buckets"), "", 404, none),
-        case(&format!("DELETE {PATH}/main"), "", 400, "stands in indexes.conf"),
+        case(&format!("DELETE {PATH}/main"), "", 400, "is defined in indexes.conf"),
     ]);
     all.extend(removal_cases(PATH, 404));
     all

@@ -30,7 +30,7 @@ pub(super) fn routes() -> Routes {
     let see = May("list_inputs");
     let oneshot = get(see, "Always empty", oneshot::oneshots).post(
         May("edit_monitor"),
-        "Loads a file of this machine, and responds when its events are durable",
+        "Loads a file on this machine, and responds when its events are durable",
         oneshot::take_in_once,
     );
     let routes = Routes::default()
@@ -226,7 +226,8 @@ impl Resource for Kind {
             let (_, host) = settings.remove(at);
             let is_same = entry.content.get("restrictToHost").and_then(|value| value.as_str());
             if is_same.unwrap_or_default() != host {
-                let text = "restrictToHost cannot be changed; remove the input and make another";
+                let text =
+                    "restrictToHost cannot be changed; remove the input and create another one";
                 return Err(RestError::invalid(text));
             }
         }
@@ -278,12 +279,17 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {oneshot}?output_mode=none"), "", 400, mode),
         case(&format!("POST {oneshot}"), &format!("name={file}"), 201, "Sources Indexed"),
         case(&format!("POST {oneshot}"), "name=%2Fnowhere", 400, "is not a file on this machine"),
-        case(&format!("POST {PATH}/script"), "name=%2Fbin%2Fsh", 400, "outside of what is allowed"),
+        case(
+            &format!("POST {PATH}/script"),
+            "name=%2Fbin%2Fsh",
+            400,
+            "outside the allowed directories",
+        ),
         case(&format!("POST {PATH}/tcp/cooked/9997/disable"), "", 200, "\"disabled\":true"),
-        case(&format!("DELETE {PATH}/tcp/cooked/9997"), "", 400, "stands in inputs.conf"),
+        case(&format!("DELETE {PATH}/tcp/cooked/9997"), "", 400, "is defined in inputs.conf"),
         case(&format!("POST {PATH}/script/%2Fmade"), "interval=9", 200, "\"interval\":\"9\""),
         case(&format!("POST {PATH}/script/%2Fmade"), "interval=often", 400, "expected seconds"),
-        case(&format!("DELETE {PATH}/script/%2Fmade"), "", 400, "stands in inputs.conf"),
+        case(&format!("DELETE {PATH}/script/%2Fmade"), "", 400, "is defined in inputs.conf"),
     ];
     let kinds = [
         (&MONITOR, "/karst-none/a", "index=main", "sourcetype=st"),

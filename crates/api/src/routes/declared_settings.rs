@@ -20,7 +20,7 @@ use crate::routing::{Routes, get};
 use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
-    let what = "Settings in force, with type, default, description and source";
+    let what = "Effective settings, with type, default, description and source";
     Routes::default().at("/api/v1/settings", get(May("list_settings"), what, list))
 }
 

@@ -29,10 +29,8 @@ const DOWNLOAD: &str = "/services/streams/deployment";
 const PIECE: usize = 256 << 10;
 
 pub(super) fn routes() -> Routes {
-    let answers =
-        "Tells a forwarder which apps it is to have; signed with the key of the deployment server";
-    let sends =
-        "Sends a version of an app (`name`, `checksum`) as a tar.gz; signed with the same key";
+    let answers = "Tells a forwarder which apps to install; requests are signed with the key of the deployment server";
+    let sends = "Sends a version of an app (`name`, `checksum`) as a tar.gz archive; requests are signed with the same key";
     Routes::default()
         .at(PHONE_HOME, post(Open, answers, phone_home))
         .at(DOWNLOAD, get(Open, sends, download))

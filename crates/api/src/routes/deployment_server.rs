@@ -32,11 +32,11 @@ pub(super) fn routes() -> Routes {
     let removable = Access { remove: Some(edit), ..shown };
     Routes::default()
         .resource(CLIENTS, &Clients, &removable)
-        .at(MACHINES, get(see, "Numbers of forwarders by the kind of machine", machines))
+        .at(MACHINES, get(see, "Number of forwarders by machine type", machines))
         .resource(CLASSES, &Classes, &shown)
         .resource(APPS, &Applications, &shown)
         .at(CONFIG, get(see, "State of the deployment server", config))
-        .at(RELOAD, post(edit, "Reads serverclass.conf and the apps again", reload))
+        .at(RELOAD, post(edit, "Reloads serverclass.conf and the apps", reload))
 }
 
 /// What was read last.
@@ -214,7 +214,7 @@ impl Resource for Applications {
     type Item = Application;
 
     fn about(&self) -> About {
-        let (one, many) = ("an app that forwarders may get", "apps that forwarders may get");
+        let (one, many) = ("an app for forwarders", "apps for forwarders");
         About { title: "deploymentserverapplications", path: APPS, one, many }
     }
 

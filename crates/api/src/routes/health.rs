@@ -120,11 +120,11 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
         add(health::STOPPING, Severity::Error, "the server is shutting down".to_owned());
     }
     if let Some(why) = &status.spool.full {
-        let text = format!("no events are taken in: {why}");
+        let text = format!("no events are accepted: {why}");
         add(health::INTAKE_STOPPED, Severity::Error, text);
     }
     if let Some(error) = &status.uploads.last_error {
-        let text = format!("buckets cannot be put into object storage: {error}");
+        let text = format!("buckets cannot be uploaded to object storage: {error}");
         add(health::UPLOADS_FAILING, Severity::Warning, text);
     }
     if let Some(text) = damage(state, &status) {

@@ -142,7 +142,7 @@ impl Resource for Tokens {
 
     async fn edit(&self, call: &Call, item: Item) -> Result<Item, RestError> {
         let Item::Token(mut token) = item else {
-            let text = "the settings of all tokens stand in inputs.conf [http] and limits.conf \
+            let text = "the settings of all tokens are defined in inputs.conf [http] and limits.conf \
                         [http_input]; change them there and restart";
             return Err(RestError::invalid(text));
         };
@@ -172,8 +172,9 @@ impl Resource for Tokens {
     async fn remove(&self, call: &Call, item: Item) -> Result<(), RestError> {
         let name = token(call, item)?.name;
         if is_configured(&call.state, &name) {
-            let text =
-                format!("[http://{name}] stands in inputs.conf; disable it, or remove it there");
+            let text = format!(
+                "[http://{name}] is defined in inputs.conf; disable it, or remove it there"
+            );
             return Err(RestError::invalid(text));
         }
         call.state.tokens.remove(&name).await?;
@@ -271,7 +272,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut all = object_cases(PATH, "index=main", "sourcetype=st");
     all.extend([
         case(&format!("GET {PATH}/http"), "", 200, "max_number_of_tokens"),
-        case(&format!("POST {PATH}/http"), "disabled=1", 400, "stand in inputs.conf"),
+        case(&format!("POST {PATH}/http"), "disabled=1", 400, "are defined in inputs.conf"),
         case(&format!("POST {PATH}/one"), "index=none", 400, "there is no index"),
         case(&format!("POST {PATH}/one/rotate"), "", 200, "\"token\""),
         case(&format!("POST {PATH}/one/explode"), "", 404, "a token has no"),

@@ -43,7 +43,7 @@ async fn status(
         return Err(RestError::invalid("add sid=<id of a job> to the request, once for each job"));
     }
     if sids.len() > MOST_JOBS {
-        let text = format!("{} jobs: ask for {MOST_JOBS} at most", sids.len());
+        let text = format!("{} jobs were requested; the maximum is {MOST_JOBS}", sids.len());
         return Err(RestError::invalid(text));
     }
     let touch = params.flag("touch");

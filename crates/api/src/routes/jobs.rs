@@ -41,7 +41,7 @@ pub(super) fn routes() -> Routes {
             "/services/search/jobs",
             get(
                 Need::Own,
-                "Lists jobs, newest first: the caller's, or all with `admin_all_objects`",
+                "Lists jobs, newest first: the caller's own, or all with `admin_all_objects`",
                 list,
             )
             .post(SEARCH, "Starts a search", create),
@@ -58,7 +58,7 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/services/search/jobs/{sid}/inspector",
-            get(Need::Own, "Job inspector with time by phase, data read, cost", inspector),
+            get(Need::Own, "Job inspector, with time by phase, data read and cost", inspector),
         )
         .at(
             "/services/search/jobs/{sid}/search.log",

@@ -25,7 +25,7 @@ use crate::routing::{Routes, get};
 use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
-    let found = "Documents of a collection that match a query";
+    let found = "Lists the documents of a collection that match a query";
     let all = "Deletes the documents that match a query, or all";
     let put = "Replaces a document; `batch_save` as key stores a list of documents, `batch_find` runs a list of \
                queries";
@@ -186,7 +186,7 @@ async fn remove(call: Call, seen: Observed) -> Result<Response, RestError> {
 
 /// `batch_save`: puts documents, in place of those with the same `_key`.
 async fn save_all(opened: &Opened<'_>, body: &Value) -> Result<Response, RestError> {
-    let items = body.as_array().ok_or_else(|| RestError::invalid("batch_save takes a list"))?;
+    let items = body.as_array().ok_or_else(|| RestError::invalid("batch_save expects a list"))?;
     if items.len() > MAX_BATCH {
         let text = format!("a batch has at most {MAX_BATCH} documents");
         return Err(RestError::invalid(text));
@@ -199,7 +199,7 @@ async fn save_all(opened: &Opened<'_>, body: &Value) -> Result<Response, RestErr
 
 /// `batch_find`: the answers to several queries.
 async fn find_all(opened: &Opened<'_>, body: &Value) -> Result<Response, RestError> {
-    let queries = body.as_array().ok_or_else(|| RestError::invalid("batch_find takes a list"))?;
+    let queries = body.as_array().ok_or_else(|| RestError::invalid("batch_find expects a list"))?;
     if queries.len() > MAX_QUERIES {
         let text = format!("a batch has at most {MAX_QUERIES} queries");
         return Err(RestError::invalid(text));
@@ -241,7 +241,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {data}/a"), r#"{"n": 2}"#, 200, "\"_key\":\"a\""),
         case(&format!("POST {data}/b"), r#"{"n": 2}"#, 404, absent),
         case(&format!("POST {data}/batch_save"), r#"[{"_key": "c"}]"#, 200, "[\"c\"]"),
-        case(&format!("POST {data}/batch_save"), "{}", 400, "batch_save takes a list"),
+        case(&format!("POST {data}/batch_save"), "{}", 400, "batch_save expects a list"),
         case(&format!("POST {data}/batch_find"), r#"[{"query": {"n": 2}}]"#, 200, "\"n\":2"),
         case(&format!("DELETE {data}/a"), "", 200, "{}"),
         case(&format!("DELETE {data}/a"), "", 404, absent),

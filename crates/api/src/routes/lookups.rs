@@ -124,7 +124,7 @@ impl Resource for Files {
         }
         let name = params.required("name")?;
         if namespace.owner == NOBODY && !caller.rights.may_share(&namespace.app) {
-            return Err(refused(caller, "the lookup files of everybody"));
+            return Err(refused(caller, "shared lookup files"));
         }
         if named(call, name).await?.is_some_and(|file| file.owner == namespace.owner) {
             let text = format!("a lookup file \"{name}\" exists already");
@@ -161,7 +161,7 @@ impl Resource for Files {
         let sharing = if file.owner == NOBODY { "app" } else { "user" };
         let asked = params.text("sharing").unwrap_or(sharing);
         if asked != sharing && !(sharing == "app" && asked == "global") {
-            let text = format!("a lookup file stays where it is made: its sharing is {sharing}");
+            let text = format!("the sharing of a lookup file cannot be changed: it is {sharing}");
             return Err(RestError::invalid(text));
         }
         if sharing == "app" {
@@ -243,7 +243,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {path}/one/acl"), "", 200, "\"perms\""),
         case(&format!("GET {path}/one/size"), "", 404, absent),
         case(&format!("POST {path}/one/acl"), "perms.read=power", 200, "\"read\":[\"power\"]"),
-        case(&format!("POST {path}/one/acl"), "sharing=user", 400, "stays where it is made"),
+        case(&format!("POST {path}/one/acl"), "sharing=user", 400, "cannot be changed"),
     ]);
     all.extend(removal_cases(path, 404));
     all

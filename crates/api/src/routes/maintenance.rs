@@ -17,7 +17,7 @@ use crate::tests::cases::{Case, case};
 const MAINTENANCE: &str = "/services/cluster/manager/control/default/maintenance";
 
 pub(super) fn routes() -> Routes {
-    let what = "Turns maintenance mode on or off (`mode`): while it is on, copies of journals that are lost are not \
+    let what = "Turns maintenance mode on or off (`mode`); while it is on, lost copies of journals are not \
                 replaced";
     Routes::default().at(MAINTENANCE, post(May("edit_server"), what, maintenance))
 }
@@ -26,7 +26,7 @@ async fn maintenance(Call { state, params, caller, .. }: Call) -> Result<Respons
     let mode = params.required("mode")?;
     let is_on = is_true(mode);
     if !is_on && !["0", "false", "f", "no", "n", "off"].contains(&mode.to_lowercase().as_str()) {
-        return Err(RestError::invalid(format!("mode is true or false, not \"{mode}\"")));
+        return Err(RestError::invalid(format!("mode must be true or false, not \"{mode}\"")));
     }
     peers::set_maintenance(&state.catalog, is_on.then_some(caller.user.as_str())).await?;
     let content = json!({ "maintenance_mode": is_on });
@@ -40,7 +40,7 @@ pub(super) fn cases() -> Vec<Case> {
     let info = "GET /services/cluster/manager/info";
     vec![
         case(&format!("POST {MAINTENANCE}"), "", 400, "mode"),
-        case(&format!("POST {MAINTENANCE}"), "mode=perhaps", 400, "mode is true or false"),
+        case(&format!("POST {MAINTENANCE}"), "mode=perhaps", 400, "mode must be true or false"),
         case(info, "", 200, "\"maintenance_mode\":false"),
         case(&format!("POST {MAINTENANCE}"), "mode=true", 200, "\"maintenance_mode\":true"),
         case(info, "", 200, "\"maintenance_mode\":true"),

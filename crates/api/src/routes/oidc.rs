@@ -23,7 +23,7 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/services/auth/oidc/callback",
-            get(Open, "Return from the OpenID provider; sets the session cookie", finish),
+            get(Open, "Redirect target of the OpenID provider; sets the session cookie", finish),
         )
 }
 
@@ -38,7 +38,7 @@ async fn begin(State(state): State<ApiState>) -> Result<Response, RestError> {
     let provider = state.accounts.oidc().ok_or_else(no_provider)?;
     let login = provider.begin().await.map_err(|error| {
         tracing::warn!(%error, "a login at the provider cannot begin");
-        let text = "the identity provider cannot be asked; try again later";
+        let text = "the identity provider cannot be reached; try again later";
         RestError::new(StatusCode::SERVICE_UNAVAILABLE, "ERROR", text)
     })?;
     COOKIE.begin(&login, &provider.settings().redirect_uri)
@@ -62,7 +62,7 @@ async fn finish(
     };
     // RFC 9207: another provider's answer is not taken for this one's.
     if params.text("iss").is_some_and(|iss| iss != provider.settings().issuer) {
-        return refuse("the answer is from another issuer (iss)".to_owned());
+        return refuse("the response is from another issuer (iss)".to_owned());
     }
     if COOKIE.sent(&headers).as_deref() != Some(given) {
         return refuse("the login began in another browser".to_owned());

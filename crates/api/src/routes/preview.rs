@@ -34,7 +34,7 @@ use crate::work::work;
 pub(crate) const PATH: &str = "/api/v1/preview";
 
 pub(super) fn routes() -> Routes {
-    let what = "Shows the events that a text would become, without keeping them";
+    let what = "Shows the events that a text would be parsed into, without indexing them";
     // Who may send events may see what would become of them.
     Routes::default().at(PATH, post(May("edit_tcp"), what, preview))
 }
@@ -277,7 +277,7 @@ pub(super) fn cases() -> Vec<Case> {
         told("sourcetype=st", 200, "\"span\":[0,28]"),
         told("sourcetype=st", 200, "\"text\":\"2026-11-20 10:00:00\""),
         told("sourcetype=st", 200, "\"extracted\":{\"a\":\"1\"}"),
-        told("props.SHOULD_LINEMERGE=false", 200, "it has the time of the event before"),
+        told("props.SHOULD_LINEMERGE=false", 200, "it has the time of the previous event"),
         told("props.SHOULD_LINEMERGE=false", 200, "\"place\":\"the request\""),
         told("sourcetype=st&count=1", 200, "\"shown\":1"),
         case(&format!("POST {PATH}"), "", 200, "\"events\":[]"),

@@ -98,7 +98,7 @@ async fn list_files(call: Call) -> Result<Response, RestError> {
 async fn create_file(call: Call) -> Result<Response, RestError> {
     let file = call.params.required("__conf")?;
     if files(&call)?.iter().any(|known| known == file) {
-        let mut response = info(&format!("There is a file {file} already."), &call.params)?;
+        let mut response = info(&format!("The file {file} exists already."), &call.params)?;
         *response.status_mut() = StatusCode::SEE_OTHER;
         return Ok(response);
     }
@@ -107,7 +107,7 @@ async fn create_file(call: Call) -> Result<Response, RestError> {
     let namespace = Namespace { owner: NOBODY.to_owned(), ..asked.namespace()? };
     // A file is there as long as it has a stanza; `default` is one that no list shows.
     call.state.apps.create(asked.conf, "default", &namespace, Vec::new()).await?;
-    created(&format!("The file {file} is made."), &call.params)
+    created(&format!("The file {file} has been created."), &call.params)
 }
 
 fn created(text: &str, params: &Params) -> Result<Response, RestError> {
@@ -133,7 +133,7 @@ async fn create_stanza(call: Call) -> Result<Response, RestError> {
     let stanza = call.params.required("__stanza")?;
     let without = call.with_params(Params::default());
     objects::create(&Asked::new(&CONFS, call.segment("file"), &without)?, stanza).await?;
-    created(&format!("The stanza {stanza} is made."), &call.params)
+    created(&format!("The stanza {stanza} has been created."), &call.params)
 }
 
 /// The stanza of the path, with secrets hidden from those who may not change it.
@@ -161,7 +161,7 @@ async fn keys(call: Call) -> Result<Response, RestError> {
 /// Changes settings of a stanza.
 async fn set_keys(call: Call) -> Result<Response, RestError> {
     edit(&call).await?;
-    info("The settings are changed.", &call.params)
+    info("The settings have been changed.", &call.params)
 }
 
 async fn edit(call: &Call) -> Result<(), RestError> {
@@ -191,12 +191,12 @@ pub(super) fn cases() -> Vec<Case> {
     let (mode, absent) = ("unknown output_mode", "Could not find object");
     let file = "/servicesNS/nobody/search/properties/mine";
     vec![
-        case("POST /servicesNS/nobody/search/properties", "__conf=mine", 201, "is made"),
+        case("POST /servicesNS/nobody/search/properties", "__conf=mine", 201, "has been created"),
         case("POST /servicesNS/nobody/search/properties", "__conf=props", 303, "already"),
         case("POST /services/properties", "", 400, "is missing"),
         case("GET /servicesNS/nobody/search/properties?count=0", "", 200, "\"name\":\"mine\""),
         case("GET /services/properties?output_mode=none", "", 400, mode),
-        case(&format!("POST {file}"), "__stanza=one", 201, "is made"),
+        case(&format!("POST {file}"), "__stanza=one", 201, "has been created"),
         case(&format!("POST {file}"), "", 400, "is missing"),
         case(&format!("GET {file}"), "", 200, "\"name\":\"one\""),
         case("GET /services/properties/none", "", 404, "none does not exist"),

@@ -149,7 +149,7 @@ impl Kind {
         };
         let prefix = prefix.ok_or_else(|| {
             let kinds: Vec<&str> = self.prefixes.iter().map(|p| p.trim_end_matches('-')).collect();
-            RestError::invalid(format!("type is one of {}", kinds.join(", ")))
+            RestError::invalid(format!("type must be one of {}", kinds.join(", ")))
         })?;
         Ok(format!("{prefix}{class}"))
     }

@@ -180,7 +180,7 @@ impl Routes {
         let mut actions = Methods::default();
         if let Some(need) = access.acl {
             let handler = move |call: Call| acl(resource, call);
-            actions = actions.get(need, "`acl`: shows who owns, reads and changes it", handler);
+            actions = actions.get(need, "`acl`: shows its owner and permissions", handler);
         }
         if let Some(need) = access.act {
             let handler = move |call: Call| act(resource, call);

@@ -36,7 +36,7 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/services/search/jobs/{sid}/results_preview",
-            get(Need::Own, "The rows; while it runs, a preview", results_preview).post(
+            get(Need::Own, "The rows of a search; a preview while it runs", results_preview).post(
                 Need::Own,
                 "The same, with a form",
                 results_preview,
@@ -44,7 +44,7 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/services/search/jobs/{sid}/events",
-            get(Need::Own, "The events of an event search; no rows for a report", events).post(
+            get(Need::Own, "The events of an event search; empty for a report", events).post(
                 Need::Own,
                 "The same, with a form",
                 events,
@@ -52,7 +52,7 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/services/search/jobs/{sid}/timeline",
-            get(Need::Own, "Number of events over time; needs `status_buckets`", timeline),
+            get(Need::Own, "Number of events over time; requires `status_buckets`", timeline),
         )
         .at(
             "/services/search/jobs/{sid}/summary",

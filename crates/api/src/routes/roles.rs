@@ -138,7 +138,7 @@ impl Resource for AllRoles {
     async fn remove(&self, call: &Call, role: Role) -> Result<(), RestError> {
         let state = &call.state;
         if is_built_in(&role.name) {
-            let text = format!("the role \"{}\" is built in and stays", role.name);
+            let text = format!("the role \"{}\" is built in and cannot be removed", role.name);
             return Err(RestError::invalid(text));
         }
         check_over(state, &call.caller, &role)?;

@@ -26,7 +26,7 @@ use crate::tests::cases::{Case, case};
 pub(super) fn routes() -> Routes {
     Routes::default()
         .at("/saml/login", get(Open, "Redirects a browser to the SAML provider", begin))
-        .at("/saml/acs", post(Open, "Takes the SAML provider's response", accept))
+        .at("/saml/acs", post(Open, "Accepts the SAML provider's response", accept))
         .at(
             "/saml/finish",
             get(Open, "Sets the session cookie, for the browser that began the login", finish),
@@ -37,7 +37,7 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/saml/logout",
-            get(Open, "Return from a logout at the SAML provider", signed_out)
+            get(Open, "Redirect target after a logout at the SAML provider", signed_out)
                 .post(Open, "The same", signed_out),
         )
 }

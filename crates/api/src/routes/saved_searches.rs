@@ -33,29 +33,29 @@ pub(super) fn routes() -> Routes {
             "/services/saved/searches/{name}/dispatch",
             post(
                 SEARCH,
-                "Runs it; `dispatch.*` override its settings, `args.*` replace `$args.*$` in it",
+                "Runs a saved search; `dispatch.*` override its settings, `args.*` replace `$args.*$` in it",
                 dispatch,
             ),
         )
         .at(
             "/services/saved/searches/{name}/history",
-            get(Object, "Its jobs that still exist", history),
+            get(Object, "Lists the existing jobs of a saved search", history),
         )
         .at(
             "/services/saved/searches/{name}/scheduled_times",
-            get(Object, "Its run times by `cron_schedule`", times),
+            get(Object, "Lists run times of a saved search, as scheduled by `cron_schedule`", times),
         )
         .at(
             "/services/saved/searches/{name}/suppress",
-            get(Object, "Whether its alerts are suppressed", suppression).post(
+            get(Object, "Shows whether the alerts of a saved search are suppressed", suppression).post(
                 EDIT,
-                "Suppresses its alerts",
+                "Suppresses the alerts of a saved search",
                 suppress,
             ),
         )
         .at(
             "/services/saved/searches/{name}/acknowledge",
-            post(EDIT, "Ends the suppression of its alerts", acknowledge),
+            post(EDIT, "Ends the suppression of a saved search's alerts", acknowledge),
         )
 }
 

@@ -20,7 +20,10 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .at("/services/server/info", get(Session, "Version, name and identity", info))
         .at("/services/server/info/server-info", get(Session, "The same", info))
-        .at("/services/server/sysinfo", get(Session, "Cores, system, process", system))
+        .at(
+            "/services/server/sysinfo",
+            get(Session, "CPU cores, operating system and process", system),
+        )
         .at("/services/server/roles", get(Session, "The roles of this process", roles))
         .at(
             "/services/server/health",
@@ -39,13 +42,13 @@ pub(super) fn routes() -> Routes {
             "/services/server/status/cache",
             get(May("list_introspection"), "Counters of the cache, by tier", cache),
         )
-        .at(CONCURRENCY, get(Session, "How many searches may run at a time", concurrency))
-        .at(KV_STORE, get(Session, "That collections can be used", kv_store))
+        .at(CONCURRENCY, get(Session, "Maximum number of concurrent searches", concurrency))
+        .at(KV_STORE, get(Session, "Status of the KV store", kv_store))
         .at(
             "/services/server/status/memory",
             get(
                 May("list_introspection"),
-                "The limit of memory, and the share of each part of the process",
+                "The memory limit, and the share of each part of the process",
                 memory,
             ),
         )
@@ -53,7 +56,7 @@ pub(super) fn routes() -> Routes {
             "/services/server/status/queues",
             get(
                 May("list_introspection"),
-                "Ingest queues, and uploads that wait for object storage",
+                "Ingest queues, and uploads waiting for object storage",
                 queues,
             ),
         )

@@ -16,7 +16,10 @@ use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .at("/services/server/settings", get(May("list_settings"), "Settings at the start", show))
+        .at(
+            "/services/server/settings",
+            get(May("list_settings"), "Settings as read at startup", show),
+        )
         .at(
             "/services/server/settings/settings",
             get(May("list_settings"), "The same", show).post(
@@ -33,7 +36,7 @@ pub(super) fn routes() -> Routes {
             "/services/server/logger/{name}",
             get(May("list_settings"), "Shows a logger", show_logger).post(
                 May("edit_server"),
-                "Changes a level until the server stops",
+                "Changes the level of a logger until the server stops",
                 edit_logger,
             ),
         )
@@ -79,7 +82,7 @@ async fn edit(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     for (name, _) in params.iter() {
         if name != "sessionTimeout" && known.contains_key(name) {
             return Err(RestError::invalid(format!(
-                "{name} is set in server.conf or on the command line, and read at a start"
+                "{name} is set in server.conf or on the command line, and read at startup"
             )));
         }
     }
@@ -138,7 +141,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {one}?output_mode=none"), "", 400, mode),
         case(&format!("POST {one}"), "sessionTimeout=2h", 200, "\"sessionTimeout\":\"2h\""),
         case(&format!("POST {one}"), "sessionTimeout=long", 400, "expected a time span"),
-        case(&format!("POST {one}"), "host=x", 400, "read at a start"),
+        case(&format!("POST {one}"), "host=x", 400, "read at startup"),
         case(&format!("GET {LOGGER}"), "", 200, "\"name\":\"Api\""),
         case(&format!("GET {LOGGER}?count=x"), "", 400, "must be a whole number"),
         case(&format!("GET {LOGGER}/Api"), "", 200, "\"level\":\"INFO\""),

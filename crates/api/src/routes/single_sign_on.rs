@@ -25,7 +25,7 @@ use crate::{ApiState, Arrival, origin};
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .at("/services/auth/providers", get(Open, "How users may log in, as JSON", providers))
+        .at("/services/auth/providers", get(Open, "Available login methods, as JSON", providers))
 }
 
 /// Seconds of a login at a provider.

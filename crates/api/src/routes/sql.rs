@@ -205,9 +205,8 @@ fn marked(mut response: Response, truncated: bool) -> Response {
 
 fn read(params: &Params, bytes: &[u8]) -> Result<Query, RestError> {
     if bytes.first() == Some(&b'{') {
-        return serde_json::from_slice(bytes).map_err(|error| {
-            RestError::invalid(format!("the body is not what is expected: {error}"))
-        });
+        return serde_json::from_slice(bytes)
+            .map_err(|error| RestError::invalid(format!("the body is invalid: {error}")));
     }
     let text = |name: &str| params.text(name).map(str::to_owned);
     Ok(Query {
@@ -225,7 +224,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case(&format!("POST {path}"), r#"{"query": "SELECT 7 AS a"}"#, 200, "\"a\""),
         case(&format!("POST {path}"), "query=SELECT+7+AS+a", 200, "\"a\""),
-        case(&format!("POST {path}"), r#"{"q": 1}"#, 400, "the body is not what is expected"),
+        case(&format!("POST {path}"), r#"{"q": 1}"#, 400, "the body is invalid"),
         case(&format!("POST {path}"), "query=SELECT", 400, ""),
     ]
 }

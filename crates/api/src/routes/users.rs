@@ -43,7 +43,10 @@ pub(super) fn routes() -> Routes {
         .at(LOGOUT, post(Session, "Ends the session of the request", logout))
         .at(CONTEXT, get(Own, who, current))
         .at("/services/authentication/current-context/context", get(Own, "The same", current))
-        .at(SESSIONS, get(Own, "Sessions: the caller's, or all with `edit_httpauths`", sessions))
+        .at(
+            SESSIONS,
+            get(Own, "Lists sessions: the caller's own, or all with `edit_httpauths`", sessions),
+        )
         .at(
             "/services/authentication/httpauth-tokens/{name}",
             delete(Own, "Ends a session, by its ID or key", close_session),

@@ -1,4 +1,4 @@
-//! `docs/rights.md` is what the tables say. `KARST_BLESS=1` writes it.
+//! `docs/rights.md` is generated from the tables of rights. `KARST_BLESS=1` writes it.
 
 use std::fmt::Write;
 use std::fs;
@@ -24,10 +24,10 @@ fn holds(role: &str, capability: &str) -> bool {
 
 fn cell(need: Need) -> String {
     match need {
-        Need::Open => "everybody".to_owned(),
-        Need::Session => "users".to_owned(),
-        Need::Own => "users: their own".to_owned(),
-        Need::Object => "users: by permissions".to_owned(),
+        Need::Open => "no login".to_owned(),
+        Need::Session => "any user".to_owned(),
+        Need::Own => "any user, own data".to_owned(),
+        Need::Object => "any user, by permissions".to_owned(),
         Need::May(capability) => format!("`{capability}`"),
         Need::Change(capability) => format!("`{capability}`, by permissions"),
     }
@@ -41,13 +41,13 @@ fn yes(is: bool) -> &'static str {
     if is { "yes" } else { "" }
 }
 
-fn asked_by(capability: &str) -> Vec<String> {
+fn required_by(capability: &str) -> Vec<String> {
     let mut found = Vec::new();
     let names = |need: Need| need.capability() == Some(capability);
     let paths = crate::routes::all().into_paths();
     let paths = paths.iter().filter(|(_, operations)| needs(operations).any(names)).count();
     if paths > 0 {
-        found.push(format!("{paths} paths"));
+        found.push(if paths == 1 { "1 path".to_owned() } else { format!("{paths} paths") });
     }
     let commands = guarded().into_iter().filter(|(_, right)| right.capability == Some(capability));
     found.extend(commands.map(|(name, _)| format!("`{name}`")));
@@ -58,26 +58,32 @@ fn asked_by(capability: &str) -> Vec<String> {
 
 fn page() -> String {
     let mut out = String::from(
-        "# Rights\n\nWho may ask what. This page is made from the tables that the server enforces; a test \
-         compares them and asks every path and every guarded command as every built-in role. The role \
-         `can_delete` is given beside another, which brings `search`; a role without capabilities reaches \
-         what says \"users\".\n\n\
-         *their own*: the answer holds what is the user's own, or more with a capability of the first table. \
-         *by permissions*: each object is read and changed by its owner and by the roles that its \
-         `perms.read` and `perms.write` name; whoever has `admin_all_objects` reads and changes all.\n\n\
-         ## Capabilities\n\n| capability | asked by | admin | power | user | can_delete |\n\
+        "# Access rights\n\n\
+         This page lists the capabilities that paths and commands require, and the built-in roles that have \
+         them. It is generated from the tables\n\
+         that the server enforces. Tests compare it with these tables, and send a request for every path and \
+         every guarded command as each built-in role.\n\
+         The role `can_delete` is meant to be combined with another role, because it does not include \
+         `search`. A role without capabilities has access only\n\
+         to the paths marked *no login* or *any user*.\n\n\
+         - *own data*: the response contains only what belongs to the caller, unless a capability in the \
+         first table extends it.\n\
+         - *by permissions*: an object can be read and changed by its owner, and by the roles named in its \
+         `perms.read` and `perms.write`. Users with\n  `admin_all_objects` can read and change all \
+         objects.\n\n\
+         ## Capabilities\n\n| capability | required by | admin | power | user | can_delete |\n\
          | --- | --- | --- | --- | --- | --- |\n",
     );
     for name in capabilities::ALL {
         let has: Vec<&str> = ROLES.iter().map(|role| yes(holds(role, name))).collect();
-        let asked = asked_by(name).join(", ");
-        writeln!(out, "| `{name}` | {asked} | {} |", has.join(" | ")).unwrap();
+        let by = required_by(name).join(", ");
+        writeln!(out, "| `{name}` | {by} | {} |", has.join(" | ")).unwrap();
     }
     out.push_str(
-        "\n## Commands\n\nAll need `search`. A command that changes something is refused in a search that is \
-         sent with GET; one that reads what buckets say of themselves is refused to users with a \
-         `srchFilter`.\n\n\
-         | command | needs | changes something | reads summaries | admin | power | user | can_delete |\n\
+        "\n## Commands\n\nAll commands require `search`. A command that writes is refused in a search that is \
+         sent with GET. A command that reads bucket summaries\ninstead of events is refused to users whose \
+         roles have a `srchFilter`, because the filter cannot be applied to summaries.\n\n\
+         | command | required capability | writes | reads summaries | admin | power | user | can_delete |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (name, right) in guarded() {
@@ -88,7 +94,7 @@ fn page() -> String {
         writeln!(out, "| `{name}` | `{capability}` | {writes} | {unfiltered} | {has} |").unwrap();
     }
     let free: Vec<String> = free().iter().map(|name| format!("`{name}`")).collect();
-    write!(out, "\nThe others need nothing more: {}.\n", free.join(", ")).unwrap();
+    write!(out, "\nThe other commands require only `search`: {}.\n", free.join(", ")).unwrap();
     out.push_str("\n## Paths\n\n| path | GET | POST | DELETE |\n| --- | --- | --- | --- |\n");
     for (path, operations) in crate::routes::all().into_paths() {
         let cells = operations.map(|one| one.map(|one| cell(one.need)).unwrap_or_default());
@@ -106,25 +112,25 @@ fn the_page_is_what_the_tables_say() {
     let kept = fs::read_to_string(PAGE).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/rights.md is not what the tables say: run this test with KARST_BLESS=1"
+        "docs/rights.md differs from the tables: run this test with KARST_BLESS=1"
     );
 }
 
 #[test]
-fn nothing_is_offered_that_nothing_asks_for() {
-    let unasked: Vec<_> =
-        capabilities::ALL.iter().filter(|name| asked_by(name).is_empty()).collect();
-    assert!(unasked.is_empty(), "listed, but asked by nothing: {unasked:?}");
+fn every_capability_is_required_somewhere() {
+    let unused: Vec<_> =
+        capabilities::ALL.iter().filter(|name| required_by(name).is_empty()).collect();
+    assert!(unused.is_empty(), "listed, but not required by anything: {unused:?}");
     let paths = crate::routes::all().into_paths();
-    let asked = paths.iter().flat_map(|(_, operations)| needs(operations));
-    let asked = asked.filter_map(Need::capability);
-    let asked = asked.chain(guarded().into_iter().filter_map(|(_, right)| right.capability));
-    let unknown: Vec<_> = asked.filter(|name| !capabilities::ALL.contains(name)).collect();
-    assert!(unknown.is_empty(), "asked, but cannot be granted: {unknown:?}");
+    let required = paths.iter().flat_map(|(_, operations)| needs(operations));
+    let required = required.filter_map(Need::capability);
+    let required = required.chain(guarded().into_iter().filter_map(|(_, right)| right.capability));
+    let unknown: Vec<_> = required.filter(|name| !capabilities::ALL.contains(name)).collect();
+    assert!(unknown.is_empty(), "required, but cannot be granted: {unknown:?}");
 }
 
 #[test]
-fn what_the_page_says_of_routes_is_asked_in_their_code() {
+fn the_additional_capabilities_are_checked_in_the_code() {
     let mut sources = String::new();
     for folder in ["src", "src/routes", "src/routes/objects", "../access/src", "../search/src"] {
         for file in fs::read_dir(folder).unwrap() {
@@ -136,6 +142,6 @@ fn what_the_page_says_of_routes_is_asked_in_their_code() {
         }
     }
     for (name, _) in MORE {
-        assert!(sources.contains(&format!("\"{name}\"")), "{name} is asked nowhere");
+        assert!(sources.contains(&format!("\"{name}\"")), "{name} is not checked anywhere");
     }
 }

@@ -387,7 +387,7 @@ async fn without_a_leader_the_outcome_is_not_known() {
     server.stop().await;
     let error = follower.commit(Commit { ranges: at(1), ..Commit::default() }).await.unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
-    assert!(error.to_string().contains("is not known: repeat it"), "{error}");
+    assert!(error.to_string().contains("repeat it; it is applied only once"), "{error}");
     let Err(error) = follow(&[url], short.clone()).await else { panic!("nobody leads") };
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     let error = follow(&["no address".to_owned()], short).await.unwrap_err();

@@ -164,7 +164,7 @@ fn an_app_that_cannot_be_handed_out_is_kept_by_forwarders() {
     assert!(work(&installed.into(), &answer.apps).is_empty());
     let remarks = place.server.remarks().join("\n");
     assert!(remarks.contains("link is a symbolic link"), "{remarks}");
-    assert!(remarks.contains("nginx of the server class web is not handed out: there is no"));
+    assert!(remarks.contains("nginx of the server class web is not distributed: there is no"));
 }
 
 #[test]

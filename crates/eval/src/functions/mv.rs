@@ -27,7 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// The most values `mvrange` makes of one event; more is null, as an endless range would be.
 const MOST_IN_RANGE: f64 = 100_000.0;
 const TOO_MANY_IN_RANGE: &str =
-    "mvrange() gives no values where there would be more than 100000; use a longer step";
+    "mvrange() returns no values if there would be more than 100000; use a longer step";
 
 fn split(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let delimiter = row.text(1)?;

@@ -112,7 +112,7 @@ impl Compiler<'_> {
             }
             ExprKind::Call(call) => self.call(call, expr.span)?,
             ExprKind::Subsearch(_) => {
-                return Err(("a subsearch cannot stand here".to_owned(), expr.span));
+                return Err(("a subsearch is not allowed here".to_owned(), expr.span));
             }
         })
     }

@@ -56,7 +56,7 @@ pub(super) fn aggregate(
     read.expr(expr);
     let known = |name: &String| parts.iter().any(|(part, _)| part == name);
     if let Some(name) = read.names.iter().find(|name| !known(name)) {
-        let message = format!("the field \"{name}\" stands outside of an aggregation in eval(...)");
+        let message = format!("the field \"{name}\" is outside of an aggregation in eval(...)");
         return Err(error(call, message));
     }
     let value = compile(expr, &Results { outer: place.scope, parts: &parts })?.shown();

@@ -55,7 +55,7 @@ fn meta(origin: Origin, has_index: &dyn Fn(&IndexName) -> bool) -> Result<InputM
 const MAX_EVENTS: usize = 1 << 20;
 
 fn cut(events: Events, has_index: &dyn Fn(&IndexName) -> bool) -> Result<CutEvents, String> {
-    let torn = || "the events do not hold together".to_owned();
+    let torn = || "the events are inconsistent".to_owned();
     let count = events.lengths.len();
     if count > MAX_EVENTS {
         return Err(format!("the batch has more than {MAX_EVENTS} events"));

@@ -342,7 +342,7 @@ impl Job {
     fn stop(&self, error: &Error) {
         let reason: Arc<str> = error.to_string().into();
         if self.uploader.fence.close(&reason) {
-            tracing::error!(reason = &*reason, "intake stops for good");
+            tracing::error!(reason = &*reason, "intake stops permanently");
         }
         self.uploads.failed(error, Duration::ZERO);
     }

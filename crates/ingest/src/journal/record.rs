@@ -231,7 +231,7 @@ fn finish(
 /// Decodes a record whose header has been read; the reason if it is damaged.
 pub(crate) fn decode(header: &Header, index: &str, payload: &[u8]) -> Result<Record, &'static str> {
     if crc32fast::hash(payload) != header.payload_crc {
-        return Err("the payload's checksum does not fit");
+        return Err("the payload's checksum does not match");
     }
     let index = IndexName::new(index).map_err(|_| "the index name is invalid")?;
     let plain = unpack(header.codec, payload, header.plain_len as usize)?;

@@ -92,7 +92,7 @@ impl Cut {
         tracing::warn!(
             events = self.events, dropped_bytes = self.bytes, dropped_fields = self.fields,
             source = %origin.source, host = %origin.host, sourcetype = %origin.sourcetype,
-            "events are larger than maxEventSize, maxEventFields or maxFieldNameSize allow and were cut"
+            "events exceed maxEventSize, maxEventFields or maxFieldNameSize and were truncated"
         );
     }
 }

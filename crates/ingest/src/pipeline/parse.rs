@@ -379,7 +379,7 @@ fn report_cut(lines: &Lines, origin: &Origin) {
     tracing::warn!(
         events = cut_lines, dropped_bytes = lines.cut_bytes, source = %origin.source,
         host = %origin.host, sourcetype = %origin.sourcetype,
-        "events are longer than TRUNCATE allows and were cut"
+        "events are longer than TRUNCATE and were truncated"
     );
 }
 

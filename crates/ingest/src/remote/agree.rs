@@ -294,7 +294,7 @@ fn append(
     tracing::warn!(
         set,
         records,
-        "the journal lacked records; they are restored from the one in another place"
+        "the journal lacked records; they are restored from the copy in another place"
     );
     Ok(())
 }

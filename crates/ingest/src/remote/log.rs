@@ -432,7 +432,7 @@ impl RemoteLog {
                 Ok(false) => {
                     let reason: Arc<str> = Error::LogTaken { number }.to_string().into();
                     if self.fence.close(&reason) {
-                        tracing::error!(reason = &*reason, "intake stops for good");
+                        tracing::error!(reason = &*reason, "intake stops permanently");
                     }
                     return Outcome::Stopped;
                 }
@@ -505,7 +505,7 @@ impl RemoteLog {
         match self.put(next, &PutPayload::new()).await {
             Ok(_) => self.delete(done).await,
             Err(error) => {
-                tracing::debug!(%error, "the journal in object storage keeps its last objects")
+                tracing::debug!(%error, "the last objects of the journal in object storage are kept")
             }
         }
     }

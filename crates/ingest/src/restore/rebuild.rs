@@ -192,7 +192,7 @@ async fn end_of(
     meta: &object_store::ObjectMeta,
 ) -> Result<BucketEntry, String> {
     let path = &meta.location;
-    let no_bucket = || format!("{path} is not the object of a bucket; it is left where it is");
+    let no_bucket = || format!("{path} is not the object of a bucket; it is not moved");
     let parts: Vec<_> = path.parts().map(|part| part.as_ref().to_owned()).collect();
     let [_, index, _, file] = parts.as_slice() else { return Err(no_bucket()) };
     let index = IndexName::new(index).map_err(|_| no_bucket())?;

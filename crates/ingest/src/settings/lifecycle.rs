@@ -9,22 +9,25 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct LifecycleSettings {
         "indexes"["default"] {
-            /// How often buckets are looked at, for what is to be frozen, merged or deleted.
+            /// Interval between the checks for buckets to be frozen, merged or deleted.
             "rotatePeriodInSecs" => pub rotate_period: Duration = "60", Type::seconds(1);
         }
         "server"["ingest"] {
-            /// Merges at a time; each has its buckets' rows in memory. 0 is not allowed: see `mergeMaxBytes`.
+            /// Number of concurrent merges; each has the rows of its buckets in memory. 0 is not allowed:
+            /// see `mergeMaxBytes`.
             "mergeConcurrency" => pub merge_concurrency: usize = "1", Type::number(1);
-            /// Share of one core that merging may take, for each merge at a time.
+            /// Maximum share of one core for each concurrent merge.
             "mergeCpuPercent" => pub merge_cpu_percent: u32 = "25", Type::of(Unit::Percent, 1, 100);
-            /// Most raw text that one merge joins, whatever `maxDataSize` says: it is in memory meanwhile.
-            /// 0: buckets are not merged.
+            /// Maximum size of raw text that one merge combines, regardless of `maxDataSize`, because it is
+            /// in memory during the merge. 0: buckets are not merged.
             "mergeMaxBytes" => pub merge_max_bytes: u64 = "256MB", Type::size(0);
-            /// Fewest buckets that are worth a merge, unless they are already half of a full one.
+            /// Minimum number of buckets to merge, unless together they are at least half the size of a
+            /// full bucket.
             "mergeMinBuckets" => pub merge_min_buckets: usize = "4", Type::number(0);
-            /// How long a bucket is in the catalog before it may be merged, so that nobody holds it as hot.
+            /// Minimum age of a bucket in the catalog before it may be merged, so that no search still
+            /// reads it as hot.
             "mergeMinAgeSecs" => pub merge_min_age: Duration = "30", Type::seconds(0);
-            /// How long objects that no bucket refers to any more are kept for searches that still run.
+            /// Time for which objects that no bucket refers to are kept for running searches.
             "mergeDeleteGraceSecs" => pub merge_delete_grace: Duration = "600", Type::seconds(0);
         }
         fixed {

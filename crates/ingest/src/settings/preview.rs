@@ -7,10 +7,10 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct PreviewSettings {
         "limits"["indexpreview"] {
-            /// Bytes of a text that a preview reads; the rest is left out. Events are shown until their texts
-            /// and fields have four times as many bytes.
+            /// Maximum number of bytes of a text that a preview reads; the rest is ignored. Events are
+            /// shown until the size of their texts and fields reaches four times this limit.
             "max_preview_bytes" => pub max_bytes: usize = "2000000", BYTES;
-            /// Maximum number of events that a preview shows; further ones are counted.
+            /// Maximum number of events that a preview shows; further events are only counted.
             "max_results_perchunk" => pub max_events: usize = "2500", Type::number(1);
         }
     }

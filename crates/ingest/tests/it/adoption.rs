@@ -144,7 +144,7 @@ async fn a_former_owner_acknowledges_nothing_more() {
     let late = setup.ingest.submit(cut(&["late"])).await.unwrap_err();
     assert_eq!(late.kind(), model::ErrorKind::Internal, "{late}");
     let refused = setup.ingest.submit(cut(&["later"])).await.unwrap_err();
-    assert!(refused.to_string().contains("another process's"), "{refused}");
+    assert!(refused.to_string().contains("belongs to another process"), "{refused}");
     let Setup { ingest, catalog, store } = setup;
     drop(ingest);
     let setup = Setup { ingest: second, catalog, store };

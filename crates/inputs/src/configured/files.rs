@@ -52,7 +52,8 @@ pub(super) fn monitor(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Optio
 /// `[batch://<path>]`.
 pub(super) fn batch(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Option<MonitorTarget> {
     if keys.shared(&settings::MOVE_POLICY).is_none_or(|policy| &*policy != "sinkhole") {
-        let expected = "sinkhole: files of [batch://...] are deleted when they are safe";
+        let expected =
+            "sinkhole: files of [batch://...] are deleted after their events are durable";
         keys.wrong(&settings::MOVE_POLICY, expected);
         return None;
     }

@@ -97,7 +97,7 @@ fn place(keys: &mut Keys<'_>, rest: &str) -> Option<(SocketAddr, Option<RemoteHo
             Some((anywhere(port), Some(RemoteHost::new(host))))
         }
         (Some(_), Some(_)) => {
-            let expected = "the host that stands before the port in the stanza's name";
+            let expected = "the host before the port in the name of the stanza";
             keys.wrong(&settings::RESTRICT_TO_HOST, expected);
             None
         }

@@ -163,7 +163,7 @@ impl RunningInputs {
         let wants = self.inner.wants(&base, conf);
         state.base = Some(base);
         for mistake in wants.errors.iter().filter(|mistake| !mistake.off) {
-            tracing::warn!("{}; the input [{}] is left out", mistake.error, mistake.stanza);
+            tracing::warn!("{}; the input [{}] is skipped", mistake.error, mistake.stanza);
         }
         let mut sockets = BTreeMap::new();
         for (address, port) in bound.tcp {
@@ -176,7 +176,7 @@ impl RunningInputs {
             sockets.insert(Unit::Forwarders(address), Socket::Tcp(Arc::new(port)));
         }
         for error in bind_missing(&state, &wants.units, &mut sockets).await {
-            tracing::warn!("{}; the input [{}] is left out", error.1, error.0);
+            tracing::warn!("{}; the input [{}] is skipped", error.1, error.0);
         }
         let mut change =
             Change { inner: Arc::clone(&self.inner), state, wanted: wants.units, sockets };

@@ -63,7 +63,7 @@ pub(super) struct Wants {
 #[derive(Debug)]
 pub(super) struct Mistake {
     pub(super) stanza: String,
-    /// Whether the input is switched off.
+    /// Whether the input is disabled.
     pub(super) off: bool,
     /// Other stanzas that it concerns as much: those with the same port.
     pub(super) others: Vec<String>,

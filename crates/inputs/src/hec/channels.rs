@@ -26,18 +26,18 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct AckSettings {
         "limits"["http_input"] {
-            /// Channels at the same time.
+            /// Maximum number of channels.
             "max_number_of_ack_channel" => pub max_channels: usize = "1000000", Type::number(1);
-            /// Requests whose outcome was not asked for, in all channels.
+            /// Maximum number of requests in all channels whose acknowledgement has not been queried.
             "max_number_of_acked_requests_pending_query" => pub max_pending: usize = "10000000", Type::number(1);
-            /// The same in one channel.
+            /// The same limit for one channel.
             "max_number_of_acked_requests_pending_query_per_ack_channel" =>
                 pub max_pending_per_channel: usize = "1000000", Type::number(1);
         }
         "inputs"["http"] {
-            /// Whether a channel that is not used is forgotten.
+            /// Whether unused channels are removed.
             "ackIdleCleanup" => pub idle_cleanup: bool = "true", Type::Boolean;
-            /// How long a channel may be unused.
+            /// Time without requests after which a channel is removed.
             "maxIdleTime" => pub max_idle: Duration = "600", Type::seconds(1);
         }
     }
@@ -53,7 +53,7 @@ pub enum AckLimit {
     #[error("{0} channels are in use (max_number_of_ack_channel)")]
     Channels(usize),
     /// Too many requests that nobody asked about.
-    #[error("{0} acknowledgements wait to be asked for; ask at /services/collector/ack")]
+    #[error("{0} acknowledgements have not been queried; query them at /services/collector/ack")]
     Pending(usize),
 }
 

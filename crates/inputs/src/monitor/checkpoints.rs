@@ -366,7 +366,7 @@ impl Checkpoints {
         tracing::info!(
             files = many,
             limit = self.limit,
-            "checkpoints of files that are gone for long are dropped"
+            "checkpoints of files that were removed long ago are dropped"
         );
         for key in &gone[..many] {
             self.remove(*key);

@@ -76,7 +76,9 @@ pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io
         return Ok(Decision::Empty);
     }
     match Packing::of(&head) {
-        Some(Packing::Other(name)) => return Ok(Decision::Ignore(format!("packed with {name}"))),
+        Some(Packing::Other(name)) => {
+            return Ok(Decision::Ignore(format!("compressed with {name}")));
+        }
         Some(_) => {
             let signature = signature(&file, seen.size)?;
             let known = book.lock().of_packed(signature).map(|record| record.key);

@@ -44,7 +44,7 @@ mod system {
             let register = |inotify| AsyncFd::with_interest(inotify, Interest::READABLE);
             let inotify = Inotify::init().and_then(register);
             if let Err(error) = &inotify {
-                tracing::warn!(%error, "the system does not tell of changes; files are asked");
+                tracing::warn!(%error, "the system does not report changes; files are polled");
             }
             let (places, watched) = (HashMap::default(), HashMap::default());
             Self { inotify: inotify.ok(), places, watched, refused: false }
@@ -78,7 +78,7 @@ mod system {
                     Err(error) if !self.refused => {
                         self.refused = true;
                         tracing::warn!(directory = %directory.display(), %error,
-                            "a directory cannot be watched; its files are asked instead");
+                            "a directory cannot be watched; its files are polled instead");
                     }
                     Err(_) => {}
                 }

@@ -63,7 +63,7 @@ impl Monitor {
         match done {
             Ok(Done::Tail(tail, outcome)) => self.absorb_tail(tail, outcome),
             Ok(Done::Packed(file, taken)) => self.absorb_packed(&file, taken),
-            Err(error) => tracing::error!(%error, "a followed file was lost sight of"),
+            Err(error) => tracing::error!(%error, "a followed file can no longer be found"),
         }
     }
 
@@ -86,7 +86,7 @@ impl Monitor {
             Outcome::More => goal = Some(Goal::Read),
             Outcome::Replaced => {
                 let path = tail.path.display();
-                tracing::info!(%path, "a file was truncated or written anew");
+                tracing::info!(%path, "a file was truncated or rewritten");
                 tail.replaced = true;
                 let key = tail.key;
                 let has_copy = self.parked.values().any(|parked| parked.why == Why::CopyOf(key));
@@ -144,11 +144,11 @@ impl Monitor {
             }
             Taken::CopyOf(key) => self.park(path.clone(), seen, Why::CopyOf(key)),
             Taken::Binary => {
-                tracing::info!(path = %path.display(), "what is packed in a file is not text");
+                tracing::info!(path = %path.display(), "the content of a compressed file is not text");
                 self.park(path.clone(), seen, Why::Ignored);
             }
             Taken::Broken(error) => {
-                tracing::warn!(%error, "a packed file is not whole; it is read on when it changes");
+                tracing::warn!(%error, "a compressed file is incomplete; reading continues when it changes");
                 self.park(path.clone(), seen, Why::Ignored);
             }
             Taken::Again(Error::Closed) => self.sink_closed = true,
@@ -241,10 +241,10 @@ impl Monitor {
             _ => return,
         }
         if let Err(error) = std::fs::remove_file(path) {
-            tracing::warn!(path = %path.display(), %error, "cannot delete a file that was taken in");
+            tracing::warn!(path = %path.display(), %error, "cannot delete a file that was indexed");
             return;
         }
-        tracing::info!(path = %path.display(), bytes = seen.size, "a file was taken in and deleted");
+        tracing::info!(path = %path.display(), bytes = seen.size, "a file was indexed and deleted");
         self.tails.remove(&seen.id);
         self.parked.remove(path);
         self.status.remove(path);
@@ -256,7 +256,7 @@ impl Monitor {
             return;
         }
         if let Err(error) = self.flush().await {
-            tracing::warn!(%error, "cannot write the monitor's checkpoints; a crash would read more again");
+            tracing::warn!(%error, "cannot write the monitor's checkpoints; more data would be read again after a crash");
         }
     }
 

@@ -61,7 +61,7 @@ impl SqsReader {
             let messages = match received {
                 Ok(messages) => messages,
                 Err(error) => {
-                    tracing::warn!(input = %self.input.name, %error, "a queue is waited for");
+                    tracing::warn!(input = %self.input.name, %error, "waiting for a queue");
                     if !shutdown.sleep(pause).await {
                         return;
                     }

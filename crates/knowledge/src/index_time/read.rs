@@ -111,7 +111,7 @@ impl IndexTimeRules {
                     place: entry.place.clone(),
                     key: entry.key.clone(),
                     reason: format!(
-                        "[{name}] of transforms.conf is no index-time transform: {error}"
+                        "[{name}] of transforms.conf is not an index-time transform: {error}"
                     ),
                 });
             }

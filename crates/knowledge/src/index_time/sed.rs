@@ -116,7 +116,7 @@ fn command(text: &str) -> Result<(Command, &str), String> {
     let (flags, rest) = rest.split_at(end);
     if kind == 'y' {
         if from.chars().count() != to.chars().count() {
-            return Err("y needs as many characters on both sides".to_owned());
+            return Err("y needs the same number of characters on both sides".to_owned());
         }
         if !flags.is_empty() {
             return Err(format!("y takes no flags, found \"{flags}\""));
@@ -240,7 +240,7 @@ mod tests {
             ("d/x/", "neither s/"),
             ("s/a/b", "three /"),
             ("s/a/b/q", "flag 'q'"),
-            ("y/ab/c/", "as many characters"),
+            ("y/ab/c/", "the same number of characters"),
         ] {
             let message = Sed::compile(script).unwrap_err();
             assert!(message.contains(part), "{script}: {message}");

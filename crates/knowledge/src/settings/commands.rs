@@ -6,32 +6,34 @@ use conf::{Setting, Type, Unit};
 
 conf::keys! {
     "commands"["<command>"] {
-        /// The program in the directory `bin` of the app. Default: the name of the command with `.py`.
+        /// Program in the app's directory `bin`. Default: the name of the command with `.py`.
         FILENAME: Option<String> = "filename", "", Type::Text;
-        /// Whether the program speaks protocol 2.
+        /// Whether the program uses protocol 2.
         CHUNKED: bool = "chunked", "false", Type::Boolean;
         /// Arguments of the program before all others, in the order of their numbers.
         ARGUMENT: String = "command.arg.*", "", Type::Text;
-        /// Rows that the program gets at once; 0 is no limit. Of commands of protocol 1 that are not
-        /// `streaming` it is the number of rows that they get at all.
+        /// Maximum number of rows passed to the program at once; 0 for no limit. Commands of protocol 1
+        /// that are not `streaming` receive no further rows.
         MAXINPUTS: usize = "maxinputs", "50000", Type::number(0);
-        /// Time for one answer; 0: as long as `limits.conf [scripts] maxwait` allows.
+        /// Time limit for one response of the program; 0 for the limit of `limits.conf [scripts] maxwait`.
         MAXWAIT: Duration = "maxwait", "0", Type::seconds(0);
-        /// Bytes of one answer; 0: as many as `limits.conf [scripts] maxchunksize` allows.
+        /// Maximum size of one response of the program; 0 for the limit of `limits.conf [scripts]
+        /// maxchunksize`.
         MAXCHUNKSIZE: u64 = "maxchunksize", "0", Type::of(Unit::Bytes, 0, i64::MAX);
-        /// Protocol 1: whether the program makes rows, `stream` is as `true`.
+        /// Protocol 1: whether the program generates rows; `stream` is equivalent to `true`.
         GENERATING: String = "generating", "false", Type::Text;
-        /// Protocol 1: whether the program works on each row by itself.
+        /// Protocol 1: whether the program processes each row independently.
         STREAMING: bool = "streaming", "false", Type::Boolean;
-        /// Protocol 1: whether lines `name:value` stand before the rows that the program gets.
+        /// Protocol 1: whether the input of the program starts with header lines `name:value`.
         ENABLEHEADER: bool = "enableheader", "true", Type::Boolean;
-        /// Protocol 1: whether the program prints lines `name=value` and an empty line before its rows.
+        /// Protocol 1: whether the output of the program starts with header lines `name=value` and an empty
+        /// line.
         OUTPUTHEADER: bool = "outputheader", "false", Type::Boolean;
-        /// Protocol 1: whether the program is asked with `__GETINFO__` what it is.
+        /// Protocol 1: whether the properties of the program are queried with `__GETINFO__`.
         SUPPORTS_GETINFO: bool = "supports_getinfo", "false", Type::Boolean;
         /// Protocol 1: whether arguments keep their quotes.
         SUPPORTS_RAWARGS: bool = "supports_rawargs", "false", Type::Boolean;
-        /// Protocol 1: whether rows have columns `__mv_<field>`.
+        /// Protocol 1: whether rows have columns `__mv_<field>` for multivalue fields.
         SUPPORTS_MULTIVALUES: bool = "supports_multivalues", "false", Type::Boolean;
     }
 }

@@ -41,27 +41,27 @@ conf::keys! {
     "indexes"["<index>"] {
         /// Size of the raw text at which a hot bucket rolls.
         MAX_DATA_SIZE: String = "maxDataSize", "auto", DATA_SIZE;
-        /// Event time that a hot bucket may span.
+        /// Maximum time span of the events in a hot bucket.
         MAX_HOT_SPAN: Duration = "maxHotSpanSecs", "7776000", Type::seconds(0);
-        /// Time without events after which a hot bucket rolls, 0 for never.
+        /// Time without new events after which a hot bucket rolls; 0 for never.
         MAX_HOT_IDLE: Duration = "maxHotIdleSecs", "0", Type::seconds(0);
-        /// Hot buckets at a time; auto is 3.
+        /// Maximum number of hot buckets; auto is 3.
         MAX_HOT_BUCKETS: String = "maxHotBuckets", "auto", or_auto("auto (3) or a whole number");
         /// Age at which a bucket is frozen.
         FROZEN_AFTER: Duration = "frozenTimePeriodInSecs", "188697600", Type::seconds(0);
         /// Events older than this go to a quarantine bucket.
         QUARANTINE_PAST: Duration = "quarantinePastSecs", "77760000", Type::seconds(0);
-        /// Events further ahead than this go to a quarantine bucket.
+        /// Events further in the future than this go to a quarantine bucket.
         QUARANTINE_FUTURE: Duration = "quarantineFutureSecs", "2592000", Type::seconds(0);
-        /// Size of the index above which its oldest buckets freeze.
+        /// Size of the index above which its oldest buckets are frozen.
         MAX_TOTAL_SIZE: u64 = "maxTotalDataSizeMB", "500000", Type::megabytes(0);
-        /// When senders get their acknowledgement: local (synced in the journal), remote (in object
-        /// storage) or replicated (in the journals of replication_factor indexers).
+        /// When events are acknowledged: local (after a sync of the journal), remote (after the upload to
+        /// object storage) or replicated (after a sync of the journals of replication_factor indexers).
         ACK_LEVEL: AckLevel = "ackLevel", "local", Type::Choice(&["local", "remote", "replicated"]);
-        /// Where frozen buckets are kept: a prefix in object storage, a directory (absolute) or
-        /// s3://bucket/prefix. Without it they are deleted.
+        /// Archive for frozen buckets: a prefix in object storage, an absolute directory or
+        /// s3://bucket/prefix. Default: frozen buckets are deleted.
         COLD_TO_FROZEN: Option<String> = "coldToFrozenDir", "", Type::Text;
-        /// Whether the index is switched off.
+        /// Whether the index is disabled.
         DISABLED: bool = "disabled", "false", Type::Boolean;
     }
 }

@@ -43,75 +43,78 @@ const SIGNED_DAYS: Type = Type::of(Unit::Days, i64::MIN, i64::MAX);
 
 conf::keys! {
     "props"["<source type>, source::<pattern>, host::<pattern>"] {
-        /// The first group that takes part is dropped and ends an event's line.
+        /// Pattern of line ends. The text of the first group that matches is dropped, and a new line begins
+        /// after it.
         LINE_BREAKER: Pattern = "LINE_BREAKER", "([\\r\\n]+)", Type::Regex, live;
-        /// Bytes before the end of a chunk in which a break that the next chunk completes may begin; below
-        /// 65536 that many.
+        /// Number of bytes before the end of a chunk in which a break may begin that the next chunk
+        /// completes; at least 65536 are used.
         LINE_BREAKER_LOOKBEHIND: usize = "LINE_BREAKER_LOOKBEHIND", "100", Type::number(0), live;
         /// Whether lines are joined into events.
         SHOULD_LINEMERGE: bool = "SHOULD_LINEMERGE", "true", Type::Boolean, live;
         /// When merging, a line with a timestamp starts an event.
         BREAK_ONLY_BEFORE_DATE: bool = "BREAK_ONLY_BEFORE_DATE", "true", Type::Boolean, live;
-        /// When merging, lines that start an event.
+        /// When merging, pattern of lines that start an event.
         BREAK_ONLY_BEFORE: Pattern = "BREAK_ONLY_BEFORE", "", Type::Regex, live;
-        /// When merging, lines that end an event.
+        /// When merging, pattern of lines that end an event.
         MUST_BREAK_AFTER: Pattern = "MUST_BREAK_AFTER", "", Type::Regex, live;
-        /// When merging, lines that never start an event.
+        /// When merging, pattern of lines that never start an event.
         MUST_NOT_BREAK_BEFORE: Pattern = "MUST_NOT_BREAK_BEFORE", "", Type::Regex, live;
-        /// When merging, lines after which no event starts until one matches `MUST_BREAK_AFTER`.
+        /// When merging, pattern of lines after which no event starts until a line matches
+        /// `MUST_BREAK_AFTER`.
         MUST_NOT_BREAK_AFTER: Pattern = "MUST_NOT_BREAK_AFTER", "", Type::Regex, live;
         /// Maximum number of lines of a merged event.
         MAX_EVENTS: usize = "MAX_EVENTS", "256", Type::number(0), live;
-        /// Bytes of a line that are kept, 0 for all.
+        /// Maximum length of a line in bytes; the rest is truncated. 0 for no limit.
         TRUNCATE: usize = "TRUNCATE", "10000", Type::number(0), live;
-        /// Encoding of the source; AUTO finds out.
+        /// Encoding of the source; AUTO detects it.
         CHARSET: String = "CHARSET", "UTF-8", ENCODING, live;
-        /// Lines that are not events, such as headers.
+        /// Pattern of lines that are not events, such as headers.
         PREAMBLE_REGEX: Pattern = "PREAMBLE_REGEX", "", Type::Regex, live;
-        /// The timestamp is looked for after the first match.
+        /// Pattern after whose first match the timestamp is searched.
         TIME_PREFIX: String = "TIME_PREFIX", "", Type::Regex, live;
         /// `strptime` format of the timestamp. Default: common formats are recognised.
         TIME_FORMAT: String = "TIME_FORMAT", "", Type::Text, live;
-        /// Bytes after the prefix that are looked at, 0 or -1 for all. Default: the timestamp begins within
-        /// 128, in JSON anywhere.
+        /// Number of bytes after the prefix that are searched; 0 or -1 for all. Default: the timestamp
+        /// begins within 128 bytes, or anywhere in JSON.
         MAX_TIMESTAMP_LOOKAHEAD: Option<i64> = "MAX_TIMESTAMP_LOOKAHEAD", "", ANY, live;
-        /// Zone of timestamps that name none: IANA name, offset or POSIX rule. Default: UTC.
+        /// Time zone of timestamps without one: IANA name, offset or POSIX rule. Default: UTC.
         TZ: String = "TZ", "", Type::Text, live;
-        /// Days a timestamp may lie back; 30 years, so that samples of old logs keep their dates. Splunk:
-        /// 2000.
+        /// Maximum age of a timestamp in days; 30 years, so that samples of old logs keep their dates.
+        /// Splunk: 2000.
         MAX_DAYS_AGO: i64 = "MAX_DAYS_AGO", "10951", SIGNED_DAYS, live;
-        /// Days a timestamp may lie ahead.
+        /// Maximum number of days that a timestamp may be in the future.
         MAX_DAYS_HENCE: i64 = "MAX_DAYS_HENCE", "2", SIGNED_DAYS, live;
-        /// Time by which a timestamp of unusual format may lie behind the one before it without being
-        /// counted.
+        /// Maximum time by which a timestamp of unusual format may precede the previous timestamp without
+        /// being counted.
         MAX_DIFF_SECS_AGO: i64 = "MAX_DIFF_SECS_AGO", "3600", SIGNED_SECONDS, live;
-        /// The same for one ahead of the one before it.
+        /// Maximum time by which such a timestamp may follow the previous timestamp without being counted.
         MAX_DIFF_SECS_HENCE: i64 = "MAX_DIFF_SECS_HENCE", "604800", SIGNED_SECONDS, live;
-        /// CURRENT: the time of arrival. NONE: the input's, such as a file's. Or a file of patterns such as
-        /// /etc/apps/x/local/datetime.xml.
+        /// CURRENT: the time of arrival. NONE: the time of the input, such as that of a file. Or a file of
+        /// patterns, such as /etc/apps/x/local/datetime.xml.
         DATETIME_CONFIG: String = "DATETIME_CONFIG", "", Type::Text, live;
-        /// Fields are indexed with the event; of csv, tsv, psv and w3c a header names them. otlp: a line is a
-        /// request of the OpenTelemetry protocol in JSON, whose log records are the events.
+        /// Format from which fields are extracted and indexed with the event. For csv, tsv, psv and w3c, a
+        /// header names the fields. otlp: a line is a request of the OpenTelemetry protocol in JSON, whose
+        /// log records are the events.
         INDEXED_EXTRACTIONS: String = "INDEXED_EXTRACTIONS", "", STRUCTURE, live;
-        /// Names of the columns of a structured source without a header.
+        /// Column names of a structured source without a header.
         FIELD_NAMES: String = "FIELD_NAMES", "", Type::LIST, live;
-        /// What separates values. Default: that of the format.
+        /// Delimiter of values. Default: that of the format.
         FIELD_DELIMITER: String = "FIELD_DELIMITER", "", CHARACTER, live;
-        /// What values may be quoted with.
+        /// Quote character of values.
         FIELD_QUOTE: String = "FIELD_QUOTE", "\"", QUOTE, live;
-        /// What separates the header's names. Default: `FIELD_DELIMITER`.
+        /// Delimiter of the names in the header. Default: `FIELD_DELIMITER`.
         HEADER_FIELD_DELIMITER: String = "HEADER_FIELD_DELIMITER", "", CHARACTER, live;
-        /// What the header's names may be quoted with. Default: `FIELD_QUOTE`.
+        /// Quote character of the names in the header. Default: `FIELD_QUOTE`.
         HEADER_FIELD_QUOTE: String = "HEADER_FIELD_QUOTE", "", QUOTE, live;
-        /// Line of the header, empty lines not counted; 0: the first that is not a preamble.
+        /// Line number of the header, without empty lines; 0 for the first line that is not a preamble.
         HEADER_FIELD_LINE_NUMBER: i64 = "HEADER_FIELD_LINE_NUMBER", "0", ANY, live;
-        /// Characters of the header's names that are not replaced by `_`.
+        /// Special characters in the header's names that are not replaced with `_`.
         SPECIAL_CHARACTERS: String = "HEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS", "", Type::Text, live;
-        /// The beginning of the header line, which is not part of the header.
+        /// Pattern of a prefix of the header line, which is not part of the header.
         FIELD_HEADER_REGEX: Pattern = "FIELD_HEADER_REGEX", "", Type::Regex, live;
-        /// Values that stand for none in structured sources.
+        /// Pattern of values in structured sources that are treated as missing.
         MISSING_VALUE_REGEX: Pattern = "MISSING_VALUE_REGEX", "", Type::Regex, live;
-        /// Fields of a structured source that make the timestamp.
+        /// Fields of a structured source that contain the timestamp.
         TIMESTAMP_FIELDS: String = "TIMESTAMP_FIELDS", "", Type::LIST, live;
         /// Whether `INDEXED_EXTRACTIONS = json` names arrays without `{}`.
         TRIM_BRACES: bool = "JSON_TRIM_BRACES_IN_ARRAY_NAMES", "false", Type::Boolean, live;
@@ -120,12 +123,12 @@ conf::keys! {
         SEDCMD: String = "SEDCMD-*", "", Type::Text, live;
         /// Stanzas of transforms.conf that run on events as they arrive.
         TRANSFORMS: String = "TRANSFORMS-*", "", Type::LIST, live;
-        /// The same, after all `TRANSFORMS`.
+        /// The same, but applied after all `TRANSFORMS`.
         RULESET: String = "RULESET-*", "", Type::LIST, live;
-        /// Whether the indexed field `punct` shows an event's punctuation. Splunk: true.
+        /// Whether an event's punctuation is stored in the indexed field `punct`. Splunk: true.
         ANNOTATE_PUNCT: bool = "ANNOTATE_PUNCT", "false", Type::Boolean, live;
-        /// Number that decides between matching stanzas of one kind. Default: 0 for patterns, 100 for
-        /// literal names.
+        /// Precedence among matching stanzas of the same kind. Default: 0 for patterns, 100 for literal
+        /// names.
         PRIORITY: i64 = "priority", "", ANY, live;
         /// Whether the stanza is ignored.
         DISABLED: bool = "disabled", "false", Type::Boolean, live;
@@ -135,30 +138,31 @@ conf::keys! {
         KV_MODE: String = "KV_MODE", "auto", MODE, live;
         /// Whether `KV_MODE = auto` extracts from events that are JSON objects.
         AUTO_KV_JSON: bool = "AUTO_KV_JSON", "true", Type::Boolean, live;
-        /// Named groups become fields; may be followed by `in <field>`.
+        /// Pattern whose named groups become fields; may be followed by `in <field>`.
         EXTRACT: String = "EXTRACT-*", "", Type::Regex, live;
         /// Stanzas of transforms.conf that extract fields at search time.
         REPORT: String = "REPORT-*", "", Type::LIST, live;
-        /// Further names of fields; `ASNEW` keeps an existing alias. Several may follow each other.
+        /// Aliases of fields; `ASNEW` keeps an existing field with the name of the alias. A value may have
+        /// several aliases.
         FIELDALIAS: String = "FIELDALIAS-*", "", ALIASES, live;
         /// Expression of a calculated field.
         EVAL: String = "EVAL-*", "", Type::Text, live;
-        /// Automatic lookup: the name of a lookup and the arguments of the command `lookup`.
+        /// Automatic lookup: the name of a lookup, and the arguments of the command `lookup`.
         LOOKUP: String = "LOOKUP-*", "", Type::Text, live;
     }
     "props"["<source type>"] {
-        /// What the source type is called in searches, whose settings for searches hold then. The
-        /// field `_sourcetype` has the original name.
+        /// Name of the source type in searches; the search-time settings of this name then apply. The field
+        /// `_sourcetype` has the original name.
         RENAME: String = "rename", "", Type::Text, live;
     }
     "props"["source::<pattern>, rule::<name>, delayedrule::<name>"] {
-        /// The source type of what matches.
+        /// Source type of matching sources.
         SOURCETYPE: String = "sourcetype", "", Type::Text, live;
     }
     "props"["rule::<name>, delayedrule::<name>"] {
-        /// Pattern that more than this percentage of the lines match.
+        /// Pattern that more than this percentage of the lines must match.
         MORE_THAN: Pattern = "MORE_THAN_*", "", Type::Regex, live;
-        /// Pattern that fewer than this percentage of the lines match.
+        /// Pattern that fewer than this percentage of the lines must match.
         LESS_THAN: Pattern = "LESS_THAN_*", "", Type::Regex, live;
     }
 }

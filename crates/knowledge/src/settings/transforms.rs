@@ -9,24 +9,25 @@ const OFFSET: Type = Type::of(Unit::Seconds, i64::MIN, i64::MAX);
 
 conf::keys! {
     "transforms"["<transform>"] {
-        /// Searched in `SOURCE_KEY`; named groups become fields where there is no `FORMAT`.
+        /// Pattern that is searched in `SOURCE_KEY`; without `FORMAT`, named groups become fields.
         REGEX: Pattern = "REGEX", "", Type::Regex, live;
         /// `<field>::<value>` pairs, or text for `DEST_KEY`, with `$1`, `$2` ... for the groups of `REGEX`,
-        /// `$0` for what `DEST_KEY` held.
+        /// and `$0` for the previous value of `DEST_KEY`.
         FORMAT: String = "FORMAT", "", Type::Text, live;
-        /// Key or field the transform reads.
+        /// Key or field that the transform reads.
         SOURCE_KEY: String = "SOURCE_KEY", "_raw", Type::Text, live;
-        /// "characters" between values, or "pair", "key" delimiters of key-value text.
+        /// Delimiter characters of values, or delimiters of pairs and of keys in key-value text: "pair",
+        /// "key".
         DELIMS: String = "DELIMS", "", Type::Text, live;
-        /// Names of the values that `DELIMS` separates, by position.
+        /// Field names of the values that `DELIMS` separates, by position.
         FIELDS: String = "FIELDS", "", Type::LIST, live;
-        /// Whether a field that exists gets further values.
+        /// Whether values are added to an existing field.
         MV_ADD: bool = "MV_ADD", "false", Type::Boolean, live;
-        /// Whether other characters than letters, digits and `_` in names become `_`.
+        /// Whether characters other than letters, digits and `_` in field names are replaced with `_`.
         CLEAN_KEYS: bool = "CLEAN_KEYS", "true", Type::Boolean, live;
         /// Whether `REGEX` is applied until it no longer matches.
         REPEAT_MATCH: bool = "REPEAT_MATCH", "false", Type::Boolean, live;
-        /// Whether empty values are fields.
+        /// Whether fields with empty values are kept.
         KEEP_EMPTY_VALS: bool = "KEEP_EMPTY_VALS", "false", Type::Boolean, live;
         /// Whether the stanza is ignored.
         DISABLED: bool = "disabled", "false", Type::Boolean, live;
@@ -35,45 +36,46 @@ conf::keys! {
         /// Key that the transform writes: `_raw`, `_meta`, `_time`, `queue`, `_MetaData:Index`,
         /// `MetaData:Host`, `MetaData:Source`, `MetaData:Sourcetype`, `_TCP_ROUTING`.
         DEST_KEY: String = "DEST_KEY", "", Type::Text, live;
-        /// What `DEST_KEY` gets where `REGEX` does not match.
+        /// Value of `DEST_KEY` if `REGEX` does not match.
         DEFAULT_VALUE: String = "DEFAULT_VALUE", "", Type::Text, live;
         /// Whether `FORMAT` adds indexed fields.
         WRITE_META: bool = "WRITE_META", "false", Type::Boolean, live;
-        /// Characters that `REGEX` searches.
+        /// Number of characters that `REGEX` searches.
         LOOKAHEAD: i64 = "LOOKAHEAD", "4096", COUNT, live;
-        /// Assignments by expressions, separated by commas; `:=` replaces a field.
+        /// Comma-separated assignments of expressions; `:=` replaces a field.
         INGEST_EVAL: String = "INGEST_EVAL", "", Type::Text, live;
-        /// Expression that, where true, ends the list of transforms for an event.
+        /// Expression that ends the list of transforms for an event if it is true.
         STOP_PROCESSING_IF: String = "STOP_PROCESSING_IF", "", Type::Text, live;
-        /// Source type of a copy that the transform changes instead of the event.
+        /// Source type of a copy of the event; the transform changes the copy instead of the event.
         CLONE_SOURCETYPE: String = "CLONE_SOURCETYPE", "", Type::Text, live;
     }
     "transforms"["<lookup>"] {
-        /// The CSV file in the directory `lookups` of an app, also packed (.csv.gz).
+        /// CSV file in the directory `lookups` of an app, optionally compressed (.csv.gz).
         FILENAME: Option<String> = "filename", "", Type::Text, live;
-        /// The collection of the KV store.
+        /// Collection of the KV store.
         COLLECTION: Option<String> = "collection", "", Type::Text, live;
-        /// The program of an external lookup, in the directory `bin` of the app, and its arguments.
+        /// Program of an external lookup in the directory `bin` of the app, and its arguments.
         EXTERNAL_CMD: Option<String> = "external_cmd", "", Type::Text, live;
-        /// The fields of a collection; those that `external_cmd` reads and fills in.
+        /// Fields of a collection, or fields that `external_cmd` reads and fills in.
         FIELDS_LIST: Vec<String> = "fields_list", "", Type::LIST, live;
-        /// Matches taken per event. Default: 100, of time-based lookups 1. Splunk: 1000, 1.
+        /// Maximum number of matches per event. Default: 100, or 1 for time-based lookups. Splunk: 1000, 1.
         MAX_MATCHES: Option<i64> = "max_matches", "", COUNT, live;
-        /// Matches below which `default_match` fills up. Default: 0, with `default_match` 1.
+        /// Minimum number of matches; missing ones are filled with `default_match`. Default: 0, or 1 with
+        /// `default_match`.
         MIN_MATCHES: Option<i64> = "min_matches", "", COUNT, live;
-        /// What outputs are where too few rows match.
+        /// Value of the output fields if too few rows match.
         DEFAULT_MATCH: Option<String> = "default_match", "", Type::Text, live;
-        /// Whether case counts.
+        /// Whether matching is case-sensitive.
         CASE_SENSITIVE: bool = "case_sensitive_match", "true", Type::Boolean, live;
-        /// `WILDCARD(<field>)` or `CIDR(<field>)`, separated by commas; others match exactly.
+        /// `WILDCARD(<field>)` or `CIDR(<field>)`, separated by commas; other fields match exactly.
         MATCH_TYPE: Option<String> = "match_type", "", Type::Text, live;
-        /// Time by which an event may be later than a row of a time-based lookup.
+        /// Maximum time by which an event may be later than a matching row of a time-based lookup.
         MAX_OFFSET: i64 = "max_offset_secs", "2000000000", OFFSET, live;
-        /// Time by which an event must be later than such a row.
+        /// Minimum time by which an event must be later than a matching row of a time-based lookup.
         MIN_OFFSET: i64 = "min_offset_secs", "0", OFFSET, live;
-        /// The field with the time of rows, which makes the lookup time-based.
+        /// Field with the time of the rows; it makes the lookup time-based.
         TIME_FIELD: Option<String> = "time_field", "", Type::Text, live;
-        /// How `time_field` is written. Default: epoch seconds.
+        /// Format of `time_field`. Default: epoch seconds.
         TIME_FORMAT: Option<String> = "time_format", "", Type::Text, live;
     }
 }

@@ -145,7 +145,7 @@ impl Lists {
         let definition =
             self.definitions.get(name).ok_or_else(|| format!("{name} is used but not defined"))?;
         if depth == 0 {
-            return Err(format!("{name} is defined by way of itself"));
+            return Err(format!("{name} is defined in terms of itself"));
         }
         for part in &definition.parts {
             match part {
@@ -325,6 +325,6 @@ mod tests {
         }
         let looped = "<a><define name=\"x\"><use name=\"x\"/></define>\
                       <timePatterns><use name=\"x\"/></timePatterns></a>";
-        assert!(DatetimePatterns::compile(looped).unwrap_err().contains("by way of itself"));
+        assert!(DatetimePatterns::compile(looped).unwrap_err().contains("in terms of itself"));
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn plan(
     let limit = env.context.limits.stream_window;
     let rows = |rows: u64| usize::try_from(rows).ok().filter(|rows| *rows <= limit);
     let (Some(least), Some(greatest)) = (rows(command.least), rows(command.greatest)) else {
-        let message = format!("p= is a number of rows up to {limit} (limit stream_window)");
+        let message = format!("p= must be a number of rows up to {limit} (limit stream_window)");
         return Err(Error::at(message, command.field.span));
     };
     let source = match frame.field(name) {

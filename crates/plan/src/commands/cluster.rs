@@ -26,7 +26,7 @@ impl CommandPlan for ClusterCommand {
         let frame = input.frame;
         let threshold = self.t.parse::<f64>();
         let Some(threshold) = threshold.ok().filter(|t| 0.0 < *t && *t < 1.0) else {
-            return Err(Error::invalid_anywhere("t= is a number between 0 and 1"));
+            return Err(Error::invalid_anywhere("t= must be a number between 0 and 1"));
         };
         let op = Cluster {
             threshold,

@@ -299,7 +299,7 @@ pub(super) async fn expand_tstats(
     }
     if super::tokens::has_any(command) {
         let message =
-            "PREFIX() counts words of events: it stands neither with FROM nor with prestats=";
+            "PREFIX() counts words of events: it cannot be combined with FROM or prestats=";
         return Err(Error::at(message, span));
     }
     let range: TimeRange = env.context.range;

@@ -23,9 +23,9 @@ impl CommandPlan for DeleteCommand {
 
 /// Buckets never change, so nothing can be marked as gone in them.
 pub(super) fn refused(span: Span) -> Error {
-    let message = "delete: buckets are never changed, so events cannot be taken out of them; leave them out \
-                   by a filter (NOT ... in the search or in srchFilter of a role), or let the index forget \
-                   them (frozenTimePeriodInSecs of indexes.conf, or removing the index)";
+    let message = "delete: buckets are immutable, so events cannot be removed from them; exclude them \
+                   with a filter (NOT ... in the search or in srchFilter of a role), or let them expire \
+                   (frozenTimePeriodInSecs of indexes.conf, or removing the index)";
     Error::at(message, span)
 }
 
@@ -44,8 +44,8 @@ pub(super) fn uncollected(command: &TscollectCommand, span: Span) -> Error {
     let name = command.namespace.as_ref().map_or("summary", |name| name.node.as_str());
     let message = format!(
         "tscollect: there are no namespaces, as tstats reads the fields of events themselves; to keep \
-         the rows of this search, write `collect index={name}` and ask for them with \
-         `tstats ... where index={name}`"
+         the rows of this search, write `collect index={name}` and query them with `tstats ... where \
+         index={name}`"
     );
     Error::at(message, span)
 }

@@ -112,7 +112,8 @@ fn point(text: &Spanned<String>, today: &Zoned) -> Result<Zoned, Error> {
     }
     let zoned = civil(&text.node).and_then(|time| time.to_zoned(today.time_zone().clone()).ok());
     zoned.ok_or_else(|| {
-        let message = "a time is written MM/DD/YYYY or MM/DD/YYYY:HH:MM:SS, or as days such as -7";
+        let message =
+            "a time must be written MM/DD/YYYY or MM/DD/YYYY:HH:MM:SS, or as days such as -7";
         Error::at(message, text.span)
     })
 }

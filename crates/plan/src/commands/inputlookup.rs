@@ -60,7 +60,7 @@ pub(super) fn plan(
     span: Span,
 ) -> Result<Step, Error> {
     if !command.append {
-        let message = "this command begins a search, or comes with append=true behind other rows";
+        let message = "this command begins a search, or is used with append=true after other rows";
         return Err(Error::at(message, span));
     }
     Ok(Step::Materialize(frame, Breaker::table(Append { command: command.clone(), named })))

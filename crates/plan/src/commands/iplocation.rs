@@ -69,7 +69,7 @@ pub(super) fn plan(
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     if command.lang.is_some() {
-        let text = "iplocation knows names of places in one language only (lang)";
+        let text = "iplocation has names of places in only one language (lang)";
         env.log.add(MessageKind::Warning, text);
     }
     let host = Arc::clone(&env.context.host);

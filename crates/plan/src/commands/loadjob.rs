@@ -42,7 +42,7 @@ pub(super) async fn start(
     let mut messages = Vec::new();
     if command.artifact_offset > 0 {
         let text =
-            "loadjob gives the last run: earlier ones (artifact_offset) are not kept".to_owned();
+            "loadjob returns the last run: earlier ones (artifact_offset) are not kept".to_owned();
         messages.push(Message { kind: MessageKind::Warning, text });
     }
     let frame = Frame::of_rows(rows)?;

@@ -260,7 +260,7 @@ fn check(command: &MstatsCommand, calls: &[StatsCall]) -> Result<(), Error> {
     }
     let wild = calls.iter().find(|call| pattern(call).is_some_and(FieldPattern::has_wildcard));
     if let (Some(call), true) = (wild, calls.iter().any(is_value)) {
-        let message = "_value and names of metrics with wildcards cannot stand together";
+        let message = "_value and names of metrics with wildcards cannot be combined";
         return Err(Error::at(message, call.span));
     }
     Ok(())

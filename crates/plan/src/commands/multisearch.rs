@@ -87,14 +87,14 @@ async fn part(
     let mentioned = [&commands, behind].concat();
     let Begin::Rows(start) = begin_of(first, &mentioned, &inner).await? else {
         let message =
-            format!("multisearch takes events, which {} does not give", first.node.name());
+            format!("multisearch requires events, which {} does not return", first.node.name());
         return Err(Error::at(message, first.span));
     };
     let mut ranged = context.clone();
     ranged.range = start.range;
     let (frame, finish) = advance(start.frame, rest, &inner.within(&ranged)).await?;
     if finish.is_some() {
-        let message = "multisearch runs commands that look at one row at a time only";
+        let message = "multisearch runs only commands that process each row independently";
         return Err(Error::at(message, search.span));
     }
     Ok(SourceRows { frame, ..start })

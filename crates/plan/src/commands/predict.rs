@@ -29,7 +29,7 @@ impl CommandPlan for PredictCommand {
         let span = input.span();
         let Input { frame, env, .. } = input;
         if frame.kind(TIME) != Some(ValueType::Time) {
-            let message = "predict needs the field _time; use it behind timechart";
+            let message = "predict needs the field _time; use it after timechart";
             return Err(Error::at(message, span));
         }
         for group in &self.groups {

@@ -204,7 +204,7 @@ fn sed(expression: &Spanned<String>) -> Result<Sed, Error> {
     };
     if kind == 'y' {
         if from.chars().count() != to.chars().count() {
-            return Err(fail("y/// needs as many characters on both sides"));
+            return Err(fail("y/// needs the same number of characters on both sides"));
         }
         return Ok(Sed::Translate(from.chars().zip(to.chars()).collect()));
     }

@@ -31,7 +31,7 @@ pub(super) fn delta(
     let limit = env.context.limits.stream_window;
     let back = usize::try_from(command.p).ok().filter(|back| (1..=limit).contains(back));
     let Some(back) = back else {
-        let message = format!("p= is a number of rows from 1 to {limit}");
+        let message = format!("p= must be a number of rows from 1 to {limit}");
         return Err(Error::at(message, command.field.span));
     };
     add(frame, name, target, Arc::new(Delta { back }))

@@ -52,7 +52,7 @@ pub(super) async fn expand(
         true => saved.text,
         false => substituted(&saved.text, value).map_err(|name| {
             let message = format!(
-                "the saved search \"{}\" has ${name}$ in it: write {name}=\"...\" behind its name",
+                "the saved search \"{}\" has ${name}$ in it: write {name}=\"...\" after its name",
                 command.name.node
             );
             Error::at(message, span)

@@ -27,7 +27,7 @@ impl CommandPlan for TimewrapCommand {
         let span = input.span();
         let Input { frame, env, .. } = input;
         if frame.kind(TIME) != Some(ValueType::Time) {
-            let message = "timewrap needs the field _time; use it behind timechart";
+            let message = "timewrap needs the field _time; use it after timechart";
             return Err(Error::at(message, span));
         }
         let latest = env.context.range.latest;

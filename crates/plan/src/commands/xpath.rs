@@ -25,7 +25,7 @@ impl CommandPlan for XpathCommand {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let frame = input.frame;
         let path = XPath::parse(&self.path.node).map_err(|reason| {
-            let message = format!("the path is not one that xpath understands: {reason}");
+            let message = format!("xpath does not support the path: {reason}");
             Error::at(message, self.path.span)
         })?;
         let field = self.field.as_ref().map_or("_raw", |field| field.node.as_str());

@@ -23,7 +23,7 @@ pub(super) fn append(text: &mut String) {
         text,
         "process_start_time_seconds",
         "gauge",
-        "Start of the process, epoch seconds.",
+        "Start time of the process, epoch seconds.",
         started,
     );
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

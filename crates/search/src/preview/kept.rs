@@ -104,7 +104,7 @@ impl Kept {
         if !self.is_within_limit() {
             let limit = self.limit;
             self.end(format!(
-                "previews ended: what they are made of takes more than {limit} bytes (preview_memory_mb)"
+                "previews ended: their intermediate data takes more than {limit} bytes (preview_memory_mb)"
             ));
             return self.clear();
         }

@@ -121,7 +121,7 @@ impl Run {
         if self.reservation.try_resize(bytes).is_err() || !kept.is_within_limit() {
             let limit = kept.limit();
             kept.end(format!(
-                "previews ended: what they are made of takes more than {limit} bytes (preview_memory_mb)"
+                "previews ended: their intermediate data takes more than {limit} bytes (preview_memory_mb)"
             ));
         }
         Ok(())

@@ -174,7 +174,7 @@ impl Run {
         if !fits {
             let limit = kept.limit();
             kept.end(format!(
-                "previews ended: what they are made of takes more than {limit} bytes (preview_memory_mb)"
+                "previews ended: their intermediate data takes more than {limit} bytes (preview_memory_mb)"
             ));
         }
         let overhead = slices.since_cut(self.partition) * SLICE_TO_OVERHEAD;

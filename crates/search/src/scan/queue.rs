@@ -114,7 +114,7 @@ impl Opening {
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        let lost = || Err(DataFusionError::Internal("opening a bucket broke off".to_owned()));
+        let lost = || Err(DataFusionError::Internal("opening a bucket was aborted".to_owned()));
         let mut state = self.queue.state.lock();
         state.opening -= 1;
         match self.result.take().unwrap_or_else(lost) {
@@ -296,6 +296,6 @@ mod tests {
         let queue = Arc::new(Queue::new(units(3), 1));
         let breaking = |_| async { panic!("as expected") };
         let error = queue.next(breaking).await.unwrap_err().to_string();
-        assert!(error.contains("broke off"), "{error}");
+        assert!(error.contains("aborted"), "{error}");
     }
 }

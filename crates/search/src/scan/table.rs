@@ -314,7 +314,7 @@ impl EventsTable {
     fn must_be_whole(&self) -> Option<&'static str> {
         match (self.enforces_range, self.context.allow_partial) {
             (false, true) => None,
-            (true, _) => Some("SQL gives no incomplete results"),
+            (true, _) => Some("SQL does not return incomplete results"),
             (false, false) => Some("allow_partial_results is off"),
         }
     }

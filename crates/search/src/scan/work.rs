@@ -513,7 +513,7 @@ impl Work {
         })?;
         if let Some(limit) = cut {
             self.report.warn(format!(
-                "some events have more fields or text than extraction takes; raise {}",
+                "some events have more fields or text than the limit of extraction; raise {}",
                 limit.setting()
             ));
         }

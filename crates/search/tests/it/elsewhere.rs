@@ -102,7 +102,7 @@ async fn without_an_indexer_the_results_are_incomplete_and_say_so() {
     };
     let error = service.sql(sql).await.unwrap_err().to_string();
     assert!(error.contains("indexer two: connection refused"), "{error}");
-    assert!(error.contains("SQL gives no incomplete results"), "{error}");
+    assert!(error.contains("SQL does not return incomplete results"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,7 +19,7 @@ pub struct AbstractCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "abstract",
     aliases: &[],
-    summary: "shortens event text to the lines that matter for the search",
+    summary: "shortens event text to the lines that are relevant for the search",
     syntax: "abstract [maxterms=<n>] [maxlines=<n>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -21,7 +21,7 @@ pub struct ApplyCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "apply",
     aliases: &[],
-    summary: "adds what a model of fit says of each row",
+    summary: "applies a model of `fit` to each row",
     syntax: "apply <model> [as <field>] [<parameter>=<value>]...",
     kind: CommandKind::Streaming,
     right: CommandRight::reads("input_file"),

@@ -25,7 +25,7 @@ pub struct ChartCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "chart",
     aliases: &[],
-    summary: "aggregates per row field and series",
+    summary: "aggregates rows by a row field and a series field",
     syntax: "chart [<options>] <aggregation>... [OVER <field> [<bins>]] [BY <field> [<bins>] [<field> [<bins>]]] [WHERE <condition>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -162,7 +162,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     }
     let template = template.ok_or_else(|| p.unexpected(TEMPLATE))?;
     if template.node.is_empty() {
-        return Err(p.error("the template holds no command", template.span));
+        return Err(p.error("the template contains no command", template.span));
     }
     Ok(Command::Foreach(ForeachCommand { mode, fields, placeholders, template }))
 }
@@ -217,7 +217,7 @@ mod tests {
         refuses("* | foreach a*", "commands in square brackets", "");
         refuses("* | foreach [eval a=1]", "a field name", "");
         refuses("* | foreach a* [eval a=1", "is not closed", "[");
-        refuses("* | foreach a* []", "the template holds no command", "[]");
+        refuses("* | foreach a* []", "the template contains no command", "[]");
         refuses("* | foreach mode=x a [eval a=1]", "multifield, multivalue", "x");
         refuses("* | foreach mode=multivalue a b [eval a=1]", "takes one field", "b");
     }

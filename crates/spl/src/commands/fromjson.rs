@@ -19,7 +19,7 @@ pub struct FromjsonCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "fromjson",
     aliases: &[],
-    summary: "makes a field of each key of a JSON object",
+    summary: "makes a field from each key of a JSON object",
     syntax: "fromjson <field> [prefix=<text>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

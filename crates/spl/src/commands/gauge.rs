@@ -28,7 +28,7 @@ pub enum GaugeNumber {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "gauge",
     aliases: &[],
-    summary: "makes the row that a gauge displays",
+    summary: "prepares the row that a gauge displays",
     syntax: "gauge <field>|<number> [<field>|<number>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -21,7 +21,7 @@ pub struct GentimesCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "gentimes",
     aliases: &[],
-    summary: "makes a row for each step of a time range",
+    summary: "generates a row for each step of a time range",
     syntax: "gentimes start=<time> [end=<time>] [increment=<time>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

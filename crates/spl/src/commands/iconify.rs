@@ -17,7 +17,7 @@ pub struct IconifyCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "iconify",
     aliases: &[],
-    summary: "lets the display show an icon per combination of values",
+    summary: "displays an icon for each combination of values",
     syntax: "iconify <field>...",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -182,7 +182,7 @@ fn side(p: &mut Parser<'_>) -> Parsed<Field> {
     let start = p.pos();
     let name = p.take_while(|c| is_name_character(c) && c != '!').to_owned();
     if name.is_empty() {
-        return Err(p.unexpected("a field behind its alias"));
+        return Err(p.unexpected("a field after its alias"));
     }
     Ok(Spanned::new(name, p.span_from(start)))
 }

@@ -44,7 +44,7 @@ pub enum KmeansDistance {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "kmeans",
     aliases: &[],
-    summary: "clusters rows by their numbers",
+    summary: "clusters rows by numeric fields",
     syntax: "kmeans [k=<n>|k=<n>-<m>] [reps=<n>] [maxiters=<n>] [t=<number>] [cfield=<field>] \
              [dt=cityblock|sqeuclidean|cosine] [showcentroid=<bool>] [<field>...]",
     kind: CommandKind::Dataset,

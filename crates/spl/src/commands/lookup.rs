@@ -93,7 +93,7 @@ pub(crate) fn arguments(p: &mut Parser<'_>) -> Parsed<LookupCommand> {
         let (new, all) = (p.eat_keyword("outputnew"), p.eat_keyword("output"));
         if new || all {
             if output.is_some() {
-                return Err(p.unexpected("a field name: OUTPUT stands once"));
+                return Err(p.unexpected("a field name: OUTPUT is allowed only once"));
             }
             output = Some(LookupOutput { only_new: new, fields: Vec::new() });
             continue;

@@ -1,4 +1,4 @@
-//! `makejson`: makes a JSON object of each row, nested by the dots in names.
+//! `makejson`: makes a JSON object from each row, nested by the dots in field names.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern, JsonKind};
@@ -19,7 +19,7 @@ pub struct MakejsonCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "makejson",
     aliases: &[],
-    summary: "makes a JSON object of each row, nested by the dots in names",
+    summary: "makes a JSON object from each row, nested by the dots in field names",
     syntax: "makejson [<field>[(<type>)]...] [output=<field>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

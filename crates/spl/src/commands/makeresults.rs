@@ -40,7 +40,7 @@ pub enum MakeresultsFormat {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "makeresults",
     aliases: &[],
-    summary: "makes rows",
+    summary: "generates rows",
     syntax: "makeresults [count=<n>] [annotate=<bool>] [format=csv|json data=<text>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,
@@ -94,7 +94,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         (None, None) => None,
         (Some((format, _)), Some(text)) => {
             if let Some(other) = seen.iter().find(|name| matches!(**name, "count" | "annotate")) {
-                let message = format!("{other}= does not go with rows from data=");
+                let message = format!("{other}= cannot be combined with rows from data=");
                 return Err(p.error(message, text.span));
             }
             Some(MakeresultsData { format, text })
@@ -145,7 +145,11 @@ mod tests {
     fn refuses_mistakes_at_their_place() {
         refuses(r#"| makeresults format=xml data="a""#, "csv or json", "xml");
         refuses("| makeresults count=1 count=2", "given more than once", "2");
-        refuses("| makeresults format=csv count=2 data=\"a\"", "count= does not go with", "\"a\"");
+        refuses(
+            "| makeresults format=csv count=2 data=\"a\"",
+            "count= cannot be combined with",
+            "\"a\"",
+        );
         refuses("| makeresults format=csv", "format= needs data=", "csv");
     }
 }

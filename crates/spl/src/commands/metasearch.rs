@@ -16,7 +16,7 @@ pub struct MetasearchCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "metasearch",
     aliases: &[],
-    summary: "shows when and where matching events are, without their text",
+    summary: "shows the time and metadata of matching events, without their text",
     syntax: "metasearch [<terms>] [earliest=<time>] [latest=<time>]",
     kind: CommandKind::Generating,
     right: CommandRight::reads("get_metadata"),

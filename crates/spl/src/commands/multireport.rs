@@ -17,7 +17,7 @@ pub struct MultireportCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "multireport",
     aliases: &[],
-    summary: "gives the results of several pipelines over the rows so far",
+    summary: "returns the results of several pipelines over the rows so far",
     syntax: "multireport [<commands>] [<commands>]...",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

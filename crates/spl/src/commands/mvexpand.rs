@@ -19,7 +19,7 @@ pub struct MvexpandCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "mvexpand",
     aliases: &[],
-    summary: "makes a row of each value of a field",
+    summary: "makes a row for each value of a field",
     syntax: "mvexpand <field> [limit=<n>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

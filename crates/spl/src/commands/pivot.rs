@@ -177,7 +177,7 @@ pub struct PivotLimit {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "pivot",
     aliases: &[],
-    summary: "makes a table over a dataset of a data model",
+    summary: "makes a table from a dataset of a data model",
     syntax: "pivot <model> <dataset> [<aggregation> [AS <name>]]... [SPLITROW <field> [AS <name>] [<groups>]]... [SPLITCOL <field> [<groups>]] [FILTER <field> <condition> [<value>]]... [LIMIT <field> BY TOP|BOTTOM <n> <aggregation>]... [SORT <n> <field> [ASC|DESC]]... [NUMCOLS <n>] [SHOWOTHER <bool>] [ROWSUMMARY <bool>] [COLSUMMARY <bool>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

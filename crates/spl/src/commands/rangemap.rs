@@ -34,7 +34,7 @@ pub struct Range {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rangemap",
     aliases: &[],
-    summary: "names the range a number is in",
+    summary: "names the range that contains a number",
     syntax: "rangemap field=<field> [<name>=<number>-<number>]... [default=<text>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,
@@ -66,7 +66,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
                 let value = value.node.trim_end_matches(',');
                 let span = p.span_from(start);
                 let Some((least, greatest)) = bounds(value) else {
-                    let message = format!("'{value}' is no range such as 0-30 or -5-10");
+                    let message = format!("'{value}' is not a range such as 0-30 or -5-10");
                     return Err(p.error(message, span));
                 };
                 ranges.push(Range { name, least, greatest, span });
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | rangemap low=1-2", "expected field=<field>", "");
-        refuses("* | rangemap field=a low=1", "'1' is no range", "low=1");
+        refuses("* | rangemap field=a low=1", "'1' is not a range", "low=1");
         refuses("* | rangemap field=a low", "expected field=<field>", "");
     }
 }

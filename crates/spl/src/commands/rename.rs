@@ -13,7 +13,7 @@ pub struct RenameCommand {
     pub renames: Vec<Rename>,
 }
 
-/// `from AS to`; either both hold as many wildcards or neither does.
+/// `from AS to`; either both have the same number of wildcards or neither has one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rename {
     /// The old name.
@@ -56,7 +56,8 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         };
         let stars = |text: &str| text.matches('*').count();
         if stars(&from.text) != stars(&to.node) {
-            let message = format!("'{}' and '{}' must hold as many wildcards", from.text, to.node);
+            let message =
+                format!("'{}' and '{}' must have the same number of wildcards", from.text, to.node);
             return Err(p.error(message, from.span.to(to.span)));
         }
         renames.push(Rename { from, to: FieldPattern::new(to.node, to.span) });
@@ -139,7 +140,7 @@ mod tests {
     fn refuses_mistakes_at_their_place() {
         refuses("* | rename", "expected a field name", "");
         refuses("* | rename a b", "expected AS after field", "b");
-        refuses("* | rename a* as b", "as many wildcards", "a* as b");
+        refuses("* | rename a* as b", "the same number of wildcards", "a* as b");
         refuses("* | rename a as", "a field name after AS", "");
     }
 }

@@ -51,7 +51,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         let value = value(p)?;
         if key.eq_ignore_ascii_case("nosubstitution") {
             nosubstitution = truth(&value.node)
-                .ok_or_else(|| p.error("nosubstitution is true or false", value.span))?;
+                .ok_or_else(|| p.error("nosubstitution must be true or false", value.span))?;
         } else {
             arguments.push((key, value.node));
         }

@@ -110,7 +110,7 @@ mod tests {
         refuses("a ```b", "comment is not closed", "```b");
         refuses("host=CASE(x)", "cannot be compared", "CASE");
         refuses("[search a", "is not closed", "[");
-        refuses("TERM()", "holds no term", "TERM()");
+        refuses("TERM()", "contains no term", "TERM()");
     }
 
     #[test]

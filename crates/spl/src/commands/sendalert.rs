@@ -43,7 +43,7 @@ pub(super) fn parameters(p: &mut Parser<'_>) -> Parsed<Vec<(String, String)>> {
             return Ok(parameters);
         }
         let name = p.field("<parameter>=<value>")?;
-        p.expect("=", "behind the name of a parameter")?;
+        p.expect("=", "after the name of a parameter")?;
         p.skip_space();
         let value = p.text_argument("a value")?;
         parameters.push((name.node, value.node));
@@ -76,6 +76,6 @@ mod tests {
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | sendalert", "the name of an alert action", "");
-        refuses("* | sendalert a b", "'=' behind the name", "");
+        refuses("* | sendalert a b", "'=' after the name", "");
     }
 }

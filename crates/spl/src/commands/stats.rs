@@ -27,7 +27,7 @@ pub struct StatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "stats",
     aliases: &[],
-    summary: "aggregates, per group",
+    summary: "aggregates rows, optionally by group",
     syntax: "stats [<options>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,
@@ -110,7 +110,7 @@ mod tests {
         refuses("* | stats cuont", "unknown function 'cuont'", "cuont");
         refuses("* | stats sum(x", "')' after the argument of sum", "");
         refuses("* | stats eval(a*2)", "computes with aggregations", "eval(a*2)");
-        refuses("* | stats eval(avg(x) as y)", "AS cannot stand inside", "avg(x) as y");
+        refuses("* | stats eval(avg(x) as y)", "AS is not allowed inside", "avg(x) as y");
         refuses("* | stats eval(sum(a)/)", "expected an expression", ")");
         refuses("* | stats sparkline(eval(sum(a)*2))", "sparkline takes", "eval(sum(a)*2)");
         refuses("* | stats rate_avg(x)", "in mstats only", "rate_avg");

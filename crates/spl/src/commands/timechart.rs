@@ -29,7 +29,7 @@ pub struct TimechartCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "timechart",
     aliases: &[],
-    summary: "aggregates per time bin and series",
+    summary: "aggregates rows by time bin and series",
     syntax: "timechart [<options>] <aggregation>... [BY <field> [<options>]] [WHERE <condition>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

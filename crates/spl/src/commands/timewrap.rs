@@ -108,7 +108,7 @@ fn span(p: &mut Parser<'_>) -> Parsed<TimeSpan> {
         _ if word.is_empty() => Err(p.unexpected("a length of time such as 1d or 1week")),
         _ => {
             let span = p.span_from(start);
-            Err(p.error(format!("'{word}' is no length of time such as 1d or 1week"), span))
+            Err(p.error(format!("'{word}' is not a length of time such as 1d or 1week"), span))
         }
     }
 }
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | timewrap", "expected a length of time", "");
-        refuses("* | timewrap 1x", "'1x' is no length of time", "1x");
+        refuses("* | timewrap 1x", "'1x' is not a length of time", "1x");
         refuses("* | timewrap 1d series=long", "relative, exact or short", "long");
     }
 }

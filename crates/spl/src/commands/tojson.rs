@@ -1,4 +1,4 @@
-//! `tojson`: makes a JSON object of each row.
+//! `tojson`: makes a JSON object from each row.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -63,7 +63,7 @@ impl JsonKind {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tojson",
     aliases: &[],
-    summary: "makes a JSON object of each row",
+    summary: "makes a JSON object from each row",
     syntax: "tojson [auto|bool|json|none|num|str(<field>...)]... [default_type=<type>] [fill_null=<bool>] [include_internal=<bool>] [output_field=<field>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

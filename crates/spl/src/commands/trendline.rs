@@ -98,7 +98,7 @@ fn trend(p: &mut Parser<'_>) -> Parsed<Trend> {
     let kinds = [TrendKind::Simple, TrendKind::Exponential, TrendKind::Weighted];
     let found = kinds.into_iter().find(|kind| word.starts_with(kind.name()));
     let Some(kind) = found else {
-        return Err(p.error(format!("'{word}' is no trend: use sma, ema or wma"), span));
+        return Err(p.error(format!("invalid trend '{word}': use sma, ema or wma"), span));
     };
     let period = word[kind.name().len()..].parse().ok();
     let Some(period) = period.filter(|period| (2..=10_000).contains(period)) else {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | trendline", "expected a trend", "");
-        refuses("* | trendline avg5(a)", "'avg5' is no trend", "avg5");
+        refuses("* | trendline avg5(a)", "invalid trend 'avg5'", "avg5");
         refuses("* | trendline sma1(a)", "a period from 2 to 10000", "sma1");
         refuses("* | trendline sma5 a", "expected '(' after the period", "a");
     }

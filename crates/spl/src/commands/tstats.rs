@@ -41,7 +41,7 @@ pub struct TstatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tstats",
     aliases: &[],
-    summary: "aggregates fields, also of data models",
+    summary: "aggregates fields of events or data models",
     syntax: "tstats [<options>] <aggregation>... [FROM datamodel=<name>] [WHERE <terms>] [BY <field>... [span=<span>]]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

@@ -76,10 +76,10 @@ impl Parser<'_> {
         self.over = outer;
         match read {
             Ok(call) if call.alias.is_some() => {
-                Err(self.error("AS cannot stand inside of eval(...)", call.span))
+                Err(self.error("AS is not allowed inside of eval(...)", call.span))
             }
             Ok(call) if call.function.kind == StatsKind::Sparkline => {
-                Err(self.error("nothing can be computed with a sparkline", call.span))
+                Err(self.error("a sparkline cannot be used in a computation", call.span))
             }
             Ok(call) => Ok(Some(self.stand_in(call))),
             // `max(a, b)` is a function of two values, not an aggregation.

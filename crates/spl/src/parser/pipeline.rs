@@ -248,8 +248,8 @@ fn unknown_command(written: &str, span: crate::ast::Span) -> Diagnostic {
     let learning = commands::MACHINE_LEARNING.iter().find(|(name, _)| *name == lower);
     if let Some((_, instead)) = learning {
         return diagnostic.with_hint(format!(
-            "`{lower}` is a command of the Machine Learning Toolkit that Karst does not have; in its place: \
-             {instead}"
+            "`{lower}` is a command of the Machine Learning Toolkit that Karst does not have; use \
+             instead: {instead}"
         ));
     }
     diagnostic.with_suggestion(nearest(&lower, commands::names()))

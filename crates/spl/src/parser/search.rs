@@ -209,7 +209,7 @@ impl Parser<'_> {
     /// The name of a field; its wildcards stay, but none can be escaped.
     fn search_field(&self, piece: &Piece) -> Parsed<Spanned<String>> {
         if piece.pattern.literals().any(|literal| literal.contains('*')) {
-            return Err(self.error("a field name cannot hold an escaped '*'", piece.span));
+            return Err(self.error("a field name cannot contain an escaped '*'", piece.span));
         }
         Ok(Spanned::new(piece.pattern.text(), piece.span))
     }
@@ -378,7 +378,7 @@ impl Parser<'_> {
         let span = self.span_from(start);
         let pattern = trim_end(piece.pattern);
         if pattern.parts.is_empty() {
-            return Err(self.error("the directive holds no term", span));
+            return Err(self.error("the directive contains no term", span));
         }
         Ok(Directive { kind, pattern, span })
     }

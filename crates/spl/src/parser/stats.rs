@@ -191,8 +191,8 @@ impl Parser<'_> {
         let Some((definition, parameter)) = stats_functions::find(&lower) else {
             let message = format!("unknown function '{}'", shorten(name));
             if lower == "eval" {
-                let hint = "compute it behind this command: ... | eval ratio=a/b";
-                let message = "an expression over aggregations cannot stand here";
+                let hint = "compute it after this command: ... | eval ratio=a/b";
+                let message = "an expression over aggregations is not allowed here";
                 return Err(self.error(message, span).with_hint(hint));
             }
             let suggestion = nearest(&lower, stats_functions::names());

@@ -50,7 +50,7 @@ impl Operation for Contingency {
             [(&row_names, &by_row, "maxrows"), (&column_names, &by_column, "maxcols")]
         {
             if names.len() < all.known.len() && names.len() >= 1000 {
-                let text = format!("contingency shows the {} most common values only", names.len());
+                let text = format!("contingency shows only the {} most common values", names.len());
                 context.warn(format!("{text} ({option})"));
             }
         }

@@ -29,7 +29,7 @@ fn groups(model: &Model, rows: &Rows) -> Result<Vec<Option<String>>, Error> {
 
 pub(super) fn fit(model: &Model, settings: &Settings, rows: &Rows) -> Result<Vec<Learnt>, Error> {
     let [field] = model.features.as_slice() else {
-        let message = "fit DensityFunction: name one field, and others behind BY";
+        let message = "fit DensityFunction: name one field, and the others after BY";
         return Err(Error::invalid_anywhere(message));
     };
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();

@@ -72,7 +72,7 @@ pub(super) fn logistic(
         .collect();
     let classes: BTreeSet<&str> = known.iter().map(|(_, class)| class.as_str()).collect();
     if classes.len() < 2 {
-        let message = "fit LogisticRegression: the field to predict needs two values at least";
+        let message = "fit LogisticRegression: the field to predict needs at least two values";
         return Err(Error::invalid_anywhere(message));
     }
     if classes.len() > MOST_CLASSES {

@@ -90,7 +90,9 @@ impl Timewrap {
     /// Where the period begins that lies so many periods before the end.
     fn bound(&self, back: usize) -> Result<i64, Error> {
         let found = self.shifted(back);
-        found.ok_or_else(|| Error::invalid_anywhere("timewrap: the periods leave the calendar"))
+        found.ok_or_else(|| {
+            Error::invalid_anywhere("timewrap: the periods are outside of the calendar")
+        })
     }
 
     fn shifted(&self, back: usize) -> Option<i64> {

@@ -34,7 +34,7 @@ impl Operation for Transpose {
         };
         let shown = wanted.min(context.limits.columns);
         if shown < wanted {
-            let text = format!("transpose shows the first {shown} rows only (limit columns)");
+            let text = format!("transpose shows only the first {shown} rows (limit columns)");
             context.warn(text);
         }
         let header = self.header_field.as_deref();

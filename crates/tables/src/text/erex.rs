@@ -33,7 +33,8 @@ impl Operation for Erex {
         let trainers: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
         let with: Vec<&str> = trainers.iter().copied().filter(texts_with).take(most).collect();
         if with.is_empty() && rows.count > 0 {
-            let message = format!("no \"{}\" holds one of the examples of erex", self.from);
+            let message =
+                format!("no value of \"{}\" contains one of the examples of erex", self.from);
             return Err(Error::at(message, self.field.span));
         }
         let others: Vec<&str> =

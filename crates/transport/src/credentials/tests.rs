@@ -78,7 +78,7 @@ fn what_is_wrong_with_credentials_is_said_with_the_file() {
     let key = fs::read(dir.path().join(KEY)).unwrap();
     fs::write(dir.path().join(KEY), theirs(KEY)).unwrap();
     let error = said(&SystemClock);
-    assert!(error.contains("does not fit to its key"), "{error}");
+    assert!(error.contains("does not match its key"), "{error}");
     fs::write(dir.path().join(KEY), key).unwrap();
     fs::remove_file(dir.path().join(SECRET)).unwrap();
     let error = said(&SystemClock);

@@ -49,12 +49,12 @@ export function explainError(error: ApiError): Explained {
     case 'conflict':
       return {
         ...said,
-        title: 'Exists or was changed already',
+        title: 'Already exists or was changed',
         advice: 'Choose another name, or load the page again.',
         retry: false,
       };
     case 'tooLarge':
-      return { ...said, title: 'Too large', advice: 'Send less at a time.', retry: false };
+      return { ...said, title: 'Too large', advice: 'Send less data at a time.', retry: false };
     case 'busy':
       return {
         ...said,
@@ -70,7 +70,7 @@ export function explainError(error: ApiError): Explained {
       return {
         ...said,
         title: 'The server failed',
-        advice: 'Try again. If it stays, the log of the server has the reason.',
+        advice: 'Try again. If the problem persists, see the log of the server.',
         retry: true,
       };
   }

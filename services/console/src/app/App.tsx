@@ -46,7 +46,7 @@ export function App() {
     const onSessionExpired = () => {
       // A late answer to an earlier session must not end the one of now.
       if (!session || current.current !== session) return;
-      change(null, 'Your session has expired. Sign in to go on.');
+      change(null, 'Your session has expired. Sign in to continue.');
     };
     return new KarstClient({ sessionKey: session?.sessionKey, onSessionExpired });
   }, [session, change]);

@@ -22,7 +22,10 @@ export function NotFoundPage({ path, app }: { path: string; app: string }) {
             </li>
           ))}
         </ul>
-        <p>What has no page yet can be done with the command line (karst --help) and over REST.</p>
+        <p>
+          Tasks that have no page yet can be done with the command line (karst --help) and over
+          REST.
+        </p>
       </Empty>
     </div>
   );

@@ -86,8 +86,9 @@ export function ClusterPage({ client }: { client: KarstClient }) {
       {!rows && !error && <Skeleton lines={4} />}
       {rows && !isCluster && (
         <Notice kind="info">
-          This server has all roles and belongs to no cluster: it was started without
-          --cluster-address. Rolling restarts and the removal of processes are for clusters.
+          This server has all roles and does not belong to a cluster: it was started without
+          --cluster-address. Rolling restarts and the removal of processes are only available in
+          clusters.
         </Notice>
       )}
       {isCluster && value && (
@@ -114,7 +115,7 @@ export function ClusterPage({ client }: { client: KarstClient }) {
           />
           {me && !mayChange && (
             <p className={styles.last} data-testid="no-control">
-              What is done with processes needs a role with the capability <code>{CHANGES}</code>.
+              Managing processes requires a role with the capability <code>{CHANGES}</code>.
             </p>
           )}
           {isPlanning && (

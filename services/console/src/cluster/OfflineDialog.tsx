@@ -49,21 +49,21 @@ export function OfflineDialog({ peer, peers, onStarted, onClose }: OfflineDialog
       onClose={onClose}
     >
       <p>
-        Its hot buckets go into object storage, and copies of journals that it has to other
-        indexers. Then it stops and leaves the list. Searches stay complete, and no acknowledged
-        event is lost.
+        Its hot buckets are uploaded to object storage, and its copies of journals are moved to
+        other indexers. Then it stops and leaves the list. Searches stay complete, and no
+        acknowledged event is lost.
       </p>
       <section className={styles.plan} aria-label="Dry run" aria-live="polite">
         <h3>Dry run</h3>
         {plan.isFetching && <Skeleton lines={1} />}
         {refusal && <Notice kind="error">{refusal}</Notice>}
-        {plan.data && <p>{plural(plan.data.left, 'indexer')} would be left.</p>}
+        {plan.data && <p>{plural(plan.data.left, 'indexer')} would remain.</p>}
         {plan.data?.objection && (
           <>
             <Notice kind="warning">{plan.data.objection}</Notice>
             <Checkbox
               size="xs"
-              label="Take it out all the same"
+              label="Take it out anyway"
               checked={isForced}
               onChange={(event) => setForced(event.currentTarget.checked)}
             />

@@ -35,9 +35,9 @@ const ROLES = [
 /** What a restart of processes with a role means for those who use them. */
 const EFFECTS: Record<RestartedRole, string> = {
   indexer:
-    'An indexer puts what it has into object storage before it restarts, so searches stay complete; /readyz sends its senders elsewhere meanwhile.',
+    'An indexer uploads its events to object storage before it restarts, so searches stay complete. Meanwhile, /readyz directs its senders to other indexers.',
   'search-head':
-    'Search jobs end with their search head. This page is served by a search head, and is not answered while that one restarts.',
+    'Search jobs end with their search head. This page is served by a search head, and is not available while that one restarts.',
 };
 
 interface RestartDialogProps {
@@ -91,16 +91,16 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
         />
         <p className={objects.help}>{EFFECTS[role]}</p>
         <TextInput
-          label="Percent of them away at a time"
-          description={`One at least. Empty: percent_peers_to_restart of the control plane that leads, ${DEFAULT_PERCENT} % unless it is set.`}
+          label="Percentage that restarts at the same time"
+          description={`At least one. Empty: percent_peers_to_restart of the leading control plane, ${DEFAULT_PERCENT} % by default.`}
           inputMode="numeric"
           value={typed}
-          error={request ? null : 'a whole number from 1 to 100, or nothing'}
+          error={request ? null : 'a whole number from 1 to 100, or empty'}
           onChange={(event) => setTyped(event.currentTarget.value)}
         />
         <Checkbox
           size="xs"
-          label="Also if a process does not answer or is the only one, and whatever searches suffer from it"
+          label="Restart even if a process does not answer or is the only one, or if searches are affected"
           checked={isForced}
           onChange={(event) => setForced(event.currentTarget.checked)}
         />

@@ -74,7 +74,7 @@ export function RestartProgress({ state, peers, mayCancel, onCancelled }: Restar
       )}
       {mayCancel && (
         <p className={styles.last}>
-          A restart that is cancelled ends after the processes that restart already.
+          After a cancellation, processes that are already restarting continue.
         </p>
       )}
     </section>

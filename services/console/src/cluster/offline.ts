@@ -83,7 +83,7 @@ export function leavingText(peers: readonly Peer[], leaving: Leaving): string {
   if (leaving.stops) return `${name} stops and leaves the cluster`;
   const left: string[] = [];
   if (leaving.events > 0) left.push(`${leaving.events} events that are not in object storage`);
-  else if (leaving.uploads > 0) left.push(`${leaving.uploads} buckets on their way there`);
+  else if (leaving.uploads > 0) left.push(`${leaving.uploads} buckets that are being uploaded`);
   if (leaving.copiesOf.length > 0)
     left.push(`copies of journals of ${leaving.copiesOf.join(', ')}`);
   if (leaving.recovering.length > 0) left.push(`events of ${leaving.recovering.join(', ')}`);

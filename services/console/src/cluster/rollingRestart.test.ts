@@ -66,7 +66,7 @@ describe('a rolling restart', () => {
     );
     const over = decodeProgress({ done: ['a'], failed: null });
     expect(progressText({ ...over, isRunning: false })).toBe(
-      'The last rolling restart is over: 1 of 1 process is back',
+      'The last rolling restart has finished: 1 of 1 process is back',
     );
   });
 

@@ -148,7 +148,7 @@ export function progressText(state: RestartState): string | null {
   if (state.stopped !== null) {
     return `The last rolling restart stopped, ${back}: ${state.stopped}`;
   }
-  return `The last rolling restart is over: ${back}`;
+  return `The last rolling restart has finished: ${back}`;
 }
 
 /** What the removal of a process that does not answer gives up. */
@@ -156,7 +156,7 @@ export function lossOf(peer: Peer): string[] {
   const losses: string[] = [];
   if (peer.roles.includes('indexer') && peer.hasLocalAcks) {
     losses.push(
-      'Events that are on its disk only (ackLevel = local, or copies that are all lost) are given up: searches no longer say that they are missing. They are back if the process starts again with its disk.',
+      'Events that are only on its disk (ackLevel = local, or all copies lost) are given up: searches no longer report them as missing. They return if the process restarts with its disk.',
       'Events acknowledged with ackLevel = remote stay: another indexer recovers them.',
     );
   } else if (peer.roles.includes('indexer')) {
@@ -170,7 +170,7 @@ export function lossOf(peer: Peer): string[] {
     );
   }
   if (peer.roles.includes('search-head')) {
-    losses.push('Its search jobs, their results included, are gone already.');
+    losses.push('Its search jobs and their results are already lost.');
   }
   losses.push(
     'Events of its own log and metrics that are not in object storage are given up.',

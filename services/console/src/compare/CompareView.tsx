@@ -56,13 +56,13 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
   if (!isPlain(query)) {
     return (
       <p className={results.note}>
-        Only a search without commands, macros and searches within it is compared: it runs a second
+        Only a search without commands, macros and subsearches can be compared. It runs a second
         time, for the other range.
       </p>
     );
   }
   if (job.isDone && range === null) {
-    return <p className={results.note}>A range without a beginning has no range before it.</p>;
+    return <p className={results.note}>A time range without a start has no previous range.</p>;
   }
   return (
     <div className={styles.view} data-testid="compare">

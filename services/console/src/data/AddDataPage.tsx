@@ -26,7 +26,7 @@ export function AddDataPage({ way, app }: { way: string | null; app: string }) {
           </PageLink>
         )}
       </header>
-      {way !== null && !chosen && <Notice kind="warning">{`There is no way "${way}".`}</Notice>}
+      {way !== null && !chosen && <Notice kind="warning">{`There is no method "${way}".`}</Notice>}
       {chosen ? <WayView key={chosen.id} way={chosen.id} app={app} /> : <Ways />}
     </div>
   );

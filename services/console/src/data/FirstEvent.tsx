@@ -34,7 +34,7 @@ export function FirstEvent({ app, index }: { app: string; index: string }) {
     client.removeJob(found.sid).catch(() => {});
     return found;
   };
-  // What is there already, by the clock of the server: that of the browser may be another.
+  // Which data exists already, by the clock of the server: that of the browser may be another.
   const newest = useQuery({
     queryKey: ['newest-event', index, opened],
     staleTime: Number.POSITIVE_INFINITY,

@@ -117,7 +117,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
         <div className={styles.target}>
           <NativeSelect
             label="Index"
-            description="Where the events are kept."
+            description="Index for the events."
             data={indexes.length > 0 ? indexes : ['main']}
             value={index}
             onChange={(event) => setIndex(event.currentTarget.value)}
@@ -161,7 +161,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
                 Undo all changes
               </Button>
               <span role="status">
-                Changed settings are only tried: save them before the text is loaded.
+                Changed settings apply only to the preview: save them before you load the text.
               </span>
             </>
           )}
@@ -170,15 +170,15 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
       </form>
       {other.map((setting) => (
         <Notice key={setting.name} kind="warning">
-          {`${setting.name} is not as it was saved: ${setting.place ? shortPlace(setting.place) : 'another stanza'} has precedence.`}
+          {`${setting.name} is not in effect as saved: ${setting.place ? shortPlace(setting.place) : 'another stanza'} has precedence.`}
         </Notice>
       ))}
       {done && <LoadReportView app={app} {...done} />}
       {sample === null ? (
         <Empty title={isPasted ? 'Paste some lines of a log' : 'Choose a file'}>
           <p>
-            The events, their times and fields are shown here as the server would keep them. Nothing
-            is stored before Load.
+            The events, their times and fields are shown here as the server would index them.
+            Nothing is stored before Load.
           </p>
         </Empty>
       ) : (
@@ -196,7 +196,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
             <h2>Preview</h2>
             {mistake && (
               <Notice kind="error">
-                {`${mistake.name}: ${mistake.problem}. ${preview ? 'The events below are those before the change.' : ''}`}
+                {`${mistake.name}: ${mistake.problem}. ${preview ? 'The events below are from before the change.' : ''}`}
               </Notice>
             )}
             {refusal && !mistake && <Failed error={refusal} onRetry={retry} />}
@@ -272,7 +272,7 @@ function FileSource({ file, isTooLarge, onFile }: FileSourceProps) {
       </div>
       {isTooLarge && (
         <Notice kind="warning">
-          Files above 64 MiB are loaded on the machine of the server: karst add oneshot PATH. The
+          Load files larger than 64 MiB on the machine of the server: karst add oneshot PATH. The
           preview shows the beginning.
         </Notice>
       )}

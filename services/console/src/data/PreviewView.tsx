@@ -204,13 +204,13 @@ function SettingsInForce({ preview }: { preview: Preview }) {
   const written = preview.settings.filter(({ place }) => place !== null);
   return (
     <details className={styles.inForce} data-testid="props-in-force">
-      <summary>Settings in force ({preview.settings.length})</summary>
+      <summary>Effective settings ({preview.settings.length})</summary>
       <p className={objects.help}>
         {written.length} are set in files or here; the others have their defaults.
       </p>
       <ListTable
         columns={['Setting', 'Value', 'Stanza', 'Place', 'Used']}
-        label="Settings in force"
+        label="Effective settings"
       >
         {preview.settings.map((setting) => (
           <tr key={setting.name}>

@@ -67,7 +67,7 @@ export function SaveSourceType({ preview, onSaved, onClose }: SaveSourceTypeProp
         )}
         <TextInput
           label="Name"
-          description="The source type that senders name, or that a stanza gives to a source."
+          description="The source type that senders set, or that a stanza assigns to a source."
           data-autofocus
           autoComplete="off"
           spellCheck={false}
@@ -78,15 +78,15 @@ export function SaveSourceType({ preview, onSaved, onClose }: SaveSourceTypeProp
         <Snippet label="props.conf" text={stanzaText(name.trim() || 'NAME', settings)} />
         {ignored ? (
           <Notice kind="warning">
-            {`Saved, but not all of it is used:\n${ignored
+            {`Saved, but some of it is not used:\n${ignored
               .map((one) => `${one.place}: ${one.text}`)
               .join('\n')}`}
           </Notice>
         ) : mayInstall ? (
           <>
             <p className={objects.help}>
-              The server installs it as the app {appOf(name.trim() || 'NAME')}. It takes effect at
-              once for events that arrive from now on; stored events stay as they are.
+              The server installs it as the app {appOf(name.trim() || 'NAME')}. It takes effect
+              immediately for new events; stored events are not changed.
             </p>
             {isTaken && (
               <Checkbox

@@ -59,7 +59,7 @@ export function Senders({ way, app }: { way: string; app: string }) {
       ) : (
         <Empty title="This process receives no events" testId="takes-no-events">
           <p>
-            It is not an indexer. In a cluster, each indexer tells its own addresses: open this page
+            It is not an indexer. In a cluster, each indexer lists its own addresses: open this page
             of one that has a console, or see <code>karst status</code> there.
           </p>
         </Empty>
@@ -108,7 +108,7 @@ function Sender({ way, app, addresses }: SenderProps) {
   const token = tokens?.find((one) => one.name === tokenName) ?? tokens?.[0] ?? null;
   const indexes = useOptions({ name: 'index', label: 'Index', kind: 'choice', source: 'indexes' });
   const input = choices[chosen] ?? choices[0];
-  if (!input) return <Empty title="The server tells no address of this kind" />;
+  if (!input) return <Empty title="The server lists no address of this kind" />;
   const told = `${input.host}:${input.port}`;
   const reached = hostAndPort(place ?? told);
   const own = needsToken ? token && contentText(token, 'index') : input.index;
@@ -138,7 +138,7 @@ function Sender({ way, app, addresses }: SenderProps) {
         {input.isOn && (
           <TextInput
             label="Address"
-            description="As senders reach the server: they may know it by another name."
+            description="The address at which senders reach the server: they may know it by another name."
             spellCheck={false}
             value={place ?? told}
             onChange={(event) => setPlace(event.currentTarget.value.trim())}
@@ -149,7 +149,7 @@ function Sender({ way, app, addresses }: SenderProps) {
         {input.isOn && input.index === '' && (
           <NativeSelect
             label="Index"
-            description={way === 'syslog' ? 'That of --syslog-index of the server.' : undefined}
+            description={way === 'syslog' ? 'As set by --syslog-index of the server.' : undefined}
             data={indexes.length > 0 ? indexes : [target.index]}
             value={target.index}
             onChange={(event) => setIndex(event.currentTarget.value)}
@@ -248,7 +248,7 @@ function Token({ tokens, token, onToken }: TokenProps) {
   return (
     <>
       {tokens?.length === 0 ? (
-        <Notice kind="info">There is no token yet: make one.</Notice>
+        <Notice kind="info">There is no token yet: create one.</Notice>
       ) : (
         <NativeSelect
           label="Token"

@@ -24,12 +24,12 @@ export function keptFor(seconds: number): string {
 export function lossOfIndex(entry: Entry): string {
   const events = number(entry, 'totalEventCount');
   if (events === 0) {
-    return `The index ${entry.name} has no events. Senders that name it are refused from now on.`;
+    return `The index ${entry.name} has no events. Senders that use it are refused from now on.`;
   }
   const from = minute(contentText(entry, 'minTime'));
   const to = minute(contentText(entry, 'maxTime'));
   const span = from && to ? ` from ${from} to ${to}` : '';
-  return `${grouped(events)} events${span} (${size(number(entry, 'totalRawBytes'))} of text) are deleted, in object storage too. They cannot be brought back. Senders that name the index are refused from now on.`;
+  return `${grouped(events)} events${span} (${size(number(entry, 'totalRawBytes'))} of text) are deleted, also in object storage. They cannot be restored. Senders that use the index are refused from now on.`;
 }
 
 export const indexes: Kind = {
@@ -73,13 +73,13 @@ export const indexes: Kind = {
       label: 'Retention in days',
       kind: 'number',
       scale: DAY,
-      help: 'Older events are frozen: archived where coldToFrozenDir is set, else deleted. A shorter retention deletes what is older at once.',
+      help: 'Older events are frozen: archived if coldToFrozenDir is set, otherwise deleted. A shorter retention deletes older events immediately.',
     },
     {
       name: 'maxTotalDataSizeMB',
       label: 'Maximum size in MB',
       kind: 'number',
-      help: 'Above it the oldest buckets are frozen.',
+      help: 'Above this size, the oldest buckets are frozen.',
     },
   ],
   loss: lossOfIndex,

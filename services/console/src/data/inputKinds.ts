@@ -5,12 +5,12 @@ import { column, contentText, type Form, type Kind } from '../objects/kind';
 
 const KINDS = [
   { value: 'monitor', label: 'monitored file or directory' },
-  { value: 'batch', label: 'directory whose files are loaded and deleted' },
+  { value: 'batch', label: 'directory whose files are indexed and deleted' },
   { value: 'tcp/raw', label: 'TCP port' },
   { value: 'tcp/cooked', label: 'port for forwarders' },
   { value: 'udp', label: 'UDP port' },
   { value: 'fifo', label: 'named pipe' },
-  { value: 'script', label: 'program whose output is loaded' },
+  { value: 'script', label: 'program whose output is indexed' },
 ];
 
 const BASE = '/services/data/inputs';
@@ -24,7 +24,7 @@ export const inputs: Kind = {
   title: 'Inputs',
   noun: 'input',
   about:
-    'Files, ports and programs that this server reads, from inputs.conf and those made here. Changes count at once. Ports that were given to the server at its start (--syslog-tcp and the like) are not listed.',
+    'Files, ports and programs that this server reads, defined in inputs.conf or created here. Changes take effect immediately. Ports that were set at the start of the server (with --syslog-tcp or similar flags) are not listed.',
   path: `${BASE}/all`,
   isOfApps: false,
   capability: 'edit_monitor',
@@ -52,7 +52,7 @@ export const inputs: Kind = {
       name: 'sourcetype',
       label: 'Source type',
       kind: 'text',
-      help: 'Empty: recognised by the content, for ports the default.',
+      help: 'Empty: recognised by the content; for ports, the default.',
     },
     { name: 'host', label: 'Host', kind: 'text', help: 'Empty: that of the server or the sender.' },
   ],
@@ -62,7 +62,7 @@ export const inputs: Kind = {
     return { path: `${BASE}/${String(kind)}`, form: rest };
   },
   loss: (entry) =>
-    `${entry.name} is not read any more; senders to the port are refused. Events that were indexed stay. Made again, a monitored file continues at its checkpoint.`,
+    `${entry.name} is no longer read; senders to the port are refused. Indexed events are kept. If a monitored file is added again, it continues at its checkpoint.`,
 };
 
 export const hecTokens: Kind = {
@@ -83,7 +83,7 @@ export const hecTokens: Kind = {
     { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
     {
       name: 'index',
-      label: 'Index of events that name none',
+      label: 'Default index of events',
       kind: 'choice',
       source: 'indexes',
       initial: 'main',
@@ -94,7 +94,7 @@ export const hecTokens: Kind = {
       kind: 'list',
       help: 'Separated by commas; empty for all.',
     },
-    { name: 'sourcetype', label: 'Source type', kind: 'text', help: 'Of events that name none.' },
+    { name: 'sourcetype', label: 'Source type', kind: 'text', help: 'For events that name none.' },
     {
       name: 'useACK',
       label: 'Senders ask later whether events are durable (useACK)',
@@ -102,7 +102,7 @@ export const hecTokens: Kind = {
     },
     {
       name: 'allowQueryStringAuth',
-      label: 'The token may be in the address (allowQueryStringAuth)',
+      label: 'The token may be in the URL (allowQueryStringAuth)',
       kind: 'switch',
     },
   ],
@@ -112,7 +112,7 @@ export const hecTokens: Kind = {
       : {
           label: 'Token',
           value: contentText(entry, 'token'),
-          note: 'The token is made. Senders use it in Authorization: Splunk TOKEN.',
+          note: 'The token has been created. Senders use it in Authorization: Splunk TOKEN.',
         },
   actions: (entry) => [
     { label: 'New secret', path: `${entry.path}/rotate` },
@@ -121,5 +121,5 @@ export const hecTokens: Kind = {
       : { label: 'Disable', path: `${entry.path}/disable` },
   ],
   loss: (entry) =>
-    `Senders with the token ${entry.name} are refused from now on; what they do not keep is lost. Events that were indexed stay.`,
+    `Senders with the token ${entry.name} are refused from now on; events that they do not keep are lost. Indexed events are kept.`,
 };

@@ -28,9 +28,9 @@ export function readLoadReport(body: unknown): LoadReport {
   note(
     'undated',
     (n) =>
-      `${plural(n, 'event')} without a time in the text: that of the event before, or of now, was used`,
+      `${plural(n, 'event')} without a timestamp: the time of the previous event, or the current time, was used`,
   );
-  note('truncated', (n) => `${plural(n, 'line')} cut at the maximum length (TRUNCATE)`);
+  note('truncated', (n) => `${plural(n, 'line')} truncated at the maximum length (TRUNCATE)`);
   note('split', (n) => `${plural(n, 'event')} split at the maximum number of lines (MAX_EVENTS)`);
   note('headers', () => 'the first line was taken as the header');
   return {

@@ -213,9 +213,9 @@ const BEGAN: Record<string, string> = {
   line: 'A line ends before it',
   pattern: 'The line matches',
   time: 'The line has a timestamp',
-  end_of_event: 'The line before matches',
-  too_many_lines: 'The event before has the maximum number of lines',
-  too_large: 'The event before has the maximum size',
+  end_of_event: 'The previous line matches',
+  too_many_lines: 'The previous event has the maximum number of lines',
+  too_large: 'The previous event has the maximum size',
 };
 
 /** Why an event begins where it does. */
@@ -230,8 +230,8 @@ const TIME_FROM: Record<string, string> = {
   TIMESTAMP_FIELDS: 'TIMESTAMP_FIELDS',
   directive: 'directive of the W3C header',
   record: 'time of the record',
-  event_before: 'time of the event before',
-  file: 'time at which the file was changed',
+  event_before: 'time of the previous event',
+  file: 'modification time of the file',
   arrival: 'time of arrival',
 };
 

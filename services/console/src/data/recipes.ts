@@ -145,7 +145,7 @@ export function syslogRecipes({ host, port }: Target, isUdp: boolean): Recipe[] 
       text: `destination d_karst { network(${quoted(host)} port(${port}) transport("${protocol}")); };\nlog { source(s_src); destination(d_karst); };`,
     },
     {
-      label: 'A message for a try',
+      label: 'A test message',
       text: `logger --server ${shell(host)} --port ${shell(port)} ${flags} 'hello from logger'`,
     },
   ];

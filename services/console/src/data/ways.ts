@@ -10,7 +10,7 @@ export interface Way {
 
 export const WAYS: readonly Way[] = [
   { id: 'upload', title: 'Upload a file', about: 'A log, a CSV or JSON file from this machine' },
-  { id: 'paste', title: 'Paste a text', about: 'Some lines for a try' },
+  { id: 'paste', title: 'Paste a text', about: 'Some lines to try' },
   {
     id: 'hec',
     title: 'HTTP Event Collector',

@@ -79,7 +79,7 @@ export function Apps({ apps }: { apps: RepositoryApp[] }) {
   return (
     <>
       {refused.map(({ name, reason }) => (
-        <Notice key={name} kind="error">{`${name} is not handed out: ${reason}`}</Notice>
+        <Notice key={name} kind="error">{`${name} is not distributed: ${reason}`}</Notice>
       ))}
       <ListTable
         columns={[
@@ -106,7 +106,7 @@ export function Apps({ apps }: { apps: RepositoryApp[] }) {
             </td>
             <td>{app.classes.join(', ') || 'none'}</td>
             <td title={app.checksum}>
-              <code>{app.reason ? 'not handed out' : shortChecksum(app.checksum)}</code>
+              <code>{app.reason ? 'not distributed' : shortChecksum(app.checksum)}</code>
             </td>
             <td data-numeric>{app.reason ? '' : grouped(app.files)}</td>
             <td data-numeric>{app.reason ? '' : size(app.size)}</td>

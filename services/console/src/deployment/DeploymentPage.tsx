@@ -102,9 +102,8 @@ export function DeploymentPage({ name }: { name: string | null }) {
         )}
       </header>
       <p className={objects.about}>
-        A deployment server tells forwarders which apps they are to have: serverclass.conf names
-        forwarders and apps, the apps are directories of deployment-apps. Forwarders ask once a
-        minute.
+        A deployment server tells forwarders which apps to install: serverclass.conf assigns apps to
+        forwarders, the apps are directories in deployment-apps. Forwarders check once a minute.
       </p>
       {error &&
         (data ? (
@@ -121,9 +120,9 @@ export function DeploymentPage({ name }: { name: string | null }) {
       {data && !data.state.isOn && (
         <Empty title="This process is not a deployment server" testId="no-deployment">
           <p>
-            Add server classes to system/local/serverclass.conf in its directory of configuration
+            Add server classes to system/local/serverclass.conf in its configuration directory
             (--conf-dir), a directory for each app in deployment-apps, and the key that forwarders
-            show: pass4SymmKey of [deployment] in server.conf.
+            use: pass4SymmKey of [deployment] in server.conf.
           </p>
         </Empty>
       )}
@@ -169,11 +168,11 @@ export function DeploymentPage({ name }: { name: string | null }) {
           onClose={() => setReloading(false)}
         >
           <p>
-            The server reads serverclass.conf and all apps again.{' '}
+            The server reloads serverclass.conf and all apps.{' '}
             {plural(numbers.forwarders, 'forwarder')} {numbers.forwarders === 1 ? 'gets' : 'get'}{' '}
-            what has changed with the next call, within about a minute: apps are installed, replaced
-            and removed there, and inputs and outputs start again. A mistake in the file refuses it
-            as a whole, and the rules before stay in force.
+            the changes with the next call, within about a minute: apps are installed, replaced and
+            removed there, and inputs and outputs restart. If the file has a mistake, all of it is
+            refused, and the previous rules stay in effect.
           </p>
         </ConfirmDialog>
       )}
@@ -191,14 +190,14 @@ function State({ state }: { state: ServerState }) {
   const [zone] = useZone();
   const parts = [
     state.loaded !== null && `Read ${formatEpoch(state.loaded, zone)} ${zone}`,
-    state.isOn && `${state.downloads} of ${state.maxDownloads} downloads run`,
+    state.isOn && `${state.downloads} of ${state.maxDownloads} downloads running`,
     state.repositories.length > 0 && `apps in ${state.repositories.join(', ')}`,
   ].filter(Boolean);
   return (
     <>
       {state.error && (
         <Notice kind="error">
-          {`The files were refused, and the rules before are in force:\n${state.error}`}
+          {`The files were refused, and the previous rules are in effect:\n${state.error}`}
         </Notice>
       )}
       {state.messages.map((message) => (

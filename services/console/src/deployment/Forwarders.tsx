@@ -54,7 +54,7 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
         <p>
           On a forwarder, targetUri of [target-broker:deploymentServer] in deploymentclient.conf
           names this server, and pass4SymmKey of [deployment] in server.conf is the same key.
-          karst-forwarder list deployment shows why one does not get through.
+          karst-forwarder list deployment shows why a forwarder cannot connect.
         </p>
       </Empty>
     );
@@ -81,7 +81,7 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
         />
       </div>
       {found.length === 0 ? (
-        <Empty title="Nothing fits the filter" />
+        <Empty title="Nothing matches the filter" />
       ) : (
         <ListTable
           columns={[
@@ -122,7 +122,7 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
         >
           <p>
             The forwarder keeps its {plural(removed.apps.length, 'app')}, and is in the list again
-            when it phones home. To keep it out, take it out of the server classes.
+            when it phones home. To prevent this, remove it from the server classes.
           </p>
         </RemovalDialog>
       )}
@@ -202,7 +202,7 @@ const STATES: Record<DeployedApp['state'], string> = {
   installed: 'installed',
   pending: 'pending',
   failed: 'failed',
-  missing: 'not handed out',
+  missing: 'not distributed',
 };
 
 function AppsOf({ apps, guid }: { apps: DeployedApp[]; guid: string }) {
@@ -211,7 +211,7 @@ function AppsOf({ apps, guid }: { apps: DeployedApp[]; guid: string }) {
       <p>
         GUID <code>{guid}</code>
       </p>
-      {apps.length === 0 && <p>It is to have no app.</p>}
+      {apps.length === 0 && <p>No app is assigned to it.</p>}
       <ul>
         {apps.map((app) => (
           <li key={app.name}>

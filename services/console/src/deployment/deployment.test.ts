@@ -52,7 +52,7 @@ it('a forwarder says what has become of its apps', () => {
     ['new', 'pending'],
     ['gone', 'missing'],
   ]);
-  expect(appsText(FORWARDER)).toBe('1 of 4 installed, 1 pending, 1 failed, 1 not handed out');
+  expect(appsText(FORWARDER)).toBe('1 of 4 installed, 1 pending, 1 failed, 1 not distributed');
   expect(hasError(FORWARDER)).toBe(true);
 });
 

@@ -203,7 +203,7 @@ export function appsText({ apps }: Forwarder): string {
   for (const [state, word] of [
     ['pending', 'pending'],
     ['failed', 'failed'],
-    ['missing', 'not handed out'],
+    ['missing', 'not distributed'],
   ] as const) {
     if (number(state) > 0) parts.push(`${number(state)} ${word}`);
   }

@@ -126,7 +126,7 @@ function Around({ event, zone }: { event: EventRow; zone: string }) {
     list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'center' });
   }, [found.data]);
 
-  if (!around) return <p>The event has no time.</p>;
+  if (!around) return <p>The event has no timestamp.</p>;
   return (
     <>
       <div className={styles.tools}>
@@ -154,7 +154,7 @@ function Around({ event, zone }: { event: EventRow; zone: string }) {
       {found.isPending && <Skeleton lines={8} />}
       {found.data && found.data.total > events.length && (
         <PartialStripe>
-          {`The newest ${grouped(events.length)} of ${grouped(found.data.total)} events: choose a shorter time.`}
+          {`The newest ${grouped(events.length)} of ${grouped(found.data.total)} events: choose a shorter time range.`}
         </PartialStripe>
       )}
       {events.length > 0 && (

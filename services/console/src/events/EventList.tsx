@@ -75,9 +75,9 @@ export function EventList(props: EventListProps) {
       {error && <Notice kind="error">{explainJobError(error)}</Notice>}
       {job.isDone && available < job.eventCount && (
         <Notice kind="info">
-          {`${plural(available, 'event')} of ${grouped(job.eventCount)} can be looked through; `}
-          the count and the timeline are of all, fields of those kept. Narrow the search or the time
-          range to see others.
+          {`${plural(available, 'event')} of ${grouped(job.eventCount)} can be browsed; `}
+          the count and the timeline include all events, the fields only those kept. Narrow the
+          search or the time range to see others.
         </Notice>
       )}
       {isEmpty && <NoEvents job={job} />}
@@ -173,7 +173,7 @@ export function Rows({ pages, first, count, version, isLoading, wrap, item }: Ro
 function NoEvents({ job }: { job: JobStatus }) {
   return (
     <Empty title="No events match" testId="no-events">
-      {job.scanCount > 0 && <p>{plural(job.scanCount, 'event')} were looked at.</p>}
+      {job.scanCount > 0 && <p>{plural(job.scanCount, 'event')} were scanned.</p>}
       <ul>
         <li>Choose a longer time range.</li>
         <li>Use fewer words, or wildcards such as fail*.</li>

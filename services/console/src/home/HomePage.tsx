@@ -205,7 +205,7 @@ function Health({ sources, app }: { sources: ReturnType<typeof useSources>; app:
     >
       {messages.error instanceof ApiError && <Failed error={messages.error} />}
       {messages.data && <Warnings warnings={warningsOf(messages.data)} />}
-      <h3>Sources that sent last</h3>
+      <h3>Most recent sources</h3>
       {sources.isPending && <Skeleton lines={3} />}
       {sources.error instanceof ApiError && (
         <Failed error={sources.error} onRetry={() => void sources.refetch()} />
@@ -368,7 +368,7 @@ function FirstSteps() {
       <h2>There are no events yet</h2>
       {mayAdd ? (
         <>
-          <p>Choose where they come from. Each way has its commands, and shows the first event.</p>
+          <p>Choose their source. Each method has its commands, and shows the first event.</p>
           <ul className={styles.ways}>
             {WAYS.map((way) => (
               <li key={way.id}>

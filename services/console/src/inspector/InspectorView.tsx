@@ -92,7 +92,7 @@ function Tables({ inspection, estimate }: TablesProps) {
           ))}
         </Part>
       )}
-      <Part title="Left out and read" columns={['What', 'How many']}>
+      <Part title="Pruned and read" columns={['What', 'How many']}>
         {counterRows(inspection).map((row) => (
           <tr key={row.what}>
             <td>{row.what}</td>

@@ -43,12 +43,12 @@ it('says what did not have to be read, and from where the rest came', () => {
   const tier = (name: string, bytes: number) => ({ name, bytes, blocks: 1, seconds: 0 });
   const tiers = [tier('dram', 1024), tier('nvme', 0), tier('store', 1024)];
   expect(conclusions(inspection({ scan, tiers })).slice(1)).toEqual([
-    '1,204 of 1,210 buckets were left out: 1,000 by time, 204 by words.',
+    '1,204 of 1,210 buckets were pruned: 1,000 by time, 204 by words.',
     '2.0 KB were read, 50.0% of that from the cache. 12 of 5,000 events matched.',
   ]);
 });
 
-it('says when nothing could be left out', () =>
+it('says when nothing could be pruned', () =>
   expect(conclusions(inspection({ scan: { buckets_considered: 3 } }))).toContain(
-    'No bucket of 3 could be left out.',
+    'None of 3 buckets could be pruned.',
   ));

@@ -6,7 +6,7 @@ import { duration, size } from './inspection';
 
 const PHASES: Record<string, string> = {
   plan: 'planning the search',
-  queue: 'waiting for its turn',
+  queue: 'waiting in the queue',
   prune: 'choosing buckets',
   terms: 'looking words up in the term index',
   open: 'opening buckets',
@@ -48,11 +48,11 @@ function pruningSentence({ scan }: Inspection): string | null {
     ['as the catalog had the count', scan.buckets_counted ?? 0],
   ] as const;
   const left = reasons.reduce((sum, [, count]) => sum + count, 0);
-  if (left === 0) return `No bucket of ${grouped(considered)} could be left out.`;
+  if (left === 0) return `None of ${grouped(considered)} buckets could be pruned.`;
   const how = reasons
     .filter(([, count]) => count > 0)
     .map(([why, count]) => `${grouped(count)} ${why}`);
-  return `${grouped(left)} of ${grouped(considered)} buckets were left out: ${how.join(', ')}.`;
+  return `${grouped(left)} of ${grouped(considered)} buckets were pruned: ${how.join(', ')}.`;
 }
 
 function readSentence({ tiers, scan }: Inspection): string | null {

@@ -26,7 +26,7 @@ it('lists operators from the last to the first, each below what it feeds', () =>
 
 it('counts what the server does not mention as none', () => {
   const [buckets, , events] = counterRows(INSPECTION);
-  expect(buckets?.counts).toMatch(/^1,200 considered, 0 left out by time, .*, 4 searched$/);
+  expect(buckets?.counts).toMatch(/^1,200 considered, 0 pruned by time, .*, 4 searched$/);
   expect(events?.counts).toBe('0 scanned, 7 matched');
 });
 

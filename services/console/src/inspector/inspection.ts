@@ -6,15 +6,15 @@ import { grouped, plural } from '../app/format';
 /** Why buckets were left out or read, in the order in which that is decided. */
 const BUCKETS: [string, string][] = [
   ['buckets_considered', 'considered'],
-  ['buckets_pruned_by_time', 'left out by time'],
-  ['buckets_pruned_by_summary', 'left out by summary'],
-  ['buckets_pruned_by_terms', 'left out by the term index'],
+  ['buckets_pruned_by_time', 'pruned by time'],
+  ['buckets_pruned_by_summary', 'pruned by summary'],
+  ['buckets_pruned_by_terms', 'pruned by the term index'],
   ['buckets_counted', 'counted by the catalog'],
   ['buckets_searched', 'searched'],
 ];
 const GRANULES: [string, string][] = [
   ['granules_considered', 'considered'],
-  ['granules_pruned_by_bounds', 'left out by numbers'],
+  ['granules_pruned_by_bounds', 'pruned by numbers'],
   ['granules_counted', 'counted by the term index'],
   ['granules_read', 'read'],
 ];

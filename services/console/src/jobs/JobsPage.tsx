@@ -121,8 +121,8 @@ export default function JobsPage() {
         <Empty title="No jobs">
           <p>
             {rows.length > 0
-              ? 'No job fits the filter.'
-              : 'A search becomes a job when it runs. It stays for 10 minutes after it was last looked at.'}
+              ? 'No job matches the filter.'
+              : 'A search becomes a job when it runs. It is kept for 10 minutes after its last use.'}
           </p>
         </Empty>
       )}
@@ -220,7 +220,7 @@ function Actions({ row, act }: Omit<RowProps, 'withUser'>) {
               {status.isPaused ? <IconPlayerPlay size={15} /> : <IconPlayerPause size={15} />}
             </ActionIcon>
           </Tooltip>
-          <Tooltip label="Stop and keep what it has found">
+          <Tooltip label="Stop and keep the results so far">
             <ActionIcon
               aria-label={`Stop ${sid}`}
               onClick={() => act(client.control(sid, 'finalize'))}
@@ -239,9 +239,9 @@ function Actions({ row, act }: Omit<RowProps, 'withUser'>) {
         <Menu.Dropdown>
           <Menu.Item onClick={() => navigate(paths.inspect(sid))}>Inspect</Menu.Item>
           <Menu.Item onClick={() => act(client.control(sid, status.isSaved ? 'unsave' : 'save'))}>
-            {status.isSaved ? 'No longer keep' : 'Keep for 7 days'}
+            {status.isSaved ? 'Stop keeping' : 'Keep for 7 days'}
           </Menu.Item>
-          <Menu.Label>Keep after the last look for</Menu.Label>
+          <Menu.Label>Keep after the last use for</Menu.Label>
           {LIFETIMES.map((seconds) => (
             <Menu.Item
               key={seconds}

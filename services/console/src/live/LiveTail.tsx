@@ -43,7 +43,7 @@ export default function LiveTail(props: LiveTailProps) {
   ) : (
     <div className={results.results}>
       <p className={results.note}>
-        A live tail takes a search without commands, macros and searches within it.{' '}
+        A live tail requires a search without commands, macros and subsearches.{' '}
         <button type="button" onClick={props.onStop}>
           Run it as a search
         </button>
@@ -116,11 +116,11 @@ function Following({ app, query, onQuery, onStop }: LiveTailProps) {
       </div>
       {error && <Notice kind="warning">{`${error.message}: trying again`}</Notice>}
       {tail.isThinned && (
-        <Notice kind="info">{`More events arrive than are shown: the newest ${MOST_PER_LOOK} of every look.`}</Notice>
+        <Notice kind="info">{`More events arrive than can be shown: only the newest ${MOST_PER_LOOK} of each poll are shown.`}</Notice>
       )}
       {shown.rows.length === 0 && (
         <Empty title="Waiting for events that match">
-          <p>Those that are stored already are not shown: they are found by a search.</p>
+          <p>Events that are already stored are not shown: use a search to find them.</p>
         </Empty>
       )}
       <div onPointerEnter={hold(true)} onPointerLeave={hold(false)} data-testid="live-rows">

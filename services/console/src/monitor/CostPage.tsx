@@ -78,8 +78,8 @@ function PricesDialog({ prices, onClose }: { prices: Prices; onClose: () => void
     <Modal opened onClose={onClose} title="Prices" closeButtonProps={{ 'aria-label': 'Close' }}>
       <form className={objects.form} onSubmit={save} data-testid="prices-form" noValidate>
         <p className={objects.help}>
-          In dollars. They are kept in the lookup file {PRICES_FILE} of the app search, for
-          everybody.
+          In dollars. They are stored in the lookup file {PRICES_FILE} of the app search, for all
+          users.
         </p>
         <FormError error={error} />
         {prices.list.map((price, at) => (

@@ -9,7 +9,8 @@ const SEARCHES = 'index=_audit action=search info=completed user=$user$ app=$app
 const NO_METRICS =
   'Events of metrics.log are written every 30 seconds to _internal, unless limits.conf [metrics] disables them.';
 const NO_USAGE = 'Nothing was indexed in the range, or limits.conf [metrics] disables own events.';
-const NO_COST = 'The ends of searches in _audit have no cost: this server does not write it.';
+const NO_COST =
+  'The records of finished searches in _audit have no cost: this server does not write it.';
 
 /** What a search cost: requests, computing, bytes from object storage. */
 const SEARCH_USD =
@@ -127,7 +128,7 @@ export const COST: Page = {
       {
         title: 'Forecast, $ a day',
         about:
-          'The days of the range and the 31 after them, with 95 % bounds; the day of now is left out',
+          'The days of the range and the 31 after them, with 95 % bounds; the current day is not included',
         kind: 'line',
         search: `${DAYS} | where _time<relative_time(now(),"@d") | timechart span=1d sum(usd) AS usd | eventstats count(usd) AS n | where n>2 | fields - n | predict usd future_timespan=31`,
         reason: 'A forecast needs own events of at least three whole days.',
@@ -182,7 +183,7 @@ export const COST: Page = {
     [
       {
         title: 'Stored by age, MB',
-        about: 'The newest event of a bucket is younger than so many days',
+        about: 'The newest event of a bucket is younger than this number of days',
         kind: 'column',
         search:
           '| dbinspect index=* index=_* | eval age=max(0,ceiling(ln(max(1,(now()-endEpoch)/86400))/ln(2))) | stats sum(sizeOnDiskMB) AS MB BY age index | eval age=pow(2,age) | chart sum(MB) OVER age BY index',
@@ -202,7 +203,7 @@ export const COST: Page = {
         {
           about:
             'Indexes that no search of the range names. A search of index=* names none of them.',
-          reason: 'Every index that got events was named by a search.',
+          reason: 'Every index that received events was named by a search.',
         },
       ),
       money(

@@ -225,18 +225,20 @@ export const PERFORMANCE: Page = {
         title: 'Where search time goes, s',
         kind: 'bar',
         search: `${SEARCHES} | stats sum(queue_s) AS queue sum(plan_s) AS planning sum(read_s) AS "waiting for bytes" sum(cpu_s) AS computing | transpose column_name=phase | rename "row 1" AS seconds | where isnotnull(seconds)`,
-        reason: 'The ends of searches in _audit have no phases: this server does not write them.',
+        reason:
+          'The records of finished searches in _audit have no phases: this server does not write them.',
         options: { 'charting.legend.placement': 'none' },
       },
       line(
-        'Searches at a time, and the limit',
+        'Concurrent searches, and the limit',
         `${METRICS} group=search_concurrency "system total" | timechart max(active_hist_searches) AS running max(queued) AS queued max(limit) AS limit`,
       ),
       {
         title: 'Pruning: buckets left out and read',
         kind: 'column',
         search: `${SEARCHES} | stats sum(eliminated_buckets) AS "left out" sum(searched_buckets) AS read BY kind | where isnotnull('left out')`,
-        reason: 'The ends of searches in _audit have no buckets: this server does not write them.',
+        reason:
+          'The records of finished searches in _audit have no buckets: this server does not write them.',
         options: { 'charting.chart.stackMode': 'stacked' },
       },
     ],

@@ -84,7 +84,7 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
         <form className={styles.form} onSubmit={save} data-testid="object-form" noValidate>
           {isReadOnly && (
             <Notice kind="info">
-              This {kind.noun} is built in, or you may not change it. It is shown as it is.
+              This {kind.noun} is built in, or you may not change it. It is shown read-only.
             </Notice>
           )}
           <FormError error={error} />

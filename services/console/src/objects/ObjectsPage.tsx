@@ -114,7 +114,7 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
       )}
       {data && shown.length === 0 && (
         <Empty
-          title={all.length === 0 ? `There is no ${kind.noun} yet` : 'Nothing fits the filter'}
+          title={all.length === 0 ? `There is no ${kind.noun} yet` : 'Nothing matches the filter'}
         />
       )}
       {shown.length > 0 && (

@@ -42,7 +42,8 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
     const words = wordsOf(raw).map(quoted).join(' ');
     onQuery(topLevelPipes(query).length > 0 ? `${query} | search ${words}` : `${query} ${words}`);
   };
-  if (job.isDone && all === 0) return <Empty title="No events, no patterns" />;
+  if (job.isDone && all === 0)
+    return <Empty title="There are no events, so there are no patterns" />;
   return (
     <div className={styles.view} data-testid="patterns">
       <div className={styles.tools}>
@@ -70,7 +71,7 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
           columns={[
             { numeric: 'Events' },
             { numeric: 'Part' },
-            'One of them; what differs is paler',
+            'One of them; differing parts are paler',
             { hidden: 'Actions' },
           ]}
           label="Patterns of the events"

@@ -59,7 +59,7 @@ export default function ReportsPage({ app }: { app: string }) {
       {isPending && <Skeleton lines={6} />}
       {error instanceof ApiError && <Failed error={error} onRetry={() => void refetch()} />}
       {data && shown.length === 0 && (
-        <Empty title={data.length === 0 ? 'No reports' : 'No report fits the filter'}>
+        <Empty title={data.length === 0 ? 'No reports' : 'No report matches the filter'}>
           {data.length === 0 && (
             <>
               <p>A report is a saved search: run one, then choose Save, As report.</p>

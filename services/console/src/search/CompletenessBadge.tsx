@@ -39,7 +39,7 @@ export function CompletenessBadge({ judgement }: { judgement: Judgement }) {
         {reasons.length === 0 ? (
           <p>
             {is === 'preview'
-              ? 'The search is still running: this is what it has found so far.'
+              ? 'The search is still running: these are the results so far.'
               : 'The search has read everything in its time range that the user may see.'}
           </p>
         ) : (

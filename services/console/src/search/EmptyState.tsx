@@ -9,12 +9,12 @@ interface EmptyStateProps {
 const EXAMPLES = [
   { query: 'index=*', about: 'Everything in the time range' },
   { query: 'error OR fail*', about: 'Words, with wildcards' },
-  { query: 'index=* | stats count by index, sourcetype', about: 'What is there' },
+  { query: 'index=* | stats count by index, sourcetype', about: 'Which data exists' },
   { query: 'status>=500 | timechart count by host', about: 'Server errors over time' },
-  { query: 'index=* | top limit=20 source', about: 'Where events come from' },
+  { query: 'index=* | top limit=20 source', about: 'Sources of events' },
   {
     query: 'index=* | timechart span=5m count by sourcetype',
-    about: 'How much arrives, by kind',
+    about: 'Volume of events, by source type',
   },
 ];
 

@@ -23,14 +23,14 @@ export function Held({ query, commands, onRun }: HeldProps) {
       </h2>
       {writing.length > 0 && (
         <p>
-          It changes something outside the search: <b>{writing.join(', ')}</b>. Run it only if you
-          know where the link is from.
+          It has effects outside the search: <b>{writing.join(', ')}</b>. Run it only if you know
+          where the link is from.
         </p>
       )}
       {hidden.length > 0 && (
         <p>
           It runs a search that its text does not show (<b>{hidden.join(', ')}</b>) and that may
-          change something.
+          have effects.
         </p>
       )}
       <pre className={code.code}>{query}</pre>

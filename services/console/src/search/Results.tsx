@@ -43,7 +43,7 @@ export function Results({ state, onRetry, ...props }: ResultsProps) {
       </Empty>
     );
   }
-  if (!sid || !job || !request) return <Skeleton lines={8} label="The search begins" />;
+  if (!sid || !job || !request) return <Skeleton lines={8} label="The search is starting" />;
   if (job.dispatchState === 'QUEUED') return <Queued />;
   return <JobResults key={sid} sid={sid} job={job} query={request.query} {...props} />;
 }
@@ -133,7 +133,7 @@ function BehindReport({ query, onQuery }: SuggestionProps) {
   const search = eventsBehind(query);
   return (
     <p className={styles.note}>
-      This search makes a report and keeps no events. Look at what it counts:{' '}
+      This search is a report and keeps no events. Show the events that it counts:{' '}
       <button type="button" onClick={() => onQuery(search)}>
         {search}
       </button>
@@ -147,7 +147,7 @@ function NoReport({ query, onQuery }: SuggestionProps) {
   );
   return (
     <div className={styles.note}>
-      This search gives events. A command that makes a table gives statistics and charts:
+      This search returns events. Add a command that makes a table for statistics and charts:
       {searches.map((search) => (
         <div key={search}>
           <button type="button" onClick={() => onQuery(search)}>

@@ -88,7 +88,7 @@ export function SearchBar(props: SearchBarProps) {
           </ActionIcon>
         </Tooltip>
         {isRunning ? (
-          <Tooltip label="Stop here and keep what has been found">
+          <Tooltip label="Stop here and keep the results so far">
             <Button
               className={styles.run}
               color="red"

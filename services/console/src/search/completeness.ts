@@ -39,7 +39,7 @@ export function judge({ phase, job, error }: SearchState): Judgement | null {
   missing.push(...warnings);
   if (job.eventIsTruncated) {
     missing.push(
-      `Not every matching event is kept to page through; the count of ${grouped(job.eventCount)} is of all.`,
+      `Not all matching events are kept for paging; the count of ${grouped(job.eventCount)} includes all.`,
     );
   }
   const isWhole = !job.isFinalized && !job.isPartial && warnings.length === 0;

@@ -77,7 +77,7 @@ it('hot buckets are not part of what is compared', () => {
     2,
   );
   expect(comparedText(decoded({ bytes: 0 }), none)).toBe('Only hot buckets were read');
-  expect(comparedText(decoded({ bytes: 0, hot: null }), none)).toBe('Nothing was to read');
+  expect(comparedText(decoded({ bytes: 0, hot: null }), none)).toBe('Nothing had to be read');
 });
 
 it('estimates are kept by their jobs, the last fifty', () => {

@@ -74,9 +74,9 @@ export function estimateRows(estimate: Estimate, per1000: number): Row[] {
   const list: Row[] = [
     ['Buckets of the indexes', grouped(buckets.considered)],
     ['Outside of the time range', grouped(buckets.byTime)],
-    ['Left out by the catalog', grouped(buckets.byHeader)],
+    ['Pruned by the catalog', grouped(buckets.byHeader)],
   ];
-  if (buckets.damaged > 0) list.push(['Left out as damaged', grouped(buckets.damaged)]);
+  if (buckets.damaged > 0) list.push(['Skipped as damaged', grouped(buckets.damaged)]);
   list.push(
     ['Buckets to read', grouped(buckets.toRead)],
     ['Events', grouped(rows)],
@@ -102,7 +102,7 @@ export function estimateRows(estimate: Estimate, per1000: number): Row[] {
 /** Notes of the server, and why more can be read than there is. */
 export function notesOf({ notes, bytes }: Estimate, truth: Truth | null): string[] {
   const isAbove = truth !== null && total(truth.bytes) > bytes;
-  return isAbove ? [...notes, 'blocks that are read again count again'] : notes;
+  return isAbove ? [...notes, 'blocks that are read repeatedly are counted repeatedly'] : notes;
 }
 
 export interface Compared {
@@ -164,7 +164,7 @@ export function compare(estimate: Estimate, truth: Truth, per1000: number): Comp
 export function comparedText(estimate: Estimate, truth: Truth): string {
   const share = percent(total(truth.bytes), estimate.bytes);
   if (share !== '') return `${share} of the estimated ${size(estimate.bytes)}`;
-  return estimate.hotBytes > 0 ? 'Only hot buckets were read' : 'Nothing was to read';
+  return estimate.hotBytes > 0 ? 'Only hot buckets were read' : 'Nothing had to be read';
 }
 
 const KEY = 'karst.estimates';

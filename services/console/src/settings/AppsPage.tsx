@@ -18,7 +18,7 @@ const apps: Kind = {
   title: 'Apps',
   noun: 'app',
   about:
-    'An app has dashboards, reports, source types, lookups and other knowledge. Apps made for Splunk are installed as they are: the report says what of them is used.',
+    'An app has dashboards, reports, source types, lookups and other knowledge. Apps made for Splunk are installed unchanged: the report shows which parts are used.',
   path: '/services/apps/local',
   isOfApps: false,
   capability: 'edit_local_apps',
@@ -51,7 +51,7 @@ const apps: Kind = {
     { name: 'visible', label: 'Shown among the apps', kind: 'switch', initial: true },
   ],
   loss: (entry) =>
-    `The dashboards, reports, lookups and all other objects in the app ${entry.name} are gone, also those that users have made there. Events stay.`,
+    `The dashboards, reports, lookups and all other objects in the app ${entry.name} are removed, including those that users have created there. Events are kept.`,
   isRemovalTyped: true,
 };
 
@@ -68,7 +68,7 @@ export function AppsPage({ name, app }: { name: string | null; app: string }) {
             onClick={() => setOpen(true)}
             data-testid="upload-app"
           >
-            Upload a packed app …
+            Upload an app archive …
           </Button>
         </div>
       )}
@@ -108,7 +108,7 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
       ) : (
         <form className={styles.form} onSubmit={upload}>
           <FormError error={error} />
-          <p>A file .tgz, .tar.gz, .spl or .tar. Programs of the app are not run by this page.</p>
+          <p>A .tgz, .tar.gz, .spl or .tar file. Programs of the app are not run by this page.</p>
           <div className={styles.secret}>
             <FileButton onChange={setFile} accept=".tgz,.gz,.spl,.tar">
               {(props) => (
@@ -121,7 +121,7 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
           </div>
           <Checkbox
             size="xs"
-            label="Replace an app of the same name; what was changed in it here (local) is kept"
+            label="Replace an app of the same name; changes made here (local) are kept"
             checked={isUpdate}
             onChange={(event) => setUpdate(event.currentTarget.checked)}
           />

@@ -97,13 +97,13 @@ export function ConfPage({ file }: { file: string | null }) {
         </div>
       </header>
       <p className={styles.about}>
-        The settings of this process, as they are in force. A server reads files from its
-        configuration directory: system/local first, then the local and default directories of apps.
+        The effective settings of this process. A server reads files from its configuration
+        directory: system/local first, then the local and default directories of apps.
       </p>
       {isPending && <Skeleton lines={8} />}
       {error && <Failed error={asApiError(error)} onRetry={() => void refetch()} />}
       {data && found.length === 0 && (
-        <Empty title={isOnlyChanged && text === '' ? 'No setting is changed' : 'Nothing fits'}>
+        <Empty title={isOnlyChanged && text === '' ? 'No setting is changed' : 'Nothing matches'}>
           <div>
             <Button
               size="xs"

@@ -19,7 +19,7 @@ import { csvRows } from './csv';
 const lookupFiles: Kind = {
   title: 'Lookup files',
   noun: 'lookup file',
-  about: 'Tables in CSV with a header line. A lookup gives one a name and rules.',
+  about: 'Tables in CSV with a header line. A lookup assigns a name and rules to a table.',
   path: '/services/data/lookup-table-files',
   isOfApps: true,
   capability: 'upload_lookup_files',
@@ -34,7 +34,7 @@ const lookupFiles: Kind = {
       isRequired: true,
       when: 'new',
       help: 'Such as prices.csv',
-      check: (text) => (/\.csv(?:\.gz)?$/.test(text.trim()) ? null : 'the name ends with .csv'),
+      check: (text) => (/\.csv(?:\.gz)?$/.test(text.trim()) ? null : 'the name must end with .csv'),
     },
     {
       name: 'contents',
@@ -46,7 +46,7 @@ const lookupFiles: Kind = {
     },
   ],
   loss: (entry) =>
-    `The rows of ${entry.name} are gone. Lookups with this file, and the searches that use them, fail.`,
+    `The rows of ${entry.name} are removed. Lookups with this file, and the searches that use them, will fail.`,
 };
 
 /** Rows of a file that are shown. */

@@ -17,7 +17,7 @@ export const users: Kind = {
   title: 'Users',
   noun: 'user',
   about:
-    'Users with a password of this server. Users of an identity provider or of LDAP get their roles there.',
+    'Users with a password on this server. Users of an identity provider or of LDAP get their roles there.',
   path: '/services/authentication/users',
   isOfApps: false,
   capability: 'edit_user',
@@ -44,7 +44,7 @@ export const users: Kind = {
       label: 'New password',
       kind: 'password',
       when: 'existing',
-      help: 'Left empty, the password stays. A new one ends the other sessions of the user.',
+      help: 'If left empty, the password is not changed. A new password ends the other sessions of the user.',
     },
     { name: 'roles', label: 'Roles', kind: 'checks', source: 'roles', isRequired: true },
     {
@@ -62,7 +62,7 @@ export const users: Kind = {
     },
     {
       name: 'force-change-pass',
-      label: 'The password has to be changed at the next login',
+      label: 'The password must be changed at the next login',
       kind: 'switch',
     },
     {
@@ -73,7 +73,7 @@ export const users: Kind = {
     },
   ],
   loss: (entry) =>
-    `${entry.name} cannot log in any more, and the sessions and tokens of ${entry.name} end. Reports, dashboards and other objects of the user stay; private ones are seen by administrators only.`,
+    `${entry.name} can no longer log in, and the sessions and tokens of ${entry.name} end. Reports, dashboards and other objects of the user are kept; private objects are visible only to administrators.`,
 };
 
 export const roles: Kind = {
@@ -105,11 +105,11 @@ export const roles: Kind = {
       name: 'srchIndexesAllowed',
       label: 'Indexes that may be searched',
       kind: 'list',
-      help: 'Separated by commas. * is every index without an underscore in front, _* every internal one.',
+      help: 'Separated by commas. * matches every index without a leading underscore, _* every internal index.',
     },
     {
       name: 'srchIndexesDefault',
-      label: 'Indexes of searches that name none',
+      label: 'Default indexes of searches',
       kind: 'list',
     },
     {
@@ -120,13 +120,13 @@ export const roles: Kind = {
     },
     {
       name: 'srchJobsQuota',
-      label: 'Searches at a time, each user (srchJobsQuota)',
+      label: 'Concurrent searches per user (srchJobsQuota)',
       kind: 'number',
-      help: 'Of several roles, the largest counts. Dashboards run as many panels at a time.',
+      help: 'With several roles, the largest value applies. Dashboards run at most this number of panels at the same time.',
     },
   ],
   loss: (entry) =>
-    `Users and roles with ${entry.name} lose its capabilities and indexes. Nothing that they have made is removed.`,
+    `Users and roles with ${entry.name} lose its capabilities and indexes. Objects that they have created are kept.`,
 };
 
 function list(entry: Entry, name: string): unknown[] {
@@ -138,7 +138,7 @@ export const apiTokens: Kind = {
   title: 'API tokens',
   noun: 'token',
   about:
-    'A token stands for its user in requests of programs: Authorization: Bearer TOKEN. It is shown once, when it is created.',
+    'A token represents its user in requests of programs: Authorization: Bearer TOKEN. It is shown once, when it is created.',
   path: '/services/authorization/tokens',
   isOfApps: false,
   capability: 'edit_tokens_own',
@@ -156,7 +156,7 @@ export const apiTokens: Kind = {
       kind: 'text',
       isRequired: true,
       when: 'new',
-      help: 'Tokens of other users need the capability edit_tokens_all.',
+      help: 'Tokens of other users require the capability edit_tokens_all.',
     },
     {
       name: 'audience',
@@ -164,7 +164,7 @@ export const apiTokens: Kind = {
       kind: 'text',
       isRequired: true,
       when: 'new',
-      help: 'What uses it, such as "backup script".',
+      help: 'Purpose, such as "backup script".',
     },
     {
       name: 'expires_on',
@@ -201,5 +201,5 @@ export const apiTokens: Kind = {
           note: 'Copy the token now. The server does not show it again.',
         },
   loss: (entry) =>
-    `Programs that use this token (${String(claims(entry).aud ?? 'unknown')}) are refused from now on. It cannot be brought back.`,
+    `Programs that use this token (${String(claims(entry).aud ?? 'unknown')}) are refused from now on. It cannot be restored.`,
 };

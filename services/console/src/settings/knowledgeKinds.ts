@@ -7,8 +7,7 @@ const SEARCHES = 'Searches, reports and dashboards that use it';
 export const macros: Kind = {
   title: 'Macros',
   noun: 'macro',
-  about:
-    'A macro is a part of a search with a name: `errors(500)` in a search becomes its definition.',
+  about: 'A macro is a named part of a search: `errors(500)` in a search becomes its definition.',
   path: '/services/data/macros',
   isOfApps: true,
   capability: 'edit_own_objects',
@@ -26,7 +25,7 @@ export const macros: Kind = {
     { name: 'definition', label: 'Definition', kind: 'area', isRequired: true },
     {
       name: 'iseval',
-      label: 'The definition is an eval expression that makes the text',
+      label: 'The definition is an eval expression that generates the text',
       kind: 'switch',
     },
     {
@@ -35,10 +34,10 @@ export const macros: Kind = {
       kind: 'text',
       help: 'An eval expression.',
     },
-    { name: 'errormsg', label: 'Message where the condition does not hold', kind: 'text' },
+    { name: 'errormsg', label: 'Message if the condition is false', kind: 'text' },
     { name: 'description', label: 'Description', kind: 'text' },
   ],
-  loss: (entry) => `${SEARCHES} fail: there is no macro ${entry.name} for them any more.`,
+  loss: (entry) => `${SEARCHES} fail: the macro ${entry.name} no longer exists.`,
 };
 
 export const eventTypes: Kind = {
@@ -80,7 +79,7 @@ export const extractions: Kind = {
   title: 'Field extractions',
   noun: 'field extraction',
   about:
-    'Fields of events by a regular expression with named groups, for a source type, a host or a source. They count for events that are stored already.',
+    'Fields of events by a regular expression with named groups, for a source type, a host or a source. They also apply to events that are already stored.',
   path: '/services/data/props/extractions',
   isOfApps: true,
   capability: 'edit_own_objects',
@@ -184,10 +183,10 @@ export const lookupDefinitions: Kind = {
     },
     { name: 'max_matches', label: 'Most matches', kind: 'number', least: 1 },
     { name: 'min_matches', label: 'Least matches', kind: 'number' },
-    { name: 'default_match', label: 'Value where nothing matches', kind: 'text' },
+    { name: 'default_match', label: 'Value if nothing matches', kind: 'text' },
     {
       name: 'case_sensitive_match',
-      label: 'Upper and lower case differ',
+      label: 'Matching is case-sensitive',
       kind: 'switch',
       initial: true,
     },
@@ -199,7 +198,7 @@ export const sourceTypes: Kind = {
   title: 'Source types',
   noun: 'source type',
   about:
-    'How bytes become events: line breaks, timestamps, character set, fields. What is made here counts for searches alone. Add data tries settings of lines and timestamps on a text, and saves a source type that counts for events that arrive.',
+    'How bytes become events: line breaks, timestamps, character set, fields. Changes made here apply only to searches. Add data tries settings of lines and timestamps on a text, and saves a source type that applies to new events.',
   path: '/services/configs/conf-props',
   isOfApps: true,
   capability: 'edit_own_objects',
@@ -222,7 +221,7 @@ export const sourceTypes: Kind = {
       name: 'SHOULD_LINEMERGE',
       label: 'SHOULD_LINEMERGE',
       kind: 'choice',
-      help: 'Whether several lines may be one event.',
+      help: 'Whether several lines can form one event.',
       options: [
         { value: '', label: 'default' },
         { value: 'true', label: 'true' },
@@ -239,7 +238,7 @@ export const sourceTypes: Kind = {
       name: 'TIME_PREFIX',
       label: 'TIME_PREFIX',
       kind: 'text',
-      help: 'Regular expression in front of the time.',
+      help: 'Regular expression before the time.',
     },
     {
       name: 'TIME_FORMAT',
@@ -270,7 +269,7 @@ export const sourceTypes: Kind = {
       name: 'KV_MODE',
       label: 'KV_MODE',
       kind: 'choice',
-      help: 'Fields that are found without a rule.',
+      help: 'Fields that are extracted without a rule.',
       options: ['', 'none', 'auto', 'auto_escaped', 'json', 'xml', 'multi'].map((value) => ({
         value,
         label: value || 'default',
@@ -279,5 +278,5 @@ export const sourceTypes: Kind = {
     { name: 'description', label: 'description', kind: 'text' },
   ],
   loss: (entry) =>
-    `Events of ${entry.name} that arrive later are read by the rules that are built in. Stored events stay as they are, without the fields that its rules extract.`,
+    `Events of ${entry.name} that arrive later are parsed with the built-in rules. Stored events are not changed, but lack the fields that its rules extract.`,
 };

@@ -108,7 +108,7 @@ export function sourceText({ source, place }: ServerSetting): string {
 /** When a change takes effect. */
 export function effectText({ effect }: ServerSetting): string {
   if (effect === 'restart') return 'after a restart';
-  if (effect === 'live') return 'at once, over REST';
+  if (effect === 'live') return 'immediately, over REST';
   return 'never';
 }
 

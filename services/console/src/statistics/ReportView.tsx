@@ -45,7 +45,7 @@ export function ReportView({ client, sid, job, view }: ReportViewProps) {
       {job.isDone && job.resultCount > table.rows.length && table.rows.length > 0 && (
         <Notice kind="warning">
           {`The first ${grouped(table.rows.length)} of ${grouped(job.resultCount)} rows are shown; `}
-          sorting and charts use these. Save the results to have all of them.
+          sorting and charts use only these. Save the results to get all of them.
         </Notice>
       )}
       {table.rows.length === 0 && (

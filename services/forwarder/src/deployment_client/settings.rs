@@ -15,36 +15,36 @@ const SECONDS: Type = Type::of(Unit::Seconds, 1, 86_400);
 
 conf::keys! {
     "deploymentclient"["deployment-client"] {
-        /// Whether no deployment server is asked.
+        /// Whether the deployment client is disabled.
         DISABLED: bool = "disabled", "false", Type::Boolean;
-        /// The name that whitelists see. Default: the identity of the forwarder.
+        /// Name that whitelists are matched against. Default: the identity of the forwarder.
         CLIENT_NAME: Option<String> = "clientName", "", Type::Text;
-        /// How often the server is asked, give or take a tenth.
+        /// Interval between requests to the deployment server, with a random variation of 10 %.
         INTERVAL: Duration = "phoneHomeIntervalInSecs", "60", SECONDS;
-        /// Bytes that the files of an app may have, which are in memory while it is installed; a larger one
-        /// is refused.
+        /// Maximum size of the files of an app, which are in memory during the installation; larger apps
+        /// are refused.
         MAX_APP_SIZE: u64 = "maxAppSize", "100MB", Type::size(1);
-        /// Files that an app may have.
+        /// Maximum number of files of an app.
         MAX_APP_FILES: usize = "maxAppFiles", "10000", Type::range(1, 1_000_000);
     }
     "deploymentclient"["target-broker:deploymentServer"] {
         /// The deployment server: `host:port` of its management API, or `https://host:port`. With
-        /// `http://` nothing is encrypted.
+        /// `http://`, connections are not encrypted.
         TARGET_URI: Option<String> = "targetUri", "", Type::Text;
     }
     "deploymentclient"["deployment-client, target-broker:deploymentServer"] {
-        /// How long connecting may take.
+        /// Time limit for connecting.
         CONNECT_TIMEOUT: Duration = "connect_timeout", "20", SECONDS;
-        /// How long the server may be silent.
+        /// Maximum time without data from the server.
         RECV_TIMEOUT: Duration = "recv_timeout", "60", SECONDS;
-        /// Whether the server's certificate is verified. Default: whether a file of certificates is set. What
-        /// the server says is signed with the key in any case.
+        /// Whether the server's certificate is verified. Default: true if a file of certificates is set.
+        /// Responses are always signed with the shared key.
         VERIFY: Option<bool> = "sslVerifyServerCert", "", Type::Boolean;
-        /// File of certificates that are trusted.
+        /// File with trusted certificates.
         CA_FILE: Option<String> = "caCertFile", "", Type::Text;
-        /// The same, by its name in `outputs.conf`.
+        /// The same setting, with its name in `outputs.conf`.
         ROOT_CA: Option<String> = "sslRootCAPath", "", Type::Text;
-        /// The name in the server's certificate, if it is not the one in `targetUri`.
+        /// Name in the server's certificate, if it differs from the name in `targetUri`.
         COMMON_NAME: Option<String> = "sslCommonNameToCheck", "", Type::Text;
     }
 }

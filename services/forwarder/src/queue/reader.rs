@@ -29,7 +29,7 @@ impl Place {
             .read_exact_at(&mut body, self.offset + HEADER as u64)
             .map_err(|error| Error::queue("read", &*self.path, error))?;
         if !self.header.fits(&body) {
-            let reason = "the checksum of a record does not fit";
+            let reason = "the checksum of a record does not match";
             let path = self.path.to_path_buf();
             return Err(Error::Damaged { path, offset: self.offset, reason });
         }

@@ -40,7 +40,7 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         }
     }
     if files.is_empty() && objects.is_empty() {
-        bail!("there is no file and no object in what was named");
+        bail!("there are no files and no objects at the given places");
     }
     if options.preview {
         if !objects.is_empty() {
@@ -52,7 +52,7 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if options.skip_bytes > 0 && (files.len() != 1 || !objects.is_empty()) {
-        bail!("--skip-bytes is for one file alone");
+        bail!("--skip-bytes can be used only with one file");
     }
     let mut taken = objects::taken(&options)?;
     let all = objects.len();
@@ -108,13 +108,17 @@ struct Sent {
 fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
     let mut text = format!("cannot add {}", path.display());
     if before.events > 0 {
-        text.push_str(&format!("; the files before it are in ({} events)", before.events));
+        text.push_str(&format!(
+            "; the files before it have been indexed ({} events)",
+            before.events
+        ));
     }
     if sent.bytes > 0 {
         let at = skip + sent.last_line;
         text.push_str(&format!(
-            "; {} events ({} bytes) of it were taken before, and sending it again would repeat them: go \
-             on with --skip-bytes {at} and this file alone, which repeats its last line at most",
+            "; {} events ({} bytes) of it have already been indexed, and sending it again would \
+             duplicate them: continue with --skip-bytes {at} and only this file, which duplicates at \
+             most its last line",
             sent.events, sent.bytes
         ));
     }
@@ -125,13 +129,16 @@ fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
 fn stopped_object(url: &str, sent: Sent, before: &Sent) -> String {
     let mut text = format!("cannot add {url}");
     if before.events > 0 {
-        text.push_str(&format!("; what came before is in ({} events)", before.events));
+        text.push_str(&format!(
+            "; everything before it has been indexed ({} events)",
+            before.events
+        ));
     }
     match sent.events {
         0 => text.push_str(": run the command again"),
         events => text.push_str(&format!(
-            "; {events} events ({} bytes) of it were taken before, and running the command again \
-             repeats them",
+            "; {events} events ({} bytes) of it have already been indexed, and running the command \
+             again duplicates them",
             sent.bytes
         )),
     }

@@ -94,7 +94,7 @@ async fn install(options: AppInstallOptions) -> Result<()> {
     })?;
     let entry = answer["entry"][0].take();
     let report: Report = serde_json::from_value(entry["content"].clone())
-        .context("the server answers with another report than this version of karst reads")?;
+        .context("the server sent a report that this version of karst cannot read")?;
     print(entry["name"].as_str().unwrap_or_default(), "object storage", &report)?;
     println!("it is in force, here and in the other processes of the cluster");
     Ok(())

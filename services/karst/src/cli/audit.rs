@@ -60,7 +60,7 @@ fn say(checked: &Result<Summary, Finding>) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(finding) => {
-            writeln!(out, "the audit trail is not what was written: {finding}")?;
+            writeln!(out, "the audit trail has been modified or damaged: {finding}")?;
             Ok(ExitCode::FAILURE)
         }
     }

@@ -13,7 +13,7 @@ pub(crate) async fn bucket(options: BucketOptions) -> Result<ExitCode> {
         BucketWhat::Quarantine(options) => {
             let content = ask(&options, "quarantine").await?;
             let events = content["eventCount"].as_u64().unwrap_or(0);
-            println!("searches leave out bucket {} with {events} events, and say so", options.id);
+            println!("searches skip bucket {} with {events} events and report this", options.id);
         }
         BucketWhat::Release(options) => {
             ask(&options, "release").await?;

@@ -44,7 +44,7 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let answer =
                 client.post(&format!("{CONTROL}/rollback"), &[("output_mode", "json")]).await?;
             let apps = &answer["entry"][0]["content"]["active_bundle"]["apps"];
-            println!("The bundle before is in force again: {}", listed(apps));
+            println!("The previous bundle is in force again: {}", listed(apps));
             in_force(&client).await
         }
     }
@@ -139,7 +139,7 @@ async fn in_force(client: &Client) -> Result<ExitCode> {
         tokio::time::sleep(LOOK).await;
     }
     eprintln!(
-        "karst: it is in force, but after {} s not in {}: their health says why",
+        "karst: it is in force, but after {} s not in {}: see their health",
         LOOK.as_secs() * LOOKS as u64,
         behind.join(", ")
     );

@@ -71,7 +71,7 @@ async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
     // A server on another data directory may use the same object store.
     let settings = catalog::LeaseSettings::default();
     let waiting = |holder: &catalog::Holder, wait: std::time::Duration| {
-        eprintln!("looking for {} s whether a server is alive: {holder}", wait.as_secs());
+        eprintln!("checking for {} s whether a server is alive: {holder}", wait.as_secs());
     };
     let holder = holder(data, locks.first());
     let lease = catalog::Lease::take(Arc::clone(&store), holder, settings, false, waiting).await?;
@@ -87,12 +87,14 @@ async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
     print_kinds(&done.documents);
     if done.documents.get("users").is_none_or(|users| *users == 0) {
         println!(
-            "users, tokens, roles and what was made over REST could not be read: the next start makes a \
-             new admin and a new HEC token"
+            "users, tokens, roles and what was made over REST could not be read: the next start creates \
+             a new admin and a new HEC token"
         );
     }
     if let Some(aside) = &done.aside {
-        println!("the old catalog is at {aside} in the object store; delete it when all is well");
+        println!(
+            "the old catalog is at {aside} in the object store; delete it when everything works"
+        );
     }
     if !done.damage.is_empty() {
         println!("{} things could not be read:", done.damage.len());

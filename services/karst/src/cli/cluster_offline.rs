@@ -33,14 +33,14 @@ pub(super) async fn offline(options: &OfflineOptions) -> Result<ExitCode> {
     let name = content["label"].as_str().unwrap_or(&options.peer);
     let left = content["indexers_left"].as_u64().unwrap_or_default();
     if options.dry_run {
-        println!("Would take {name} out of the cluster; {left} indexers would be left.");
+        println!("Would remove {name} from the cluster; {left} indexers would remain.");
         if let Some(objection) = content["objection"].as_str() {
             println!("It is refused without --force: {objection}.");
             return Ok(ExitCode::FAILURE);
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{name} leaves the cluster; {left} indexers are left.");
+    println!("{name} leaves the cluster; {left} indexers remain.");
     if options.detach {
         return Ok(ExitCode::SUCCESS);
     }
@@ -58,7 +58,7 @@ async fn watch(client: &Client, (id, name): (&str, &str), is_asked: bool) -> Res
             silent += 1;
             if is_asked && silent >= SILENT {
                 println!(
-                    "{name} does not answer any more. karst cluster status on another process shows"
+                    "{name} no longer responds. karst cluster status on another process shows"
                 );
                 println!("whether it has left; its log says so, too.");
                 return Ok(ExitCode::SUCCESS);

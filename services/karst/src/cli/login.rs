@@ -12,7 +12,7 @@ use crate::config::{LoginOptions, LogoutOptions, sessions_file};
 
 pub(crate) async fn login(options: LoginOptions) -> Result<ExitCode> {
     let uri = options.uri.trim_end_matches('/').to_owned();
-    let path = sessions_file().context("there is no place for the session: set HOME")?;
+    let path = sessions_file().context("there is no location for the session file: set HOME")?;
     let client = Client::anonymous(&options.client())?;
     let password = password(&options.user)?;
     let form = [
@@ -32,7 +32,7 @@ pub(crate) async fn login(options: LoginOptions) -> Result<ExitCode> {
 
 pub(crate) async fn logout(options: LogoutOptions) -> Result<ExitCode> {
     let uri = options.uri.trim_end_matches('/');
-    let path = sessions_file().context("there is no place for sessions: set HOME")?;
+    let path = sessions_file().context("there is no location for session files: set HOME")?;
     let mut sessions = Sessions::read_from(&path)?;
     if sessions.of(uri).is_none() {
         println!("there is no session on {uri}");
@@ -43,7 +43,7 @@ pub(crate) async fn logout(options: LogoutOptions) -> Result<ExitCode> {
     sessions.remove(uri);
     sessions.write_to(&path)?;
     if let Err(error) = ended {
-        eprintln!("the session is forgotten here, but may be open at the server: {error:#}");
+        eprintln!("the session is removed here, but may still be open at the server: {error:#}");
     }
     println!("logged out of {uri}");
     Ok(ExitCode::SUCCESS)

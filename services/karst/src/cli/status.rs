@@ -96,7 +96,7 @@ pub(crate) async fn stop(options: StopOptions) -> Result<ExitCode> {
         if begin.elapsed() >= Duration::from_secs(options.wait) {
             bail!(
                 "the server (pid {pid}) was told to stop and has not ended within {} s: it finishes \
-                 requests and uploads; --wait gives it more time, and {} says what it does",
+                 requests and uploads; --wait gives it more time, and {} shows its progress",
                 options.wait,
                 data.join("log/karst.log").display()
             );

@@ -150,7 +150,7 @@ async fn set_password(options: PasswordOptions) -> Result<()> {
         Ok(()) => "",
         Err(error) if may_do_without(&options.store.client, &error) => {
             set_in_catalog(&options, &password, must_change).await?;
-            "; no server runs, it counts from the next start"
+            "; no server is running, it takes effect at the next start"
         }
         Err(error) => return Err(error),
     };
@@ -188,7 +188,11 @@ async fn set_in_catalog(
     must_change: bool,
 ) -> Result<()> {
     let data = &options.store.client.data.data_dir;
-    ensure!(data.is_dir(), "{} is no data directory of a server: give --data-dir", data.display());
+    ensure!(
+        data.is_dir(),
+        "{} is not a data directory of a server: give --data-dir",
+        data.display()
+    );
     let lock = lock(data)?;
     let layers = match &options.store.conf_dir {
         Some(directory) => Layers::read(directory)?,

@@ -26,8 +26,7 @@ pub(crate) struct AuditVerifyOptions {
     /// Verify the records in the index _audit of a running server instead of the files.
     #[arg(long)]
     pub(crate) from_index: bool,
-    /// Verify from this record on: after a known problem, or from the first record that the index
-    /// still has.
+    /// First record to verify: after a known problem, or the first record that the index still has.
     #[arg(long, default_value_t = 1)]
     pub(crate) from: u64,
     /// A head saved elsewhere, as NUMBER:HASH printed by an earlier verification.

@@ -17,23 +17,23 @@ pub(crate) struct ClusterOptions {
 pub(crate) enum ClusterWhat {
     /// Write the credentials of a new cluster: its ID, secret and certificates.
     Init(ClusterInitOptions),
-    /// List the processes of the cluster, and whether each answers.
+    /// List the processes of the cluster, and whether each responds.
     Status(StatusOptions),
-    /// Remove a process that does not come back from the list; what only its disk has is given up.
+    /// Remove a lost process from the list; data that is only on its disk is given up.
     Remove(ClusterRemoveOptions),
-    /// Restart the indexers one after the other, each once the one before is back.
+    /// Restart the indexers one after the other; each waits until the previous one is back.
     RollingRestart(RollingRestartOptions),
-    /// Take an indexer out of the cluster for good: what it has goes elsewhere first, then it stops.
+    /// Decommission an indexer: its data is first stored elsewhere, then it stops.
     Offline(OfflineOptions),
-    /// Put a directory of apps in force in all processes, as one change.
+    /// Apply a directory of apps to all processes, as one change.
     Bundle(BundleOptions),
-    /// While it is on, copies of journals that are lost are not replaced.
+    /// Maintenance mode: while it is on, lost copies of journals are not replaced.
     MaintenanceMode(MaintenanceOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MaintenanceOptions {
-    /// Turn it on, off, or show whether it is on.
+    /// Turn it on or off, or show whether it is on.
     #[arg(value_enum)]
     pub(crate) what: MaintenanceWhat,
     #[command(flatten)]
@@ -58,19 +58,19 @@ pub(crate) struct BundleOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BundleWhat {
-    /// Show the apps of the bundle in force and of the one before, and by which apps each process works.
+    /// Show the apps of the current and of the previous bundle, and which of them each process uses.
     Show(StatusOptions),
-    /// Say what a directory of apps would change, and what is wrong in it.
+    /// Show what a directory of apps would change, and its mistakes.
     Validate(BundleDirectoryOptions),
-    /// Put a directory of apps in force; apps of the bundle before that are not in it are taken out.
+    /// Apply a directory of apps; apps of the previous bundle that are not in it are removed.
     Apply(BundleDirectoryOptions),
-    /// Put the bundle in force again that was before the last one.
+    /// Restore the previous bundle.
     Rollback(BundleRollbackOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BundleDirectoryOptions {
-    /// A directory that has a directory for each app, such as manager-apps.
+    /// A directory that contains a directory for each app, such as manager-apps.
     pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
@@ -84,19 +84,19 @@ pub(crate) struct BundleRollbackOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct OfflineOptions {
-    /// Its ID or its name, as `karst cluster status` shows them.
+    /// The ID or name of the process, as shown by `karst cluster status`.
     pub(crate) peer: String,
-    /// Only say whether it may be taken out, and how many indexers would be left.
+    /// Only show whether it can be decommissioned, and how many indexers would remain.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Also if fewer indexers than replication_factor are left, or none, or during a rolling restart; copies
-    /// of journals that nobody else can have are waited for 30 s only.
+    /// Decommission it even if fewer indexers than replication_factor remain, or none, or during a rolling
+    /// restart. Wait at most 30 s for copies of journals that no other indexer can have.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Keep it, as long as it has not begun to stop.
+    /// Cancel the decommissioning, if it has not begun to stop.
     #[arg(long, conflicts_with_all = ["dry_run", "force", "detach"])]
     pub(crate) cancel: bool,
-    /// Do not wait until it has left.
+    /// Do not wait until it has left the cluster.
     #[arg(long)]
     pub(crate) detach: bool,
     #[command(flatten)]
@@ -105,23 +105,24 @@ pub(crate) struct OfflineOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct RollingRestartOptions {
-    /// Which processes: indexer, or search-head.
+    /// Role of the processes: indexer or search-head.
     #[arg(long, default_value = "indexer")]
     pub(crate) role: String,
-    /// How many percent of them at a time, and one at least [default: percent_peers_to_restart].
+    /// Percentage of processes that restart at the same time, at least one [default:
+    /// percent_peers_to_restart].
     #[arg(long)]
     pub(crate) percent: Option<usize>,
-    /// Only say which processes would be restarted, in which order.
+    /// Only show which processes would be restarted, and in which order.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Restart also if a process of the cluster does not answer, or if there is only one, and whatever
-    /// searches suffer from it.
+    /// Restart even if a process of the cluster does not respond, if there is only one, or if searches are
+    /// affected.
     #[arg(long)]
     pub(crate) force: bool,
-    /// End a rolling restart that is under way; processes that restart already do so.
+    /// Cancel a rolling restart that is in progress; processes that are already restarting continue.
     #[arg(long, conflicts_with_all = ["dry_run", "force", "percent"])]
     pub(crate) cancel: bool,
-    /// Do not wait until it is over.
+    /// Do not wait until it has finished.
     #[arg(long)]
     pub(crate) detach: bool,
     #[command(flatten)]
@@ -130,9 +131,10 @@ pub(crate) struct RollingRestartOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClusterRemoveOptions {
-    /// Its ID or its name, as `karst cluster status` shows them.
+    /// The ID or name of the process, as shown by `karst cluster status`.
     pub(crate) peer: String,
-    /// Also if acknowledged events may be lost with its disk: without, it is said which.
+    /// Remove it even if acknowledged events on its disk may be lost. Without this flag, the events are
+    /// named.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -141,6 +143,6 @@ pub(crate) struct ClusterRemoveOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClusterInitOptions {
-    /// Where to write them; copy the directory to every machine of the cluster (--cluster-dir).
+    /// Directory for the credentials; copy it to every machine of the cluster (--cluster-dir).
     pub(crate) directory: PathBuf,
 }

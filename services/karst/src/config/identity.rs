@@ -49,7 +49,7 @@ pub(crate) struct PasswordOptions {
     /// Generate a password and print it. Default: prompt for it, or read it from standard input.
     #[arg(long)]
     pub(crate) generate: bool,
-    /// Force the user to change it at the next login.
+    /// Force the user to change the password at the next login.
     #[arg(long)]
     pub(crate) must_change: bool,
     #[command(flatten)]

@@ -17,24 +17,24 @@ pub(crate) struct StatusOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct CostOptions {
-    /// Text of events per day, in GB. Default: as measured.
+    /// Volume of events per day, in GB. Default: as measured.
     #[arg(long, value_name = "GB", allow_hyphen_values = true)]
     pub(crate) raw_gb_per_day: Option<String>,
-    /// Days for which events are kept. Default: as configured.
+    /// Retention of events in days. Default: as configured.
     #[arg(long, value_name = "DAYS", allow_hyphen_values = true)]
     pub(crate) retention_days: Option<String>,
     /// Number of nodes by instance type, for example i8g.xlarge=3 (may be given more than once). Without it,
-    /// nodes and what comes with them are not priced.
+    /// the cost of nodes is not included.
     #[arg(long, value_name = "TYPE=NUMBER", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
     /// Any other input, for example stored_per_raw=0.2 (may be given more than once). They are listed below
     /// the bill.
     #[arg(long = "set", value_name = "INPUT=VALUE")]
     pub(crate) inputs: Vec<String>,
-    /// Start of the time range that is measured. Default: -7d.
+    /// Start of the measured time range. Default: -7d.
     #[arg(long, short = 'e', allow_hyphen_values = true, conflicts_with = "offline")]
     pub(crate) earliest: Option<String>,
-    /// Ask no server: inputs that are not given have their defaults.
+    /// Do not query a server: inputs that are not given have their defaults.
     #[arg(long, requires = "raw_gb_per_day")]
     pub(crate) offline: bool,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct CostOptions {
     pub(crate) client: ClientOptions,
 }
 
-/// What can be read again.
+/// What can be reloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Reloadable {
     /// serverclass.conf and the apps of forwarders.
@@ -52,7 +52,7 @@ pub(crate) enum Reloadable {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReloadOptions {
-    /// What to read again.
+    /// What to reload.
     #[arg(value_enum)]
     pub(crate) what: Reloadable,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(crate) struct ReloadOptions {
 pub(crate) struct StopOptions {
     #[command(flatten)]
     pub(crate) data: DataDir,
-    /// Seconds to wait for its end; 0 does not wait.
+    /// Seconds to wait until the server has stopped; 0 does not wait.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) wait: u64,
 }

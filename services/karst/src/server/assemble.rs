@@ -477,7 +477,7 @@ impl Karst {
             }
         }
         if let Err(error) = cache {
-            tracing::warn!(%error, "cannot close the cache; it will be colder");
+            tracing::warn!(%error, "cannot close the cache; its latest blocks are lost");
         }
     }
 }

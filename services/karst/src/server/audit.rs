@@ -54,9 +54,9 @@ conf::settings! {
     #[derive(Debug)]
     pub(super) struct Configured {
         "server"["audit"] {
-            /// Addresses and networks whose X-Forwarded-For is believed. Default: none.
+            /// Addresses and networks of proxies whose X-Forwarded-For is trusted. Default: none.
             "trustedProxies" => proxies: Option<String> = "", PROXIES;
-            /// Refusals of unknown senders that are recorded per address and second.
+            /// Maximum number of recorded refusals of unknown senders, per address and second.
             "denialsPerSecond" => denials_per_second: u32 = "10", Type::number(0);
         }
         nested {
@@ -113,7 +113,7 @@ pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
     let opened = opened.context("cannot open the audit trail")?;
     let log = opened.log;
     for remark in opened.remarks {
-        tracing::error!(remark, "the audit trail is not as it was written");
+        tracing::error!(remark, "the audit trail has been modified or damaged");
         parts.health.set(health::AUDIT_TRAIL, Severity::Warning, remark);
     }
     let start = Record::of_server("server_start", Info::Succeeded)

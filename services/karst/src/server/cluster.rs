@@ -435,7 +435,7 @@ fn stay(
             let is_out = Registration::of(&snapshot, &id).is_none();
             if is_out && ingest.check_owner(&snapshot).is_ok() {
                 tracing::warn!(
-                    "this process was taken out of the list of the cluster; it joins again"
+                    "this process was removed from the list of the cluster; it joins again"
                 );
                 if let Err(error) = registration.write(&catalog, &id).await {
                     tracing::warn!(%error, "this process is not in the list of the cluster");

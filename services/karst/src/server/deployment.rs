@@ -60,7 +60,7 @@ fn tell(server: &DeploymentServer, read: Option<Result<(), Error>>) {
     match read {
         None => {}
         Some(Err(error)) => {
-            tracing::error!(%error, "the deployment server goes on with what it has read before");
+            tracing::error!(%error, "the deployment server continues with the configuration read before");
         }
         Some(Ok(())) => {
             for remark in server.remarks() {

@@ -116,7 +116,7 @@ impl Failover {
             let (seen, present) = match self.look(&directory, &mut logs).await {
                 Ok(seen) => seen,
                 Err(error) => {
-                    tracing::warn!("{error:#}; events of indexers that are gone wait");
+                    tracing::warn!("{error:#}; events of lost indexers wait");
                     continue;
                 }
             };
@@ -128,7 +128,7 @@ impl Failover {
                 if from == by {
                     tracing::warn!(
                         indexer = %from,
-                        "nobody answers who could recover the events of an indexer; its sets are its own again"
+                        "no indexer responds that could recover the events of a lost indexer; its sets are its own again"
                     );
                 } else {
                     tracing::warn!(
@@ -170,7 +170,7 @@ impl Failover {
         let (done, told) = (next.done.len(), next.told.len());
         match &next.halted {
             Some(reason) => tracing::error!(done, "the rolling restart has stopped: {reason}"),
-            None if next.is_over() => tracing::info!(done, "the rolling restart is over"),
+            None if next.is_over() => tracing::info!(done, "the rolling restart has finished"),
             None => tracing::info!(done, told, left = next.waiting.len(), "rolling restart"),
         }
         Ok(())

@@ -12,13 +12,14 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct HttpServer {
         "server"["httpServer"] {
-            /// Maximum connections; 0 for a third of the open files allowed, at most 8,192.
+            /// Maximum number of connections; 0 for a third of the limit of open files, at most 8,192.
             "maxSockets" => pub(crate) max_sockets: usize = "0", Type::number(0);
-            /// Maximum connections per address (IPv6: network of 64 bits); 0 for half of `maxSockets`.
+            /// Maximum number of connections per address (IPv6: per /64 network); 0 for half of
+            /// `maxSockets`.
             "maxSocketsPerClient" => pub(crate) max_sockets_per_client: usize = "0", Type::number(0);
-            /// Connections of `maxSockets` reserved for this machine and the management port.
+            /// Number of connections of `maxSockets` reserved for this machine and the management port.
             "reservedSockets" => pub(crate) reserved_sockets: usize = "32", Type::number(0);
-            /// Maximum concurrent requests; 0 for 16,384.
+            /// Maximum number of concurrent requests; 0 for 16,384.
             "maxThreads" => pub(crate) max_requests: usize = "0", Type::number(0);
             /// Maximum size of a request header.
             "maxHeaderSize" => pub(crate) max_head_bytes: usize = "64KB", Type::size(8 << 10);
@@ -26,9 +27,9 @@ conf::settings! {
             "max_content_length" => pub(crate) max_content_length: usize = "64MB", Type::size(1);
             /// Maximum number of form parameters.
             "maxFormParameters" => pub(crate) max_form_parameters: usize = "10000", Type::number(0);
-            /// Whether browsers that came with TLS are told to come with TLS only (HSTS). Splunk: false.
+            /// Whether browsers that connect with TLS are told to use only TLS (HSTS). Splunk: false.
             "sendStrictTransportSecurityHeader" => pub(crate) hsts: bool = "true", Type::Boolean;
-            /// Token that scrapers of `/metrics` on other machines show as Authorization: Bearer. Default:
+            /// Token that scrapers of `/metrics` on other machines send as Authorization: Bearer. Default:
             /// none.
             "metricsToken" => pub(crate) metrics_token: Option<String> = "", Type::Secret;
         }
@@ -48,7 +49,7 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct Uploads {
         "web"["settings"] {
-            /// Maximum size of a packed app that is uploaded, in MB.
+            /// Maximum size of an uploaded app archive, in MB.
             "max_upload_size" => pub(crate) max_mb: usize = "500", Type::number(1);
         }
     }
@@ -59,16 +60,16 @@ conf::settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct Http2 {
         "server"["httpServer"] {
-            /// Concurrent requests of an HTTP/2 connection.
+            /// Maximum number of concurrent requests of an HTTP/2 connection.
             "http2MaxStreams" => pub(crate) max_streams: u32 = "128", Type::number(0);
             /// Maximum size of decompressed request headers of HTTP/2.
             "http2MaxHeaderListSize" => pub(crate) max_header_list_bytes: u32 = "16KB", Type::size(0);
-            /// Maximum number of cancelled HTTP/2 streams that have not been processed yet; more end the
-            /// connection.
+            /// Maximum number of cancelled HTTP/2 streams that have not been processed yet; above it, the
+            /// connection is closed.
             "http2MaxResets" => pub(crate) max_resets: usize = "20", Type::number(0);
             /// Idle time after which an HTTP/2 ping is sent.
             "http2PingInterval" => pub(crate) ping_interval: Duration = "60", Type::seconds(1);
-            /// Time-out of the ping.
+            /// Time-out of an HTTP/2 ping.
             "http2PingTimeout" => pub(crate) ping_timeout: Duration = "20", Type::seconds(1);
         }
     }
@@ -81,21 +82,22 @@ conf::settings! {
         "server"["httpServer"] {
             /// Time-out of a TLS handshake.
             "handshakeTimeout" => pub(crate) handshake: Duration = "10", Type::seconds(1);
-            /// Time-out of the head of a request.
+            /// Time limit for receiving the header of a request.
             "headerTimeout" => pub(crate) head: Duration = "30", Type::seconds(1);
-            /// Time between two chunks of a body.
+            /// Maximum time between two chunks of a body.
             "bodyIdleTimeout" => pub(crate) body_idle: Duration = "30", Type::seconds(1);
-            /// Time of waiting for a body before `bodyMinRate` applies.
+            /// Time spent waiting for a body after which `bodyMinRate` applies.
             "bodyGraceTime" => pub(crate) body_grace: Duration = "30", Type::seconds(0);
-            /// Minimum bytes of a body per second of waiting for it; 0 for no minimum.
+            /// Minimum rate of a body, in bytes per second of waiting; 0 for no minimum.
             "bodyMinRate" => pub(crate) body_min_rate: u64 = "256", Type::size(0);
-            /// Time between two chunks of an endless body (`/services/receivers/stream`).
+            /// Maximum time between two chunks of an endless body (`/services/receivers/stream`).
             "streamIdleTimeout" => pub(crate) stream_idle: Duration = "600", Type::seconds(1);
-            /// Time between two requests of a connection. Splunk: 7200.
+            /// Maximum time between two requests of a connection. Splunk: 7200.
             "keepAliveIdleTimeout" => pub(crate) keep_alive: Duration = "300", Type::seconds(1);
-            /// The same while four fifths of `maxSockets` are in use.
+            /// Maximum time between two requests of a connection while at least 80 % of `maxSockets` are in
+            /// use.
             "busyKeepAliveIdleTimeout" => pub(crate) busy_keep_alive: Duration = "12", Type::seconds(1);
-            /// Time in which a client does not read its response.
+            /// Maximum time for which a client does not read its response.
             "responseStallTimeout" => pub(crate) stall: Duration = "3600", Type::seconds(1);
         }
     }

@@ -87,13 +87,13 @@ impl Applied for Teller {
             consumers.permissions.set_metadata(rules.layers().access());
             consumers.indexes.configure(rules, &consumers.ingest);
             if let Err(error) = consumers.ingest.set_rules(rules).await {
-                tracing::warn!(%error, "events are taken in by the rules before");
+                tracing::warn!(%error, "events are still parsed with the previous rules");
             }
             let (own, rules, ignored) =
                 (Arc::clone(consumers), Arc::clone(rules), ignored.to_vec());
             let told = tokio::task::spawn_blocking(move || own.tell(&rules, &ignored)).await;
             if let Err(error) = told {
-                tracing::error!(%error, "cannot say what is wrong in apps");
+                tracing::error!(%error, "cannot report mistakes in apps");
             }
         })
     }

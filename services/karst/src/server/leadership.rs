@@ -147,7 +147,7 @@ impl Leadership {
             let seen = match lease.look().await {
                 Ok(seen) => seen,
                 Err(error) => {
-                    tracing::debug!(%error, "the standby cannot look at the lease");
+                    tracing::debug!(%error, "the standby cannot read the lease");
                     continue;
                 }
             };

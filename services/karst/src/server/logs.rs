@@ -83,7 +83,7 @@ impl api::LogLevels for Loggers {
         // There is nothing above an error.
         let least = if matches!(level, "CRIT" | "FATAL") { "ERROR" } else { level };
         if let Err(error) = self.levels.set(target, least) {
-            tracing::warn!(%error, name, "the level of a log stays as it is");
+            tracing::warn!(%error, name, "the level of a log is not changed");
             return false;
         }
         let mut shown = self.shown.lock();

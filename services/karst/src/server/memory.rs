@@ -240,8 +240,8 @@ impl Memory {
             tracing::info!("memory limit {}: {text}", shown(limit));
         } else if let Some(available) = view.available.filter(|available| sum > *available) {
             tracing::info!(
-                "the limits of memory add up to {}, and there are {}: --memory-limit divides what there is \
-                 ({text})",
+                "the memory limits add up to {}, and only {} are available: --memory-limit divides the \
+                 available memory ({text})",
                 shown(sum),
                 shown(available)
             );

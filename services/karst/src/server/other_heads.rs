@@ -75,7 +75,7 @@ impl OtherHeads {
 
     async fn pass_on(&self, owner: &Registration, request: Request) -> Result<Response, String> {
         let channel = self.channel(&owner.address)?;
-        let request = outgoing(request).ok_or("the path cannot be passed on")?;
+        let request = outgoing(request).ok_or("the path cannot be forwarded")?;
         let response = channel.oneshot(request).await;
         let response = response.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
         Ok(response.map(Body::new))

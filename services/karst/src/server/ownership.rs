@@ -48,8 +48,8 @@ pub(crate) async fn claim(
     let waiting = |holder: &Holder, window: Duration| {
         let seconds = window.as_secs();
         eprintln!(
-            "karst: the catalog was last used by another server ({holder}); looking for up to {seconds} s \
-             whether that one is alive"
+            "karst: the catalog was last used by another server ({holder}); checking for up to \
+             {seconds} s whether that one is alive"
         );
     };
     Ok(Lease::take(Arc::clone(store), holder, LeaseSettings::default(), false, waiting).await?)
@@ -93,14 +93,14 @@ impl Ownership {
         let waiting = |holder: &Holder, window: Duration| {
             let seconds = window.as_secs();
             let text = format!(
-                "the catalog was last used by another server ({holder}); looking for up to {seconds} s \
+                "the catalog was last used by another server ({holder}); checking for up to {seconds} s \
                  whether that one is alive (--take-over does not wait)"
             );
             println!("karst: {text}");
-            tracing::info!(%holder, seconds, "looking whether the catalog's last user is alive");
+            tracing::info!(%holder, seconds, "checking whether the catalog's last user is alive");
             // `/readyz` shows what the start is waiting for.
             progress.set(format!(
-                "looking for up to {seconds} s whether the server that last used the catalog is alive"
+                "checking for up to {seconds} s whether the server that last used the catalog is alive"
             ));
         };
         let lease = Lease::take(Arc::clone(store), holder, settings, take_over, waiting).await?;
@@ -163,7 +163,9 @@ impl Ownership {
             }
         };
         if tokio::time::timeout(RELEASE, release).await.is_err() {
-            tracing::debug!("the catalog's lease stays; the next server finds it standing still");
+            tracing::debug!(
+                "the catalog's lease is not released; the next server finds it unchanged"
+            );
         }
     }
 }

@@ -17,10 +17,10 @@ conf::settings! {
     #[derive(Debug)]
     pub(super) struct Requests {
         "server"["httpServer"] {
-            /// Memory that all requests together may take for their bodies, packed, unpacked and decoded.
-            /// Default: an eighth of the machine's memory, 16MB to 1GB.
+            /// Maximum memory of all requests together for their bodies: compressed, decompressed and
+            /// decoded. Default: an eighth of the machine's memory, from 16MB to 1GB.
             "maxRequestMemory" => memory: Option<usize> = "", Type::size(LEAST as u64);
-            /// How long a request waits for memory that others hold before it is answered with 503.
+            /// Time that a request waits for memory held by other requests before it is answered with 503.
             "requestMemoryWaitSecs" => wait: Duration = "5", Type::seconds(0);
         }
     }

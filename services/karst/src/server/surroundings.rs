@@ -29,7 +29,7 @@ conf::settings! {
     #[derive(Debug)]
     pub(super) struct Places {
         "limits"["iplocation"] {
-            /// File with places of addresses (MaxMind's .mmdb). Default: none.
+            /// Geolocation database of addresses (MaxMind's .mmdb). Default: none.
             "db_path" => path: Option<String> = "", Type::Text;
         }
     }

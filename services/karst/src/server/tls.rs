@@ -48,7 +48,7 @@ impl Certificates {
     /// first where that is due.
     ///
     /// # Errors
-    /// The files cannot be read or written, or are not what TLS needs.
+    /// The files cannot be read or written, or are not valid for TLS.
     pub(crate) fn open(options: &ServerOptions, data: &Path) -> Result<Arc<Self>> {
         let (certificate, key, own) = match (&options.tls_cert, &options.tls_key) {
             (Some(certificate), Some(key)) => (certificate.clone(), key.clone(), None),
@@ -105,7 +105,7 @@ impl Certificates {
                 Ok(None) => health.clear(CERTIFICATE),
                 Ok(Some(soon)) => health.set(CERTIFICATE, Severity::Warning, soon),
                 Err(error) => {
-                    let text = format!("{error:#}; the certificate read before stays in use");
+                    let text = format!("{error:#}; the previous certificate stays in use");
                     health.set(CERTIFICATE, Severity::Warning, text);
                 }
             }
@@ -142,9 +142,9 @@ impl Certificates {
         (days < certificate::RENEWAL_DAYS).then(|| {
             let path = self.certificate.display();
             if end > now {
-                format!("the certificate {path} ends in {days} days; put a new one in its place")
+                format!("the certificate {path} expires in {days} days; replace it")
             } else {
-                format!("the certificate {path} has ended; put a new one in its place")
+                format!("the certificate {path} has expired; replace it")
             }
         })
     }
@@ -182,14 +182,14 @@ fn files(certificate: &Path, key: &Path) -> Vec<u8> {
 }
 
 fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey> {
-    let unreadable = |path: &Path| format!("{} is not what TLS needs", path.display());
+    let unreadable = |path: &Path| format!("{} is not valid for TLS", path.display());
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .with_context(|| unreadable(certificate))?;
-    anyhow::ensure!(!chain.is_empty(), "{}: it holds no certificate", unreadable(certificate));
+    anyhow::ensure!(!chain.is_empty(), "{}: it contains no certificate", unreadable(certificate));
     let key = PrivateKeyDer::from_pem_file(key).with_context(|| unreadable(key))?;
     CertifiedKey::from_der(chain, key, provider)
-        .with_context(|| format!("{} does not fit to its key", certificate.display()))
+        .with_context(|| format!("{} does not match its key", certificate.display()))
 }
 
 /// Creates or renews the self-signed certificate if necessary. The key is kept.
@@ -215,7 +215,7 @@ fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> R
     let today = today.to_zoned(jiff::tz::TimeZone::UTC).date();
     let pem = certificate::self_signed(names.to_vec(), &pair, today)?;
     write_once(certificate, pem.as_bytes(), 0o644)?;
-    tracing::info!(path = %certificate.display(), "the server has signed itself a certificate");
+    tracing::info!(path = %certificate.display(), "the server has created a self-signed certificate");
     Ok(())
 }
 
@@ -262,7 +262,7 @@ mod tests {
         let first = served(&certificates);
         let far = NOW + 390 * DAY;
         let warning = certificates.look(far).unwrap().unwrap();
-        assert!(warning.contains("ends in"), "{warning}");
+        assert!(warning.contains("expires in"), "{warning}");
         assert_eq!(served(&certificates), first);
         let newer = own(other.path(), far);
         for name in ["server.pem", "server.key"] {
@@ -280,7 +280,7 @@ mod tests {
         let first = served(&certificates);
         fs::write(dir.path().join("server.pem"), "half a fi").unwrap();
         let error = certificates.look(NOW).unwrap_err().to_string();
-        assert!(error.contains("is not what TLS needs"), "{error}");
+        assert!(error.contains("is not valid for TLS"), "{error}");
         assert_eq!(served(&certificates), first);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) async fn refuse_if_lost(
 ) -> Result<()> {
     if restore::interrupted(store).await? {
         bail!(
-            "a rebuild of the catalog has begun and did not end; run `karst catalog rebuild` again \
+            "a rebuild of the catalog was started and did not finish; run `karst catalog rebuild` again \
              (with the same --data-dir and --object-store)"
         );
     }
@@ -37,8 +37,8 @@ pub(crate) async fn refuse_if_lost(
     let there: Vec<String> = object.into_iter().chain(segment).collect();
     bail!(
         "the catalog is empty, but {}: the catalog was lost, or --data-dir and --object-store do not \
-         belong together. `karst catalog rebuild` makes the catalog anew from the buckets; to begin with \
-         nothing, use another data directory and another object store",
+         belong together. `karst catalog rebuild` rebuilds the catalog from the buckets; to start \
+         empty, use another data directory and another object store",
         there.join(", and ")
     );
 }
@@ -48,8 +48,8 @@ pub(crate) fn way_out(error: anyhow::Error) -> anyhow::Error {
     let damaged = error.downcast_ref::<catalog::Error>();
     if damaged.is_some_and(|error| error.kind() == model::ErrorKind::Corrupt) {
         return error.context(
-            "the catalog is damaged: `karst catalog check` says where; `karst catalog rebuild` makes it \
-             anew from the buckets and from what can be read of it",
+            "the catalog is damaged: `karst catalog check` shows where; `karst catalog rebuild` \
+             rebuilds it from the buckets and from its readable parts",
         );
     }
     error
@@ -90,7 +90,7 @@ pub(crate) fn indexer_id(
         ),
         (None, Some(segment)) => tracing::warn!(
             path = %path.display(), %id, journal = %segment.display(),
-            "instance.id was lost and nothing tells it; the journal is compared with the buckets"
+            "instance.id was lost and cannot be determined; the journal is compared with the buckets"
         ),
         (None, None) => {}
     }

@@ -73,7 +73,8 @@ async fn bring_about(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), R
         (_, None) => return Err(RestError::no_object(stanza)),
         (Edit::Set(_), Some(home)) => home.app.clone(),
         (Edit::Remove, Some(home)) if home.in_files => {
-            let text = format!("[{stanza}] stands in inputs.conf; disable it, or remove it there");
+            let text =
+                format!("[{stanza}] is defined in inputs.conf; disable it, or remove it there");
             return Err(RestError::invalid(text));
         }
         (Edit::Remove, Some(home)) => home.app.clone(),

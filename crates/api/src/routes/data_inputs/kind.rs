@@ -102,8 +102,8 @@ pub(super) const MONITOR: Kind = Kind {
 pub(super) const BATCH: Kind = Kind {
     path: "batch",
     scheme: "batch",
-    one: "a directory whose files are loaded and deleted",
-    many: "directories whose files are loaded and deleted",
+    one: "a directory whose files are indexed and deleted",
+    many: "directories whose files are indexed and deleted",
     ..MONITOR
 };
 pub(super) const FIFO: Kind = Kind {
@@ -118,8 +118,8 @@ pub(super) const SCRIPT: Kind = Kind {
     path: "script",
     scheme: "script",
     capability: "edit_scripted",
-    one: "a program whose output is loaded",
-    many: "programs whose output is loaded",
+    one: "a program whose output is indexed",
+    many: "programs whose output is indexed",
     takes: &[("interval", "interval"), ("passAuth", "passAuth")],
     name: Name::Command,
 };
@@ -272,7 +272,7 @@ pub(super) fn check_path(state: &ApiState, path: &Path) -> Result<(), RestError>
     let (fixed, home) = (resolved(&fixed), resolved(&state.info.home));
     if fixed.starts_with(&home) || home.starts_with(&fixed) {
         let text = format!(
-            "\"{}\" leads to the directory of the server itself, {}; name files outside of it",
+            "\"{}\" is in the directory of the server itself, {}; choose files outside of it",
             path.display(),
             home.display()
         );
@@ -306,13 +306,13 @@ fn check_program(state: &ApiState, command: &str) -> Result<(), RestError> {
     }
     let below = resolved(&program);
     let Ok(below) = below.strip_prefix(&directory) else {
-        return refused("is outside of what is allowed");
+        return refused("is outside the allowed directories");
     };
     let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
     let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
     match parts[..] {
         ["apps", _, "bin", _, ..] | ["bin", "scripts", _, ..] => Ok(()),
-        _ => refused("is outside of what is allowed"),
+        _ => refused("is outside the allowed directories"),
     }
 }
 

@@ -61,11 +61,7 @@ pub(crate) fn check_writable(asked: &Asked<'_>, object: &ConfObject) -> Result<(
 
 /// Whether the caller may make objects that everybody sees.
 pub(crate) fn check_shared_writable(asked: &Asked<'_>, app: &str) -> Result<(), RestError> {
-    if asked.caller.rights.may_share(app) {
-        Ok(())
-    } else {
-        Err(refused(asked, "an object of everybody"))
-    }
+    if asked.caller.rights.may_share(app) { Ok(()) } else { Err(refused(asked, "a shared object")) }
 }
 
 /// Whether the caller may change stanzas of the file at all.

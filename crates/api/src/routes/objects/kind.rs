@@ -185,7 +185,7 @@ pub(crate) static NAVIGATION: Kind = Kind {
     defaults: &[("eai:type", "nav")],
     is_page: true,
     check: check_page,
-    ..Kind::new("nav", ("a navigation", "navigations of apps"), "data/ui/nav", "nav")
+    ..Kind::new("nav", ("a navigation menu", "navigation menus of apps"), "data/ui/nav", "nav")
 };
 
 /// Panels that several dashboards show.

@@ -36,8 +36,8 @@ pub(super) fn warnings(preview: &Preview, is_whole: bool) -> Vec<String> {
     let mut all = Vec::new();
     if !is_whole {
         all.push(
-            "the text is longer than max_preview_bytes in limits.conf [indexpreview]: the rest is left \
-             out, and the last event may be incomplete"
+            "the text is longer than max_preview_bytes in limits.conf [indexpreview]: the rest is \
+             ignored, and the last event may be incomplete"
                 .to_owned(),
         );
     }
@@ -63,7 +63,7 @@ pub(super) fn warnings_of(event: &PreviewedEvent) -> Vec<String> {
     let mut all = Vec::new();
     if !event.dated {
         let instead = match event.time_from {
-            TimeFrom::Before => "the time of the event before",
+            TimeFrom::Before => "the time of the previous event",
             TimeFrom::File => "the time at which its file was written",
             _ => "the time of its arrival",
         };
@@ -74,7 +74,7 @@ pub(super) fn warnings_of(event: &PreviewedEvent) -> Vec<String> {
         all.push("longer than TRUNCATE; the rest was dropped".to_owned());
     }
     if event.began == Began::TooManyLines {
-        all.push("it was split off the event before, which has MAX_EVENTS lines".to_owned());
+        all.push("it was split from the previous event, which has MAX_EVENTS lines".to_owned());
     }
     if event.kept.is_empty() {
         all.push("a rule of transforms.conf drops it".to_owned());
@@ -99,7 +99,7 @@ pub(super) fn warnings_of(event: &PreviewedEvent) -> Vec<String> {
 /// Why the text of an event shows no time.
 fn why(no_time: NoTime) -> String {
     match no_time {
-        NoTime::NotLookedFor => "DATETIME_CONFIG says not to look for a time".to_owned(),
+        NoTime::NotLookedFor => "DATETIME_CONFIG disables timestamp recognition".to_owned(),
         NoTime::NoPrefix => "TIME_PREFIX does not match".to_owned(),
         NoTime::NotBelieved(time) => format!(
             "the time {} is further from now than MAX_DAYS_AGO or MAX_DAYS_HENCE allow",
@@ -109,8 +109,8 @@ fn why(no_time: NoTime) -> String {
             "the time is not within MAX_TIMESTAMP_LOOKAHEAD (128 bytes where that is not set)"
                 .to_owned()
         }
-        NoTime::OtherFormat => "TIME_FORMAT does not fit".to_owned(),
-        NoTime::Nothing => "nothing looks like a time".to_owned(),
+        NoTime::OtherFormat => "TIME_FORMAT does not match".to_owned(),
+        NoTime::Nothing => "no timestamp was found".to_owned(),
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(
             told[0],
             "the time 1970-01-01T00:00:00Z is further from now than MAX_DAYS_AGO or MAX_DAYS_HENCE \
-             allow; it has the time of the event before"
+             allow; it has the time of the previous event"
         );
         assert!(told[1].contains("TRUNCATE") && told[2].contains("MAX_EVENTS"), "{told:?}");
         assert!(told[3].contains("drops it") && told.len() == 4, "{told:?}");

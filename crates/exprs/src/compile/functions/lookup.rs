@@ -77,7 +77,7 @@ fn arguments_of<'a>(expr: &'a Expr, function: &str) -> Option<&'a [Expr]> {
 fn field(expr: &Expr) -> Result<Spanned<String>, Error> {
     match &expr.kind {
         ExprKind::String(name) => Ok(Spanned::new(name.clone(), expr.span)),
-        _ => Err(Error::at("fields of a lookup stand in double quotes here", expr.span)),
+        _ => Err(Error::at("fields of a lookup must be in double quotes here", expr.span)),
     }
 }
 

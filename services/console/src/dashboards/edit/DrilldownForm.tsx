@@ -279,7 +279,7 @@ function DashboardChoice({ app, link, onChange }: DashboardChoiceProps) {
     <NativeSelect
       size="xs"
       label="Dashboard"
-      error={isMissing ? `Choose a dashboard: ${link.view} is not there` : undefined}
+      error={isMissing ? `Choose a dashboard: ${link.view} does not exist` : undefined}
       data={isKnown ? all : [{ value: now, label: link.view }, ...all]}
       value={now}
       onChange={(event) => {

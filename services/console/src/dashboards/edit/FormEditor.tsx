@@ -147,7 +147,7 @@ export function FormEditor({ view, times, text, onEdit, onSource }: FormEditorPr
         const at = positionOf(latest.current.rows, place);
         const target = at && targetOf(latest.current.rows, at, direction);
         if (target) move(place, target, true);
-        else setTold('It is at the edge');
+        else setTold('It is already at the edge');
       },
       move: (place, target) => move(place, target, false),
       copy: (place) => {

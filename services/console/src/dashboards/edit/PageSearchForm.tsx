@@ -24,7 +24,7 @@ export function PageSearchForm(props: PageSearchFormProps) {
       <h2>{searchName(search)}</h2>
       <TypedText
         label="Name"
-        help="Those that are computed from it follow a change"
+        help="Panels and inputs that are computed from it use the change"
         value={search.attributes.get('id') ?? ''}
         onChange={(id) => onEdit((text) => withId(text, search.start, id))}
       />
@@ -37,7 +37,7 @@ export function PageSearchForm(props: PageSearchFormProps) {
       ) : (
         <p className={styles.hint}>
           {users === 1 ? 'One search is' : `${users} searches are`} computed from it. Without a
-          command that makes a table, it hands on only the fields that it names.
+          command that makes a table, it passes on only the fields that it names.
         </p>
       )}
       <Rest element={search} isKnown={(child) => KNOWN.has(child.name)} onSource={onSource} />
@@ -55,7 +55,7 @@ export function SearchName({
   return (
     <TypedText
       label="Name of its search"
-      help="By it, other panels are computed from the results"
+      help="Other panels refer to its results with this name"
       value={search.attributes.get('id') ?? ''}
       onChange={(id) => onEdit((text) => withId(text, search.start, id))}
     />

@@ -144,7 +144,7 @@ function RangeForm({ earliest, latest, times, onRange }: RangeFormProps) {
   const data = [
     ...times.map((one) => ({ value: one.token, label: `Of the input ${one.label}` })),
     ...(isKnown ? [] : [{ value: chosen, label: `Of the input ${chosen} (is missing)` }]),
-    { value: PAGE, label: 'All time, or that of the page' },
+    { value: PAGE, label: 'All time, or the range of the page' },
     { value: OWN, label: 'Its own' },
   ];
   const choose = (value: string) => {

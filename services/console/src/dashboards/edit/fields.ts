@@ -56,7 +56,7 @@ const choice = (
   choices: Readonly<Record<string, string>>,
 ): FormField => option(label, 'choice', names, usual, { choices });
 
-const HEIGHT = option('Height in pixels', 'number', 'height', '', { help: 'Empty: the usual one' });
+const HEIGHT = option('Height in pixels', 'number', 'height', '', { help: 'Empty: the default' });
 const TRELLIS: FormField[] = [
   option('One panel for each value (trellis)', 'switch', 'trellis.enabled', '0'),
   option('Split by', 'text', 'trellis.splitBy', '', { help: 'A field, or _aggregation' }),
@@ -111,12 +111,12 @@ const CHART: FormField[] = [
     linear: 'Linear',
     log: 'Logarithmic',
   }),
-  option('Least of the Y axis', 'number', 'charting.axisY.minimumNumber'),
-  option('Most of the Y axis', 'number', 'charting.axisY.maximumNumber'),
-  choice('Values at the points', 'charting.chart.showDataLabels', 'none', {
+  option('Minimum of the Y axis', 'number', 'charting.axisY.minimumNumber'),
+  option('Maximum of the Y axis', 'number', 'charting.axisY.maximumNumber'),
+  choice('Values at the data points', 'charting.chart.showDataLabels', 'none', {
     none: 'None',
     all: 'All',
-    minmax: 'Least and most',
+    minmax: 'Minimum and maximum',
   }),
   option('Fields drawn as lines over it', 'text', 'charting.chart.overlayFields', '', {
     help: 'Separated by commas',
@@ -153,8 +153,8 @@ const SINGLE: FormField[] = [
   option('Field', 'text', 'field', '', { help: 'Empty: the first one with numbers' }),
   option('Unit', 'text', 'unit'),
   choice('Place of the unit', 'unitPosition', 'after', {
-    after: 'Behind the value',
-    before: 'In front of the value',
+    after: 'After the value',
+    before: 'Before the value',
   }),
   choice('Precision', 'numberPrecision', '0', {
     '0': '0',
@@ -193,7 +193,7 @@ const EVENT: FormField[] = [
 
 const MAP: FormField[] = [
   choice('Map', 'mapping.type', 'marker', { marker: 'Markers', choropleth: 'Regions' }),
-  option('Markers at most', 'number', 'mapping.data.maxClusters', '100'),
+  option('Maximum number of markers', 'number', 'mapping.data.maxClusters', '100'),
   option('The wheel zooms', 'switch', 'mapping.map.scrollZoom', 'false'),
   HEIGHT,
 ];
@@ -309,21 +309,21 @@ export function inputFields(kind: string): FormField[] {
       kind: 'switch',
       at: { attribute: 'searchWhenChanged' },
       usual: 'false',
-      help: 'Also where there is a button',
+      help: 'Even if there is a button',
     },
   ];
   if (kind === 'time') return common;
   const several: FormField[] = [
-    text('In front of each value', 'valuePrefix'),
-    text('Behind each value', 'valueSuffix'),
+    text('Before each value', 'valuePrefix'),
+    text('After each value', 'valueSuffix'),
     text('Between values', 'delimiter', ' '),
   ];
   const isSeveral = kind === 'multiselect' || kind === 'checkbox';
   return [
     ...common,
     text('Default', 'default', '', isSeveral ? 'Separated by commas' : undefined),
-    text('In front of the whole', 'prefix'),
-    text('Behind the whole', 'suffix'),
+    text('Before the whole', 'prefix'),
+    text('After the whole', 'suffix'),
     ...(isSeveral ? several : []),
     ...(kind === 'dropdown' || kind === 'radio' || kind === 'link'
       ? [

@@ -32,7 +32,7 @@ export function MapElement(props: ResultsProps) {
       <>
         <p className={styles.unsupported} role="note">
           {isMarker
-            ? 'A map of markers needs columns latitude and longitude, as geostats makes them. The table has the results.'
+            ? 'A map of markers needs columns latitude and longitude, as returned by geostats. The table has the results.'
             : 'A map of regions needs a column of their names and one of values. The table has the results.'}
         </p>
         <TableElement {...props} />

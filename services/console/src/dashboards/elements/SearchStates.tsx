@@ -90,7 +90,7 @@ function Waiting({ state, height }: { state: SearchState; height: number }) {
       {isLate && <Skeleton height={Math.max(24, height - 24)} animate={isRunning} />}
       {isLate && (
         <p className={styles.hint}>
-          {state.phase === 'queued' ? 'Waits for its turn' : progressText(state)}
+          {state.phase === 'queued' ? 'Waiting in the queue' : progressText(state)}
         </p>
       )}
     </div>

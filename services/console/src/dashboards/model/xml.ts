@@ -179,7 +179,7 @@ class Parser {
       if ((quote !== '"' && quote !== "'") || end === -1) {
         throw this.#error(`the value of attribute ${name} is not in quotes`);
       }
-      if (attributes.has(name)) throw this.#error(`attribute ${name} is there twice`);
+      if (attributes.has(name)) throw this.#error(`attribute ${name} occurs twice`);
       attributes.set(name, decoded(this.#source.slice(this.#at + 1, end)));
       this.#at = end + 1;
     }

@@ -42,7 +42,7 @@ export function CostDialog({ run, onClose }: CostDialogProps) {
   const total = sum(known);
   const unknown = (costs ?? []).length - known.length;
   return (
-    <Modal opened onClose={onClose} title="What this opening cost">
+    <Modal opened onClose={onClose} title="Cost of this page view">
       {costs === null ? (
         <Skeleton height={80} />
       ) : (
@@ -53,7 +53,7 @@ export function CostDialog({ run, onClose }: CostDialogProps) {
             object storage, for <strong>${total.dollars.toFixed(6)}</strong>.
           </p>
           <p>
-            The price of requests is that of the server's settings; see the inspector of a search
+            The price of requests comes from the server's settings; see the inspector of a search
             for its parts.
             {unknown > 0 && ` The server no longer has ${unknown} of the searches.`}
           </p>

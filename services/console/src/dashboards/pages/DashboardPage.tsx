@@ -299,7 +299,7 @@ function Tools({ run, dashboard, canEdit, onEdit, box }: ToolsProps) {
             onClick={() => setCostOpen(true)}
             disabled={!run}
           >
-            What this opening cost
+            Cost of this page view
           </Menu.Item>
           <Menu.Item onClick={() => setOpen(true)} disabled={findings.length === 0}>
             {lost.length > 0 ? `What is not shown (${lost.length})` : 'What is ignored'}

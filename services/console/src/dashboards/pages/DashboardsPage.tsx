@@ -99,7 +99,7 @@ export function DashboardsPage({ app }: DashboardsPageProps) {
           {others && (
             <Checkbox
               size="xs"
-              label="Also of other apps"
+              label="Include other apps"
               checked={allApps}
               onChange={(event) => setAllApps(event.currentTarget.checked)}
             />
@@ -113,7 +113,7 @@ export function DashboardsPage({ app }: DashboardsPageProps) {
         {views && shown.length === 0 && (
           <p className={styles.empty}>
             {filter
-              ? 'No dashboard has these words.'
+              ? 'No dashboard matches the filter.'
               : 'This app has no dashboards yet. Create one, or install an app that has some.'}
           </p>
         )}
@@ -192,7 +192,7 @@ function ViewRow({ view, onDialog }: { view: ViewInfo; onDialog: (dialog: Dialog
             leftSection={<IconTrash size={14} />}
             color="red"
             disabled={!view.isRemovable || !view.canWrite}
-            title={view.isRemovable ? undefined : 'It stands in the files of its app'}
+            title={view.isRemovable ? undefined : 'It is defined in the files of its app'}
             onClick={() => onDialog({ kind: 'delete', view })}
           >
             Delete

@@ -140,8 +140,8 @@ export function DeleteDialog({ view, onClose, onDone }: ViewDialogProps) {
       <form onSubmit={remove}>
         <Stack gap="sm">
           <p>
-            Delete <strong>{view.label}</strong> ({view.name})? It cannot be brought back. If a file
-            of the app has the same id, that one is shown again.
+            Delete <strong>{view.label}</strong> ({view.name})? It cannot be restored. If a file of
+            the app has the same id, that one is shown again.
           </p>
           {error && <Notice kind="error">{error.message}</Notice>}
           <Buttons

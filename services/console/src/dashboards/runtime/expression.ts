@@ -101,7 +101,7 @@ class Parser {
 
   whole(): Node {
     const node = this.#expression(0);
-    if (this.#at < this.#tokens.length) throw new ExpressionError('something is left at the end');
+    if (this.#at < this.#tokens.length) throw new ExpressionError('unexpected text at the end');
     return node;
   }
 

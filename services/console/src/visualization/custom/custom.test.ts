@@ -56,7 +56,7 @@ it('a sankey sums its links, and leaves out those that lead backwards', () => {
     'bc3',
   ]);
   expect(names).toEqual(['a', 'b', 'c']);
-  expect(note).toContain('2 of 4 links left out');
+  expect(note).toContain('2 of 4 links omitted');
   const network = customModel('network', results(['source', 'target', 'n'], rows));
   expect(made(network.model, 'links').links).toHaveLength(4);
 });

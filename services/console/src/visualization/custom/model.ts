@@ -154,7 +154,7 @@ function links(read: Reading, isFlow: boolean): Made {
   const names = [...new Set(drawn.flatMap(({ source, target }) => [source, target]))];
   const note =
     left > 0
-      ? `${left} of ${all.length} links left out${isFlow ? ': they lead backwards or are too many' : ''}.`
+      ? `${left} of ${all.length} links omitted${isFlow ? ': they lead backwards or are too many' : ''}.`
       : null;
   return { model: { kind: 'links', links: drawn, names, left }, note: read.cut ?? note };
 }
@@ -272,7 +272,7 @@ const isRepeated = (read: Reading, column: Column): boolean =>
 function calendar(read: Reading): Made {
   const size = read.numbers.find(({ name }) => name !== '_time');
   if (!size || read.rows.every((row) => read.time(row) === null)) {
-    return needs('_time and a column of numbers, as timechart span=1d makes them');
+    return needs('_time and a column of numbers, as returned by timechart span=1d');
   }
   const days = new Map<string, { day: string; value: number; row: number }>();
   const timeAt = read.results.fields.indexOf('_time');
@@ -299,7 +299,7 @@ function timeline(read: Reading): Made {
   const end = read.named('end', 'end_time', 'endtime');
   const [lane, group] = others.filter((one) => one !== duration && one !== end);
   if (!lane || read.rows.every((row) => read.time(row) === null)) {
-    return needs('_time and a column of what happens');
+    return needs('_time and a column with the states');
   }
   const color = group?.isNumeric ? undefined : group;
   const lanes = [...new Set(read.rows.map((row) => read.text(row, lane)))];

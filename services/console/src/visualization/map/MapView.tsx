@@ -82,7 +82,7 @@ export function MapView(props: MapViewProps) {
           {leftOut > 0 && (
             <p
               className={plotStyles.note}
-            >{`${plural(leftOut, 'smaller marker')} of this zoom level left out.`}</p>
+            >{`${plural(leftOut, 'smaller marker')} of this zoom level omitted.`}</p>
           )}
           {painted && painted.missing.length > 0 && (
             <p className={plotStyles.note} data-testid="not-on-map">

@@ -105,7 +105,7 @@ impl fmt::Display for Report {
         };
         note(
             self.undated,
-            "without a time in the text; the time of the event before, or of the file, was used",
+            "without a time in the text; the time of the previous event, or of the file, was used",
         )?;
         note(self.truncated, "longer than TRUNCATE; the rest was dropped")?;
         note(self.split, "split after MAX_EVENTS lines")?;
@@ -146,10 +146,10 @@ mod tests {
             "latest": 1_714_644_600_000_000_i64, "truncated": 2, "ackLevel": "replicated"}));
         assert_eq!(
             report.to_string(),
-            "/data/a.csv: csv, 3 events, 2024-05-02 10:10:00 to 2024-05-02 10:11:13 UTC, acknowledged as replicated\n  \
-             1 event without a time in the text; the time of the event before, or of the file, was used\n  \
-             2 events longer than TRUNCATE; the rest was dropped\n  \
-             the first line was taken as the header: Name,Date"
+            "/data/a.csv: csv, 3 events, 2024-05-02 10:10:00 to 2024-05-02 10:11:13 UTC, acknowledged \
+             as replicated\n  1 event without a time in the text; the time of the previous event, or of \
+             the file, was used\n  2 events longer than TRUNCATE; the rest was dropped\n  the first \
+             line was taken as the header: Name,Date"
         );
         assert_eq!(Report::new("b".to_owned()).to_string(), "b: no source type, 0 events");
     }
