@@ -150,7 +150,7 @@ async fn first_key(
 
 /// Sends the entries of a range.
 async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Result<Batch>>) {
-    let mut entries = async |some: &mut Batch| {
+    let entries = async |some: &mut Batch| {
         // Reads perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at 50 ms per block.
         let ahead =
             ScanOptions::default().with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(8);
@@ -213,6 +213,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::adapter::{Adapter, LastFailure};
 
     fn key(index: &str, id: u128) -> Vec<u8> {
         codec::header_key(&IndexName::new(index).unwrap(), BucketId(Uuid::from_u128(id)))
@@ -233,6 +234,11 @@ mod tests {
         assert!(range.contains(&key("web", 0)) && range.contains(&key("web", u128::MAX)));
         assert!(!range.contains(&key("web2", 0)) && !range.contains(&key("wea", u128::MAX)));
         assert!(codec::headers_of_same_index(b"hweb").is_err());
+    }
+
+    async fn database() -> Db {
+        let store = Adapter::new(Arc::new(InMemory::new()), LastFailure::default());
+        Db::open("catalog", Arc::new(store)).await.unwrap()
     }
 
     fn header(index: &str, id: u128) -> BucketHeader {
@@ -259,7 +265,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn a_catalog_that_is_read_in_ranges_has_every_entry_once() {
-        let database = Db::open("catalog", Arc::new(InMemory::new())).await.unwrap();
+        let database = database().await;
         let mut expected = Vec::new();
         for index in ["a", "main", "main2", "z"] {
             // As many as some batches, one, and none at all in most ranges.
@@ -298,7 +304,7 @@ mod tests {
 
     #[tokio::test]
     async fn damage_in_one_of_the_ranges_is_named() {
-        let database = Db::open("catalog", Arc::new(InMemory::new())).await.unwrap();
+        let database = database().await;
         for id in 0..100 {
             let value = codec::header_value(&header("main", id));
             database.put(key("main", id), value).await.unwrap();
