@@ -409,8 +409,10 @@ fn has_ended(content: &Map<String, Value>) -> bool {
 fn is_news(told: Option<&Map<String, Value>>, content: &Map<String, Value>) -> bool {
     const TIMES: [&str; 2] = ["runDuration", "modifiedTime"];
     let Some(told) = told else { return true };
-    let seconds =
-        |content: &Map<String, Value>| content["runDuration"].as_f64().unwrap_or_default();
+    // Another search head may say less.
+    let seconds = |content: &Map<String, Value>| {
+        content.get("runDuration").and_then(Value::as_f64).unwrap_or_default()
+    };
     let changed = |(name, value): (&String, &Value)| {
         !TIMES.contains(&name.as_str()) && told.get(name) != Some(value)
     };
