@@ -35,7 +35,7 @@ def gallery(own_server, tmp_path):
     return server
 
 
-def walk(script, server, tmp_path):
+def walk(script, server, tmp_path, url=None):
     """Runs a script of the console's browser tests against a server."""
     chromium = subprocess.run(
         [ROOT / "ci/tools/chromium.sh"], check=True, capture_output=True, text=True
@@ -43,7 +43,7 @@ def walk(script, server, tmp_path):
     environment = {
         **os.environ,
         "CHROMIUM": chromium,
-        "KARST_URL": f"http://127.0.0.1:{server.web_port}",
+        "KARST_URL": url or f"http://127.0.0.1:{server.web_port}",
         "KARST_USER": USER,
         "KARST_PASSWORD": PASSWORD,
         "KARST_SCREENSHOTS": os.environ.get("KARST_SCREENSHOTS", str(tmp_path)),
@@ -65,6 +65,38 @@ def test_a_person_walks_through_dashboards(gallery, tmp_path):
 
 def test_formats_and_drilldown_are_edited_by_form(gallery, tmp_path):
     walk("dashboardForm.e2e.mjs", gallery, tmp_path)
+
+
+def panel(number):
+    search = f"index=gallery | eval panel={number} | stats count by panel status | sort status"
+    return (
+        f"<row><panel><title>Panel {number}</title><table><search><query>{search}</query>"
+        "<earliest>-2d</earliest><latest>now</latest></search></table></panel></row>"
+    )
+
+
+@pytest.fixture
+def twenty(gallery):
+    """The server with a dashboard of 20 searches."""
+    source = f"<dashboard><label>Twenty</label>{''.join(panel(number) for number in range(20))}</dashboard>"
+    path = "/servicesNS/nobody/gallery/data/ui/views"
+    answer = gallery.rest("POST", path, {"name": "twenty", "eai:data": source, "output_mode": "json"})
+    assert answer.status == 201, answer
+    return gallery
+
+
+def test_a_page_asks_for_the_state_of_its_searches_once_a_second(twenty, tmp_path):
+    walk("jobStream.e2e.mjs", twenty, tmp_path)
+
+
+def test_over_http2_a_page_has_one_stream_for_the_state_of_its_searches(twenty, tmp_path):
+    # The management port has TLS, and the console, too.
+    url = f"https://127.0.0.1:{twenty.management_port}"
+    walk("jobStream.e2e.mjs", twenty, tmp_path, url)
+    metrics = twenty.rest("GET", "/metrics").text
+    values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+    assert float(values['karst_status_events_total{kind="status"}']) >= 20, values
+    assert float(values.get("karst_status_streams", "0")) <= 2, values
 
 
 def test_an_app_is_checked_before_it_is_installed(gallery):

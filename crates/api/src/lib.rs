@@ -46,6 +46,7 @@ mod routes;
 mod routing;
 mod security_headers;
 mod session;
+mod status_streams;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, clippy::unwrap_used)]
 mod tests;
@@ -73,6 +74,7 @@ pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
 pub use rest::router as rest_router;
 pub use routes::health::unavailable;
+pub use status_streams::StatusStreams;
 
 /// What the routes call.
 #[derive(Debug, Clone)]
@@ -83,6 +85,8 @@ pub struct ApiState {
     pub ingest: Arc<Ingest>,
     /// The other processes of the cluster, if this one is part of one.
     pub directory: Option<peers::Directory>,
+    /// The pages that follow their jobs.
+    pub status_streams: StatusStreams,
     /// The other search heads of the cluster, if this process is one.
     pub heads: Option<Arc<dyn Others>>,
     /// The other indexers of the cluster, if this process is one.
@@ -219,6 +223,8 @@ pub struct Settings {
     pub max_form_parameters: usize,
     /// `max_upload_size` of `web.conf`: bytes of a packed app.
     pub max_upload_bytes: usize,
+    /// `maxStatusStreams` of `[httpServer]`: streams of job statuses that a user has open.
+    pub max_status_streams: usize,
     /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
     pub hsts: bool,
     /// What scrapers of `/metrics` show in place of a login.
@@ -233,6 +239,7 @@ impl Default for Settings {
             max_content_length: 64 << 20,
             max_form_parameters: 10_000,
             max_upload_bytes: 500 << 20,
+            max_status_streams: 32,
             hsts: true,
             metrics_token: None,
         }

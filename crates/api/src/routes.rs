@@ -28,6 +28,7 @@ mod hec_tokens;
 mod inputstatus;
 mod job_entry;
 mod job_status;
+mod job_stream;
 mod jobs;
 mod kvstore;
 mod lookups;
@@ -114,6 +115,7 @@ routes! {
         hec_tokens,
         inputstatus,
         job_status,
+        job_stream,
         jobs,
         kvstore,
         lookups,

@@ -5,6 +5,7 @@ mod accounts;
 pub(crate) mod cases;
 mod console;
 mod deployment;
+mod job_stream;
 mod jobs;
 mod matrix;
 mod objects;

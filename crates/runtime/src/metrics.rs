@@ -255,6 +255,11 @@ metrics! {
         "Connections and requests refused, by the limit reached.";
     HTTP_TIMEOUTS Counter "karst_http_timeouts_total"
         "Connections and bodies aborted because the client took too long, by setting.";
+    STATUS_STREAMS Gauge "karst_status_streams" "Open streams of job statuses.";
+    STATUS_STREAMS_REFUSED Counter "karst_status_streams_refused_total"
+        "Streams of job statuses refused because the user had too many (maxStatusStreams).";
+    STATUS_EVENTS Counter "karst_status_events_total"
+        "Events sent on streams of job statuses, by kind (status, gone, end).";
     AUDIT_RECORDS Counter "karst_audit_records_total" "Records written to the audit trail.";
     AUDIT_SYNC_SECONDS Histogram "karst_audit_sync_seconds"
         "Time to write and sync a group of audit records.";

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::ConnectInfo;
@@ -9,7 +10,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use search::Job;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::job_entry;
 use super::jobs::find;
@@ -20,7 +21,7 @@ use crate::rights::Need;
 use crate::routing::{Routes, post};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
-use crate::{FromOther, Question};
+use crate::{FromOther, Others, Question};
 
 pub(super) fn routes() -> Routes {
     Routes::default().at(PATH, post(Need::Own, "Progress and cost of up to 1,000 jobs", status))
@@ -56,22 +57,15 @@ async fn status(
         if touch {
             job.touch();
         }
-        jobs.push(json!({
-            "sid": job.sid(), "content": job_entry::status(&job), "cost": cost(&job),
-        }));
+        jobs.push(entry(&job, &job_entry::status(&job)));
     }
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let is_asked = extensions.get::<FromOther>().is_some();
     if let (Some(heads), Some(client), false, false) =
         (&state.heads, client, is_asked, unknown.is_empty())
     {
-        let body = form(&unknown, touch);
-        let mut headers = headers;
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        headers.remove(CONTENT_ENCODING);
-        let question =
-            Question { method: Method::POST, path: PATH, headers: &headers, body, client };
-        for answer in heads.ask(&question).await.into_iter().filter_map(Result::ok) {
+        let answers = ask_heads(heads.as_ref(), headers, client, form(&unknown, touch)).await;
+        for answer in answers.into_iter().filter_map(Result::ok) {
             let found = answer["jobs"].as_array().cloned().unwrap_or_default();
             unknown.retain(|sid| !found.iter().any(|job| job["sid"] == *sid));
             jobs.extend(found);
@@ -79,6 +73,33 @@ async fn status(
     }
     let body = json!({"jobs": jobs, "unknown": unknown}).to_string();
     Ok(OutputMode::Json.respond(StatusCode::OK, body))
+}
+
+/// Asks all other search heads for jobs, with the credentials of the client.
+pub(super) async fn ask(
+    heads: Arc<dyn Others>,
+    headers: HeaderMap,
+    client: SocketAddr,
+    sids: Vec<String>,
+) -> Vec<Result<Value, String>> {
+    let sids: Vec<&str> = sids.iter().map(String::as_str).collect();
+    ask_heads(heads.as_ref(), headers, client, form(&sids, false)).await
+}
+
+async fn ask_heads(
+    heads: &dyn Others,
+    mut headers: HeaderMap,
+    client: SocketAddr,
+    body: Bytes,
+) -> Vec<Result<Value, String>> {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    headers.remove(CONTENT_ENCODING);
+    heads.ask(&Question { method: Method::POST, path: PATH, headers: &headers, body, client }).await
+}
+
+/// A job in the answer. `content`: what `job_entry::status` says of it.
+pub(super) fn entry(job: &Job, content: &Map<String, Value>) -> Value {
+    json!({"sid": job.sid(), "content": content, "cost": cost(job)})
 }
 
 /// The request for these jobs.

@@ -31,6 +31,7 @@ use crate::rights::Need;
 use crate::rights::SEARCH;
 use crate::routing::{Routes, get, post};
 use crate::session::Caller;
+use crate::status_streams::stream_name;
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
 use crate::{ApiState, FromOther, Question};
@@ -126,6 +127,7 @@ async fn create(
         )));
     }
     let priority = priority(&params)?;
+    let follower = params.text("status_stream").map(stream_name).transpose()?;
     let mut request = request(&state, &params, &caller, &namespace)?;
     // Nobody can look before the end where the answer comes with it.
     request.preview = match params.text("preview") {
@@ -135,6 +137,9 @@ async fn create(
     let job = searches::dispatch(&state, &seen, request).await?;
     if let Some(priority) = priority {
         job.set_priority(priority);
+    }
+    if let Some(follower) = follower {
+        state.status_streams.tell(&caller.user, follower, &job);
     }
     if exec_mode == "normal" {
         return Ok(sid_response(&job, mode));

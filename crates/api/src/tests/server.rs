@@ -282,6 +282,7 @@ async fn state(
         search,
         ingest,
         directory: None,
+        status_streams: crate::StatusStreams::default(),
         heads: None,
         indexers: None,
         accounts,

@@ -215,6 +215,11 @@ export class KarstClient {
     return decodeJobStatuses(await this.#json('/api/v1/jobs/status', call));
   }
 
+  /** The answer that tells of jobs as they change (`eventStream.ts`). */
+  async jobStream(sids: string[], signal: AbortSignal): Promise<Response> {
+    return this.#send('/api/v1/jobs/stream', { query: { sid: sids }, signal });
+  }
+
   /** How the server understands a search. A mistake is an `ApiError` whose message shows its place. */
   async explain(request: JobRequest, signal?: AbortSignal): Promise<Explanation> {
     const form: Record<string, string> = { search: request.search, timezone: request.timezone };

@@ -8,6 +8,8 @@ const REQUEST = { query: 'error', range: { earliest: '-1h', latest: 'now' }, tim
 const AWAY = new ApiError('unreachable', 0, [{ type: 'ERROR', text: 'away' }]);
 const GONE = new ApiError('notFound', 404, [{ type: 'FATAL', text: 'Unknown sid.' }]);
 
+const NOTHING = { dollars: 0, storeRequests: 0, bytes: { dram: 0, nvme: 0, store: 0 } };
+
 const status = (content: object) => decodeJob({ entry: [{ content }] });
 const RUNNING = status({ dispatchState: 'RUNNING', doneProgress: 0.5 });
 const DONE = status({ dispatchState: 'DONE', isDone: true });
@@ -15,14 +17,25 @@ const DONE = status({ dispatchState: 'DONE', isDone: true });
 /** A server that gives these answers to polls, one after the other, the last one for ever. */
 function scripted(...answers: (JobStatus | ApiError)[]) {
   let next = 0;
+  const answer = () => {
+    const found = answers[Math.min(next, answers.length - 1)] as JobStatus | ApiError;
+    next += 1;
+    if (found instanceof ApiError) throw found;
+    return found;
+  };
   const client = {
     createJob: vi.fn(async () => 'S1'),
-    job: vi.fn(async () => {
-      const answer = answers[Math.min(next, answers.length - 1)] as JobStatus | ApiError;
-      next += 1;
-      if (answer instanceof ApiError) throw answer;
-      return answer;
+    job: vi.fn(async () => answer()),
+    jobStatuses: vi.fn(async ([sid = '']: string[]) => {
+      try {
+        return { jobs: new Map([[sid, { status: answer(), cost: NOTHING }]]), unknown: [] };
+      } catch (error) {
+        if (error !== GONE) throw error;
+        return { jobs: new Map(), unknown: [sid] };
+      }
     }),
+    // Polls: the page came over HTTP/1.1.
+    jobStream: vi.fn(async () => new Response('')),
     control: vi.fn(async () => {}),
   } satisfies JobClient;
   const events: SearchEvent[] = [];
@@ -72,7 +85,7 @@ it('when abandoned before the job exists cancels it as soon as it does', async (
   run.abandon();
   await followed;
   expect(client.control).toHaveBeenCalledWith('S1', 'cancel');
-  expect(client.job).not.toHaveBeenCalled();
+  expect(client.jobStatuses).not.toHaveBeenCalled();
 });
 
 it('an address with the id of a kept job shows it without a new search', async () => {

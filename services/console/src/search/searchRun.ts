@@ -5,7 +5,9 @@
  */
 
 import { ApiError, isAbort, type KarstClient, type Namespace } from '../api/client';
+import type { JobFeed } from '../api/jobFeed';
 import type { JobAction, JobStatus } from '../api/types';
+import type { StatusClient } from './followJob';
 import type { SearchRequest } from './urlState';
 
 /** What is asked, and the zone in which relative times snap. */
@@ -80,11 +82,14 @@ function phaseOf(job: JobStatus): Phase {
   return job.isDone ? 'done' : 'running';
 }
 
-const FIRST_DELAY = 80;
-const LONGEST_DELAY = 1000;
+/** Requests for the status that may fail in a row while the server is away. */
 const PATIENCE = 5;
 
-export type JobClient = Pick<KarstClient, 'createJob' | 'job' | 'control'>;
+export type JobClient = Pick<KarstClient, 'createJob' | 'job' | 'control'> & StatusClient;
+
+/** Loads beside the page; whoever follows a job hears of it if that fails. */
+const following = import('./followJob');
+following.catch(() => {});
 
 export class SearchRun {
   readonly #client: JobClient;
@@ -94,7 +99,8 @@ export class SearchRun {
   #finished = false;
   /** Whether the job goes on when nobody looks any more: it was not started here, or was kept. */
   #outlives = false;
-  #wake: () => void = () => {};
+  #feed: JobFeed | null = null;
+  #leave: () => void = () => {};
 
   constructor(client: JobClient, dispatch: (event: SearchEvent) => void) {
     this.#client = client;
@@ -111,7 +117,7 @@ export class SearchRun {
         this.#sid = arrival.sid;
         this.#outlives = true;
         this.#dispatch({ type: 'created', sid: arrival.sid });
-        await this.#poll(arrival.sid);
+        await this.#watch(arrival.sid);
         return;
       }
       const commands = arrival ? await arrival.asksFor(request) : [];
@@ -126,7 +132,7 @@ export class SearchRun {
       this.#sid = sid;
       if (this.#controller.signal.aborted) return this.#cancelQuietly();
       this.#dispatch({ type: 'created', sid });
-      await this.#poll(sid);
+      await this.#watch(sid);
     } catch (error) {
       if (!isAbort(error)) this.#dispatch({ type: 'failed', error: asApiError(error) });
     } finally {
@@ -147,34 +153,30 @@ export class SearchRun {
     }
   }
 
-  async #poll(sid: string): Promise<void> {
-    let delay = FIRST_DELAY;
-    let failures = 0;
-    while (!this.#controller.signal.aborted) {
-      try {
-        const job = await this.#client.job(sid, this.#controller.signal);
-        failures = 0;
-        this.#dispatch({ type: 'progress', job });
-        if (job.isDone || job.isFailed) return;
-      } catch (error) {
-        failures += 1;
-        const isAway = error instanceof ApiError && error.kind === 'unreachable';
-        if (!isAway || failures > PATIENCE) throw error;
-        this.#dispatch({ type: 'interrupted', error });
-      }
-      await this.#pause(delay);
-      delay = Math.min(LONGEST_DELAY, delay * 1.5);
-    }
-  }
-
-  #pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, milliseconds);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  /** Reports until the job has ended, or is abandoned. */
+  async #watch(sid: string): Promise<void> {
+    const { followJob } = await following;
+    const isLeft = () => this.#controller.signal.aborted;
+    if (isLeft()) return;
+    await new Promise<void>((resolve, reject) => {
+      this.#leave = resolve;
+      this.#feed = followJob(this.#client, sid, {
+        onStatus: (job) => {
+          if (job === null) {
+            const told = [{ type: 'FATAL', text: 'Unknown sid.' }];
+            reject(new ApiError('notFound', 404, told));
+            return;
+          }
+          this.#dispatch({ type: 'progress', job });
+          if (job.isDone || job.isFailed) resolve();
+        },
+        onTrouble: (error, failures) => {
+          const isAway = error instanceof ApiError && error.kind === 'unreachable';
+          if (isAway && failures <= PATIENCE) this.#dispatch({ type: 'interrupted', error });
+          else reject(error);
+        },
+      });
+    }).finally(() => this.#feed?.dispose());
   }
 
   async control(action: JobAction): Promise<void> {
@@ -188,7 +190,7 @@ export class SearchRun {
     }
     try {
       await this.#client.control(sid, action);
-      this.#wake();
+      this.#feed?.refresh();
     } catch (error) {
       this.#dispatch({ type: 'interrupted', error: asApiError(error) });
     }
@@ -198,7 +200,7 @@ export class SearchRun {
   abandon(): void {
     if (this.#controller.signal.aborted) return;
     this.#controller.abort();
-    this.#wake();
+    this.#leave();
     if (!this.#finished && !this.#outlives) this.#cancelQuietly();
   }
 

@@ -285,6 +285,7 @@ pub(crate) async fn assemble(
         search,
         ingest: Arc::clone(&ingest),
         directory,
+        status_streams: api::StatusStreams::default(),
         heads: cluster.others("search-head", &catalog, &indexer.to_string()),
         indexers: cluster.others("indexer", &catalog, &indexer.to_string()),
         accounts,
@@ -547,6 +548,7 @@ fn api_settings(http: &HttpServer) -> api::Settings {
         max_content_length: http.max_content_length,
         max_form_parameters: http.max_form_parameters,
         max_upload_bytes: http.uploads.max_mb.saturating_mul(1 << 20),
+        max_status_streams: http.max_status_streams,
         hsts: http.hsts,
         metrics_token: http.metrics_token.clone(),
         ..api::Settings::default()

@@ -27,6 +27,9 @@ conf::settings! {
             "max_content_length" => pub(crate) max_content_length: usize = "64MB", Type::size(1);
             /// Maximum number of form parameters.
             "maxFormParameters" => pub(crate) max_form_parameters: usize = "10000", Type::number(0);
+            /// Maximum number of open streams of job statuses of one user; a page has one. 0: none, pages
+            /// poll.
+            "maxStatusStreams" => pub(crate) max_status_streams: usize = "32", Type::number(0);
             /// Whether browsers that connect with TLS are told to use only TLS (HSTS). Splunk: false.
             "sendStrictTransportSecurityHeader" => pub(crate) hsts: bool = "true", Type::Boolean;
             /// Token that scrapers of `/metrics` on other machines send as Authorization: Bearer. Default:

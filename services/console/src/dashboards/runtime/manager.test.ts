@@ -292,3 +292,53 @@ it('another version of the dashboard runs again only what has another text', asy
   expect(manager.state(keys[1] ?? '')).toMatchObject({ phase: 'running', rows: ROWS });
   expect(manager.state(keys[2] ?? '').phase).toBe('idle');
 });
+
+/** A server that tells of the jobs of the page as they begin and end. */
+class StreamingServer extends Server {
+  streams = 0;
+  #tell: (sid: string, content: object) => void = () => {};
+
+  override async createJob(spec: JobSpec): Promise<string> {
+    const sid = await super.createJob(spec);
+    if (spec.statusStream !== undefined) this.#tell(sid, { dispatchState: 'RUNNING' });
+    setTimeout(() => this.#tell(sid, { dispatchState: 'DONE', isDone: true }), 300);
+    return sid;
+  }
+  async stream(sids: string[], _name: string | null, signal: AbortSignal) {
+    this.streams += 1;
+    const ready = [{ type: '', data: '' }];
+    let wake = () => {};
+    this.#tell = (sid, content) => {
+      ready.push({ type: 'status', data: JSON.stringify({ sid, content }) });
+      wake();
+    };
+    for (const sid of sids) this.#tell(sid, { dispatchState: 'RUNNING' });
+    signal.addEventListener('abort', () => wake());
+    return (async function* () {
+      while (!signal.aborted) {
+        yield* ready.splice(0);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    })();
+  }
+}
+
+it('twenty panels need one stream and no request for their status', async () => {
+  const streaming = new StreamingServer();
+  server = streaming;
+  const many = Array.from({ length: 20 }, (_, at) =>
+    table(`<search><query>index=i${at}</query></search>`),
+  );
+  const dashboard = readDashboard(`<dashboard>${many.join('')}</dashboard>`);
+  const searches = allSearches(dashboard);
+  const feed = { mayStream: () => true };
+  const manager = new SearchManager(searches, { server, tokens, app: 'a', timezone: 'UTC', feed });
+  for (const { key } of searches) manager.watch(key);
+  await vi.advanceTimersByTimeAsync(2_000);
+  // Six at a time, each 300 ms: a request a second would have needed four seconds.
+  expect(manager.progress()).toEqual({ done: 20, all: 20 });
+  expect([streaming.streams, server.statusRequests]).toEqual([1, 0]);
+  manager.dispose();
+});

@@ -2,10 +2,12 @@
  * The searches of one page, outside of React: which run, which wait for a token or for their turn, and what they
  * found. Searches with the same text, range and app share a job; those with a base are computed from its results.
  * Guarantees: at most `MAX_RUNNING` jobs of the page run at a time, fewer where the server takes fewer, in the
- * order of the page; one request a second asks for the progress of all of them; jobs nobody looks at any more are cancelled.
+ * order of the page; one stream tells of the progress of all of them, or one request a second; jobs nobody looks at
+ * any more are cancelled.
  */
 
 import { ApiError } from '../../api/client';
+import { JobFeed, type JobFeedOptions } from '../../api/jobFeed';
 import type { JobStatus, ResultRows } from '../../api/types';
 import type { Search, SearchEventName } from '../model/types';
 import { secondsOf } from '../model/values';
@@ -17,9 +19,6 @@ import { isShown, substitute, type TokenStore } from './tokens';
 export const MAX_RUNNING = 6;
 /** Rows that are fetched of a result; what is more is said to be. */
 export const MAX_ROWS = 10_000;
-/** Milliseconds between two requests for progress, and before the first one of a new job. */
-const POLL_EVERY = 1_000;
-const FIRST_POLL = 120;
 /** Milliseconds between two previews of a search. */
 const PREVIEW_EVERY = 2_000;
 /** Milliseconds after which a search is sent again that the server had no place for. */
@@ -76,6 +75,8 @@ export interface ManagerOptions {
   timezone: string;
   /** Hears of what handlers of searches react to. */
   onEvent?: SearchListener;
+  /** How statuses come, where it is not as in a browser. */
+  feed?: Pick<JobFeedOptions, 'mayStream' | 'visibility'>;
 }
 
 interface Job {
@@ -118,9 +119,7 @@ export class SearchManager {
   readonly #jobs = new Map<string, Job>();
   readonly #reports = new Map<string, Promise<ReportSpec>>();
   readonly #listeners = new Set<() => void>();
-  #pollTimer: ReturnType<typeof setTimeout> | null = null;
-  #polledAt = 0;
-  #failures = 0;
+  readonly #feed: JobFeed;
   /** Jobs that run at a time; fewer than `MAX_RUNNING` once the server has refused one. */
   #most = MAX_RUNNING;
   #busyTimer: ReturnType<typeof setTimeout> | null = null;
@@ -131,6 +130,13 @@ export class SearchManager {
 
   constructor(searches: Search[], options: ManagerOptions) {
     this.#options = options;
+    this.#feed = new JobFeed({
+      ...options.feed,
+      source: options.server,
+      name: randomName(),
+      onStatus: (sid, status) => this.#told(sid, status),
+      onTrouble: (error, failures) => failures > PATIENCE && this.#failAll(error),
+    });
     this.add(searches);
     this.#unsubscribe = options.tokens.subscribe(() => this.refreshTexts());
   }
@@ -262,6 +268,7 @@ export class SearchManager {
     if (!job || !['queued', 'starting', 'running'].includes(job.phase)) return;
     if (job.sid !== null) this.#options.server.cancel(job.sid);
     job.phase = 'cancelled';
+    if (job.sid !== null) this.#feed.unfollow(job.sid);
     for (const user of job.users) this.#tellJob(user, job);
     this.#pump();
   }
@@ -277,7 +284,7 @@ export class SearchManager {
   dispose(): void {
     this.#isDisposed = true;
     this.#unsubscribe();
-    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
+    this.#feed.dispose();
     if (this.#busyTimer !== null) clearTimeout(this.#busyTimer);
     for (const node of this.#nodes.values()) if (node.timer !== null) clearTimeout(node.timer);
     for (const job of this.#jobs.values()) this.#drop(job);
@@ -509,6 +516,7 @@ export class SearchManager {
 
   #drop(job: Job): void {
     const isOver = job.phase === 'done' || job.phase === 'failed' || job.phase === 'cancelled';
+    if (job.sid !== null) this.#feed.unfollow(job.sid);
     if (job.phase === 'starting') job.phase = 'cancelled';
     else if (job.sid !== null && !isOver) this.#options.server.cancel(job.sid);
   }
@@ -531,7 +539,11 @@ export class SearchManager {
     job.phase = 'starting';
     try {
       const { server, timezone } = this.#options;
-      const sid = await server.createJob({ timezone, ...job.spec });
+      const sid = await server.createJob({
+        timezone,
+        statusStream: this.#feed.name ?? undefined,
+        ...job.spec,
+      });
       job.sid = sid;
       if (this.#isDisposed || (job.phase as Job['phase']) === 'cancelled') {
         this.#options.server.cancel(sid);
@@ -539,7 +551,7 @@ export class SearchManager {
       }
       job.phase = 'running';
       for (const node of job.users) this.#set(node, { phase: 'running', sid });
-      this.#poll();
+      this.#feed.follow(sid);
     } catch (error) {
       const failure = asApiError(error);
       const isWanted = !this.#isDisposed && (job.phase as Job['phase']) === 'starting';
@@ -568,43 +580,26 @@ export class SearchManager {
     }, BUSY_WAIT);
   }
 
-  #poll(): void {
-    const isRunning = [...this.#jobs.values()].some((job) => job.phase === 'running');
-    if (this.#isDisposed || this.#pollTimer !== null || !isRunning) return;
-    const wait = Math.max(FIRST_POLL, this.#polledAt + POLL_EVERY - Date.now());
-    this.#pollTimer = setTimeout(() => {
-      this.#pollTimer = null;
-      void this.#ask();
-    }, wait);
-  }
-
-  async #ask(): Promise<void> {
-    this.#polledAt = Date.now();
-    try {
-      const running = [...this.#jobs.values()].filter((job) => job.phase === 'running');
-      const sids = running.flatMap((job) => job.sid ?? []);
-      const found = await this.#options.server.jobs(sids);
-      this.#failures = 0;
-      // Not those that began to run meanwhile: nobody has asked for them.
-      for (const job of running) {
-        if (job.phase === 'running' && job.sid !== null) this.#heard(job, found.get(job.sid));
-      }
-    } catch (error) {
-      this.#failures += 1;
-      if (this.#failures > PATIENCE) {
-        for (const job of this.#jobs.values()) {
-          if (job.phase !== 'running') continue;
-          job.phase = 'failed';
-          job.error = asApiError(error);
-          for (const node of job.users) this.#tellJob(node, job);
-        }
-      }
+  #told(sid: string, status: JobStatus | null): void {
+    for (const job of this.#jobs.values()) {
+      if (job.sid === sid && job.phase === 'running') this.#heard(job, status);
     }
     this.#pump();
-    this.#poll();
   }
 
-  #heard(job: Job, status: JobStatus | undefined): void {
+  /** The server has been away for too long. */
+  #failAll(error: unknown): void {
+    for (const job of this.#jobs.values()) {
+      if (job.phase !== 'running') continue;
+      job.phase = 'failed';
+      job.error = asApiError(error);
+      if (job.sid !== null) this.#feed.unfollow(job.sid);
+      for (const node of job.users) this.#tellJob(node, job);
+    }
+    this.#pump();
+  }
+
+  #heard(job: Job, status: JobStatus | null): void {
     if (!status) {
       const told = [{ type: 'ERROR', text: 'the job is gone: somebody has deleted it' }];
       job.phase = 'failed';
@@ -778,6 +773,9 @@ export class SearchManager {
     for (const listener of [...this.#listeners]) listener();
   }
 }
+
+/** Tells the streams of a user's pages apart; it protects nothing. */
+const randomName = () => `page-${Math.random().toString(36).slice(2)}`;
 
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;

@@ -4,8 +4,10 @@
 
 import { ApiError, errorKind, formBody } from '../../api/client';
 import { asObject, decodeInspection, decodeJobStatuses, decodeMessages } from '../../api/decode';
+import { readEvents } from '../../api/eventStream';
+import type { JobSource } from '../../api/jobFeed';
 import { fetchRows } from '../../api/rowsReader';
-import type { JobStatus, ResultRows } from '../../api/types';
+import type { ResultRows } from '../../api/types';
 
 export interface JobSpec {
   app: string;
@@ -13,6 +15,8 @@ export interface JobSpec {
   earliest: string;
   latest: string;
   timezone: string;
+  /** The stream that tells of the job, too. */
+  statusStream?: string | undefined;
 }
 
 export interface ReportSpec {
@@ -39,11 +43,9 @@ export interface ViewInfo {
 }
 
 /** What the search manager asks for. */
-export interface SearchServer {
+export interface SearchServer extends JobSource {
   /** The id of a new job. The server chooses it: it names the search head that has the job. */
   createJob(spec: JobSpec): Promise<string>;
-  /** The state of jobs, in one request; those that are gone are missing. */
-  jobs(sids: string[]): Promise<Map<string, JobStatus>>;
   rows(
     sid: string,
     preview: boolean,
@@ -56,11 +58,12 @@ export interface SearchServer {
 
 interface Call {
   method?: 'GET' | 'POST' | 'DELETE';
-  query?: Record<string, string>;
-  /** A list is sent as one parameter per value. */
+  /** A list is sent as one parameter per value, here and in a form. */
+  query?: Record<string, string | string[]>;
   form?: Record<string, string | string[]>;
   /** Goes on when the page is left. */
   keepalive?: boolean;
+  signal?: AbortSignal;
 }
 
 function formKey(): string | null {
@@ -86,7 +89,7 @@ function identity(key: string): {
 }
 
 async function send(key: string, path: string, call: Call = {}): Promise<Response> {
-  const query = new URLSearchParams({ output_mode: 'json', ...call.query });
+  const query = formBody({ output_mode: 'json', ...call.query });
   let response: Response;
   try {
     response = await fetch(`${path}?${query}`, {
@@ -95,6 +98,7 @@ async function send(key: string, path: string, call: Call = {}): Promise<Respons
       body: call.form ? formBody(call.form) : null,
       cache: 'no-store',
       keepalive: call.keepalive ?? false,
+      signal: call.signal ?? null,
     });
   } catch {
     const text = 'the server cannot be reached';
@@ -185,8 +189,9 @@ export function dashboardServer({ username, sessionKey }: Connection) {
   }
 
   const searches: SearchServer = {
-    async createJob({ app, search, earliest, latest, timezone }) {
+    async createJob({ app, search, earliest, latest, timezone, statusStream }) {
       const form: Record<string, string> = { search: withCommand(search), timezone };
+      if (statusStream !== undefined) form.status_stream = statusStream;
       if (earliest !== '') form.earliest_time = earliest;
       if (latest !== '') form.latest_time = latest;
       const body = await json(`${namespace(app)}/search/v2/jobs`, { method: 'POST', form });
@@ -197,6 +202,10 @@ export function dashboardServer({ username, sessionKey }: Connection) {
       const body = await json('/api/v1/jobs/status', { method: 'POST', form });
       const { jobs } = decodeJobStatuses(body);
       return new Map([...jobs].map(([sid, job]) => [sid, job.status]));
+    },
+    async stream(sids, name, signal) {
+      const query = { sid: sids, ...(name === null ? {} : { status_stream: name }) };
+      return readEvents(await send(sessionKey, '/api/v1/jobs/stream', { query, signal }));
     },
     async rows(sid, preview, count, postProcess) {
       const path = `/services/search/v2/jobs/${seg(sid)}/${preview ? 'results_preview' : 'results'}`;

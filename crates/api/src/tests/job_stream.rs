@@ -1,0 +1,181 @@
+//! Streams of job statuses: what joins one, who sees what, how one ends, what other search heads are asked.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, BodyDataStream};
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::server::Server;
+use crate::{Others, Question, Settings};
+
+const PATH: &str = "/api/v1/jobs/stream";
+const JOBS: &str = "/services/search/jobs";
+
+/// A stream that is open.
+struct Stream {
+    headers: HeaderMap,
+    body: BodyDataStream,
+    text: String,
+}
+
+impl Stream {
+    /// Reads until the text has come; what there is by then.
+    async fn until(&mut self, wanted: &str) -> &str {
+        while !self.text.contains(wanted) {
+            let next = tokio::time::timeout(Duration::from_secs(20), self.body.next()).await;
+            let chunk = next.unwrap_or_else(|_| panic!("{wanted} is not in {}", self.text));
+            let chunk = chunk.unwrap_or_else(|| panic!("ended without {wanted}: {}", self.text));
+            self.text.push_str(&String::from_utf8_lossy(&chunk.unwrap()));
+        }
+        &self.text
+    }
+
+    /// Everything up to the end.
+    async fn rest(mut self) -> String {
+        self.until("event: end").await;
+        assert!(self.body.next().await.is_none(), "it goes on after its end: {}", self.text);
+        self.text
+    }
+}
+
+/// The stream, or the status and text of the refusal.
+async fn open(server: &Server, user: &str, query: &str) -> Result<Stream, (StatusCode, String)> {
+    let key = server.state.accounts.local_session(user);
+    let client: SocketAddr = "127.0.0.1:4000".parse().unwrap();
+    let request = Request::get(format!("{PATH}?{query}"))
+        .header(header::AUTHORIZATION, format!("Splunk {key}"))
+        .extension(ConnectInfo(client));
+    let request = request.body(Body::empty()).unwrap();
+    let Ok(answer) = crate::rest_router(server.state.clone()).oneshot(request).await;
+    let (parts, body) = answer.into_parts();
+    if parts.status.is_success() {
+        let (headers, text) = (parts.headers, String::new());
+        return Ok(Stream { headers, body: body.into_data_stream(), text });
+    }
+    let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    Err((parts.status, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_joins_the_stream_that_it_names() {
+    let server = Server::start().await;
+    let mut stream = open(&server, "user", "status_stream=page-1").await.unwrap();
+    assert_eq!(stream.headers[header::CONTENT_TYPE], "text/event-stream");
+    assert_eq!(stream.headers["x-accel-buffering"], "no");
+    stream.until(": open").await;
+    let form = [("search", "| makeresults"), ("id", "joined"), ("status_stream", "page-1")];
+    // Those of others and of other pages do not.
+    for (user, id, name) in [("power", "of_power", "page-1"), ("user", "elsewhere", "page-2")] {
+        let form = [("search", "| makeresults"), ("id", id), ("status_stream", name)];
+        assert_eq!(server.post(user, JOBS, &form).await.status, StatusCode::CREATED);
+    }
+    assert_eq!(server.post("user", JOBS, &form).await.status, StatusCode::CREATED);
+    let text = stream.until("\"isDone\":true").await;
+    assert!(text.contains("\"sid\":\"joined\"") && text.contains("\"cost\":"), "{text}");
+    assert!(!text.contains("of_power") && !text.contains("\"elsewhere\""), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_that_are_gone_and_those_of_others_are_gone_and_the_stream_ends_with_the_last_one() {
+    let server = Server::start().await;
+    let own = server.job("user", "| makeresults").await;
+    let other = server.job("power", "| makeresults").await;
+    let query = format!("sid={own}&sid={other}&sid=never&sid={own}");
+    let text = open(&server, "user", &query).await.unwrap().rest().await;
+    let gone = |sid: &str| text.contains(&format!("event: gone\ndata: {{\"sid\":\"{sid}\"}}\n\n"));
+    assert!(gone(&other) && gone("never") && !gone(&own), "{text}");
+    assert_eq!(text.matches("event: status").count(), 1, "{text}");
+    assert!(text.contains("{\"reason\":\"done\"}"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_has_a_limited_number_of_streams_and_a_page_one() {
+    let mut server = Server::start().await;
+    server.state.settings = Arc::new(Settings { max_status_streams: 1, ..Settings::default() });
+    let first = open(&server, "user", "status_stream=a").await.unwrap();
+    let (status, text) = open(&server, "user", "status_stream=b").await.err().unwrap();
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{text}");
+    assert!(text.contains("maxStatusStreams"), "{text}");
+    assert!(open(&server, "power", "status_stream=b").await.is_ok());
+    let again = open(&server, "user", "status_stream=a").await.unwrap();
+    assert!(first.rest().await.contains("{\"reason\":\"replaced\"}"));
+    drop(again);
+    assert!(open(&server, "user", "status_stream=b").await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_end_when_the_server_stops() {
+    let server = Server::start().await;
+    let stream = open(&server, "user", "status_stream=a").await.unwrap();
+    server.state.shutdown.stop();
+    assert!(stream.rest().await.contains("{\"reason\":\"stopping\"}"));
+}
+
+/// Search heads that give these answers, one after the other, the last one for ever.
+#[derive(Debug, Default)]
+struct Heads {
+    answers: Vec<Result<Value, String>>,
+    asked: Mutex<Vec<(Instant, String)>>,
+}
+
+impl Others for Heads {
+    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Vec<Result<Value, String>>> {
+        let mut asked = self.asked.lock();
+        let answer = self.answers[asked.len().min(self.answers.len() - 1)].clone();
+        asked.push((Instant::now(), String::from_utf8_lossy(&question.body).into_owned()));
+        assert!(question.headers.contains_key(header::AUTHORIZATION));
+        Box::pin(async move { vec![answer] })
+    }
+}
+
+fn jobs(jobs: &[(&str, f64, bool)]) -> Result<Value, String> {
+    let entry = |(sid, progress, done): &(&str, f64, bool)| {
+        let content = json!({"doneProgress": progress, "isDone": done});
+        json!({"sid": sid, "content": content})
+    };
+    Ok(json!({"jobs": jobs.iter().map(entry).collect::<Vec<_>>()}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_heads_are_asked_for_all_of_their_jobs_once_a_second() {
+    let mut server = Server::start().await;
+    let heads = Arc::new(Heads {
+        answers: vec![
+            jobs(&[("a", 0.5, false), ("b", 0.5, false)]),
+            jobs(&[("a", 0.5, false), ("b", 1.0, true)]),
+            jobs(&[("a", 1.0, true)]),
+        ],
+        ..Heads::default()
+    });
+    server.state.heads = Some(Arc::clone(&heads) as Arc<dyn Others>);
+    let text = open(&server, "user", "sid=a&sid=b&sid=c").await.unwrap().rest().await;
+    // What has not changed is not said again.
+    assert_eq!(text.matches("event: status").count(), 4, "{text}");
+    assert!(text.contains("event: gone\ndata: {\"sid\":\"c\"}"), "{text}");
+    let asked = heads.asked.lock();
+    let forms: Vec<&str> = asked.iter().map(|(_, form)| form.as_str()).collect();
+    assert_eq!(forms, ["sid=a&sid=b&sid=c", "sid=a&sid=b", "sid=a"]);
+    for pair in asked.windows(2) {
+        assert!(pair[1].0 - pair[0].0 >= Duration::from_millis(990), "{asked:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_not_gone_because_a_head_does_not_answer_for_a_moment() {
+    let mut server = Server::start().await;
+    let heads = Heads {
+        answers: vec![Err("it does not answer".to_owned()), jobs(&[("a", 1.0, true)])],
+        ..Heads::default()
+    };
+    server.state.heads = Some(Arc::new(heads));
+    let text = open(&server, "user", "sid=a").await.unwrap().rest().await;
+    assert!(text.contains("\"isDone\":true") && !text.contains("event: gone"), "{text}");
+}

@@ -1,0 +1,44 @@
+/**
+ * Server-sent events, as text arrives. Not `EventSource`: that one sends no session key, does not tell a refusal
+ * from a lost connection, and does not show the comments that say that a quiet stream is alive.
+ */
+
+/** An event, or with an empty type something that only shows that the stream is alive. */
+export interface ServerEvent {
+  type: string;
+  data: string;
+}
+
+/** What is held back of an event that never ends; a status has some kilobytes. */
+const MAX_EVENT = 1 << 20;
+
+/** The events of an answer, as soon as each is complete. */
+export async function* readEvents({ body }: Response): AsyncGenerator<ServerEvent> {
+  if (!body) return;
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      rest += decoder.decode(value, { stream: true });
+      const parts = rest.split('\n\n');
+      rest = parts.pop() ?? '';
+      if (rest.length > MAX_EVENT) throw new Error('an event of the status stream does not end');
+      for (const part of parts) yield eventOf(part);
+    }
+  } finally {
+    // Whoever stops reading closes the connection.
+    reader.cancel().catch(() => {});
+  }
+}
+
+function eventOf(text: string): ServerEvent {
+  const event: ServerEvent = { type: '', data: '' };
+  for (const line of text.split('\n')) {
+    if (line.startsWith('event: ')) event.type = line.slice('event: '.length);
+    else if (line.startsWith('data: ')) event.data += line.slice('data: '.length);
+  }
+  return event;
+}
