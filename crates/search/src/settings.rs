@@ -26,6 +26,14 @@ conf::settings! {
             "max_count" => pub max_count: usize = "10000", Type::number(1);
             /// How long a finished job is kept after its last access.
             "ttl" => pub ttl: Duration = "600", Type::seconds(1);
+            /// A finished job whose lifetime is set to at least this time (`action=setttl`) is put into object
+            /// storage, as one that is saved. 0: only those that are saved.
+            "remote_ttl" => pub remote_ttl: Duration = "3600", Type::seconds(0);
+            /// Size of the result of one job in object storage; a larger one stays at the search head that
+            /// ran it.
+            "max_saved_result_mb" => pub saved_result_bytes: usize = "256", Type::megabytes(1);
+            /// Jobs of all users in object storage. What lists show of each is in the memory of all processes.
+            "max_saved_jobs" => pub max_saved_jobs: usize = "1000", Type::number(0);
             /// Memory a search may hold for sorts, joins and groups, and as much for values that it
             /// computes and for its result; over it sorts and groups spill to disk, and others fail.
             /// Splunk: 200.

@@ -12,7 +12,7 @@ use search::Job;
 use serde_json::{Value, json};
 
 use super::job_entry;
-use super::jobs::find;
+use super::jobs::find_all_known;
 use crate::call::Call;
 use crate::error::RestError;
 use crate::output::OutputMode;
@@ -31,7 +31,7 @@ const PATH: &str = "/api/v1/jobs/status";
 const MOST_JOBS: usize = 1_000;
 
 /// A list of jobs shows every job and must not keep it for ever, so only `touch=1` extends their lifetimes.
-/// In a cluster, other search heads are asked for those that this one does not have.
+/// In a cluster, other search heads are asked for those that this one does not have; then object storage.
 async fn status(
     Call { state, caller, params, .. }: Call,
     headers: HeaderMap,
@@ -47,19 +47,10 @@ async fn status(
         return Err(RestError::invalid(text));
     }
     let touch = params.flag("touch");
-    let (mut jobs, mut unknown) = (Vec::new(), Vec::new());
-    for sid in sids {
-        let Ok(job) = find(&state, &caller, sid) else {
-            unknown.push(sid);
-            continue;
-        };
-        if touch {
-            job.touch();
-        }
-        jobs.push(json!({
-            "sid": job.sid(), "content": job_entry::status(&job), "cost": cost(&job),
-        }));
-    }
+    let mut unknown = sids;
+    let by = (&state, &caller);
+    let own = find_all_known(by, &mut unknown, |sid| state.search.job(sid));
+    let mut jobs: Vec<Value> = own.iter().map(|job| told(job, touch)).collect();
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let is_asked = extensions.get::<FromOther>().is_some();
     if let (Some(heads), Some(client), false, false) =
@@ -77,8 +68,20 @@ async fn status(
             jobs.extend(found);
         }
     }
+    // Who asks this process looks into object storage itself.
+    if !is_asked {
+        let saved = find_all_known(by, &mut unknown, |sid| state.search.saved_job(sid));
+        jobs.extend(saved.iter().map(|job| told(job, touch)));
+    }
     let body = json!({"jobs": jobs, "unknown": unknown}).to_string();
     Ok(OutputMode::Json.respond(StatusCode::OK, body))
+}
+
+fn told(job: &Job, touch: bool) -> Value {
+    if touch {
+        job.touch();
+    }
+    json!({"sid": job.sid(), "content": job_entry::status(job), "cost": cost(job)})
 }
 
 /// The request for these jobs.
