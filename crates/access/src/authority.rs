@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::IndexName;
+use serde::{Deserialize, Serialize};
 
 use crate::limits::SearchLimits;
 use crate::permissions::Known;
@@ -79,6 +80,26 @@ pub struct Object<'a> {
     pub place: &'a str,
 }
 
+/// What of a user's rights decides who may read the results of the user's searches: stored with results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    user: String,
+    /// Patterns of indexes.
+    indexes: Vec<String>,
+    /// Restriction of indexes by the scope of a token.
+    scope: Option<Vec<String>>,
+    /// The search filter.
+    filter: Option<String>,
+}
+
+impl Reach {
+    /// The user.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+}
+
 /// The rights of a user at one moment.
 #[derive(Debug, Clone)]
 pub struct Rights {
@@ -112,6 +133,34 @@ impl Rights {
             is_scoped: false,
             limits: SearchLimits::default(),
             permissions: Arc::default(),
+        }
+    }
+
+    /// What of these rights is stored with results.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        let indexes = match self.is_system {
+            true => vec!["*".to_owned(), "_*".to_owned()],
+            false => self.indexes_allowed.clone(),
+        };
+        Reach {
+            user: self.user.clone(),
+            indexes,
+            scope: self.index_scope.clone(),
+            filter: self.limits.filter.clone(),
+        }
+    }
+
+    /// Rights with this reach and nothing else: no roles, no capabilities.
+    #[must_use]
+    pub fn of_reach(reach: &Reach) -> Self {
+        Self {
+            is_system: false,
+            indexes_allowed: reach.indexes.clone(),
+            index_scope: reach.scope.clone(),
+            is_scoped: reach.scope.is_some(),
+            limits: SearchLimits { filter: reach.filter.clone(), ..SearchLimits::default() },
+            ..Self::of_system(&reach.user)
         }
     }
 
@@ -322,6 +371,26 @@ mod tests {
         assert!(reaches("*", &index("main")) && reaches("web*", &index("web-2")));
         assert!(!reaches("*", &index("_internal")) && !reaches("web", &index("web-2")));
         assert!(reaches("_*", &index("_internal")));
+    }
+
+    #[test]
+    fn stored_rights_reach_the_same_indexes_and_no_more() {
+        let names: Vec<_> =
+            ["main", "web-2", "_internal"].map(|n| IndexName::new(n).unwrap()).into();
+        let scope = Scope { indexes: Some(vec!["web*".to_owned()]), ..Scope::default() };
+        for rights in [
+            Rights::of_system("ann"),
+            rights("ann", &["search"], &["web*"]),
+            rights("ann", &["search"], &["*"]).narrowed(&scope),
+        ] {
+            let stored = serde_json::to_string(&rights.reach()).unwrap();
+            let again = Rights::of_reach(&serde_json::from_str(&stored).unwrap());
+            assert_eq!(again.searchable(names.clone()), rights.searchable(names.clone()));
+            assert_eq!(
+                (again.user(), again.may("search"), again.is_system()),
+                ("ann", false, false)
+            );
+        }
     }
 
     #[test]

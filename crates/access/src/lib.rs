@@ -47,7 +47,7 @@ pub use api_tokens::{
     ApiToken, ApiTokens, Bearer, MAX_EPHEMERAL_SECONDS, NewToken, Scope, Use, looks_like_jwt,
 };
 pub use authentication::{AuthenticationSettings, Console, ProviderSettings};
-pub use authority::{Authority, Object, Rights};
+pub use authority::{Authority, Object, Reach, Rights};
 pub use error::Error;
 pub use external::{ExternalUser, LoginRequest, RoleMap, user_name_fault};
 pub use limits::SearchLimits;

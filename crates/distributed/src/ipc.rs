@@ -46,7 +46,8 @@ pub(crate) fn decode(schema: &SchemaRef, bytes: &[u8]) -> Result<Vec<RecordBatch
 }
 
 /// The same values without the texts of others: views of a few rows have the buffers of all.
-fn compact(column: &ArrayRef) -> ArrayRef {
+#[must_use]
+pub fn compact(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Utf8View => {
             let views = column.as_string_view();

@@ -228,6 +228,15 @@ metrics! {
         "Searches and exports that ended with incomplete results.";
     SEARCHES_RUNNING Gauge "karst_searches_running" "Running searches.";
     SEARCHES_QUEUED Gauge "karst_searches_queued" "Queued search jobs.";
+    SAVED_JOBS Gauge "karst_saved_jobs" "Jobs whose results are in object storage; each process reports all.";
+    SAVED_JOB_BYTES Gauge "karst_saved_job_bytes"
+        "Object storage that the results of saved jobs take; each process reports all.";
+    SAVED_JOB_WRITES Counter "karst_saved_job_writes_total"
+        "Attempts to put the results of a job into object storage, by outcome (stored, refused, failed).";
+    SAVED_JOB_READS Counter "karst_saved_job_reads_total"
+        "Results of jobs read from object storage, by outcome (read, missing, failed).";
+    SAVED_JOBS_REMOVED Counter "karst_saved_jobs_removed_total"
+        "Saved jobs and leftover objects removed, by reason (expired, deleted, orphan).";
     SEARCH_MEMORY_WAITS Counter "karst_search_memory_waits_total"
         "Number of times a search waited for memory held by other searches (total_mem_usage_mb).";
     SEARCH_PARTS Counter "karst_search_parts_total"

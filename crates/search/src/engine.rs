@@ -7,9 +7,10 @@ use access::Rights;
 use model::IndexName;
 use plan::Session;
 
+use crate::archive::{Archive, LoadedJobs};
 use crate::discovered::Discovered;
 use crate::ended::Ended;
-use crate::jobs::{Job, Jobs};
+use crate::jobs::{Job, Jobs, Uses};
 use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
 use crate::queries::Queries;
@@ -32,6 +33,11 @@ pub(crate) struct Engine {
     pub(crate) part_memory: Memory,
     pub(crate) lost_workers: Arc<LostWorkers>,
     pub(crate) jobs: Jobs,
+    /// Jobs in object storage.
+    pub(crate) archive: Archive,
+    /// The rows of them that were read lately.
+    pub(crate) loaded: LoadedJobs,
+    pub(crate) uses: Arc<Uses>,
     pub(crate) queries: Arc<Queries>,
     pub(crate) ended: Arc<Ended>,
 }

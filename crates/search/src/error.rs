@@ -75,6 +75,45 @@ pub enum Error {
         /// What they may.
         quota: u64,
     },
+    /// The result of a job is too large to be stored.
+    #[error(
+        "the result takes more than {} MB of object storage: keep fewer rows or fields, or raise \
+         max_saved_result_mb in limits.conf [search]", limit >> 20
+    )]
+    SavedResultBytes {
+        /// The setting, in bytes.
+        limit: usize,
+    },
+    /// The stored results of a user take as much as they may.
+    #[error(
+        "{user}: the results of saved jobs would take {bytes} bytes of object storage, the quota is {quota} \
+         (srchDiskQuota of the roles); delete saved jobs, or wait until they expire"
+    )]
+    SavedQuota {
+        /// Whose.
+        user: String,
+        /// What they would take.
+        bytes: u64,
+        /// What they may.
+        quota: u64,
+    },
+    /// There are as many stored jobs as there may be.
+    #[error(
+        "{jobs} jobs are saved already, the limit (max_saved_jobs in limits.conf [search]); delete some, or \
+         wait until they expire"
+    )]
+    TooManySavedJobs {
+        /// How many there are.
+        jobs: usize,
+    },
+    /// The object of a stored job is not what was written.
+    #[error("the results of the job cannot be read: {path}: {reason}; start the search again")]
+    StoredJob {
+        /// Where it is.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// No such job, or it has expired.
     #[error("Unknown sid.")]
     UnknownJob,
@@ -126,7 +165,11 @@ impl Error {
             | Self::ResultQuota { .. }
             | Self::TooManySearches { .. }
             | Self::TooManyResults { .. }
-            | Self::ResultBytes { .. } => ErrorKind::Exhausted,
+            | Self::ResultBytes { .. }
+            | Self::SavedResultBytes { .. }
+            | Self::SavedQuota { .. }
+            | Self::TooManySavedJobs { .. } => ErrorKind::Exhausted,
+            Self::StoredJob { .. } => ErrorKind::Corrupt,
             Self::UnknownJob => ErrorKind::NotFound,
             Self::Bucket { .. } | Self::Unavailable(_) | Self::Unrecorded(_) => {
                 ErrorKind::Unavailable

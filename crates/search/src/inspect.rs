@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::reads::Reads;
 use crate::report::ScanCounts;
 use crate::times::{Phase, PhaseTimes};
 
 /// Everything that is known of how a search ran.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Inspection {
     /// Seconds it ran.
     pub run_duration: f64,
@@ -35,11 +35,15 @@ pub struct Inspection {
     pub previews: u64,
 }
 
+/// A name that the program has: as a type of its own, since a reference would be read from the text.
+type Name = &'static str;
+
 /// A phase of a search.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PhaseReport {
     /// Which one.
-    pub name: &'static str,
+    #[serde(deserialize_with = "phase_name")]
+    pub name: Name,
     /// Seconds it took, those of partitions side by side added up.
     pub seconds: f64,
     /// How often it was gone through: buckets, batches of rows, or once.
@@ -51,7 +55,7 @@ pub struct PhaseReport {
 }
 
 /// An operator of a plan, with those below it.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct OperatorReport {
     /// Its name.
     pub name: String,
@@ -107,6 +111,17 @@ impl OperatorReport {
     }
 }
 
+/// The names of operators whose times are phases, with those of the phases.
+const OPERATORS: [(&str, &str); 2] = [("aggregate", "AggregateExec"), ("sort", "SortExec")];
+
+/// The phase of a report that was written; one that this version does not have is called `other`.
+fn phase_name<'de, D: Deserializer<'de>>(read: D) -> Result<Name, D::Error> {
+    let name = String::deserialize(read)?;
+    let phases = Phase::READING.into_iter().chain([Phase::Finalize]).map(Phase::name);
+    let mut known = phases.chain(OPERATORS.map(|(name, _)| name));
+    Ok(known.find(|known| *known == name).unwrap_or("other"))
+}
+
 /// Bytes of what an operator does that are kept: one of thousands of columns lists them all.
 const DETAIL: usize = 16 << 10;
 
@@ -157,8 +172,7 @@ pub(crate) fn phases(
             PhaseReport { name, seconds, invocations, rows_in, rows_out }
         })
         .collect();
-    let operators = [("aggregate", "AggregateExec"), ("sort", "SortExec")];
-    for (name, operator) in operators {
+    for (name, operator) in OPERATORS {
         let seconds = plans.iter().map(|plan| plan.seconds_of(operator)).sum();
         let used = plans.iter().any(|plan| plan.has(operator));
         let phase = PhaseReport { name, seconds, invocations: 1, rows_in: None, rows_out: None };

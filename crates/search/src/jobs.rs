@@ -9,8 +9,11 @@ mod request;
 mod results;
 mod retention;
 mod rows;
+mod saving;
 mod state;
+mod stored;
 mod understood;
+mod uses;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +31,7 @@ use self::answer::Answer;
 use self::instruments::Instruments;
 use self::lifecycle::Lifecycle;
 use self::retention::Retention;
+use self::saving::Saving;
 use self::understood::Understood;
 use crate::Error;
 use crate::control::ScanControl;
@@ -44,6 +48,8 @@ pub use results::Page;
 pub(crate) use results::{KnownFields, Results};
 pub use rows::ResultRows;
 pub use state::{DispatchState, JobStatus};
+pub(crate) use stored::{Details, Loaded, Restoring, SavedJob};
+pub(crate) use uses::Uses;
 
 /// A search somebody asked for.
 #[derive(Debug)]
@@ -59,6 +65,7 @@ pub struct Job {
     retention: Retention,
     answer: Answer,
     instruments: Instruments,
+    saving: Saving,
 }
 
 /// What a new job is made of.
@@ -93,6 +100,7 @@ impl Job {
             lifecycle: Lifecycle::new(new.clock, messages),
             answer: Answer::default(),
             instruments: Instruments::new(new.report, new.ended, new.s3_price_get_per_1000),
+            saving: Saving::default(),
         }
     }
 
@@ -141,7 +149,7 @@ impl Job {
     /// Buckets, events and granules so far.
     #[must_use]
     pub fn counts(&self) -> ScanCounts {
-        self.report().counts()
+        self.instruments.counts()
     }
 
     /// Whether more events match than it keeps (`max_count`).
@@ -168,7 +176,7 @@ impl Job {
     /// not want to know.
     #[must_use]
     pub fn timeline(&self) -> Option<Timeline> {
-        Some(self.report().timeline()?.at_most(self.request().status_buckets))
+        Some(self.instruments.timeline()?.at_most(self.request().status_buckets))
     }
 
     /// Where it is.
@@ -193,7 +201,7 @@ impl Job {
     /// answer.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        self.report().is_incomplete()
+        self.instruments.is_incomplete()
     }
 
     /// What the user should know about the answer.
@@ -202,6 +210,8 @@ impl Job {
         let mut messages = self.lifecycle.messages();
         let ended = self.answer.why_previews_ended();
         messages.extend(ended.map(|text| Message { kind: MessageKind::Info, text }));
+        let problem = self.saving.problem();
+        messages.extend(problem.map(|text| Message { kind: MessageKind::Warning, text }));
         messages
     }
 
@@ -216,13 +226,13 @@ impl Job {
     /// Rows of the result; 0 until it is there.
     #[must_use]
     pub fn result_count(&self) -> usize {
-        self.answer.results().map_or(0, |results| results.rows())
+        self.answer.rows()
     }
 
     /// Rows of the result, or of its last preview until it is there.
     #[must_use]
     pub fn preview_count(&self) -> usize {
-        self.answer.shown().map_or(0, |results| results.rows())
+        self.answer.shown_rows()
     }
 
     /// Previews made so far.
@@ -343,10 +353,15 @@ impl Job {
         self.retention.touched()
     }
 
-    /// Whether somebody wants it kept, and how long; the time counts from its last use.
-    pub fn keep(&self, saved: bool, ttl: Duration) {
+    /// Notes whether somebody wants it kept, and how long; the time counts from now.
+    pub(crate) fn keep(&self, saved: bool, ttl: Duration) {
         self.retention.save(saved);
         self.retention.set_ttl(ttl);
+    }
+
+    /// Whether it is, or is to be, in object storage.
+    pub(crate) fn saving(&self) -> &Saving {
+        &self.saving
     }
 
     /// Whether somebody wants it kept.
@@ -370,11 +385,6 @@ impl Job {
     #[must_use]
     pub fn ttl(&self) -> Duration {
         self.retention.ttl()
-    }
-
-    /// Changes how long it is kept.
-    pub fn set_ttl(&self, ttl: Duration) {
-        self.retention.set_ttl(ttl);
     }
 
     pub(crate) fn expired(&self) -> bool {

@@ -12,6 +12,7 @@
 //! partial says so in its messages; a mistake in a search is an error before there is a job.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+mod archive;
 mod control;
 mod custom_commands;
 mod dependencies;
@@ -42,6 +43,7 @@ mod render;
 mod report;
 mod run;
 mod runner;
+mod saved;
 mod scan;
 mod service;
 mod settings;
@@ -58,6 +60,7 @@ mod times;
 mod told;
 mod workers;
 
+pub use archive::is_saved_job;
 pub use dependencies::{Dependencies, Objects};
 pub use ended::Ended;
 pub use error::Error;
@@ -74,6 +77,7 @@ pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{PartCounts, ScanCounts};
+pub use saved::Keeping;
 pub use service::{SearchLoad, SearchService};
 pub use settings::{DECLARED, PartSettings, Settings};
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};

@@ -10,7 +10,7 @@ use metrics::counter;
 use model::{BucketId, EventTime};
 use parking_lot::{Mutex, MutexGuard};
 use runtime::metrics as names;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
@@ -107,7 +107,7 @@ struct Part {
 }
 
 /// A part of a search in another process, for the inspector.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartCounts {
     /// The server name of the process.
     pub indexer: String,
@@ -120,7 +120,7 @@ pub struct PartCounts {
 }
 
 /// The counters at one moment, for the inspector.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ScanCounts {
     /// See the fields of `ScanReport`.
     pub buckets_considered: u64,

@@ -16,6 +16,7 @@ use plan::{
 };
 use tokio::task::JoinSet;
 
+use crate::archive::{Archive, LoadedJobs};
 use crate::control::ScanControl;
 use crate::ended::Ended;
 use crate::engine::Engine;
@@ -41,6 +42,10 @@ use crate::{Dependencies, Error, Settings};
 
 /// How often the end of the last search is looked for.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// The part of the memory for results that rows of stored jobs may take which were read lately: one of so
+/// many.
+const LOADED_PART: usize = 4;
 
 /// Runs searches. Clones are handles to the same service.
 #[derive(Debug, Clone)]
@@ -78,6 +83,9 @@ impl SearchService {
             Session::new(&session, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
                 .map_err(|error| Error::Internal(error.to_string()))?;
         let readers = Readers::new(settings.open_buckets);
+        let store = deps.objects.direct();
+        let archive = Archive::new(deps.catalog.clone(), store, Arc::clone(&deps.clock));
+        let loaded = LoadedJobs::new(settings.kept_result_bytes / LOADED_PART);
         let engine = Engine {
             deps,
             readers: Arc::new(readers),
@@ -89,6 +97,9 @@ impl SearchService {
             part_memory: Memory::new(&settings),
             lost_workers: Arc::default(),
             jobs: Jobs::default(),
+            archive,
+            loaded,
+            uses: Arc::default(),
             queries: Arc::default(),
             ended: Arc::default(),
             settings,
@@ -102,7 +113,8 @@ impl SearchService {
     /// # Errors
     /// [`Error::Search`] with a diagnostic, [`Error::Request`], or [`Error::TooManySearches`].
     pub async fn dispatch(&self, mut request: JobRequest) -> Result<Arc<Job>, Error> {
-        self.engine.jobs.check_room(&self.engine.settings)?;
+        let room = self.engine.jobs.check_room(&self.engine.settings)?;
+        self.engine.loaded.keep_at_most(room);
         let admitted = self.admit(&request.rights)?;
         let engine = &self.engine;
         let most = engine.settings.max_result_rows;
@@ -125,7 +137,7 @@ impl SearchService {
         if !stops_early(&planned) {
             control.count_all();
         }
-        if self.job(&sid).is_some() {
+        if self.job(&sid).is_some() || engine.archive.find(&sid).is_some() {
             return Err(Error::Request(format!("a job with the id \"{sid}\" exists already")));
         }
         let job = Arc::new(Job::new(NewJob {

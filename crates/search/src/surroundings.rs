@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::engine::Engine;
 use crate::hot_rows::{HotRows, Met};
-use crate::jobs::{DispatchState, Job};
+use crate::jobs::Job;
 use crate::lookup_files::csv_text;
 use crate::recipes::Lookups;
 
@@ -172,18 +172,11 @@ impl Host for Around {
     fn job<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
             let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
-            // Somebody else's job is as unknown as one that is not there.
-            let readable = |job: &Arc<Job>| self.engine.may_read_job(job, &self.rights);
-            let job = self.engine.jobs.get(name).filter(readable).or_else(|| {
-                let jobs = self.engine.jobs.newest_first();
-                jobs.into_iter().filter(readable).find(|job| {
-                    let request = job.request();
-                    let label = request.label.as_deref().unwrap_or_default();
-                    let full = format!("{}:{}:{label}", request.owner, request.app);
-                    let done = job.status().state == DispatchState::Done;
-                    !label.is_empty() && (label == name || full == name) && done
-                })
-            });
+            let job = self.engine.job_to_load(name, &self.rights).await;
+            let job = job.map_err(|error| Error::Source {
+                message: error.to_string(),
+                kind: error.kind(),
+            })?;
             let job = job.ok_or_else(unknown)?;
             job.finished().await.map_err(|error| Error::invalid_anywhere(error.to_string()))?;
             job.result_rows()
@@ -253,7 +246,8 @@ impl Host for Around {
 
     fn history<'a>(&'a self) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            let jobs = self.engine.jobs.newest_first();
+            let mut jobs = self.engine.jobs.newest_first();
+            jobs.extend(self.engine.saved_jobs());
             let record = |job: &Arc<Job>| {
                 let counts = job.counts();
                 let seconds = |time: EventTime| vec![format!("{:.3}", time.seconds())];

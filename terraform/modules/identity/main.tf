@@ -27,6 +27,7 @@ locals {
       "installed/"      = local.everything
       "journal/"        = local.everything
       "lookups/"        = local.everything
+      "saved_jobs/"     = local.everything
     }, { for prefix in var.archives : prefix => local.read })
   }
   issuer = var.oidc_provider_arn == null ? "" : join("/", slice(split("/", var.oidc_provider_arn), 1, length(split("/", var.oidc_provider_arn))))

@@ -58,7 +58,7 @@ variable "archives" {
   type        = list(string)
   default     = ["archive/"]
   validation {
-    condition     = alltrue([for prefix in var.archives : can(regex("^[a-z0-9][a-z0-9/_-]*/$", prefix)) && !contains(["buckets/", "catalog/", "catalog-rebuild/", "collections/", "installed/", "journal/", "lease/", "lookups/"], prefix)])
+    condition     = alltrue([for prefix in var.archives : can(regex("^[a-z0-9][a-z0-9/_-]*/$", prefix)) && !contains(["buckets/", "catalog/", "catalog-rebuild/", "collections/", "installed/", "journal/", "lease/", "lookups/", "saved_jobs/"], prefix)])
     error_message = "archives: prefixes that end with a slash, for example \"archive/\", and are none of Karst's own."
   }
 }

@@ -13,7 +13,7 @@ use search::Job;
 use serde_json::{Map, Value, json};
 
 use super::job_entry;
-use super::jobs::find;
+use super::jobs::find_all_known;
 use crate::call::Call;
 use crate::error::RestError;
 use crate::output::OutputMode;
@@ -32,7 +32,7 @@ const PATH: &str = "/api/v1/jobs/status";
 const MOST_JOBS: usize = 1_000;
 
 /// A list of jobs shows every job and must not keep it for ever, so only `touch=1` extends their lifetimes.
-/// In a cluster, other search heads are asked for those that this one does not have.
+/// In a cluster, other search heads are asked for those that this one does not have; then object storage.
 async fn status(
     Call { state, caller, params, .. }: Call,
     headers: HeaderMap,
@@ -48,17 +48,10 @@ async fn status(
         return Err(RestError::invalid(text));
     }
     let touch = params.flag("touch");
-    let (mut jobs, mut unknown) = (Vec::new(), Vec::new());
-    for sid in sids {
-        let Ok(job) = find(&state, &caller, sid) else {
-            unknown.push(sid);
-            continue;
-        };
-        if touch {
-            job.touch();
-        }
-        jobs.push(entry(&job, &job_entry::status(&job)));
-    }
+    let mut unknown = sids;
+    let by = (&state, &caller);
+    let own = find_all_known(by, &mut unknown, |sid| state.search.job(sid));
+    let mut jobs: Vec<Value> = own.iter().map(|job| told(job, touch)).collect();
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let is_asked = extensions.get::<FromOther>().is_some();
     if let (Some(heads), Some(client), false, false) =
@@ -70,6 +63,11 @@ async fn status(
             unknown.retain(|sid| !found.iter().any(|job| job["sid"] == *sid));
             jobs.extend(found);
         }
+    }
+    // Who asks this process looks into object storage itself.
+    if !is_asked {
+        let saved = find_all_known(by, &mut unknown, |sid| state.search.saved_job(sid));
+        jobs.extend(saved.iter().map(|job| told(job, touch)));
     }
     let body = json!({"jobs": jobs, "unknown": unknown}).to_string();
     Ok(OutputMode::Json.respond(StatusCode::OK, body))
@@ -100,6 +98,13 @@ async fn ask_heads(
 /// A job in the answer. `content`: what `job_entry::status` says of it.
 pub(super) fn entry(job: &Job, content: &Map<String, Value>) -> Value {
     json!({"sid": job.sid(), "content": content, "cost": cost(job)})
+}
+
+fn told(job: &Job, touch: bool) -> Value {
+    if touch {
+        job.touch();
+    }
+    entry(job, &job_entry::status(job))
 }
 
 /// The request for these jobs.

@@ -32,7 +32,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::job_entry;
 use super::job_status;
-use super::jobs::find;
+use super::jobs::find_known;
 use crate::call::Call;
 use crate::error::RestError;
 use crate::params::Params;
@@ -237,7 +237,7 @@ impl Follow {
     /// Begins with the jobs that the request names.
     fn take(&mut self, sids: Vec<String>) {
         for sid in sids {
-            if let Ok(job) = find(&self.state, &self.caller, &sid) {
+            if let Ok(job) = find_known(&self.state, &self.caller, &sid) {
                 self.here.push(Here { job, told: None });
             } else if let Some(elsewhere) = &mut self.elsewhere {
                 elsewhere.jobs.push((sid, None));
@@ -321,7 +321,7 @@ impl Follow {
             self.busy_at = now;
             let sid = here.job.sid().to_owned();
             // Found anew each time: a job can be removed, and its rows closed to the caller.
-            let Ok(job) = find(&self.state, &self.caller, &sid) else {
+            let Ok(job) = find_known(&self.state, &self.caller, &sid) else {
                 self.gone(&sid);
                 continue;
             };

@@ -1,6 +1,7 @@
 //! `/services/search/jobs`: searches as jobs. What they found is in `results`.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use catalog::IndexNames;
 use jiff::tz::TimeZone;
 use model::IndexName;
 use quick_xml::escape::escape;
-use search::{Job, JobRequest, SearchService};
+use search::{Job, JobRequest, Keeping, SearchService};
 use serde_json::json;
 
 use super::feed;
@@ -77,26 +78,42 @@ const MAX_SID_BYTES: usize = 256;
 /// Longest text in which a client says what asks.
 const MAX_PROVENANCE_BYTES: usize = 256;
 
-/// The jobs that the caller may see: the caller's own, or all with `admin_all_objects`.
+/// The jobs of this process and those in object storage that the caller may see, the newest first.
 pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
-    let all = caller.may("admin_all_objects");
     let mut jobs = state.search.jobs();
+    jobs.extend(state.search.saved_jobs());
+    jobs.sort_by_key(|job| Reverse(job.created()));
+    of_caller_only(jobs, caller)
+}
+
+/// The caller's own jobs, or all with `admin_all_objects`.
+fn of_caller_only(mut jobs: Vec<Arc<Job>>, caller: &Caller) -> Vec<Arc<Job>> {
+    let all = caller.may("admin_all_objects");
     jobs.retain(|job| all || job.request().owner == caller.user);
     jobs
 }
 
-/// In a cluster, those of all search heads.
+/// In a cluster, those of all search heads. A job in object storage is listed as its search head lists it, if
+/// that answers.
 async fn list(
     Call { state, caller, params, .. }: Call,
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Result<Response, RestError> {
-    let mut entries: Vec<Entry> = visible(&state, &caller).iter().map(|job| entry(job)).collect();
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let is_asked = extensions.get::<FromOther>().is_some();
+    let entries_of = |jobs: Vec<Arc<Job>>| -> Vec<Entry> {
+        of_caller_only(jobs, &caller).iter().map(|job| entry(job)).collect()
+    };
     let (Some(heads), Some(client), false) = (&state.heads, client, is_asked) else {
+        // Who asks this process lists those in object storage itself.
+        let entries = match is_asked {
+            true => entries_of(state.search.jobs()),
+            false => visible(&state, &caller).iter().map(|job| entry(job)).collect(),
+        };
         return feed::respond_in_order("jobs", PATH, entries, &params);
     };
+    let mut entries = entries_of(state.search.jobs());
     let mut warnings = Vec::new();
     let (path, body) = (ALL_JOBS, Bytes::new());
     let question = Question { method: Method::GET, path, headers: &headers, body, client };
@@ -109,6 +126,11 @@ async fn list(
             Err(reason) => warnings.push(format!("jobs are missing: {reason}")),
         }
     }
+    let sid = |entry: &Entry| entry.content["sid"].as_str().map(str::to_owned);
+    let listed: HashSet<String> = entries.iter().filter_map(sid).collect();
+    let mut saved = state.search.saved_jobs();
+    saved.retain(|job| !listed.contains(job.sid()));
+    entries.extend(entries_of(saved));
     // Newest first, as each of them lists its own.
     let created = |entry: &Entry| entry.content["published"].as_str().map(str::to_owned);
     entries.sort_by_cached_key(|entry| Reverse(created(entry)));
@@ -272,15 +294,53 @@ pub(super) fn searchable_indexes(state: &ApiState, caller: &Caller) -> Vec<Index
 
 /// A job that the caller may see, rows included: the caller's, or anybody's with `admin_all_objects`,
 /// unless it searched indexes that the caller may not.
-pub(super) fn find(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<Job>, RestError> {
-    let job = state.search.job(sid);
-    let seen = |job: &Arc<Job>| state.search.may_read_job(job, &caller.rights);
-    job.filter(seen).ok_or_else(|| RestError::new(StatusCode::NOT_FOUND, "FATAL", "Unknown sid."))
+///
+/// One in object storage comes with its rows, unless this process has it itself.
+pub(super) async fn find(
+    state: &ApiState,
+    caller: &Caller,
+    sid: &str,
+) -> Result<Arc<Job>, RestError> {
+    let job = find_known(state, caller, sid)?;
+    if !job.lacks_rows() {
+        return Ok(job);
+    }
+    state.search.load_job(sid).await?.ok_or_else(unknown)
 }
 
-/// As [`find`], to change it: somebody else's job needs `admin_all_objects`.
+/// As [`find`], as lists show it: one in object storage has no rows, timeline and plans.
+pub(super) fn find_known(
+    state: &ApiState,
+    caller: &Caller,
+    sid: &str,
+) -> Result<Arc<Job>, RestError> {
+    let job = state.search.job(sid).or_else(|| state.search.saved_job(sid));
+    job.filter(|job| state.search.may_read_job(job, &caller.rights)).ok_or_else(unknown)
+}
+
+/// The jobs with these ids that `find` finds and the caller may see; `sids` keeps those of the others.
+pub(super) fn find_all_known<'s>(
+    (state, caller): (&ApiState, &Caller),
+    sids: &mut Vec<&'s str>,
+    find: impl Fn(&'s str) -> Option<Arc<Job>>,
+) -> Vec<Arc<Job>> {
+    let mut found = Vec::new();
+    sids.retain(|sid| {
+        let job = find(sid).filter(|job| state.search.may_read_job(job, &caller.rights));
+        let is_unknown = job.is_none();
+        found.extend(job);
+        is_unknown
+    });
+    found
+}
+
+fn unknown() -> RestError {
+    RestError::new(StatusCode::NOT_FOUND, "FATAL", "Unknown sid.")
+}
+
+/// As [`find_known`], to change it: somebody else's job needs `admin_all_objects`.
 fn found_to_change(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<Job>, RestError> {
-    let job = find(state, caller, sid)?;
+    let job = find_known(state, caller, sid)?;
     if job.request().owner != caller.user {
         caller.require("admin_all_objects")?;
     }
@@ -290,7 +350,7 @@ fn found_to_change(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<J
 async fn show(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find_known(state, caller, sid)?;
     job.touch();
     let entry = entry(&job);
     if OutputMode::of(params)?.is_json() {
@@ -309,7 +369,7 @@ async fn remove(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
     found_to_change(state, caller, sid)?;
-    state.search.cancel(sid);
+    state.search.remove_job(sid).await?;
     info(&format!("Search job '{sid}' cancelled."), params)
 }
 
@@ -320,17 +380,18 @@ async fn control(call: Call) -> Result<Response, RestError> {
     let action = params.required("action")?;
     match action {
         "cancel" => {
-            state.search.cancel(sid);
+            state.search.remove_job(sid).await?;
         }
         "pause" => job.pause(),
         "unpause" => job.unpause(),
         "finalize" => job.finalize(),
-        "touch" => job.touch(),
+        "touch" => state.search.keep_job(&job, Keeping::Touched).await?,
         "setttl" => {
             let seconds = params
                 .number("ttl")?
                 .ok_or_else(|| RestError::invalid("setttl needs ttl=<seconds>"))?;
-            job.set_ttl(Duration::from_secs(seconds as u64));
+            let ttl = Duration::from_secs(seconds as u64);
+            state.search.keep_job(&job, Keeping::For(ttl)).await?;
         }
         "setpriority" => {
             let priority = priority(params)?;
@@ -340,8 +401,14 @@ async fn control(call: Call) -> Result<Response, RestError> {
         }
         "enablepreview" => job.want_previews(true),
         "disablepreview" => job.want_previews(false),
-        "save" => job.keep(true, Duration::from_secs(SAVED_SECONDS)),
-        "unsave" => job.keep(false, Duration::from_secs(DEFAULT_TTL_SECONDS)),
+        "save" => {
+            let saved = Keeping::Saved(Duration::from_secs(SAVED_SECONDS));
+            state.search.keep_job(&job, saved).await?;
+        }
+        "unsave" => {
+            let unsaved = Keeping::Unsaved(Duration::from_secs(DEFAULT_TTL_SECONDS));
+            state.search.keep_job(&job, unsaved).await?;
+        }
         other => {
             return Err(RestError::invalid(format!(
                 "unknown action \"{other}\"; use cancel, pause, unpause, finalize, enablepreview, \
@@ -378,7 +445,7 @@ pub(super) fn info(text: &str, params: &Params) -> Result<Response, RestError> {
 async fn inspector(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find(state, caller, sid).await?;
     job.touch();
     let body = json!({
         "sid": job.sid(),
@@ -394,7 +461,7 @@ async fn inspector(call: Call) -> Result<Response, RestError> {
 async fn log(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find_known(state, caller, sid)?;
     let (status, inspection) = (job.status(), job.inspect());
     let mut lines = Vec::new();
     let mut line = |time: i64, level: &str, text: String| {

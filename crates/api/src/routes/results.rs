@@ -70,7 +70,7 @@ const DEFAULT_COUNT: usize = 100;
 async fn results(call: Call, seen: Observed, method: Method) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find(state, caller, sid).await?;
     if let Some(error) = job.status().error {
         return Err(error.into());
     }
@@ -131,7 +131,7 @@ async fn results_preview(
 ) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find(state, caller, sid).await?;
     let (offset, count) = page_of(state, params)?;
     // Asked first: once the result is there, there is no preview any more.
     match job.preview_rows(offset, count).filter(|_| !job.status().state.is_final()) {
@@ -147,7 +147,7 @@ async fn results_preview(
 async fn events(call: Call, seen: Observed, method: Method) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find(state, caller, sid).await?;
     if !job.finds_events() {
         return page_response(&job, ResultRows::default(), Told::default(), params, None).await;
     }
@@ -217,7 +217,7 @@ fn wanted_of(mut fields: Vec<String>, params: &Params) -> Vec<String> {
 async fn timeline(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find(state, caller, sid).await?;
     // Empty without status_buckets, as Splunk's is.
     let timeline = job.timeline().unwrap_or_default();
     let done = job.status().state.is_final();
@@ -250,7 +250,7 @@ async fn timeline(call: Call) -> Result<Response, RestError> {
 async fn summary(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
-    let job = find(state, caller, sid)?;
+    let job = find(state, caller, sid).await?;
     let top = params.number("top_count")?.unwrap_or(10);
     // Extracting every field of thousands of events is work: keep it off the request threads.
     let summarized = Arc::clone(&job);

@@ -1,6 +1,6 @@
 //! Jobs: whoever may not search starts none, and nobody reads what somebody else found.
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 
 use super::server::Server;
 
@@ -74,6 +74,90 @@ async fn rows_of_an_index_that_was_closed_meanwhile_are_closed_too() {
     assert_eq!(narrowed.status, StatusCode::OK, "{narrowed:?}");
     let told = server.get("watcher", &format!("/services/search/jobs/{sid}/results")).await;
     assert_eq!(told.status, StatusCode::NOT_FOUND, "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_job_answers_after_its_process_has_lost_it() {
+    let server = Server::start().await;
+    let sid = server.job("user", "search index=open").await;
+    let path = format!("/services/search/jobs/{sid}");
+    let control = async |user: &str, action: &str, ttl: &str| {
+        let form = [("action", action), ("ttl", ttl)];
+        server.post(user, &format!("{path}/control"), &form).await
+    };
+    let saved = control("user", "save", "").await;
+    assert_eq!(saved.status, StatusCode::OK, "{saved:?}");
+    let below = [
+        "/results?output_mode=json",
+        "/results?output_mode=csv",
+        "/results?output_mode=xml",
+        "/results?output_mode=json&count=1&offset=1",
+        "/results?output_mode=json&search=%7C%20stats%20count%20by%20host",
+        "/results_preview?output_mode=json",
+        "/events?output_mode=json",
+        "/summary?output_mode=json",
+        "/timeline?output_mode=json",
+    ];
+    let mut before = Vec::new();
+    for part in below {
+        before.push(server.get("user", &format!("{path}{part}")).await.text);
+    }
+    assert!(server.state.search.cancel(&sid));
+    for (part, before) in below.iter().zip(before) {
+        let now = server.get("user", &format!("{path}{part}")).await;
+        assert_eq!((now.status, now.text), (StatusCode::OK, before), "{part}");
+        let other = server.get("power", &format!("{path}{part}")).await;
+        assert_eq!(other.status, StatusCode::NOT_FOUND, "{part}");
+    }
+    let inspected = server.get("user", &format!("{path}/inspector")).await;
+    assert!(inspected.text.contains(r#""plans":[{"#), "{inspected:?}");
+    for (user, is_listed) in [("user", true), ("power", false), ("admin", true)] {
+        let list = server.get(user, "/services/search/jobs?output_mode=json").await;
+        assert_eq!(list.text.contains(&sid), is_listed, "{user}: {list:?}");
+        let loaded = server.search(user, &format!("| loadjob {sid}")).await;
+        assert_eq!(loaded.text.contains("word_open"), is_listed, "{user}: {loaded:?}");
+    }
+    let shown = async || server.get("user", &format!("{path}?output_mode=json")).await.text;
+    assert!(shown().await.contains(r#""isSaved":true"#), "{}", shown().await);
+    assert_eq!(control("user", "setttl", "77").await.status, StatusCode::OK);
+    assert!(shown().await.contains(r#""ttl":77"#), "{}", shown().await);
+    assert_eq!(control("user", "touch", "").await.status, StatusCode::OK);
+    assert_eq!(control("user", "unsave", "").await.status, StatusCode::OK);
+    let unsaved = shown().await;
+    assert!(
+        unsaved.contains(r#""isSaved":false"#) && unsaved.contains(r#""ttl":600"#),
+        "{unsaved}"
+    );
+    assert_eq!(control("power", "cancel", "").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(server.send("user", Method::DELETE, &path, "").await.status, StatusCode::OK);
+    assert_eq!(server.get("user", &path).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn saved_results_are_held_to_the_quota_of_the_roles_and_to_the_indexes_open_now() {
+    let server = Server::start().await;
+    server.role("watcher", &[("srchIndexesAllowed", "open,closed")]).await;
+    let sid = server.job("watcher", "search index=closed").await;
+    let path = format!("/services/search/jobs/{sid}/control");
+    let saved = server.post("watcher", &path, &[("action", "save")]).await;
+    assert_eq!(saved.status, StatusCode::OK, "{saved:?}");
+    assert!(server.state.search.cancel(&sid));
+    let role = "/services/authorization/roles/watcher";
+    let narrowed = server.post("admin", role, &[("srchIndexesAllowed", "open")]).await;
+    assert_eq!(narrowed.status, StatusCode::OK, "{narrowed:?}");
+    let told = server.get("watcher", &format!("/services/search/jobs/{sid}/results")).await;
+    assert_eq!(told.status, StatusCode::NOT_FOUND, "{told:?}");
+    // A megabyte of texts that cannot be packed.
+    let quota = server.post("admin", role, &[("srchDiskQuota", "1")]).await;
+    assert_eq!(quota.status, StatusCode::OK, "{quota:?}");
+    let large = "| makeresults count=40000 | eval a=sha512(random().\"-\".random())";
+    let sid = server.job("watcher", large).await;
+    let path = format!("/services/search/jobs/{sid}");
+    let refused = server.post("watcher", &format!("{path}/control"), &[("action", "save")]).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{refused:?}");
+    assert!(refused.text.contains("srchDiskQuota"), "{refused:?}");
+    let kept = server.get("watcher", &format!("{path}?output_mode=json")).await;
+    assert!(kept.text.contains("at the search head that ran it only"), "{kept:?}");
 }
 
 fn power() -> String {

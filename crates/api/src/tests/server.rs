@@ -62,6 +62,10 @@ impl search::Objects for Direct {
     fn counted(&self, _: &Arc<cache::SearchReads>) -> Arc<dyn ObjectStore> {
         Arc::clone(&self.0)
     }
+
+    fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
+        Some(Arc::clone(&self.0))
+    }
 }
 
 #[derive(Debug)]

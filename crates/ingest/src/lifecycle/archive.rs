@@ -46,11 +46,12 @@ impl Archive {
         }
         let prefix = Path::parse(place).map_err(|error| fail(error.to_string()))?;
         let first = prefix.parts().next();
-        let taken = ["buckets", "catalog"];
+        let taken = ["buckets", "catalog", "saved_jobs"];
         match first {
             None => Err(fail("it is empty".to_owned())),
             Some(part) if taken.contains(&part.as_ref()) => {
-                Err(fail("buckets/ and catalog/ are in use; name another prefix".to_owned()))
+                let text = "buckets/, catalog/ and saved_jobs/ are in use; name another prefix";
+                Err(fail(text.to_owned()))
             }
             Some(_) => Ok(Self::Prefix(prefix)),
         }

@@ -14,11 +14,33 @@ pub(super) struct Answer {
     /// The result as it was a moment ago.
     preview: Published<Option<Arc<Results>>>,
     previews: AtomicU64,
+    /// Rows of a result that is in object storage and has not been read.
+    stored_rows: usize,
     /// What previews are made of.
     kept: Published<Option<Arc<Kept>>>,
 }
 
 impl Answer {
+    /// Of a job in object storage: its result if it has been read, or how many rows that has.
+    pub(super) fn restored(results: Option<Arc<Results>>, rows: usize, previews: u64) -> Self {
+        Self {
+            results: results.map(OnceLock::from).unwrap_or_default(),
+            previews: previews.into(),
+            stored_rows: rows,
+            ..Self::default()
+        }
+    }
+
+    /// Rows of the result; 0 before the end.
+    pub(super) fn rows(&self) -> usize {
+        self.results.get().map_or(self.stored_rows, |results| results.rows())
+    }
+
+    /// Rows of the result, or of its last preview.
+    pub(super) fn shown_rows(&self) -> usize {
+        self.shown().map_or(self.stored_rows, |results| results.rows())
+    }
+
     /// The result; `None` before the end.
     pub(super) fn results(&self) -> Option<&Arc<Results>> {
         self.results.get()

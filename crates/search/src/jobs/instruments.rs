@@ -8,7 +8,8 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::ended::Ended;
 use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
-use crate::report::{Outcome, ScanReport};
+use crate::report::{Outcome, ScanCounts, ScanReport};
+use crate::timeline::Timeline;
 use crate::times::{Phase, Published};
 
 #[derive(Debug)]
@@ -24,6 +25,16 @@ pub(super) struct Instruments {
     /// What their operators did, from the end on.
     operators: OnceLock<Vec<OperatorReport>>,
     s3_price_get_per_1000: f64,
+    /// What they showed in the end, if the job is from object storage.
+    restored: Option<Restored>,
+}
+
+/// What was measured of a job that is in object storage.
+#[derive(Debug)]
+pub(super) struct Restored {
+    pub(super) inspection: Inspection,
+    pub(super) timeline: Option<Timeline>,
+    pub(super) is_incomplete: bool,
 }
 
 impl Instruments {
@@ -40,6 +51,34 @@ impl Instruments {
             plans: Published::default(),
             operators: OnceLock::new(),
             s3_price_get_per_1000,
+            restored: None,
+        }
+    }
+
+    /// Of a job that has been measured before.
+    pub(super) fn restored(restored: Restored, ended: Arc<Ended>) -> Self {
+        let price = restored.inspection.s3_price_get_per_1000;
+        Self { restored: Some(restored), ..Self::new(Arc::default(), ended, price) }
+    }
+
+    pub(super) fn counts(&self) -> ScanCounts {
+        match &self.restored {
+            Some(restored) => restored.inspection.scan.clone(),
+            None => self.report.counts(),
+        }
+    }
+
+    pub(super) fn timeline(&self) -> Option<Timeline> {
+        match &self.restored {
+            Some(restored) => restored.timeline.clone(),
+            None => self.report.timeline(),
+        }
+    }
+
+    pub(super) fn is_incomplete(&self) -> bool {
+        match &self.restored {
+            Some(restored) => restored.is_incomplete,
+            None => self.report.is_incomplete(),
         }
     }
 
@@ -71,6 +110,9 @@ impl Instruments {
         results: Option<usize>,
         previews: u64,
     ) -> Inspection {
+        if let Some(restored) = &self.restored {
+            return restored.inspection.clone();
+        }
         let scan = self.report.counts();
         let reads = self.report.all_reads();
         let running = || self.plans.now().iter().map(OperatorReport::of).collect();

@@ -34,6 +34,11 @@ impl Jobs {
         self.entries.lock().get(sid).map(|entry| Arc::clone(&entry.job))
     }
 
+    /// Whether this is the job with its id, and has not been removed.
+    pub(crate) fn has(&self, job: &Arc<Job>) -> bool {
+        self.get(job.sid()).is_some_and(|known| Arc::ptr_eq(&known, job))
+    }
+
     /// All jobs that have not expired, newest first.
     pub(crate) fn newest_first(&self) -> Vec<Arc<Job>> {
         self.forget_expired();
@@ -53,8 +58,9 @@ impl Jobs {
         entry.is_some()
     }
 
-    /// Refuses one more job if too many wait, or if the results of those that are kept take too much.
-    pub(crate) fn check_room(&self, settings: &Settings) -> Result<(), Error> {
+    /// Refuses one more job if too many wait, or if the results of those that are kept take too much; the bytes
+    /// that they leave.
+    pub(crate) fn check_room(&self, settings: &Settings) -> Result<usize, Error> {
         self.forget_expired();
         let entries = self.entries.lock();
         let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
@@ -62,11 +68,11 @@ impl Jobs {
         if waiting >= settings.max_queued_searches {
             return Err(Error::TooManySearches { waiting });
         }
-        let bytes = entries.values().map(|entry| entry.job.result_bytes()).sum();
+        let bytes: usize = entries.values().map(|entry| entry.job.result_bytes()).sum();
         if bytes >= settings.kept_result_bytes {
             return Err(Error::TooManyResults { jobs: entries.len(), bytes });
         }
-        Ok(())
+        Ok(settings.kept_result_bytes - bytes)
     }
 
     /// Counts one more search of a user, unless those of the user or of the user's roles that run or wait,

@@ -45,6 +45,26 @@ impl Lifecycle {
         }
     }
 
+    /// A job that ended with its result.
+    pub(super) fn restored(
+        clock: Arc<dyn Clock>,
+        (created, started): (EventTime, Option<EventTime>),
+        run_duration: Duration,
+        is_finalized: bool,
+        messages: Vec<Message>,
+    ) -> Self {
+        let started = started.map(|at| (at, Instant::now()));
+        let run_duration = Some(run_duration);
+        Self {
+            clock,
+            created,
+            state: watch::Sender::new(DispatchState::Done),
+            is_finalized: is_finalized.into(),
+            has_ended: true.into(),
+            progress: Mutex::new(Progress { started, run_duration, messages, error: None }),
+        }
+    }
+
     pub(super) fn created(&self) -> EventTime {
         self.created
     }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use model::EventTime;
 use runtime::Clock;
 
+use super::uses::Uses;
+
 /// `priority` of a job that asked for none.
 const DEFAULT_PRIORITY: u8 = 5;
 
@@ -18,6 +20,8 @@ pub(super) struct Retention {
     ttl_seconds: AtomicU64,
     is_saved: AtomicBool,
     priority: AtomicU8,
+    /// Where uses of a job in object storage are noted, and its id.
+    uses: Option<(Arc<Uses>, String)>,
 }
 
 impl Retention {
@@ -28,12 +32,34 @@ impl Retention {
             ttl_seconds: AtomicU64::new(ttl.as_secs()),
             is_saved: false.into(),
             priority: DEFAULT_PRIORITY.into(),
+            uses: None,
+        }
+    }
+
+    /// Of a job in object storage, as its document says.
+    pub(super) fn restored(
+        clock: Arc<dyn Clock>,
+        (touched, ttl): (EventTime, Duration),
+        (is_saved, priority): (bool, u8),
+        uses: (Arc<Uses>, String),
+    ) -> Self {
+        Self {
+            clock,
+            touched: touched.0.into(),
+            ttl_seconds: ttl.as_secs().into(),
+            is_saved: is_saved.into(),
+            priority: priority.into(),
+            uses: Some(uses),
         }
     }
 
     /// It is used now.
     pub(super) fn touch(&self) {
-        self.touched.store(self.clock.now().0, Relaxed);
+        let now = self.clock.now();
+        self.touched.store(now.0, Relaxed);
+        if let Some((uses, sid)) = &self.uses {
+            uses.note(sid, now);
+        }
     }
 
     pub(super) fn touched(&self) -> EventTime {

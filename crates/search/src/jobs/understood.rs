@@ -30,6 +30,18 @@ impl Understood {
         }
     }
 
+    /// A search that has run, without a plan.
+    pub(super) fn without_plan(
+        normalized: String,
+        range: TimeRange,
+        (kind, highlight): (ResultKind, Vec<String>),
+        hidden_fields: FieldFilter,
+        messages: Vec<Message>,
+    ) -> Self {
+        let plan = Mutex::default();
+        Self { normalized, range, kind, highlight, hidden_fields, messages, plan }
+    }
+
     /// The plan, for who runs it or lets it go.
     pub(super) fn take_plan(&self) -> Option<PlannedSearch> {
         self.plan.lock().take()

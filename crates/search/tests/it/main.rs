@@ -14,6 +14,7 @@ mod listed;
 mod memory;
 mod parts;
 mod previews;
+mod saved;
 mod shortcuts;
 mod specs;
 mod summaries;

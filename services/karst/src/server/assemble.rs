@@ -213,6 +213,7 @@ pub(crate) async fn assemble(
         },
         search_settings,
     )?;
+    shutdown.spawn(search.clone().keep_saved_jobs(shutdown.clone()));
     let failover = Failover {
         catalog: catalog.clone(),
         store: Arc::clone(&store),

@@ -1,6 +1,6 @@
 //! Requests about jobs of other search heads: a job runs and has its results where it was started, its id
 //! names that process, and any other search head passes requests about it on. So a load balancer need not be
-//! sticky.
+//! sticky. If that process does not answer, any search head answers for a job that is in object storage.
 //!
 //! They travel over the connections of the cluster, below a path of their own, with what the listener of a
 //! port knows of a client.
@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use api::{Others, Question};
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request};
-use axum::http::header::{CONNECTION, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
-use axum::http::{HeaderValue, Uri, header, uri};
+use axum::http::header::{
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING,
+};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header, uri};
 use axum::response::Response;
 use catalog::Catalog;
 use futures::future::BoxFuture;
@@ -148,19 +150,61 @@ impl OtherHeads {
     }
 }
 
-/// REST that passes requests about jobs of others on.
+/// Bytes of a request's body that is kept to be answered here if the other process does not answer. With a
+/// larger one, a request is passed on only.
+const KEPT_BODY: u64 = 1 << 20;
+
+/// REST that passes requests about jobs of others on. Those about a job in object storage are answered here if
+/// its search head does not answer, or is starting or stopping.
 pub(crate) fn passing_on(heads: OtherHeads, rest: impl HttpService) -> impl HttpService {
     tower::service_fn(move |request: Request| {
         let (heads, rest) = (heads.clone(), rest.clone());
         async move {
-            let owner = sid_of(request.uri().path()).and_then(|sid| heads.owner(sid));
+            let sid = sid_of(request.uri().path());
+            let owner = sid.and_then(|sid| heads.owner(sid));
             let Some(owner) = owner else { return rest.oneshot(request).await };
-            Ok(match heads.pass_on(&owner, request).await {
-                Ok(response) => response,
-                Err(reason) => unavailable(&owner, &reason),
-            })
+            let is_saved =
+                || sid.is_some_and(|sid| search::is_saved_job(&heads.catalog.snapshot(), sid));
+            let (request, again) = match is_short(&request) && is_saved() {
+                true => match twice(request).await {
+                    Ok((request, again)) => (request, Some(again)),
+                    // The client has left, or has sent more than it said.
+                    Err(reason) => return Ok(unavailable(&owner, &reason)),
+                },
+                false => (request, None),
+            };
+            let answer = heads.pass_on(&owner, request).await;
+            let is_away = answer
+                .as_ref()
+                .map_or(true, |answer| answer.status() == StatusCode::SERVICE_UNAVAILABLE);
+            match (again, answer) {
+                (Some(again), _) if is_away => rest.oneshot(again).await,
+                (_, Ok(response)) => Ok(response),
+                (_, Err(reason)) => Ok(unavailable(&owner, &reason)),
+            }
         }
     })
+}
+
+/// Whether the body of a request can be kept.
+fn is_short(request: &Request) -> bool {
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    match length.and_then(|length| length.parse::<u64>().ok()) {
+        Some(length) => length <= KEPT_BODY,
+        None => {
+            let has_none = matches!(*request.method(), Method::GET | Method::DELETE);
+            has_none && !request.headers().contains_key(TRANSFER_ENCODING)
+        }
+    }
+}
+
+/// The same request twice.
+async fn twice(request: Request) -> Result<(Request, Request), String> {
+    let (parts, body) = request.into_parts();
+    let body: Bytes =
+        axum::body::to_bytes(body, KEPT_BODY as usize).await.map_err(|error| error.to_string())?;
+    let again = Request::from_parts(parts.clone(), Body::from(body.clone()));
+    Ok((Request::from_parts(parts, Body::from(body)), again))
 }
 
 /// REST for the other search heads, on the cluster's port.
@@ -288,6 +332,28 @@ mod tests {
             ("/api/v1/sql", None),
         ] {
             assert_eq!(sid_of(path), sid, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_with_a_short_body_is_there_twice() {
+        let post = |length: Option<&str>| {
+            let mut request = Request::post("/services/search/jobs/1_a/control");
+            if let Some(length) = length {
+                request = request.header(CONTENT_LENGTH, length);
+            }
+            request.body(Body::from("action=touch")).unwrap()
+        };
+        assert!(is_short(&post(Some("12"))) && is_short(&Request::new(Body::empty())));
+        // What is longer, or nobody knows how long, is not held in memory.
+        assert!(!is_short(&post(None)) && !is_short(&post(Some("1048577"))));
+        let mut request = post(Some("12"));
+        request.extensions_mut().insert(api::Arrival { tls: true, web: true });
+        let (one, two) = twice(request).await.unwrap();
+        for request in [one, two] {
+            assert!(request.extensions().get::<api::Arrival>().is_some_and(|arrival| arrival.web));
+            let body = axum::body::to_bytes(request.into_body(), 100).await.unwrap();
+            assert_eq!(body, "action=touch");
         }
     }
 

@@ -36,8 +36,8 @@ run "only_the_control_plane_deletes_buckets" {
     error_message = "an indexer deletes something else than what it has put into its journal"
   }
   assert {
-    condition     = [for path, actions in local.rights["karst-search-head"] : path if contains(actions, "s3:DeleteObject")] == ["collections/", "installed/", "journal/", "lookups/"]
-    error_message = "a search head deletes something else than apps, lookups, collections and its journal"
+    condition     = [for path, actions in local.rights["karst-search-head"] : path if contains(actions, "s3:DeleteObject")] == ["collections/", "installed/", "journal/", "lookups/", "saved_jobs/"]
+    error_message = "a search head deletes something else than apps, lookups, collections, saved jobs and its journal"
   }
   assert {
     # Users, roles and tokens are in the catalog.

@@ -1,0 +1,314 @@
+//! Stored jobs: a document of the catalog for each, by which all search heads know it, and an object with
+//! its rows.
+//!
+//! ```text
+//! saved_job/<sid>              a document: what lists show, lifetime, version of the object
+//! saved_jobs/<sid>/<version>   an object (`archive/object.rs`)
+//! ```
+//!
+//! Guarantees: the object of a document is complete: it is written before the document, and deleted after it.
+//! An object without a document is deleted after an hour. Documents change under a condition, so that changes
+//! of two search heads at the same time are both made.
+
+mod loaded;
+mod object;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use catalog::Catalog;
+use futures::TryStreamExt;
+use metrics::counter;
+use model::{ErrorKind, EventTime};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parking_lot::Mutex;
+use runtime::Clock;
+use runtime::metrics as names;
+
+pub(crate) use self::loaded::LoadedJobs;
+pub(crate) use self::object::{decode, encode};
+use crate::Error;
+use crate::jobs::SavedJob;
+
+/// The kind of the documents.
+const KIND: &str = "saved_job";
+/// Where the objects are.
+const ROOT: &str = "saved_jobs";
+/// How long an object may have no document: it is being written, or the answer about its document was lost.
+const GRACE: Duration = Duration::from_secs(3600);
+/// Time between two looks for objects without a document.
+const LOOK: Duration = Duration::from_secs(3600);
+/// How long the catalog has for a change.
+const CATALOG: Duration = Duration::from_secs(20);
+/// How long object storage has for an object.
+const STORE: Duration = Duration::from_secs(120);
+/// How often a change is tried that others overtake.
+const ATTEMPTS: usize = 10;
+
+/// Whether a job is in object storage.
+#[must_use]
+pub fn is_saved_job(snapshot: &catalog::Snapshot, sid: &str) -> bool {
+    snapshot.document(KIND, sid).is_some()
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    catalog: Catalog,
+    /// None: jobs are not stored.
+    store: Option<Arc<dyn ObjectStore>>,
+    clock: Arc<dyn Clock>,
+    /// When objects without a document were looked for.
+    looked: Mutex<Option<Instant>>,
+}
+
+impl Archive {
+    pub(crate) fn new(
+        catalog: Catalog,
+        store: Option<Arc<dyn ObjectStore>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { catalog, store, clock, looked: Mutex::default() }
+    }
+
+    /// Whether jobs can be stored.
+    pub(crate) fn is_there(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// The document of a job whose time is not over.
+    pub(crate) fn find(&self, sid: &str) -> Option<SavedJob> {
+        let document = self.catalog.snapshot().document(KIND, sid)?;
+        read(sid, &document).filter(|saved| !saved.is_over(self.clock.now()))
+    }
+
+    /// All documents by id.
+    pub(crate) fn all(&self) -> Vec<(String, SavedJob)> {
+        let documents = self.catalog.snapshot().documents(KIND).into_iter();
+        let read = |document: catalog::Document| {
+            let saved = read(&document.name, &document.json)?;
+            Some((document.name, saved))
+        };
+        documents.filter_map(read).collect()
+    }
+
+    /// All documents of jobs whose time is not over.
+    pub(crate) fn current(&self) -> Vec<(String, SavedJob)> {
+        let now = self.clock.now();
+        let mut all = self.all();
+        all.retain(|(_, saved)| !saved.is_over(now));
+        all
+    }
+
+    /// Writes the object of a job, then its document.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if object storage or the catalog fails; nobody knows the job then.
+    pub(crate) async fn write(
+        &self,
+        sid: &str,
+        saved: &SavedJob,
+        object: Bytes,
+    ) -> Result<(), Error> {
+        let path = path(sid, &saved.version);
+        let put = self.store()?.put(&path, object.into());
+        let put =
+            tokio::time::timeout(STORE, put).await.map_err(|_| late("object storage", STORE))?;
+        put.map_err(|error| Error::Unavailable(format!("cannot write {path}: {error}")))?;
+        let document = self.catalog.put_document(KIND, sid, json(saved)?);
+        let written = tokio::time::timeout(CATALOG, document).await;
+        written.map_err(|_| late("the catalog", CATALOG))?.map_err(|error| of_catalog(&error))
+    }
+
+    /// The object of a job; `None` if the job has been removed.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if object storage fails, [`Error::StoredJob`] if the object is missing.
+    pub(crate) async fn read(&self, sid: &str, version: &str) -> Result<Option<Bytes>, Error> {
+        let path = path(sid, version);
+        let store = self.store()?;
+        let get = async { store.get(&path).await?.bytes().await };
+        let got =
+            tokio::time::timeout(STORE, get).await.map_err(|_| late("object storage", STORE))?;
+        match got {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(object_store::Error::NotFound { .. }) => match self.find(sid) {
+                Some(saved) if saved.version == version => Err(Error::StoredJob {
+                    path: path.to_string(),
+                    reason: "the object is missing".to_owned(),
+                }),
+                _ => Ok(None),
+            },
+            Err(error) => Err(Error::Unavailable(format!("cannot read {path}: {error}"))),
+        }
+    }
+
+    /// Changes a document, also while others do; false if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub(crate) async fn change(
+        &self,
+        sid: &str,
+        change: impl Fn(&mut SavedJob) + Send + Sync,
+    ) -> Result<bool, Error> {
+        let mut changes = self.catalog.subscribe();
+        for _ in 0..ATTEMPTS {
+            let snapshot = changes.borrow_and_update().clone();
+            let Some(before) = snapshot.document(KIND, sid) else { return Ok(false) };
+            let Some(mut saved) = read(sid, &before) else { return Ok(false) };
+            change(&mut saved);
+            let named = |json| (KIND.to_owned(), sid.to_owned(), Some(json));
+            let (before, after) = (vec![named((*before).clone())], vec![named(json(&saved)?)]);
+            let replaced = self.catalog.replace_documents(before, after);
+            let replaced = tokio::time::timeout(CATALOG, replaced).await;
+            match replaced.map_err(|_| late("the catalog", CATALOG))? {
+                Ok(()) => return Ok(true),
+                Err(catalog::Error::Changed { .. }) => {
+                    // What has overtaken this change is on its way here.
+                    let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
+                }
+                Err(error) => return Err(of_catalog(&error)),
+            }
+        }
+        Err(Error::Unavailable(format!("the job {sid} is being changed by others; try again")))
+    }
+
+    /// Deletes the document of a job, then its object; false if there is no document.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if the catalog fails: the job stays. An object that cannot be deleted now is
+    /// deleted later.
+    pub(crate) async fn remove(&self, sid: &str, reason: &'static str) -> Result<bool, Error> {
+        let Some(document) = self.catalog.snapshot().document(KIND, sid) else { return Ok(false) };
+        let deleted = self.catalog.delete_document(KIND, sid);
+        let deleted = tokio::time::timeout(CATALOG, deleted).await;
+        deleted.map_err(|_| late("the catalog", CATALOG))?.map_err(|error| of_catalog(&error))?;
+        counter!(names::SAVED_JOBS_REMOVED, "reason" => reason).increment(1);
+        // The version of a document that this process cannot read is known all the same.
+        if let Some(version) = document["version"].as_str() {
+            self.delete(&path(sid, version)).await;
+        }
+        Ok(true)
+    }
+
+    /// Removes the jobs whose time is over.
+    pub(crate) async fn expire(&self) {
+        let now = self.clock.now();
+        for (sid, _) in self.all().iter().filter(|(_, saved)| saved.is_over(now)) {
+            if let Err(error) = self.remove(sid, "expired").await {
+                // The next pass tries again.
+                tracing::warn!(%sid, %error, "cannot remove a saved job whose time is over");
+                return;
+            }
+        }
+    }
+
+    /// Deletes the objects that no document names, and that are older than an hour; once an hour.
+    pub(crate) async fn delete_orphans(&self) {
+        let now = Instant::now();
+        if self.looked.lock().is_some_and(|last| now - last < LOOK) {
+            return;
+        }
+        *self.looked.lock() = Some(now);
+        if let Err(error) = self.delete_all_orphans().await {
+            tracing::warn!(%error, "cannot look for objects of jobs that are not saved any more");
+        }
+    }
+
+    async fn delete_all_orphans(&self) -> Result<(), Error> {
+        let root = Path::from(ROOT);
+        let mut listed = self.store()?.list(Some(&root));
+        let grace = i64::try_from(GRACE.as_micros()).unwrap_or(i64::MAX);
+        let mut old = Vec::new();
+        let now = self.clock.now();
+        let failed = |error| Error::Unavailable(format!("cannot list {ROOT}/: {error}"));
+        while let Some(object) = listed.try_next().await.map_err(failed)? {
+            let written = object.last_modified.timestamp_micros();
+            if is_object(&object.location) && now.0.saturating_sub(written) >= grace {
+                old.push(object.location);
+            }
+        }
+        // Asked after the list: what is being saved meanwhile is young.
+        let snapshot = self.catalog.snapshot();
+        let named = snapshot.documents(KIND).into_iter().filter_map(|document| {
+            let version = document.json["version"].as_str()?;
+            Some(path(&document.name, version))
+        });
+        let named: HashSet<Path> = named.collect();
+        for orphan in old.into_iter().filter(|location| !named.contains(location)) {
+            if self.delete(&orphan).await {
+                counter!(names::SAVED_JOBS_REMOVED, "reason" => "orphan").increment(1);
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, path: &Path) -> bool {
+        let Ok(store) = self.store() else { return false };
+        match tokio::time::timeout(STORE, store.delete(path)).await {
+            Ok(Ok(()) | Err(object_store::Error::NotFound { .. })) => return true,
+            Ok(Err(error)) => {
+                tracing::warn!(%path, %error, "cannot delete the object of a job; it is tried again");
+            }
+            Err(_) => {
+                tracing::warn!(%path, "object storage does not delete the object of a job in time");
+            }
+        }
+        false
+    }
+
+    fn store(&self) -> Result<&Arc<dyn ObjectStore>, Error> {
+        let missing = || Error::Unavailable("this process has no object storage".to_owned());
+        self.store.as_ref().ok_or_else(missing)
+    }
+
+    /// Whether this process removes what is over: it has the catalog.
+    pub(crate) fn leads(&self) -> bool {
+        !self.catalog.follows()
+    }
+
+    pub(crate) fn now(&self) -> EventTime {
+        self.clock.now()
+    }
+}
+
+fn path(sid: &str, version: &str) -> Path {
+    Path::from_iter([ROOT, sid, version])
+}
+
+/// Whether an object is one of a job: what somebody else has put there is not deleted.
+fn is_object(location: &Path) -> bool {
+    let is_version = |name: &str| name.len() == 32 && name.chars().all(|c| c.is_ascii_hexdigit());
+    location.parts().count() == 3 && location.filename().is_some_and(is_version)
+}
+
+/// The path of the object, for errors.
+pub(crate) fn path_text(sid: &str, version: &str) -> String {
+    path(sid, version).to_string()
+}
+
+/// A document; `None` if it is of a version of Karst that writes others.
+fn read(sid: &str, json: &serde_json::Value) -> Option<SavedJob> {
+    let read = serde_json::from_value(json.clone());
+    read.inspect_err(|error| tracing::debug!(%sid, %error, "cannot read the document of a job"))
+        .ok()
+}
+
+fn json(saved: &SavedJob) -> Result<serde_json::Value, Error> {
+    serde_json::to_value(saved).map_err(|error| Error::Internal(error.to_string()))
+}
+
+fn late(who: &str, after: Duration) -> Error {
+    Error::Unavailable(format!("{who} does not answer within {} s", after.as_secs()))
+}
+
+fn of_catalog(error: &catalog::Error) -> Error {
+    match error.kind() {
+        ErrorKind::Invalid => Error::Request(error.to_string()),
+        _ => Error::Unavailable(error.to_string()),
+    }
+}

@@ -1,0 +1,405 @@
+//! A job as it is stored: the document that makes it known to all search heads, what is beside its rows in
+//! its object, and the job that both are restored to.
+//!
+//! Guarantees: a restored job shows what the job showed, except what depends on the time (uses, lifetime) and
+//! on the configuration (fields that are extracted when events are shown). Its rights have the reach of those
+//! that it ran with, and nothing else. Leaves to others: where documents and objects are (`archive`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Reach, Rights};
+use jiff::tz::TimeZone;
+use knowledge::Knowledge;
+use model::{EventTime, TimeRange};
+use plan::{FieldFilter, Message, MessageKind, OutputColumn, ResultKind, ValueType};
+use runtime::Clock;
+use serde::{Deserialize, Serialize};
+
+use super::answer::Answer;
+use super::instruments::{Instruments, Restored};
+use super::lifecycle::Lifecycle;
+use super::retention::Retention;
+use super::saving::Saving;
+use super::understood::Understood;
+use super::uses::Uses;
+use super::{Job, JobRequest, KnownFields, Results};
+use crate::control::ScanControl;
+use crate::ended::Ended;
+use crate::inspect::{Inspection, OperatorReport};
+use crate::render::Renderer;
+use crate::timeline::Timeline;
+
+/// Levels of operators that are stored. Those of a plan can be thousands deep, which a JSON reader refuses.
+const OPERATOR_LEVELS: usize = 40;
+/// The shortest and the longest time by which a document may be behind the last use of its job.
+const BEHIND: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
+
+/// The document of a stored job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SavedJob {
+    /// Which object it is in: one is never written twice.
+    pub(crate) version: String,
+    /// The size of the object.
+    pub(crate) bytes: u64,
+    /// When it was last used, as far as is written.
+    pub(crate) touched: EventTime,
+    /// Seconds for which it is kept after its last use.
+    pub(crate) ttl: u64,
+    /// Whether somebody has saved it.
+    pub(crate) is_saved: bool,
+    pub(crate) facts: Facts,
+}
+
+/// What lists show of a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    pub(crate) owner: String,
+    pub(crate) app: String,
+    pub(crate) created: EventTime,
+    pub(crate) label: Option<String>,
+    search: String,
+    earliest: Option<String>,
+    latest: Option<String>,
+    timezone: Option<String>,
+    max_count: Option<usize>,
+    status_buckets: usize,
+    provenance: Option<String>,
+    reach: Reach,
+    started: Option<EventTime>,
+    run_micros: u64,
+    is_finalized: bool,
+    is_incomplete: bool,
+    priority: u8,
+    previews: u64,
+    rows: usize,
+    normalized: String,
+    range: TimeRange,
+    finds_events: bool,
+    highlight: Vec<String>,
+    /// Messages of planning and of the run; whether each is a warning.
+    planned: Vec<(bool, String)>,
+    messages: Vec<(bool, String)>,
+    /// Without plans, which are in the object.
+    inspection: Inspection,
+}
+
+/// What is beside the rows in the object.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Details {
+    plans: Vec<OperatorReport>,
+    timeline: Option<Timeline>,
+    columns: Vec<Column>,
+    /// Fields that are shown and not shown when more are extracted.
+    keep: Option<Vec<String>>,
+    drop: Vec<String>,
+    /// Knowledge objects that the owner could not read.
+    pub(crate) hidden: Vec<String>,
+}
+
+/// A column of the result.
+#[derive(Debug, Serialize, Deserialize)]
+struct Column {
+    name: String,
+    /// What its values are.
+    kind: Kind,
+    shown: bool,
+    possible: bool,
+    named: bool,
+}
+
+/// See [`ValueType`].
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Text,
+    Multi,
+    Integer,
+    Float,
+    Boolean,
+    Time,
+    Null,
+}
+
+/// What has been read of the object of a job.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) results: Arc<Results>,
+    pub(crate) details: Arc<Details>,
+}
+
+/// What a job is restored with.
+#[derive(Debug)]
+pub(crate) struct Restoring {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ended: Arc<Ended>,
+    pub(crate) knowledge: Arc<Knowledge>,
+    pub(crate) uses: Arc<Uses>,
+    pub(crate) field_summary_values: usize,
+}
+
+impl SavedJob {
+    /// How far the document may be behind: an eighth of the lifetime, within bounds. Uses in between are not
+    /// written, and the job stays so much longer.
+    fn behind(&self) -> Duration {
+        (Duration::from_secs(self.ttl) / 8).clamp(BEHIND.0, BEHIND.1)
+    }
+
+    /// Whether its time is over.
+    pub(crate) fn is_over(&self, now: EventTime) -> bool {
+        let kept = Duration::from_secs(self.ttl).saturating_add(self.behind());
+        now.0.saturating_sub(self.touched.0) > micros(kept)
+    }
+
+    /// Whether a use is to be written.
+    pub(crate) fn is_behind(&self, used: EventTime) -> bool {
+        used.0.saturating_sub(self.touched.0) >= micros(self.behind())
+    }
+
+    /// The job as lists show it, or the whole of it.
+    pub(crate) fn restore(&self, sid: &str, loaded: Option<&Loaded>, with: Restoring) -> Job {
+        let facts = self.facts.clone();
+        let details = loaded.map(|loaded| loaded.details.as_ref());
+        let timezone = facts.timezone.as_deref().and_then(|name| TimeZone::get(name).ok());
+        let timezone = timezone.unwrap_or(TimeZone::UTC);
+        let rights = Arc::new(Rights::of_reach(&facts.reach));
+        let ttl = Duration::from_secs(self.ttl);
+        let request = JobRequest {
+            earliest: facts.earliest,
+            latest: facts.latest,
+            timezone: timezone.clone(),
+            max_count: facts.max_count,
+            status_buckets: facts.status_buckets,
+            owner: facts.owner,
+            app: facts.app,
+            sid: Some(sid.to_owned()),
+            ttl: Some(ttl),
+            label: facts.label,
+            provenance: facts.provenance,
+            ..JobRequest::of(facts.search, &rights)
+        };
+        let kind = if facts.finds_events { ResultKind::Events } else { ResultKind::Report };
+        let results = loaded.map(|loaded| Arc::clone(&loaded.results));
+        let run = Duration::from_micros(facts.run_micros);
+        let inspection = Inspection {
+            plans: details.map(|details| details.plans.clone()).unwrap_or_default(),
+            ..facts.inspection
+        };
+        let measured = Restored {
+            inspection,
+            timeline: details.and_then(|details| details.timeline.clone()),
+            is_incomplete: facts.is_incomplete,
+        };
+        Job {
+            sid: sid.to_owned(),
+            understood: Understood::without_plan(
+                facts.normalized,
+                facts.range,
+                (kind, facts.highlight),
+                details.map(Details::filter).unwrap_or_default(),
+                messages(facts.planned),
+            ),
+            knowledge: with.knowledge,
+            renderer: Renderer::new(timezone),
+            control: Arc::new(ScanControl::default()),
+            field_summary_values: with.field_summary_values,
+            retention: Retention::restored(
+                Arc::clone(&with.clock),
+                (self.touched, ttl),
+                (self.is_saved, facts.priority),
+                (with.uses, sid.to_owned()),
+            ),
+            lifecycle: Lifecycle::restored(
+                with.clock,
+                (facts.created, facts.started),
+                run,
+                facts.is_finalized,
+                messages(facts.messages),
+            ),
+            answer: Answer::restored(results, facts.rows, facts.previews),
+            instruments: Instruments::restored(measured, with.ended),
+            saving: Saving::stored(self.version.clone()),
+            request,
+        }
+    }
+}
+
+impl Details {
+    fn filter(&self) -> FieldFilter {
+        FieldFilter { keep: self.keep.clone(), drop: self.drop.clone() }
+    }
+
+    /// The rows that these belong to.
+    pub(crate) fn results(
+        &self,
+        saved: &SavedJob,
+        batches: Vec<arrow::array::RecordBatch>,
+        knowledge: Arc<Knowledge>,
+    ) -> Results {
+        let timezone = saved.facts.timezone.as_deref().and_then(|name| TimeZone::get(name).ok());
+        let kind = if saved.facts.finds_events { ResultKind::Events } else { ResultKind::Report };
+        Results {
+            kind,
+            columns: self.columns.iter().map(Column::output).collect(),
+            filter: self.filter(),
+            batches,
+            knowledge,
+            renderer: Renderer::new(timezone.unwrap_or(TimeZone::UTC)),
+            known: KnownFields::default(),
+        }
+    }
+}
+
+impl Job {
+    /// Whether its rows are in object storage and have not been read: it is as lists show it.
+    #[must_use]
+    pub fn lacks_rows(&self) -> bool {
+        self.saving.now().version.is_some() && self.answer.results().is_none()
+    }
+
+    /// The rows of a job that has ended with its result, and what is stored of it; none of another job.
+    pub(crate) fn to_store(&self, version: String) -> Option<(SavedJob, Details, Arc<Results>)> {
+        let results = Arc::clone(self.answer.results()?);
+        let request = &self.request;
+        let mut inspection = self.inspect();
+        let plans = std::mem::take(&mut inspection.plans);
+        let facts = Facts {
+            owner: request.owner.clone(),
+            app: request.app.clone(),
+            created: self.created(),
+            label: request.label.clone(),
+            search: request.search.clone(),
+            earliest: request.earliest.clone(),
+            latest: request.latest.clone(),
+            timezone: request.timezone.iana_name().map(str::to_owned),
+            max_count: request.max_count,
+            status_buckets: request.status_buckets,
+            provenance: request.provenance.clone(),
+            reach: request.rights.reach(),
+            started: self.lifecycle.started(),
+            run_micros: u64::try_from(self.lifecycle.run_duration().as_micros())
+                .unwrap_or(u64::MAX),
+            is_finalized: self.lifecycle.is_finalized(),
+            is_incomplete: self.is_partial(),
+            priority: self.priority(),
+            previews: self.previews(),
+            rows: results.rows(),
+            normalized: self.understood.normalized.clone(),
+            range: self.understood.range,
+            finds_events: self.finds_events(),
+            highlight: self.understood.highlight.clone(),
+            planned: told(&self.understood.messages),
+            messages: told(&self.lifecycle.messages()),
+            inspection,
+        };
+        let details = Details {
+            plans: plans.iter().map(|plan| upper(plan, OPERATOR_LEVELS)).collect(),
+            timeline: self.instruments.timeline(),
+            columns: results.columns.iter().map(Column::of).collect(),
+            keep: results.filter.keep.clone(),
+            drop: results.filter.drop.clone(),
+            hidden: request.rights.hidden(),
+        };
+        let saved = SavedJob {
+            version,
+            bytes: 0,
+            touched: self.touched(),
+            ttl: self.ttl().as_secs(),
+            is_saved: self.is_saved(),
+            facts,
+        };
+        Some((saved, details, results))
+    }
+}
+
+impl Column {
+    fn of(column: &OutputColumn) -> Self {
+        let kind = match column.value_type {
+            ValueType::Text => Kind::Text,
+            ValueType::Multi => Kind::Multi,
+            ValueType::Integer => Kind::Integer,
+            ValueType::Float => Kind::Float,
+            ValueType::Boolean => Kind::Boolean,
+            ValueType::Time => Kind::Time,
+            ValueType::Null => Kind::Null,
+        };
+        let OutputColumn { shown, possible, named, .. } = *column;
+        Self { name: column.name.clone(), kind, shown, possible, named }
+    }
+
+    fn output(&self) -> OutputColumn {
+        let value_type = match self.kind {
+            Kind::Text => ValueType::Text,
+            Kind::Multi => ValueType::Multi,
+            Kind::Integer => ValueType::Integer,
+            Kind::Float => ValueType::Float,
+            Kind::Boolean => ValueType::Boolean,
+            Kind::Time => ValueType::Time,
+            Kind::Null => ValueType::Null,
+        };
+        let Self { shown, possible, named, .. } = *self;
+        // Columns without a value are not among those of a result (`results::present`).
+        OutputColumn { name: self.name.clone(), value_type, shown, possible, named, absent: false }
+    }
+}
+
+/// The upper levels of operators; the last one says so.
+fn upper(operator: &OperatorReport, levels: usize) -> OperatorReport {
+    let OperatorReport { name, detail, partitions, seconds, rows, spills, spilled_bytes, .. } =
+        operator;
+    let mut upper = OperatorReport {
+        name: name.clone(),
+        detail: detail.clone(),
+        partitions: *partitions,
+        seconds: *seconds,
+        rows: *rows,
+        spills: *spills,
+        spilled_bytes: *spilled_bytes,
+        inputs: Vec::new(),
+    };
+    if levels > 1 {
+        upper.inputs = operator.inputs.iter().map(|input| self::upper(input, levels - 1)).collect();
+    } else if !operator.inputs.is_empty() {
+        upper.detail.push_str(" (operators below this one are not stored)");
+    }
+    upper
+}
+
+fn told(messages: &[Message]) -> Vec<(bool, String)> {
+    let told = |message: &Message| (message.kind == MessageKind::Warning, message.text.clone());
+    messages.iter().map(told).collect()
+}
+
+fn messages(told: Vec<(bool, String)>) -> Vec<Message> {
+    let message = |(is_warning, text)| {
+        let kind = if is_warning { MessageKind::Warning } else { MessageKind::Info };
+        Message { kind, text }
+    };
+    told.into_iter().map(message).collect()
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(report: &OperatorReport) -> usize {
+        1 + report.inputs.iter().map(levels).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn deep_plans_are_stored_as_far_as_a_reader_goes() {
+        let mut deep = OperatorReport { name: "Leaf".to_owned(), ..OperatorReport::default() };
+        for _ in 0..3_000 {
+            deep = OperatorReport { inputs: vec![deep], ..OperatorReport::default() };
+        }
+        let upper = upper(&deep, OPERATOR_LEVELS);
+        assert_eq!(levels(&upper), OPERATOR_LEVELS);
+        let text = serde_json::to_string(&[&upper]).unwrap_or_default();
+        assert!(text.contains("are not stored"));
+        assert!(serde_json::from_str::<Vec<OperatorReport>>(&text).is_ok());
+    }
+}

@@ -1,0 +1,305 @@
+//! Jobs in object storage: saved at one search head, read at another one, removed when their time is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cache::SearchReads;
+use catalog::Catalog;
+use futures::TryStreamExt;
+use karst_search::{
+    Error, Job, JobRequest, Keeping, MessageKind, Objects, SearchService, Settings, is_saved_job,
+};
+use knowledge::Knowledge;
+use model::{EventTime, IndexName};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use runtime::{Clock, ManualClock, SystemClock};
+use testkit::{FailingStore, Moment};
+
+use crate::support::{dependencies, hot, log_event, open, with_settings};
+
+const DAY: Duration = Duration::from_secs(86_400);
+const EVENTS: &str = "search index=main | fields - source";
+const REPORT: &str =
+    "search index=main | stats count, values(user) as users, avg(ms) as ms by host";
+
+#[derive(Debug)]
+struct Stored(Arc<dyn ObjectStore>);
+
+impl Objects for Stored {
+    fn counted(&self, _: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.0)
+    }
+
+    fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+/// Search heads over one catalog and one store.
+struct Cluster {
+    catalog: Catalog,
+    store: Arc<FailingStore>,
+    clock: Arc<ManualClock>,
+    settings: Settings,
+}
+
+impl Cluster {
+    async fn new(settings: Settings) -> Self {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let catalog = open(&store).await;
+        // Stores say by the clock of the machine when an object was written.
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        Self { catalog, store: Arc::new(FailingStore::new(store)), clock, settings }
+    }
+
+    /// A search head that has no job, as after a restart.
+    fn head(&self) -> SearchService {
+        let objects = Arc::new(Stored(Arc::clone(&self.store) as Arc<dyn ObjectStore>));
+        let events: Vec<_> = (0..50).map(log_event).collect();
+        let names = vec![IndexName::new("main").unwrap()];
+        let knowledge = Arc::new(Knowledge::builtin());
+        let catalog = self.catalog.clone();
+        let mut parts = dependencies(catalog, vec![hot(&events)], objects, &knowledge, names);
+        parts.clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        with_settings(parts, self.settings.clone())
+    }
+
+    async fn objects(&self) -> Vec<Path> {
+        let root = Path::from("saved_jobs");
+        let listed = self.store.list(Some(&root)).map_ok(|object| object.location);
+        listed.try_collect().await.unwrap()
+    }
+
+    fn is_known(&self, job: &Job) -> bool {
+        is_saved_job(&self.catalog.snapshot(), job.sid())
+    }
+}
+
+async fn done(head: &SearchService, search: &str) -> Arc<Job> {
+    let request = JobRequest {
+        label: Some("my search".to_owned()),
+        status_buckets: 300,
+        ..JobRequest::new(search, "ann")
+    };
+    let job = head.dispatch(request).await.unwrap();
+    job.finished().await.unwrap();
+    job
+}
+
+async fn save(head: &SearchService, job: &Arc<Job>) -> Result<(), Error> {
+    head.keep_job(job, Keeping::Saved(7 * DAY)).await
+}
+
+/// What a search of the other head finds in the results of a job.
+async fn rows_of_loadjob(head: &SearchService, name: &str) -> Result<usize, Error> {
+    let search = format!("| loadjob \"{name}\"");
+    let job = head.dispatch(JobRequest::new(search, "ann")).await?;
+    job.finished().await?;
+    Ok(job.result_count())
+}
+
+fn warnings(job: &Job) -> Vec<String> {
+    let warnings = job.messages().into_iter().filter(|one| one.kind == MessageKind::Warning);
+    warnings.map(|message| message.text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_job_shows_the_same_at_another_head() {
+    let cluster = Cluster::new(Settings::default()).await;
+    for search in [EVENTS, REPORT, "search index=main user=nobody", "| makeresults | eval a=1"] {
+        let (one, two) = (cluster.head(), cluster.head());
+        let job = done(&one, search).await;
+        assert!(two.saved_job(job.sid()).is_none(), "{search}");
+        save(&one, &job).await.unwrap();
+        let listed = two.saved_job(job.sid()).unwrap();
+        assert!(listed.lacks_rows() && listed.is_saved(), "{search}");
+        let loaded = two.load_job(job.sid()).await.unwrap().unwrap();
+        for other in [&listed, &loaded] {
+            assert_eq!(other.request().search, search);
+            assert_eq!(other.request().label, job.request().label);
+            assert_eq!(other.normalized_search(), job.normalized_search());
+            assert_eq!((other.created(), other.range()), (job.created(), job.range()), "{search}");
+            assert_eq!(other.status().state, job.status().state);
+            assert_eq!(other.result_count(), job.result_count(), "{search}");
+            assert_eq!(other.event_count(), job.event_count(), "{search}");
+            assert_eq!(other.counts().events_scanned, job.counts().events_scanned, "{search}");
+            assert_eq!(other.messages(), job.messages(), "{search}");
+            assert_eq!(other.ttl(), 7 * DAY);
+        }
+        let (expected, shown) = (job.page(0, 100), loaded.page(0, 100));
+        assert_eq!((&shown.fields, &shown.rows), (&expected.fields, &expected.rows), "{search}");
+        let (expected, shown) = (job.page(3, 7), loaded.page(3, 7));
+        assert_eq!((&shown.fields, &shown.rows), (&expected.fields, &expected.rows), "{search}");
+        assert_eq!(loaded.field_summary(10), job.field_summary(10), "{search}");
+        let bins = |job: &Job| job.timeline().unwrap().bins().collect::<Vec<_>>();
+        assert_eq!(bins(&loaded), bins(&job), "{search}");
+        let inspected = |job: &Job| {
+            let inspection = job.inspect();
+            let phases: Vec<_> = inspection.phases.iter().map(|phase| phase.name).collect();
+            let plans: Vec<_> = inspection
+                .plans
+                .iter()
+                .map(|plan| (plan.name.clone(), plan.detail.clone()))
+                .collect();
+            (phases, plans, format!("{:?}", inspection.scan))
+        };
+        assert_eq!(inspected(&loaded), inspected(&job), "{search}");
+        assert_eq!(rows_of_loadjob(&two, job.sid()).await.unwrap(), job.result_count(), "{search}");
+        two.remove_job(job.sid()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_job_is_found_by_the_name_of_its_search_and_listed_once() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let (one, two) = (cluster.head(), cluster.head());
+    let older = done(&one, "| makeresults count=2").await;
+    save(&one, &older).await.unwrap();
+    cluster.clock.advance(Duration::from_secs(1));
+    let newer = done(&one, "| makeresults count=3").await;
+    save(&one, &newer).await.unwrap();
+    for name in ["my search", "ann:search:my search"] {
+        assert_eq!(rows_of_loadjob(&two, name).await.unwrap(), 3);
+    }
+    let sids: Vec<_> = two.saved_jobs().iter().map(|job| job.sid().to_owned()).collect();
+    assert_eq!(sids, [newer.sid(), older.sid()]);
+    // Its own head has them itself.
+    assert!(one.saved_jobs().is_empty());
+    let again =
+        JobRequest { sid: Some(newer.sid().to_owned()), ..JobRequest::new("| makeresults", "ann") };
+    let error = two.dispatch(again).await.unwrap_err().to_string();
+    assert!(error.contains("exists already"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_kept_for_long_is_stored_and_one_that_runs_is_when_it_ends() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let head = cluster.head();
+    let short = done(&head, EVENTS).await;
+    head.keep_job(&short, Keeping::For(Duration::from_secs(3_599))).await.unwrap();
+    let long = done(&head, EVENTS).await;
+    head.keep_job(&long, Keeping::For(Duration::from_secs(3_600))).await.unwrap();
+    assert_eq!((cluster.is_known(&short), cluster.is_known(&long)), (false, true));
+    let running = head.dispatch(JobRequest::new(EVENTS, "ann")).await.unwrap();
+    save(&head, &running).await.unwrap();
+    running.finished().await.unwrap();
+    head.saved_pass().await;
+    assert!(cluster.is_known(&running));
+    // Not saved any more: it stays for the time that was said.
+    let unsaved = Keeping::Unsaved(Duration::from_secs(600));
+    head.keep_job(&running, unsaved).await.unwrap();
+    let other = cluster.head();
+    assert!(!other.saved_job(running.sid()).unwrap().is_saved());
+    cluster.clock.advance(Duration::from_secs(700));
+    assert!(other.saved_job(running.sid()).is_none() && other.saved_job(long.sid()).is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_is_removed_and_what_is_used_stays() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let (one, two) = (cluster.head(), cluster.head());
+    let (used, unused) = (done(&one, EVENTS).await, done(&one, EVENTS).await);
+    for job in [&used, &unused] {
+        one.keep_job(job, Keeping::Saved(DAY)).await.unwrap();
+    }
+    assert_eq!(cluster.objects().await.len(), 2);
+    // A head that has died uses nothing.
+    drop(one);
+    for _ in 0..6 {
+        cluster.clock.advance(DAY / 5);
+        let _ = two.load_job(used.sid()).await.unwrap().unwrap().page(0, 1);
+        two.saved_pass().await;
+    }
+    assert_eq!((cluster.is_known(&used), cluster.is_known(&unused)), (true, false));
+    assert_eq!(cluster.objects().await.len(), 1);
+    cluster.clock.advance(2 * DAY);
+    assert!(two.load_job(used.sid()).await.unwrap().is_none());
+    two.saved_pass().await;
+    assert!(!cluster.is_known(&used) && cluster.objects().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_without_a_document_are_removed_after_an_hour() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let head = cluster.head();
+    let job = done(&head, EVENTS).await;
+    save(&head, &job).await.unwrap();
+    let orphan = Path::from(format!("saved_jobs/gone/{}", "0a".repeat(16)));
+    let other = Path::from("saved_jobs/of-somebody-else");
+    for path in [&orphan, &other] {
+        cluster.store.put(path, "rows".into()).await.unwrap();
+    }
+    head.saved_pass().await;
+    assert_eq!(cluster.objects().await.len(), 3);
+    cluster.clock.set(EventTime(SystemClock.now().0 + 3_700_000_000));
+    // The one that looked lately does not look again.
+    head.saved_pass().await;
+    assert_eq!(cluster.objects().await.len(), 3);
+    cluster.head().saved_pass().await;
+    let left = cluster.objects().await;
+    assert!(left.len() == 2 && !left.contains(&orphan), "{left:?}");
+    assert!(cluster.is_known(&job));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_removed_at_another_head_goes_from_its_own() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let (one, two) = (cluster.head(), cluster.head());
+    let job = done(&one, EVENTS).await;
+    save(&one, &job).await.unwrap();
+    assert!(two.remove_job(job.sid()).await.unwrap());
+    assert!(!cluster.is_known(&job) && cluster.objects().await.is_empty());
+    assert!(two.load_job(job.sid()).await.unwrap().is_none());
+    one.saved_pass().await;
+    assert!(one.job(job.sid()).is_none() && !cluster.is_known(&job));
+    assert!(!two.remove_job(job.sid()).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_cannot_be_stored_says_so_and_is_tried_again_when_asked() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let head = cluster.head();
+    let job = done(&head, REPORT).await;
+    cluster.store.hooks().fail_below(Moment::Before, "saved_jobs/");
+    let error = save(&head, &job).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert!(job.is_saved() && !cluster.is_known(&job));
+    assert!(
+        warnings(&job)[0].contains("at the search head that ran it only"),
+        "{:?}",
+        warnings(&job)
+    );
+    cluster.store.hooks().heal();
+    save(&head, &job).await.unwrap();
+    assert!(cluster.is_known(&job) && warnings(&job).is_empty());
+    // Its object cannot be read.
+    cluster.store.hooks().fail_below(Moment::Before, "saved_jobs/");
+    let other = cluster.head();
+    let error = other.load_job(job.sid()).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    cluster.store.hooks().heal();
+    assert_eq!(other.load_job(job.sid()).await.unwrap().unwrap().result_count(), 3);
+    let object = cluster.objects().await.remove(0);
+    cluster.store.put(&object, "something else".into()).await.unwrap();
+    let error = cluster.head().load_job(job.sid()).await.unwrap_err();
+    assert!(matches!(error, Error::StoredJob { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_are_said_and_the_job_stays_at_its_head() {
+    let none = Settings { max_saved_jobs: 0, ..Settings::default() };
+    let small = Settings { saved_result_bytes: 100, ..Settings::default() };
+    for (settings, name) in [(none, "max_saved_jobs"), (small, "max_saved_result_mb")] {
+        let cluster = Cluster::new(settings).await;
+        let head = cluster.head();
+        let job = done(&head, EVENTS).await;
+        let error = save(&head, &job).await.unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+        assert!(warnings(&job)[0].contains("it is not tried again by itself"));
+        head.saved_pass().await;
+        assert!(job.is_saved() && !cluster.is_known(&job) && head.job(job.sid()).is_some());
+        assert!(cluster.objects().await.is_empty());
+    }
+}
