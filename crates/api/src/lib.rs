@@ -49,6 +49,7 @@ mod session;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, clippy::unwrap_used)]
 mod tests;
+mod traced;
 mod work;
 
 use std::sync::Arc;

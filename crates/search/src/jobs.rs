@@ -37,6 +37,7 @@ use crate::preview::Kept;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport};
 use crate::timeline::Timeline;
+use crate::traced::Traced;
 pub use fields::{FieldCounts, Mode};
 pub(crate) use kept::Jobs;
 pub use request::JobRequest;
@@ -59,6 +60,7 @@ pub struct Job {
     retention: Retention,
     answer: Answer,
     instruments: Instruments,
+    traced: Traced,
 }
 
 /// What a new job is made of.
@@ -75,6 +77,7 @@ pub(crate) struct NewJob {
     pub(crate) ttl: Duration,
     pub(crate) field_summary_values: usize,
     pub(crate) ended: Arc<Ended>,
+    pub(crate) traced: Traced,
 }
 
 impl Job {
@@ -93,6 +96,7 @@ impl Job {
             lifecycle: Lifecycle::new(new.clock, messages),
             answer: Answer::default(),
             instruments: Instruments::new(new.report, new.ended, new.s3_price_get_per_1000),
+            traced: new.traced,
         }
     }
 
@@ -392,6 +396,16 @@ impl Job {
         self.control.cancel();
     }
 
+    /// The ID by which the trace of the search is found; `None` if there is none, or it is not sampled.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<String> {
+        self.traced.context().trace_id()
+    }
+
+    pub(crate) fn traced(&self) -> &Traced {
+        &self.traced
+    }
+
     pub(crate) fn control(&self) -> &Arc<ScanControl> {
         &self.control
     }
@@ -437,7 +451,9 @@ impl Job {
         if !self.lifecycle.ends_now() {
             return;
         }
+        let span = self.traced.child("search.finish");
         let (results, mut messages) = self.results_of(done, batches);
+        drop(span);
         messages.extend(self.partial_message(results.rows()));
         self.answer.set(results);
         self.end(DispatchState::Done, messages, None);
@@ -474,6 +490,8 @@ impl Job {
             Some(_) => Outcome::Failed,
         };
         self.instruments.end(outcome, self.lifecycle.run_duration());
+        let rows = self.answer.results().map(|results| results.rows() as u64);
+        self.traced.end(outcome, error.as_ref(), self.report(), rows);
         self.answer.end_previews();
         // One that ends in the queue has it still.
         drop(self.take_plan());

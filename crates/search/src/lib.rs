@@ -56,6 +56,7 @@ mod threads;
 mod timeline;
 mod times;
 mod told;
+mod traced;
 mod workers;
 
 pub use dependencies::{Dependencies, Objects};
