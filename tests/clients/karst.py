@@ -108,7 +108,7 @@ class Server:
         self.udp_port = free_port(socket.SOCK_DGRAM)
         self.process = None
         self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("KARST_", "AWS_"))},
+            **{k: v for k, v in os.environ.items() if not k.startswith(("KARST_", "AWS_", "OTEL_"))},
             "TZ": "UTC",
             "KARST_DATA_DIR": str(self.data),
             "KARST_HEC_ADDRESS": f"127.0.0.1:{self.hec_port}",

@@ -30,6 +30,7 @@ use axum::response::{IntoResponse, Response};
 use metrics::counter;
 use parking_lot::Mutex;
 use runtime::metrics as names;
+use runtime::trace::TraceContext;
 
 use crate::ApiState;
 use crate::error::RestError;
@@ -112,6 +113,12 @@ impl Audit {
     }
 }
 
+/// Whether a request is one that begins a search.
+pub(crate) fn begins_search(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    actions::of(request.method(), route, request.uri().path()).class == Class::Search
+}
+
 /// Records a request by what became of it. A change is not begun while it could not be recorded.
 pub(crate) async fn record(
     State(state): State<ApiState>,
@@ -121,7 +128,8 @@ pub(crate) async fn record(
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let action = actions::of(request.method(), route.as_deref(), request.uri().path());
     let client = Client::of(&request, &state.audit.proxies);
-    let seen = Observed::new(client.clone());
+    let trace = request.extensions().get::<TraceContext>().cloned().unwrap_or_default();
+    let seen = Observed::new(client.clone(), trace);
     request.extensions_mut().insert(seen.clone());
     let writes = matches!(action.class, Class::Change | Class::Login);
     if writes && let Err(error) = state.audit.log.check() {

@@ -50,6 +50,7 @@ mod status_streams;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, clippy::unwrap_used)]
 mod tests;
+mod traced;
 mod work;
 
 use std::sync::Arc;

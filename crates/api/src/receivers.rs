@@ -14,7 +14,7 @@ use runtime::metrics as names;
 use crate::audit::record_sender;
 use crate::http_input::HttpInput;
 use crate::receiver::Receiver;
-use crate::{ApiState, Error, elastic, hec, otlp};
+use crate::{ApiState, Error, elastic, hec, otlp, traced};
 
 /// The inputs over HTTP and gRPC, which share tokens, limits and channels.
 #[derive(Debug, Clone)]
@@ -74,7 +74,9 @@ async fn count(
 ) -> Response {
     let client = receiver.api.audit.client(&request);
     let path = request.uri().path().to_owned();
+    let span = traced::input(receiver.api.search.tracer(), &request, input);
     let response = next.run(request).await;
+    traced::end(span, response.status());
     let outcome = match response.status() {
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
         status if status.is_success() => "answered",

@@ -35,6 +35,7 @@ use crate::routes::preview::PATH as PREVIEW;
 use crate::routes::{self, console, health};
 use crate::security_headers;
 use crate::session::authenticate;
+use crate::traced;
 
 /// Bytes of a body below the paths where a name and a password, or a provider's word, become a session:
 /// the only ones read of somebody unknown.
@@ -69,7 +70,8 @@ pub fn router(
     let flight = flight::router(state.clone());
     let hsts = state.settings.hsts;
     let routes = routes.with_state(state.clone()).merge(flight);
-    let routes = routes.layer(from_fn_with_state(state, audit::record));
+    let routes = routes.layer(from_fn_with_state(state.clone(), audit::record));
+    let routes = routes.layer(from_fn_with_state(state, traced::request));
     let routes = routes.layer(from_fn_with_state(hsts, security_headers::add));
     MapRequestLayer::new(canonical_path).layer(routes)
 }

@@ -12,10 +12,10 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::transport::Channel;
-use tonic::{Request, Status, Streaming};
+use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::{MAX_MESSAGE, RUN, Valve, ipc, path_of};
+use crate::{CallContext, MAX_MESSAGE, RUN, Valve, ipc, path_of};
 
 /// A part that another process runs. It ends there when this is dropped.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl fmt::Display for Failure {
 }
 
 impl Conversation {
-    /// Has the process run the part of a recipe, whose rows have these columns.
+    /// Has the process run the part of a recipe, whose rows have these columns. `context` goes with the call.
     ///
     /// # Errors
     /// [`Failure::Lost`] if it does not answer within the time of silence.
@@ -70,13 +70,14 @@ impl Conversation {
         recipe: Bytes,
         schema: SchemaRef,
         silence: Duration,
+        context: &CallContext,
     ) -> Result<Self, Failure> {
         let (requests, mut waiting) = mpsc::unbounded_channel();
         let _ = requests.send(RunRequest { recipe, ..RunRequest::default() });
         let sent = stream::poll_fn(move |context| waiting.poll_recv(context));
         let asking = async {
             let codec = ProstCodec::<RunRequest, RunAnswer>::default();
-            ready(channel).await?.streaming(Request::new(sent), path_of(RUN), codec).await
+            ready(channel).await?.streaming(context.with(sent), path_of(RUN), codec).await
         };
         let answers = timeout(silence, asking).await.map_err(|_| silent(silence))?;
         let answers = answers.map_err(|status| lost(&status))?.into_inner();

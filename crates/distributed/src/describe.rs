@@ -5,14 +5,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use protocol::search::{DescribeAnswer, DescribeRequest};
 use tokio::time::timeout;
+use tonic::Streaming;
 use tonic::transport::Channel;
-use tonic::{Request, Streaming};
 use tonic_prost::ProstCodec;
 
 use crate::conversation::{Failure, lost, ready, silent};
-use crate::{DESCRIBE, path_of};
+use crate::{CallContext, DESCRIBE, path_of};
 
-/// Asks the process for what it knows of its hot rows; it may be silent for so long.
+/// Asks the process for what it knows of its hot rows; it may be silent for so long. `context` goes
+/// with the call.
 ///
 /// # Errors
 /// [`Failure::Refused`] with the reason, or [`Failure::Lost`].
@@ -20,10 +21,11 @@ pub async fn describe(
     channel: Channel,
     question: Bytes,
     silence: Duration,
+    context: &CallContext,
 ) -> Result<Bytes, Failure> {
     let asking = async {
         let codec = ProstCodec::<DescribeRequest, DescribeAnswer>::default();
-        let request = Request::new(DescribeRequest { question });
+        let request = context.with(DescribeRequest { question });
         ready(channel).await?.server_streaming(request, path_of(DESCRIBE), codec).await
     };
     let answers = timeout(silence, asking).await.map_err(|_| silent(silence))?;

@@ -17,6 +17,7 @@
 //! It leaves to others: what a recipe says and how it is run ([`PartRunner`]), which buckets are read by
 //! whom, and what happens when a worker is lost.
 
+mod context;
 mod conversation;
 mod cut;
 mod describe;
@@ -25,6 +26,7 @@ mod service;
 
 use std::time::Duration;
 
+pub use context::CallContext;
 pub use conversation::{Conversation, Failure, Said};
 pub use cut::{Cut, Gather, cut};
 pub use describe::describe;

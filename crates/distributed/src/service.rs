@@ -16,24 +16,32 @@ use tokio::time::{MissedTickBehavior, interval};
 use tonic::{Status, Streaming};
 use transport::{Answer, Call, Methods};
 
-use crate::{BEAT, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
+use crate::{BEAT, CallContext, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
 
 /// Answers that wait for a slow caller.
 const WAITING: usize = 4;
 
 /// Runs the parts of recipes.
 pub trait PartRunner: std::fmt::Debug + Send + Sync + 'static {
-    /// Plans the part of a recipe, and starts it.
+    /// Plans the part of a recipe, and starts it; `context` has come with the call.
     ///
     /// # Errors
     /// Why it cannot be run here.
-    fn start<'a>(&'a self, recipe: Bytes) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>>;
+    fn start<'a>(
+        &'a self,
+        recipe: Bytes,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>>;
 
     /// Answers a question of planning about hot rows that are here.
     ///
     /// # Errors
     /// Why it cannot be answered here.
-    fn describe<'a>(&'a self, question: Bytes) -> BoxFuture<'a, Result<Bytes, String>>;
+    fn describe<'a>(
+        &'a self,
+        question: Bytes,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Bytes, String>>;
 }
 
 /// A part that runs. It ends when this is dropped.
@@ -70,9 +78,10 @@ impl PartService {
     fn run(
         &self,
         requests: Streaming<RunRequest>,
+        context: CallContext,
     ) -> BoxStream<'static, Result<RunAnswer, Status>> {
         let (answers, mut waiting) = mpsc::channel(WAITING);
-        let part = Part { runner: Arc::clone(&self.runner), requests, answers };
+        let part = Part { runner: Arc::clone(&self.runner), requests, answers, context };
         // Aborted when the caller leaves, which drops the stream.
         let mut task = JoinSet::new();
         task.spawn(part.run());
@@ -85,7 +94,11 @@ impl PartService {
 }
 
 impl PartService {
-    fn describe(&self, question: Bytes) -> BoxStream<'static, Result<DescribeAnswer, Status>> {
+    fn describe(
+        &self,
+        question: Bytes,
+        context: CallContext,
+    ) -> BoxStream<'static, Result<DescribeAnswer, Status>> {
         let (answers, mut waiting) = mpsc::channel(WAITING);
         let runner = Arc::clone(&self.runner);
         // Aborted when the caller leaves, which drops the stream.
@@ -93,7 +106,7 @@ impl PartService {
         task.spawn(async move {
             let mut beat = interval(BEAT);
             beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let mut answering = std::pin::pin!(runner.describe(question));
+            let mut answering = std::pin::pin!(runner.describe(question, context));
             let answer = loop {
                 tokio::select! {
                     answer = &mut answering => break answer,
@@ -124,6 +137,7 @@ struct Part {
     runner: Arc<dyn PartRunner>,
     requests: Streaming<RunRequest>,
     answers: mpsc::Sender<RunAnswer>,
+    context: CallContext,
 }
 
 /// The caller has left.
@@ -148,7 +162,7 @@ impl Part {
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let runner = Arc::clone(&self.runner);
-        let mut starting = std::pin::pin!(runner.start(recipe));
+        let mut starting = std::pin::pin!(runner.start(recipe, self.context.clone()));
         let started = loop {
             tokio::select! {
                 started = &mut starting => break started,
@@ -219,11 +233,15 @@ impl Methods for PartService {
     const MAX_MESSAGE: usize = MAX_MESSAGE;
 
     async fn answer(self, call: Call) -> Answer {
+        let context = CallContext::of(&call);
         match call.method() {
-            RUN => call.conversation(|requests: Streaming<RunRequest>| self.run(requests)).await,
+            RUN => {
+                let run = |requests: Streaming<RunRequest>| self.run(requests, context);
+                call.conversation(run).await
+            }
             DESCRIBE => {
                 let describe =
-                    async move |asked: DescribeRequest| Ok(self.describe(asked.question));
+                    async move |asked: DescribeRequest| Ok(self.describe(asked.question, context));
                 call.stream(describe).await
             }
             _ => call.unknown(),

@@ -280,6 +280,9 @@ metrics! {
         "Denials that were counted in another audit record instead of being recorded separately.";
     AUDIT_INDEXED Gauge "karst_audit_indexed_record" "Number of the last record in the index _audit.";
     LOG_LOST Counter "karst_log_lines_lost_total" "Lines of karst.log that could not be written.";
+    TRACE_SPANS_SENT Counter "karst_trace_spans_sent_total" "Spans of traces that a collector has taken.";
+    TRACE_SPANS_DROPPED Counter "karst_trace_spans_dropped_total"
+        "Spans of traces that reach no collector, by reason (queue, export).";
     HEALTH Gauge "karst_health" "1 while a health condition is active, by condition.";
     CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
         "Expiry time of the certificate of the TLS ports, epoch seconds.";

@@ -139,6 +139,7 @@ fn service(catalog: Catalog) -> SearchService {
         workers: None,
         clock: Arc::new(runtime::SystemClock),
         threads: SearchThreads::of(tokio::runtime::Handle::current()),
+        tracer: runtime::trace::Tracer::default(),
     };
     SearchService::new(dependencies, Settings::default()).expect("the settings are the defaults")
 }

@@ -8,6 +8,7 @@ use cache::{Residency, SearchReads};
 use catalog::{Catalog, IndexNames};
 use object_store::ObjectStore;
 use runtime::Clock;
+use runtime::trace::Tracer;
 
 use crate::threads::SearchThreads;
 use crate::workers::Workers;
@@ -55,4 +56,6 @@ pub struct Dependencies {
     /// Where searches run: apart from the threads that answer requests, so that a heavy search
     /// does not make the API slow.
     pub threads: SearchThreads,
+    /// Makes the spans of searches.
+    pub tracer: Tracer,
 }

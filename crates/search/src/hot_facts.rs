@@ -14,6 +14,7 @@ use knowledge::Knowledge;
 use model::{BucketId, ValueCount, columns};
 use parking_lot::Mutex;
 use plan::{FieldInfo, MetadataKind};
+use runtime::trace::{SpanKind, TraceContext};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -23,6 +24,7 @@ use crate::jobs::JobRequest;
 use crate::metadata::{Counts, count_hot, merge};
 use crate::recipes::{KnownField, fingerprint, version};
 use crate::report::ScanReport;
+use crate::traced::call_context;
 
 /// Whose configuration a search is planned with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,12 +32,15 @@ pub(crate) struct Planner {
     owner: String,
     app: String,
     hidden: Vec<String>,
+    /// The span of the planning, which does not travel with it.
+    #[serde(skip)]
+    trace: TraceContext,
 }
 
 impl Planner {
     pub(crate) fn of(request: &JobRequest) -> Self {
         let (owner, app) = (request.owner.clone(), request.app.clone());
-        Self { owner, app, hidden: request.rights.hidden() }
+        Self { owner, app, hidden: request.rights.hidden(), trace: request.trace.clone() }
     }
 }
 
@@ -228,6 +233,9 @@ impl HotFacts {
         let workers = self.engine.deps.workers.as_ref().map(|workers| workers.now());
         let mut workers = workers.unwrap_or_default().into_iter();
         let worker = workers.find(|worker| worker.id == remote.view.indexer());
+        let tracer = &self.engine.deps.tracer;
+        let mut span = tracer.of_kind("search.describe", SpanKind::Client, &planner.trace);
+        span.set("karst.peer.id", remote.view.indexer().to_owned());
         let channel = worker.and_then(|worker| worker.channel);
         let channel = channel.ok_or_else(|| refused("it runs no parts of searches"))?;
         let (version, view, buckets) = (version(), key.0, key.2.clone());
@@ -235,7 +243,9 @@ impl HotFacts {
         let unreadable = |error: serde_json::Error| Failure::Failed(error.to_string());
         let question = serde_json::to_vec(&question).map_err(unreadable)?;
         let silence = self.engine.settings.parts.silence;
-        let answer = describe(channel, question.into(), silence).await?;
+        let context = call_context(&span);
+        let answer = describe(channel, question.into(), silence, &context).await;
+        let answer = answer.inspect_err(|failure| span.fail(failure))?;
         let answer: Arc<Answer> = Arc::new(serde_json::from_slice(&answer).map_err(unreadable)?);
         self.answers.lock().insert(key, Arc::clone(&answer));
         Ok(answer)
@@ -277,7 +287,7 @@ impl Question {
     /// # Errors
     /// What differs from the process that asks.
     pub(crate) async fn answered(self, engine: &Engine) -> Result<Vec<u8>, Error> {
-        let Planner { owner, app, hidden } = &self.planner;
+        let Planner { owner, app, hidden, .. } = &self.planner;
         let knowledge = engine.deps.apps.view_without(&Namespace::new(owner, app), hidden);
         let own = fingerprint(&knowledge, &engine.settings.plan);
         if self.version != version() || self.knowledge != own {

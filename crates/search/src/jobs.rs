@@ -41,6 +41,7 @@ use crate::preview::Kept;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport};
 use crate::timeline::Timeline;
+use crate::traced::Traced;
 pub use fields::{FieldCounts, Mode};
 pub(crate) use kept::Jobs;
 pub use request::JobRequest;
@@ -66,6 +67,7 @@ pub struct Job {
     answer: Answer,
     instruments: Instruments,
     saving: Saving,
+    traced: Traced,
 }
 
 /// What a new job is made of.
@@ -82,6 +84,7 @@ pub(crate) struct NewJob {
     pub(crate) ttl: Duration,
     pub(crate) field_summary_values: usize,
     pub(crate) ended: Arc<Ended>,
+    pub(crate) traced: Traced,
 }
 
 impl Job {
@@ -101,6 +104,7 @@ impl Job {
             answer: Answer::default(),
             instruments: Instruments::new(new.report, new.ended, new.s3_price_get_per_1000),
             saving: Saving::default(),
+            traced: new.traced,
         }
     }
 
@@ -402,6 +406,16 @@ impl Job {
         self.control.cancel();
     }
 
+    /// The ID by which the trace of the search is found; `None` if there is none, or it is not sampled.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<String> {
+        self.traced.context().trace_id()
+    }
+
+    pub(crate) fn traced(&self) -> &Traced {
+        &self.traced
+    }
+
     pub(crate) fn control(&self) -> &Arc<ScanControl> {
         &self.control
     }
@@ -447,7 +461,9 @@ impl Job {
         if !self.lifecycle.ends_now() {
             return;
         }
+        let span = self.traced.child("search.finish");
         let (results, mut messages) = self.results_of(done, batches);
+        drop(span);
         messages.extend(self.partial_message(results.rows()));
         self.answer.set(results);
         self.end(DispatchState::Done, messages, None);
@@ -484,6 +500,8 @@ impl Job {
             Some(_) => Outcome::Failed,
         };
         self.instruments.end(outcome, self.lifecycle.run_duration());
+        let rows = self.answer.results().map(|results| results.rows() as u64);
+        self.traced.end(outcome, error.as_ref(), self.report(), rows);
         self.answer.end_previews();
         // One that ends in the queue has it still.
         drop(self.take_plan());

@@ -58,6 +58,7 @@ mod threads;
 mod timeline;
 mod times;
 mod told;
+mod traced;
 mod workers;
 
 pub use archive::is_saved_job;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plan::{EventSource, PlanContext, PlannedSearch, Watch};
+use runtime::trace::TraceContext;
 
 use crate::SearchService;
 use crate::control::ScanControl;
@@ -61,6 +62,7 @@ impl SharedEvents {
             log: planned.log().clone(),
             text: planned.normalized.clone(),
             events: None,
+            trace: TraceContext::default(),
         }))
     }
 }

@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Failed => "failed",

@@ -23,6 +23,7 @@ use crate::preview::{self, Preview};
 use crate::recipes::Recording;
 use crate::threads::Assigned;
 use crate::times::Phase;
+use crate::traced;
 
 /// Runs a job.
 pub(crate) async fn run(
@@ -31,12 +32,15 @@ pub(crate) async fn run(
     recording: Option<Arc<Recording>>,
     threads: Assigned,
 ) {
+    let queue = job.traced().child("search.queue");
     let granted = engine.memory.grant_turn(&engine.session, job.control().planning()).await;
     let granted = match granted {
         Ok(granted) => granted,
         Err(error) => return job.fail(error),
     };
+    drop(queue);
     job.start();
+    let mut span = job.traced().child("search.execute");
     let limit = result_limit(&engine, &job);
     let Some(planned) = job.take_plan() else {
         return job.fail(Error::Internal("a job runs once".to_owned()));
@@ -71,6 +75,7 @@ pub(crate) async fn run(
         log: planned.log().clone(),
         text: planned.normalized.clone(),
         events: limit.events,
+        trace: span.context(),
     });
     let watch = JobWatch {
         engine: Arc::clone(&engine),
@@ -82,6 +87,8 @@ pub(crate) async fn run(
         head,
     };
     let done = plan::execute_watched(&planned, &granted.session, Some(&watch), &mut keep).await;
+    traced::set_own_reads(&mut span, job.report());
+    drop(span);
     // No preview comes after the result, and nobody asks for the plan.
     drop((watch, planned));
     match done {

@@ -12,7 +12,7 @@ use bucket::HotBucket;
 use bytes::Bytes;
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use datafusion::physical_plan::ExecutionPlan;
-use distributed::{PartRunner, RunningPart, Valve, cut};
+use distributed::{CallContext, PartRunner, RunningPart, Valve, cut};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use metrics::counter;
@@ -21,6 +21,7 @@ use plan::{
     Subsearches,
 };
 use runtime::metrics as names;
+use runtime::trace::SpanKind;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -37,6 +38,7 @@ use crate::scan::Share;
 use crate::service::within;
 use crate::surroundings::Around;
 use crate::threads::Assigned;
+use crate::traced::{self, PartSpan};
 use crate::{Error, SearchService};
 
 /// Batches that wait for the connection.
@@ -46,36 +48,56 @@ const WAITING: usize = 4;
 type Previewed = (Arc<dyn ExecutionPlan>, Option<Arc<Kept>>);
 
 impl PartRunner for SearchService {
-    fn describe<'a>(&'a self, question: Bytes) -> BoxFuture<'a, Result<Bytes, String>> {
+    fn describe<'a>(
+        &'a self,
+        question: Bytes,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Bytes, String>> {
         Box::pin(async move {
+            let (tracer, parent) = (&self.dependencies().tracer, traced::caller(&context));
+            let mut span = tracer.of_kind("search.describe.run", SpanKind::Server, &parent);
             let question: Question = serde_json::from_slice(&question)
                 .map_err(|error| format!("the question about hot rows: {error}"))?;
             let threads = self.assign_threads();
             let engine = Arc::clone(self.engine());
             let answering = async move { question.answered(&engine).await };
             let answer = within(&threads, Box::pin(answering)).await;
+            let answer = answer.inspect_err(|error| span.fail(error));
             answer.map(Bytes::from).map_err(|error| error.to_string())
         })
     }
 
-    fn start<'a>(&'a self, recipe: Bytes) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>> {
+    fn start<'a>(
+        &'a self,
+        recipe: Bytes,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>> {
         Box::pin(async move {
+            let mut span = PartSpan::begin(&self.dependencies().tracer, &context);
             let started = match serde_json::from_slice(&recipe) {
-                Ok(recipe) => self.start_part(recipe).await,
+                Ok(recipe) => self.start_part(recipe, &mut span).await,
                 Err(error) => Err(Error::Request(format!("the recipe of a part: {error}"))),
             };
             let outcome = if started.is_ok() { "started" } else { "refused" };
             counter!(names::PARTS_RUN, "outcome" => outcome).increment(1);
             match started {
-                Ok(part) => Ok(Box::new(part) as Box<dyn RunningPart>),
-                Err(error) => Err(error.to_string()),
+                Ok(mut part) => {
+                    part.span = span;
+                    Ok(Box::new(part) as Box<dyn RunningPart>)
+                }
+                Err(error) => {
+                    span.fail(&error);
+                    Err(error.to_string())
+                }
             }
         })
     }
 }
 
 impl SearchService {
-    async fn start_part(&self, mut recipe: Recipe) -> Result<Part, Error> {
+    async fn start_part(&self, mut recipe: Recipe, span: &mut PartSpan) -> Result<Part, Error> {
+        span.is_of(&recipe.search.sid, recipe.count());
+        let plan_span = span.plan();
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
         if recipe.counts_all {
@@ -116,6 +138,7 @@ impl SearchService {
             return Err(Error::Unavailable(what));
         }
         let (map, task, log) = planned?;
+        drop(plan_span);
         // Other columns would be other rows.
         if columns(&map.schema()) != recipe.columns {
             return Err(Error::Internal("this process plans the search differently".to_owned()));
@@ -147,6 +170,7 @@ impl SearchService {
             log,
             compared,
             kept,
+            span: PartSpan::default(),
             _running: running,
             _granted: granted,
             _threads: threads,
@@ -267,9 +291,16 @@ struct Part {
     compared: Arc<Compared>,
     /// What previews are made of.
     kept: Option<Arc<Kept>>,
+    span: PartSpan,
     _running: JoinSet<()>,
     _granted: Granted,
     _threads: Assigned,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.span.end(&self.report);
+    }
 }
 
 impl RunningPart for Part {
@@ -280,6 +311,11 @@ impl RunningPart for Part {
     fn next<'a>(&'a mut self) -> BoxFuture<'a, Option<PlanResult<RecordBatch>>> {
         Box::pin(async move {
             let batch = self.rows.recv().await;
+            match &batch {
+                Some(Ok(batch)) => self.span.add(batch.num_rows()),
+                Some(Err(error)) => self.span.fail(error),
+                None => self.span.done(),
+            }
             // A program that is not asked here leaves fields out, which is noted before its rows come.
             match self.compared.differs() {
                 Some(what) => Some(Err(DataFusionError::Execution(what))),

@@ -14,6 +14,7 @@ use plan::{
     MessageLog, PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings,
     Subsearches,
 };
+use runtime::trace::Tracer;
 use tokio::task::JoinSet;
 
 use crate::archive::{Archive, LoadedJobs};
@@ -38,6 +39,7 @@ use crate::summary_rows::SummaryRows;
 use crate::surroundings::Around;
 use crate::threads::Assigned;
 use crate::times::Phase;
+use crate::traced::Traced;
 use crate::{Dependencies, Error, Settings};
 
 /// How often the end of the last search is looked for.
@@ -129,9 +131,10 @@ impl SearchService {
         let subsearches = Subsearches::Run(&engine.session);
         let knowledge = self.knowledge_of(&request);
         let sid = request.sid.get_or_insert_with(|| self.new_sid()).clone();
+        let traced = Traced::begin(&engine.deps.tracer, &request.trace, request.about("job"));
         let threads = engine.deps.threads.assign();
         let ends = self.ends(&control, &report);
-        let planned = self.plan(&request, &ends, subsearches, &threads).await?;
+        let planned = self.plan_traced(&mut request, &traced, &ends, subsearches, &threads).await?;
         report.times.add(Phase::Plan, start.elapsed());
         control.want_previews(request.preview);
         if !stops_early(&planned) {
@@ -152,6 +155,7 @@ impl SearchService {
             ttl: engine.settings.ttl,
             field_summary_values: engine.settings.field_summary_values,
             ended: Arc::clone(&engine.ended),
+            traced,
         }));
         let handle = threads.handle().clone();
         let task = handle.spawn(run(Arc::clone(engine), Arc::clone(&job), ends.recording, threads));
@@ -201,6 +205,12 @@ impl SearchService {
     #[must_use]
     pub fn jobs(&self) -> Vec<Arc<Job>> {
         self.engine.jobs.newest_first()
+    }
+
+    /// Makes the spans of searches.
+    #[must_use]
+    pub fn tracer(&self) -> &Tracer {
+        &self.engine.deps.tracer
     }
 
     /// Searches that run and wait now.
@@ -358,6 +368,26 @@ impl SearchService {
         planned
     }
 
+    /// As [`Self::plan`], in a span below that of the search, which fails with it.
+    pub(crate) async fn plan_traced(
+        &self,
+        request: &mut JobRequest,
+        traced: &Traced,
+        ends: &PlanningEnds,
+        subsearches: Subsearches<'_>,
+        threads: &Assigned,
+    ) -> Result<PlannedSearch, Error> {
+        let mut span = traced.child("search.plan");
+        // What planning asks of others, and parts of subsearches, are below it.
+        request.trace = span.context();
+        let planned = self.plan(request, ends, subsearches, threads).await;
+        request.trace = traced.context().clone();
+        planned.inspect_err(|error| {
+            span.fail(error);
+            traced.fail(error);
+        })
+    }
+
     async fn plan_here(
         &self,
         request: &JobRequest,
@@ -412,6 +442,7 @@ impl SearchService {
                 log: MessageLog::default(),
                 text: String::new(),
                 events: None,
+                trace: request.trace.clone(),
             })
         });
         let watch = within.as_ref().map(|within| within as &dyn plan::Watch);

@@ -18,6 +18,7 @@ use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, PlanningTime, SourceField, Waiting};
+use runtime::trace::TraceContext;
 
 use crate::handover;
 use crate::jobs::{JobRequest, Page};
@@ -31,6 +32,7 @@ use crate::slices::{self, Slices};
 use crate::source::StoredEvents;
 use crate::sql_depth;
 use crate::threads::Assigned;
+use crate::traced::{About, Traced};
 use crate::{Error, SearchService};
 
 /// Batches that wait for a reader; then the query waits too.
@@ -55,6 +57,8 @@ pub struct SqlRequest {
     pub rights: Arc<Rights>,
     /// How many rows may come.
     pub rows: SqlRows,
+    /// The span that asks for it; without one, the query begins a trace.
+    pub trace: TraceContext,
 }
 
 /// How many rows a query may give.
@@ -147,6 +151,15 @@ impl SearchService {
         let waiting = planning.waited_for();
         let threads = Arc::new(self.assign_threads());
         let own = Arc::clone(&threads);
+        let about = About {
+            kind: "sql",
+            sid: None,
+            user: request.rights.user(),
+            app: None,
+            text: &request.query,
+        };
+        let traced = Arc::new(Traced::begin(self.tracer(), &request.trace, about));
+        let own_traced = Arc::clone(&traced);
         let begin = async move {
             let granted = service.grant(&planning).await?;
             let report = Arc::new(ScanReport::default());
@@ -162,12 +175,15 @@ impl SearchService {
             };
             let (sender, batches) = handover::channel(WAITING_BATCHES);
             let truncated = Arc::new(AtomicBool::new(false));
-            let forward = Forward { sender, limit, truncated: Arc::clone(&truncated), report };
+            let truncated_too = Arc::clone(&truncated);
+            let traced = own_traced;
+            let forward = Forward { sender, limit, truncated: truncated_too, report, traced };
             let handle = own.handle().clone();
             handle.spawn(forward.run(rows, (granted, running, own)));
             Ok::<_, Error>((schema, limit, batches, truncated))
         };
         let begun = within(&threads, Box::pin(begin)).await;
+        let begun = begun.inspect_err(|error| traced.fail(error));
         let (schema, limit, batches, truncated) = begun?;
         Ok(SqlStream { schema, limit, batches, truncated, _waiting: waiting })
     }
@@ -259,6 +275,7 @@ struct Forward {
     limit: usize,
     truncated: Arc<AtomicBool>,
     report: Arc<ScanReport>,
+    traced: Arc<Traced>,
 }
 
 impl Forward {
@@ -288,11 +305,15 @@ impl Forward {
                 break None;
             }
         };
-        self.report.record(match &end {
+        let outcome = match &end {
             Some(_) => Outcome::Failed,
             None if self.sender.is_closed() => Outcome::Cancelled,
             None => Outcome::Done,
-        });
+        };
+        self.report.record(outcome);
+        let error = end.as_ref().and_then(|end| end.as_ref().err());
+        let count = (self.limit - left) as u64;
+        self.traced.end(outcome, error, &self.report, Some(count));
         // A reader who has left hears nothing.
         let _ = self.sender.send(end).await;
         drop(rows);

@@ -12,6 +12,7 @@ use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results};
 use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
+use crate::traced::Traced;
 use crate::{Error, SearchService};
 
 /// Rows that are held back until it is known which fields of a wildcard they have.
@@ -25,7 +26,7 @@ impl SearchService {
     ///
     /// # Errors
     /// Mistakes in the search, before the first page; what happens later comes through the stream.
-    pub async fn export(&self, request: JobRequest) -> Result<Export, Error> {
+    pub async fn export(&self, mut request: JobRequest) -> Result<Export, Error> {
         let running = self.admit(&request.rights)?;
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
@@ -34,7 +35,9 @@ impl SearchService {
         let run = Subsearches::Run(&session);
         let threads = self.assign_threads();
         let ends = self.ends(&control, &report);
-        let planned = self.plan(&request, &ends, run, &threads).await?;
+        let traced =
+            Traced::begin(&self.dependencies().tracer, &request.trace, request.about("export"));
+        let planned = self.plan_traced(&mut request, &traced, &ends, run, &threads).await?;
         let head = ends.recording.map(|recording| Head {
             engine: Arc::clone(self.engine()),
             recording,
@@ -43,12 +46,13 @@ impl SearchService {
             log: planned.log().clone(),
             text: planned.normalized.clone(),
             events: None,
+            trace: traced.context().clone(),
         });
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
         let waiting = control.planning().waited_for();
         let (service, counted) = (self.clone(), Arc::clone(&report));
         threads.handle().clone().spawn(async move {
-            let mut is_first = true;
+            let (mut is_first, mut count) = (true, 0);
             let mut send = |columns: Vec<OutputColumn>, batches: Vec<RecordBatch>| {
                 let results = Results {
                     kind: planned.kind,
@@ -60,6 +64,7 @@ impl SearchService {
                     known: KnownFields::default(),
                 };
                 let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
+                count += rows.len() as u64;
                 let first = std::mem::take(&mut is_first);
                 // The engine hands rows over in a plain call; writing them and waiting here for a slow
                 // reader must not hold up other searches of this thread.
@@ -94,6 +99,7 @@ impl SearchService {
                 Ok(()) => Outcome::Done,
             };
             service.engine().ended.count(&counted, outcome, None);
+            traced.end(outcome, done.as_ref().err(), &counted, Some(count));
             // A reader who has left hears nothing.
             let _ = pages.send(done.err().map(Err)).await;
             drop((running, threads));

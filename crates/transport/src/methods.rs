@@ -42,6 +42,12 @@ impl Call {
         self.request.uri().path()
     }
 
+    /// The text of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.request.headers().get(name)?.to_str().ok()
+    }
+
     /// A message is answered by a message.
     pub async fn unary<Q, A, F>(self, answer: impl FnOnce(Q) -> F + Send) -> Answer
     where

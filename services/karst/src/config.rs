@@ -717,6 +717,12 @@ pub(crate) fn aws_variables() -> BTreeMap<String, String> {
     std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
 }
 
+/// The variables of OpenTelemetry, which say where traces go.
+#[expect(clippy::disallowed_methods, reason = "the variables that all programs have for traces")]
+pub(crate) fn otel_variables() -> BTreeMap<String, String> {
+    std::env::vars().filter(|(name, _)| name.starts_with("OTEL_")).collect()
+}
+
 /// The file of `karst login`'s sessions; `None` without a home directory.
 #[expect(clippy::disallowed_methods, reason = "the place for a user's files is in the environment")]
 pub(crate) fn sessions_file() -> Option<PathBuf> {

@@ -48,6 +48,7 @@ mod surroundings;
 mod telling;
 mod tls;
 mod told;
+mod traces;
 mod views;
 mod whole;
 mod wrong_scheme;
@@ -76,7 +77,8 @@ use self::serving::Serving;
 use self::setup::Setup;
 use self::stopping::{SEARCHES, StopSignal};
 use self::tls::Certificates;
-use crate::config::ServerOptions;
+use self::traces::Traces;
+use crate::config::{ServerOptions, otel_variables};
 
 /// The declarations of settings that only this program reads.
 pub(crate) const DECLARED: &[&[conf::Setting]] = &[
@@ -170,6 +172,7 @@ async fn serve(
     credentials::remove_local_session(lock.directory());
     let directories = Directories::arrange(options, lock.directory())?;
     let (setup, inputs) = Setup::read(options)?;
+    let traces = Traces::new(traces::Settings::read(&otel_variables())?);
     let memory = Memory::read(&setup, options, Roles::of(options)?)?;
     let http = http_conf::settings(&setup.layers, options)?;
     descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
@@ -207,6 +210,7 @@ async fn serve(
         initial,
         progress,
         control,
+        traces: &traces,
     };
     let run = async {
         let (intake, peers) = (shutdown.part(), Shutdown::new());
@@ -252,6 +256,7 @@ async fn serve(
     };
     let ended = run.await;
     leadership.release().await;
+    traces.close().await;
     // Last: until here the process is alive, for whoever restarts those that are not.
     if let Some(health) = health {
         health.close();

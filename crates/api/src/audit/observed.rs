@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use runtime::trace::TraceContext;
 
 use super::client::{Client, recognisable};
 use crate::params::Params;
@@ -26,6 +27,7 @@ pub(crate) struct Observed(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     client: Client,
+    trace: TraceContext,
     user: OnceLock<String>,
     session: OnceLock<String>,
     params: OnceLock<Params>,
@@ -35,8 +37,8 @@ struct Inner {
 }
 
 impl Observed {
-    pub(super) fn new(client: Client) -> Self {
-        Self(Arc::new(Inner { client, ..Inner::default() }))
+    pub(super) fn new(client: Client, trace: TraceContext) -> Self {
+        Self(Arc::new(Inner { client, trace, ..Inner::default() }))
     }
 
     /// Notes who asks, once that is known.
@@ -73,6 +75,11 @@ impl Observed {
 
     pub(super) fn client(&self) -> &Client {
         &self.0.client
+    }
+
+    /// The span of the request, if it has one.
+    pub(super) fn trace(&self) -> &TraceContext {
+        &self.0.trace
     }
 
     pub(super) fn user(&self) -> Option<String> {

@@ -39,6 +39,7 @@ pub(crate) async fn dispatch(
     mut request: JobRequest,
 ) -> Result<Arc<Job>, Error> {
     let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
+    request.trace = seen.trace().clone();
     let about = Begun::new(state, seen, &request.owner, "search", &sid, "job").about(&request);
     about.granted(&request.search).await?;
     let job = match state.search.dispatch(request).await {
@@ -64,8 +65,9 @@ pub(crate) async fn dispatch(
 pub(crate) async fn export(
     state: &ApiState,
     seen: &Observed,
-    request: JobRequest,
+    mut request: JobRequest,
 ) -> Result<Pages, Error> {
+    request.trace = seen.trace().clone();
     let about =
         Begun::new(state, seen, &request.owner, "search", &state.search.new_sid(), "export")
             .about(&request);
@@ -84,8 +86,9 @@ pub(crate) async fn sql(
     state: &ApiState,
     seen: &Observed,
     user: &str,
-    request: SqlRequest,
+    mut request: SqlRequest,
 ) -> Result<SqlResult, Error> {
+    request.trace = seen.trace().clone();
     let about =
         Begun::new(state, seen, user, "sql", &state.search.new_sid(), "rest").of_query(&request);
     about.granted("").await?;
@@ -107,8 +110,9 @@ pub(crate) async fn sql_stream(
     state: &ApiState,
     seen: &Observed,
     user: &str,
-    request: SqlRequest,
+    mut request: SqlRequest,
 ) -> Result<Rows, Error> {
+    request.trace = seen.trace().clone();
     let about =
         Begun::new(state, seen, user, "sql", &state.search.new_sid(), "flight").of_query(&request);
     about.granted("").await?;
@@ -260,6 +264,7 @@ impl Begun {
         fields.extend(client.address.clone().map(|address| ("clientip", address)));
         fields.extend(client.scheme.map(|scheme| ("auth", scheme.to_owned())));
         fields.extend(seen.session().map(|session| ("session", session)));
+        fields.extend(seen.trace().trace_id().map(|trace| ("trace_id", trace)));
         let record = RecordParts { user: user.to_owned(), action, fields };
         Self { state: state.clone(), record, since: Instant::now() }
     }

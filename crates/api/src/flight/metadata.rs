@@ -12,6 +12,7 @@ use arrow_flight::sql::{
     CommandGetTables, SqlInfo,
 };
 use jiff::tz::TimeZone;
+use runtime::trace::TraceContext;
 use search::{SQL_CATALOG, SQL_SCHEMA, SearchService, SqlRequest, SqlRows};
 
 use super::search_status;
@@ -84,6 +85,7 @@ async fn columns(
         timezone: TimeZone::UTC,
         rights: Arc::clone(rights),
         rows: SqlRows::All,
+        trace: TraceContext::default(),
     };
     let schema = search.sql_schema(request).await.map_err(search_status)?;
     Ok(portable(&schema))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use access::Rights;
 use jiff::tz::TimeZone;
 use prost::bytes::Bytes;
+use runtime::trace::TraceContext;
 use search::{SqlRequest, SqlRows};
 use serde::{Deserialize, Serialize};
 use tonic::Status;
@@ -66,6 +67,7 @@ impl Statement {
             timezone,
             rights: Arc::clone(rights),
             rows: SqlRows::All,
+            trace: TraceContext::default(),
         })
     }
 }

@@ -73,6 +73,7 @@ fn content(job: &Job) -> Map<String, Value> {
     content.extend(description(job));
     content.insert("performance".to_owned(), performance(job).into());
     content.extend(kind(job));
+    content.extend(job.trace_id().map(|trace| ("traceId".to_owned(), trace.into())));
     content
 }
 

@@ -447,13 +447,16 @@ async fn inspector(call: Call) -> Result<Response, RestError> {
     let sid = call.segment("sid");
     let job = find(state, caller, sid).await?;
     job.touch();
-    let body = json!({
+    let mut body = json!({
         "sid": job.sid(),
         "search": job.request().search,
         "dispatchState": job.status().state.name(),
         "messages": messages_json(&job.messages()),
         "inspection": job.inspect(),
     });
+    if let Some(trace) = job.trace_id() {
+        body["traceId"] = trace.into();
+    }
     Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
 }
 
@@ -471,6 +474,9 @@ async fn log(call: Call) -> Result<Response, RestError> {
     };
     let (created, ended) = (job.created().0, job.touched().0);
     line(created, "INFO", format!("sid={} user={}", job.sid(), job.request().owner));
+    if let Some(trace) = job.trace_id() {
+        line(created, "INFO", format!("trace_id={trace}"));
+    }
     line(created, "INFO", format!("search={}", job.request().search));
     line(created, "INFO", format!("understood={}", job.normalized_search()));
     if let Some(started) = status.started {

@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::tz::TimeZone;
+use runtime::trace::TraceContext;
 use search::{Page, SqlRequest, SqlResult, SqlRows};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -71,6 +72,7 @@ async fn query(
         timezone,
         rights: Arc::clone(&caller.rights),
         rows: SqlRows::Limited,
+        trace: TraceContext::default(),
     };
     let result = searches::sql(&state, &seen, &caller.user, request).await?;
     answer(&params, result)

@@ -94,6 +94,7 @@ async fn a_quota_of_jobs_refuses_one_more() {
         timezone: TimeZone::UTC,
         rights: Arc::new(server.state.authority.of("busy")),
         rows: SqlRows::All,
+        trace: Default::default(),
     };
     let running = server.state.search.sql_stream(query.clone()).await.unwrap();
     let refused = server.search("busy", "search index=open").await;

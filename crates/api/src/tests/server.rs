@@ -165,6 +165,7 @@ impl Server {
                 workers: None,
                 clock: Arc::clone(&clock),
                 threads: search::SearchThreads::of(tokio::runtime::Handle::current()),
+                tracer: runtime::trace::Tracer::default(),
             },
             search::Settings::default(),
         );

@@ -129,6 +129,7 @@ const LABELLED: &[(&str, &[Label])] = &[
             ],
         )],
     ),
+    (TRACE_SPANS_DROPPED, &[("reason", &["queue", "export"])]),
     (PASSWORD_CHECKS, &[("outcome", &["right", "wrong", "remembered", "refused"])]),
 ];
 

@@ -6,6 +6,9 @@ use std::time::Duration;
 use access::Rights;
 use jiff::tz::TimeZone;
 use model::EventTime;
+use runtime::trace::TraceContext;
+
+use crate::traced::About;
 
 /// A search to run.
 #[derive(Debug, Clone)]
@@ -43,6 +46,8 @@ pub struct JobRequest {
     pub rights: Arc<Rights>,
     /// Whether commands that change something are refused.
     pub read_only: bool,
+    /// The span that asks for it; without one, the search begins a trace.
+    pub trace: TraceContext,
 }
 
 impl JobRequest {
@@ -72,6 +77,18 @@ impl JobRequest {
             provenance: None,
             rights: Arc::clone(rights),
             read_only: false,
+            trace: TraceContext::default(),
+        }
+    }
+
+    /// What the span of the search says of it.
+    pub(crate) fn about(&self, kind: &'static str) -> About<'_> {
+        About {
+            kind,
+            sid: self.sid.as_deref(),
+            user: &self.owner,
+            app: Some(&self.app),
+            text: &self.search,
         }
     }
 }

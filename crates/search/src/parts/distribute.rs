@@ -13,6 +13,7 @@ use distributed::{Cut, Gather, MAX_RECIPE, cut};
 use exprs::leaf::LeafExec;
 use model::{BucketHeader, BucketId};
 use plan::{InnerSearch, LookedUp, MessageLog, PlanOf, Watch};
+use runtime::trace::TraceContext;
 
 use super::gather::{Gathered, Shared, Task};
 use super::shares::{preference, shares};
@@ -37,6 +38,8 @@ pub(crate) struct Head {
     pub(crate) text: String,
     /// Newest events that are wanted.
     pub(crate) events: Option<usize>,
+    /// The span that parts of it are in.
+    pub(crate) trace: TraceContext,
 }
 
 /// A plan of which other processes run parts.
@@ -260,6 +263,8 @@ impl Branches<'_> {
             settings: engine.settings.parts.clone(),
             preview_interval: engine.settings.preview_interval,
             allow_partial: engine.settings.allow_partial_results,
+            tracer: engine.deps.tracer.clone(),
+            trace: self.head.trace.clone(),
         };
         let order = cut.map.properties().eq_properties.clone();
         let gathered = Gathered::new(local, tasks, shared, order);

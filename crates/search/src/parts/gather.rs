@@ -21,6 +21,7 @@ use futures::{StreamExt, stream};
 use metrics::counter;
 use plan::{Message, MessageLog};
 use runtime::metrics as names;
+use runtime::trace::{TraceContext, Tracer};
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -29,6 +30,7 @@ use crate::preview::{GATHERED, Kept};
 use crate::report::ScanReport;
 use crate::settings::PartSettings;
 use crate::told::Told;
+use crate::traced::ShareSpan;
 use crate::workers::{LostWorkers, Worker};
 
 /// Processes that are asked for a share before it is read here.
@@ -46,6 +48,9 @@ pub(super) struct Shared {
     pub(super) settings: PartSettings,
     pub(super) preview_interval: Duration,
     pub(super) allow_partial: bool,
+    pub(super) tracer: Tracer,
+    /// The span that the tasks are in.
+    pub(super) trace: TraceContext,
 }
 
 /// A share of the buckets of a branch.
@@ -136,6 +141,7 @@ struct Run {
     is_preview_asked: bool,
     /// What operators have said there so far.
     said: Vec<Message>,
+    span: ShareSpan,
 }
 
 /// Where the rows of a task come from.
@@ -155,6 +161,8 @@ impl Run {
         schema: SchemaRef,
         context: Arc<TaskContext>,
     ) -> Self {
+        let (number, buckets) = (task.number, task.buckets);
+        let span = ShareSpan::begin(&shared.tracer, &shared.trace, number, buckets);
         let consumer = MemoryConsumer::new(format!("GatherExec[{}]", task.number));
         // Twice as often as previews are made, so that one is made soon after there is something to see.
         let mut preview = interval(shared.preview_interval / 2);
@@ -173,6 +181,7 @@ impl Run {
             preview,
             is_preview_asked: false,
             said: Vec::new(),
+            span,
         }
     }
 
@@ -187,8 +196,9 @@ impl Run {
                 At::Nowhere => self.begin().await?,
                 At::Worker(..) => self.listen().await?,
                 At::Here(rows) => {
-                    let batch = rows.next().await.transpose()?;
-                    return Ok(batch.map(|batch| (batch, self)));
+                    let Some(batch) = rows.next().await.transpose()? else { return Ok(None) };
+                    self.span.add(batch.num_rows(), batch.get_array_memory_size());
+                    return Ok(Some((batch, self)));
                 }
                 At::End if self.held.is_empty() => return Ok(None),
                 At::End => self.is_released = true,
@@ -207,13 +217,15 @@ impl Run {
             next.and_then(|worker| Some((worker.clone(), worker.channel?)))
         else {
             self.finish_preview();
+            self.span.is_here();
             self.at = At::Here(self.task.here.execute(0, Arc::clone(&self.context))?);
             return Ok(());
         };
         self.asked += 1;
         let (recipe, schema) = (self.task.recipe.clone(), Arc::clone(&self.schema));
         let silence = self.shared.settings.silence;
-        match Conversation::begin(channel, recipe, schema, silence).await {
+        let context = self.span.ask(&worker);
+        match Conversation::begin(channel, recipe, schema, silence, &context).await {
             Ok(conversation) => {
                 self.is_preview_asked = false;
                 // Whatever it is now is told first.
@@ -263,6 +275,7 @@ impl Run {
         match said {
             Said::Rows(batch) => {
                 let bytes = batch.get_array_memory_size();
+                self.span.add(batch.num_rows(), bytes);
                 let held = self.reservation.size() + bytes;
                 let fits = held <= self.shared.settings.buffer_bytes
                     && self.reservation.try_resize(held).is_ok();
@@ -287,6 +300,7 @@ impl Run {
             },
             Said::Done => {
                 counter!(names::SEARCH_PARTS, "outcome" => "done").increment(1);
+                self.span.done();
                 self.shared.report.end_part(self.task.number);
                 self.say_messages();
                 if let Some((kept, first)) = self.shared.kept.as_ref().filter(|_| !self.is_released)
@@ -324,6 +338,7 @@ impl Run {
         if self.is_released {
             return self.end_incomplete(worker, failure);
         }
+        self.span.begin_again(worker, outcome, &reason);
         self.shared.report.forget_part(self.task.number);
         self.said.clear();
         self.held.clear();
@@ -341,6 +356,7 @@ impl Run {
             "{}: {failure}; it was reading {} buckets, and some of their events are missing",
             worker.name, self.task.buckets
         );
+        self.span.break_off(&what);
         if !self.shared.allow_partial {
             let message = format!("{what}, and allow_partial_results is off; run the search again");
             return Err(DataFusionError::External(Box::new(crate::Error::Unavailable(message))));

@@ -209,6 +209,11 @@ impl Recipe {
         buckets.map(with_shape).collect()
     }
 
+    /// How many buckets it is over.
+    pub(crate) fn count(&self) -> usize {
+        self.buckets.len() + self.hot.as_ref().map_or(0, |hot| hot.buckets.len())
+    }
+
     pub(crate) fn new(search: Search, answers: Answers, part: PartOf<'_>) -> Self {
         Self {
             search,

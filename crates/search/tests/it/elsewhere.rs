@@ -99,6 +99,7 @@ async fn without_an_indexer_the_results_are_incomplete_and_say_so() {
         timezone: jiff::tz::TimeZone::UTC,
         rights: Arc::new(access::Rights::of_system("admin")),
         rows: SqlRows::Limited,
+        trace: Default::default(),
     };
     let error = service.sql(sql).await.unwrap_err().to_string();
     assert!(error.contains("indexer two: connection refused"), "{error}");

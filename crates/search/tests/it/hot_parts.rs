@@ -205,6 +205,7 @@ fn count() -> SqlRequest {
         timezone: jiff::tz::TimeZone::UTC,
         rights: Arc::new(access::Rights::of_system("admin")),
         rows: SqlRows::Limited,
+        trace: Default::default(),
     }
 }
 

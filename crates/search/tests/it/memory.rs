@@ -161,6 +161,7 @@ async fn functions_of_sql_stay_within_the_memory_of_their_query() {
             timezone: jiff::tz::TimeZone::UTC,
             rights: Arc::new(access::Rights::of_system("admin")),
             rows: SqlRows::Limited,
+            trace: Default::default(),
         };
         let failure = service.sql(request).await.map(|_| ()).unwrap_err().to_string();
         assert!(failure.contains("max_mem_usage_mb"), "{query}: {failure}");
@@ -178,6 +179,7 @@ async fn short_texts_of_sql_are_as_they_were() {
         timezone: jiff::tz::TimeZone::UTC,
         rights: Arc::new(access::Rights::of_system("admin")),
         rows: SqlRows::Limited,
+        trace: Default::default(),
     };
     let page = small(16).await.sql(request).await.unwrap().page();
     let row: Vec<String> = page.rows[0].iter().map(|cell| format!("{cell:?}")).collect();

@@ -12,7 +12,7 @@ use bucket::{LocalHot, OpenViews, WriteOptions};
 use bytes::Bytes;
 use catalog::{Catalog, Commit};
 use datafusion::error::{DataFusionError, Result as PlanResult};
-use distributed::{Channel, PartRunner, PartService, RunningPart, Valve};
+use distributed::{CallContext, Channel, PartRunner, PartService, RunningPart, Valve};
 use futures::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use karst_search::{
@@ -79,25 +79,33 @@ impl RunningPart for BreaksOff {
 }
 
 impl PartRunner for Runner {
-    fn describe<'a>(&'a self, question: Bytes) -> BoxFuture<'a, Result<Bytes, String>> {
+    fn describe<'a>(
+        &'a self,
+        question: Bytes,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Bytes, String>> {
         Box::pin(async move {
             let refuses = self.refuses.lock().clone();
             if let Some(why) = refuses {
                 return Err(why);
             }
             let service = self.service.lock().clone().ok_or("there is nobody")?;
-            service.describe(question).await
+            service.describe(question, context).await
         })
     }
 
-    fn start<'a>(&'a self, recipe: Bytes) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>> {
+    fn start<'a>(
+        &'a self,
+        recipe: Bytes,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>> {
         Box::pin(async move {
             let refuses = self.refuses.lock().clone();
             if let Some(why) = refuses {
                 return Err(why);
             }
             let service = self.service.lock().clone().ok_or("there is nobody")?;
-            let part = service.start(recipe).await?;
+            let part = service.start(recipe, context).await?;
             self.begun.fetch_add(1, Ordering::SeqCst);
             Ok(match self.breaks_off.load(Ordering::SeqCst) {
                 true => Box::new(BreaksOff(part, false)),

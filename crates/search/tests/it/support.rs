@@ -204,6 +204,7 @@ pub(crate) fn dependencies(
         workers: None,
         clock: Arc::new(runtime::SystemClock),
         threads: karst_search::SearchThreads::of(tokio::runtime::Handle::current()),
+        tracer: runtime::trace::Tracer::default(),
     }
 }
 

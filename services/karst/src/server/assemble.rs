@@ -41,6 +41,7 @@ use super::memory::Memory;
 use super::own_events::{Collector, OwnEvents};
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
+use super::traces::Traces;
 use super::views::{CacheCounters, MetricsText, Objects};
 use super::{
     identity, ingest_conf, inputs, own_events, request_conf, store_conf, telling, told, whole,
@@ -67,6 +68,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) initial: &'a InitialPassword,
     pub(crate) progress: &'a Progress,
     pub(crate) control: Control,
+    pub(crate) traces: &'a Traces,
 }
 
 /// A running Karst.
@@ -101,6 +103,7 @@ pub(crate) async fn assemble(
         initial,
         progress,
         control,
+        traces,
     } = ground;
     let Setup { layers, knowledge, authentication, search: mut search_settings, ignored } = setup;
     let data = &options.data.data_dir;
@@ -159,6 +162,12 @@ pub(crate) async fn assemble(
     let knowledge = apps.rules();
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
+    traces.send(&[
+        ("service.instance.id", indexer.to_string()),
+        ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("host.name", host_name()),
+        ("karst.roles", cluster.roles.names().join(",")),
+    ])?;
     whole::begin(&catalog, indexer).await?;
     let copies = cluster.serve_early(&catalog, data, peers)?;
     failover::wait_until_returned(&catalog, indexer, progress).await?;
@@ -210,6 +219,7 @@ pub(crate) async fn assemble(
             workers: cluster.indexers(&catalog, &indexer.to_string()),
             clock: Arc::clone(&clock),
             threads,
+            tracer: traces.tracer(),
         },
         search_settings,
     )?;
