@@ -63,6 +63,14 @@ impl Traced {
         Self { tracer: tracer.clone(), context: span.context(), span: Mutex::new(span) }
     }
 
+    /// That of a search which has ended, with the headers that named its span.
+    pub(crate) fn ended(headers: &[(String, String)]) -> Self {
+        let header =
+            |name: &str| headers.iter().find(|(of, _)| of == name).map(|(_, text)| text.as_str());
+        let context = TraceContext::of_headers(header);
+        Self { tracer: Tracer::default(), context, span: Mutex::default() }
+    }
+
     /// Begins a span below that of the search.
     pub(crate) fn child(&self, name: &'static str) -> Span {
         self.tracer.span(name, &self.context)

@@ -29,6 +29,7 @@ use crate::ended::Ended;
 use crate::inspect::{Inspection, OperatorReport};
 use crate::render::Renderer;
 use crate::timeline::Timeline;
+use crate::traced::Traced;
 
 /// Levels of operators that are stored. Those of a plan can be thousands deep, which a JSON reader refuses.
 const OPERATOR_LEVELS: usize = 40;
@@ -65,6 +66,9 @@ pub(crate) struct Facts {
     max_count: Option<usize>,
     status_buckets: usize,
     provenance: Option<String>,
+    /// Headers that name the span of the search.
+    #[serde(default)]
+    trace: Vec<(String, String)>,
     reach: Reach,
     started: Option<EventTime>,
     run_micros: u64,
@@ -219,6 +223,7 @@ impl SavedJob {
             answer: Answer::restored(results, facts.rows, facts.previews),
             instruments: Instruments::restored(measured, with.ended),
             saving: Saving::stored(self.version.clone()),
+            traced: Traced::ended(&facts.trace),
             request,
         }
     }
@@ -275,6 +280,12 @@ impl Job {
             max_count: request.max_count,
             status_buckets: request.status_buckets,
             provenance: request.provenance.clone(),
+            trace: self
+                .traced
+                .context()
+                .headers()
+                .map(|(name, text)| (name.to_owned(), text))
+                .collect(),
             reach: request.rights.reach(),
             started: self.lifecycle.started(),
             run_micros: u64::try_from(self.lifecycle.run_duration().as_micros())
