@@ -1,8 +1,8 @@
 //! Reading everything that is kept in memory, when a catalog is opened.
 //!
 //! The database gives its entries one by one, at some microseconds each. So the keys of a large catalog are
-//! divided into ranges that are read side by side, and decoded in their order: buckets that arrive in the order
-//! of their IDs are mostly appended, others would move their neighbours.
+//! divided into ranges that are read side by side, and decoded in their order: buckets that arrive in the
+//! order of their IDs are mostly appended, others would move their neighbours.
 
 use std::num::NonZero;
 use std::ops::Range;

@@ -5,9 +5,9 @@
 //! Job --save--> Archive: object, document      find, load --> Job, with or without its rows
 //! ```
 //!
-//! Guarantees: the caller and the messages of the job say what could not be stored. A search head that has the
-//! job itself answers for it. Each process stores its own jobs and notes uses; the one that has the catalog
-//! removes jobs whose time is over.
+//! Guarantees: the caller and the messages of the job say what could not be stored. A search head that has
+//! the job itself answers for it. Each process stores its own jobs and notes uses; the one that has the
+//! catalog removes jobs whose time is over.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

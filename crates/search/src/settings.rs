@@ -28,13 +28,14 @@ conf::settings! {
             "max_count" => pub max_count: usize = "10000", Type::number(1);
             /// Time for which a finished job is kept after its last access.
             "ttl" => pub ttl: Duration = "600", Type::seconds(1);
-            /// A finished job whose lifetime is set to at least this time (`action=setttl`) is put into object
-            /// storage, as one that is saved. 0: only those that are saved.
+            /// A finished job whose lifetime is set to at least this time (`action=setttl`) is put into
+            /// object storage, as one that is saved. 0: only those that are saved.
             "remote_ttl" => pub remote_ttl: Duration = "3600", Type::seconds(0);
             /// Size of the result of one job in object storage; a larger one stays at the search head that
             /// ran it.
             "max_saved_result_mb" => pub saved_result_bytes: usize = "256", Type::megabytes(1);
-            /// Jobs of all users in object storage. What lists show of each is in the memory of all processes.
+            /// Jobs of all users in object storage. What lists show of each is in the memory of all
+            /// processes.
             "max_saved_jobs" => pub max_saved_jobs: usize = "1000", Type::number(0);
             /// Maximum memory of a search for sorts, joins and groups, and the same amount for computed
             /// values and its result. Above the limit, sorts and groups spill to disk, and other operations

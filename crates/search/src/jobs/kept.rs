@@ -58,8 +58,8 @@ impl Jobs {
         entry.is_some()
     }
 
-    /// Refuses one more job if too many wait, or if the results of those that are kept take too much; the bytes
-    /// that they leave.
+    /// Refuses one more job if too many wait, or if the results of those that are kept take too much; the
+    /// bytes that they leave.
     pub(crate) fn check_room(&self, settings: &Settings) -> Result<usize, Error> {
         self.forget_expired();
         let entries = self.entries.lock();

@@ -154,8 +154,8 @@ impl OtherHeads {
 /// larger one, a request is passed on only.
 const KEPT_BODY: u64 = 1 << 20;
 
-/// REST that passes requests about jobs of others on. Those about a job in object storage are answered here if
-/// its search head does not answer, or is starting or stopping.
+/// REST that passes requests about jobs of others on. Those about a job in object storage are answered here
+/// if its search head does not answer, or is starting or stopping.
 pub(crate) fn passing_on(heads: OtherHeads, rest: impl HttpService) -> impl HttpService {
     tower::service_fn(move |request: Request| {
         let (heads, rest) = (heads.clone(), rest.clone());
