@@ -86,6 +86,7 @@ test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the co
 	cd $(CONSOLE) && npm test --silent
 
 # Examples are programs for measurements: `lint-rust` checks them, and linking them here takes minutes.
+test-rust: export RUSTC_WRAPPER ?= $(CURDIR)/ci/rustc
 test-rust: console ## unit, property, specification and crash tests
 	set -o pipefail; KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace --no-fail-fast --lib --bins --tests 2>&1 \
 	  | awk -f ci/slowest.awk
