@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cluster::{Leaving, Wave};
 
+use crate::Kinds;
 use crate::process::Pid;
 use crate::supervisor;
 use crate::truth::Level;
@@ -62,6 +63,41 @@ pub(crate) async fn run(world: &Arc<World>) {
     rest(world).await;
 }
 
+/// One thing that goes wrong, or that operators do.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    Kill,
+    Power,
+    Disk,
+    Pause,
+    Cut,
+    Isolation,
+    Store,
+    Weather,
+    Clock,
+    Restart,
+    Leaving,
+}
+
+/// The faults of these kinds, each as often as it is likely beside the others.
+fn faults_of(kinds: Kinds) -> Vec<Fault> {
+    let all = [
+        (Fault::Kill, 5, kinds.kills),
+        (Fault::Power, 2, kinds.power),
+        (Fault::Disk, 1, kinds.disks),
+        (Fault::Pause, 3, kinds.pauses),
+        (Fault::Cut, 2, kinds.network),
+        (Fault::Isolation, 1, kinds.network),
+        (Fault::Store, 1, kinds.store),
+        (Fault::Weather, 2, true),
+        (Fault::Clock, 1, kinds.clocks),
+        (Fault::Restart, 1, kinds.restarts),
+        (Fault::Leaving, 1, kinds.leaving),
+    ];
+    let there = all.into_iter().filter(|(.., is_there)| *is_there);
+    there.flat_map(|(fault, times, _)| std::iter::repeat_n(fault, times)).collect()
+}
+
 #[derive(Debug)]
 struct Faults {
     /// Disks that may still be lost.
@@ -72,27 +108,25 @@ struct Faults {
 
 impl Faults {
     async fn one(&mut self, world: &Arc<World>) {
-        let kinds = world.config.faults;
         let all = world.everybody();
-        let (victim, other, kind) = {
+        let (victim, other, fault) = {
             let mut state = world.state();
             let victim = state.chance.one_of(&all).unwrap_or(SEARCH_HEAD);
             let other = state.chance.one_of(&all).unwrap_or(SEARCH_HEAD);
-            (victim, other, state.chance.below(20))
+            (victim, other, state.chance.one_of(&faults_of(world.config.faults)))
         };
-        match kind {
-            0..=4 if kinds.kills => self.kill(world, victim, false),
-            5 | 6 if kinds.power => self.kill(world, victim, true),
-            7 if kinds.disks => self.lose_disk(world, victim),
-            8..=10 if kinds.pauses => pause(world, victim),
-            11 | 12 if kinds.network => cut(world, (victim, other)),
-            13 if kinds.network => isolate(world, victim),
-            14 if kinds.store => lose_store(world, victim),
-            15 | 16 => weather(world),
-            17 if kinds.clocks => jump(world, victim),
-            18 if kinds.restarts => restart(world).await,
-            19 if kinds.leaving => self.ask_to_leave(world, victim).await,
-            _ => {}
+        match fault.unwrap_or(Fault::Weather) {
+            Fault::Kill => self.kill(world, victim, false),
+            Fault::Power => self.kill(world, victim, true),
+            Fault::Disk => self.lose_disk(world, victim),
+            Fault::Pause => pause(world, victim),
+            Fault::Cut => cut(world, (victim, other)),
+            Fault::Isolation => isolate(world, victim),
+            Fault::Store => lose_store(world, victim),
+            Fault::Weather => weather(world),
+            Fault::Clock => jump(world, victim),
+            Fault::Restart => restart(world).await,
+            Fault::Leaving => self.ask_to_leave(world, victim).await,
         }
     }
 

@@ -113,6 +113,17 @@ impl Mutant {
     ];
 }
 
+impl Mutant {
+    /// The faults beside which it is found soon: where all are, some defects need a rare sequence of them.
+    #[must_use]
+    pub fn faults(self) -> Kinds {
+        match self {
+            Self::StartsBesideTheNewOwner => Kinds { kills: true, pauses: true, ..Kinds::NONE },
+            _ => Kinds::ALL,
+        }
+    }
+}
+
 /// Which faults there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kinds {

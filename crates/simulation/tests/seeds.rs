@@ -65,8 +65,11 @@ fn deliberate_defects_are_found() {
     let missed: Vec<Mutant> = Mutant::ALL
         .into_iter()
         .filter(|mutant| {
-            let configs = |seed| Config::of(seed, Kinds::ALL).with(*mutant);
-            first_violation(configs, MUTANTS).is_none()
+            let configs = |seed| Config::of(seed, mutant.faults()).with(*mutant);
+            let found = first_violation(configs, MUTANTS);
+            // How near to the bound: a change of the simulation changes what each seed is.
+            println!("{mutant:?}: seed {:?}", found.as_ref().map(|report| report.config.seed));
+            found.is_none()
         })
         .collect();
     assert!(missed.is_empty(), "not found within {MUTANTS} seeds: {missed:?}");
