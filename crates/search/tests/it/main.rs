@@ -19,4 +19,5 @@ mod shortcuts;
 mod specs;
 mod summaries;
 mod support;
+mod traces;
 mod typed;
