@@ -366,7 +366,7 @@ mod tests {
             .header("x-hop", "1")
             .header(CLIENT, "6.6.6.6:6")
             .header(header::AUTHORIZATION, "Splunk key")
-            .header(header::CONTENT_LENGTH, "3")
+            .header(CONTENT_LENGTH, "3")
             .body(Body::from("a=b"))
             .unwrap();
         let arrival = api::Arrival { tls: true, web: false };
