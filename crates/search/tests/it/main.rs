@@ -18,4 +18,5 @@ mod shortcuts;
 mod specs;
 mod summaries;
 mod support;
+mod traces;
 mod typed;

@@ -26,6 +26,7 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use parking_lot::Mutex;
 use plan::{Completed, EventSource, OnBatch, PlanContext, PlannedSearch, Session, execute_watched};
+use runtime::trace::Tracer;
 use tokio::task::JoinSet;
 use tonic::transport::{Endpoint, Server};
 use transport::Served;
@@ -308,13 +309,23 @@ async fn specs_hold_over_three_workers() {
 }
 
 /// A search head beside workers, all over the same buckets of so many events.
-struct World {
-    cluster: Arc<Cluster>,
-    head: SearchService,
+pub(crate) struct World {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) head: SearchService,
     alone: SearchService,
 }
 
 async fn world(events: usize, settings: Settings) -> World {
+    traced_world(events, settings, Tracer::default(), Tracer::default()).await
+}
+
+/// The same, with who makes the spans of the search head and of all workers.
+pub(crate) async fn traced_world(
+    events: usize,
+    settings: Settings,
+    of_head: Tracer,
+    of_workers: Tracer,
+) -> World {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let catalog = open(&store).await;
     let knowledge = Arc::new(Knowledge::builtin());
@@ -333,9 +344,10 @@ async fn world(events: usize, settings: Settings) -> World {
         |hot| dependencies(catalog.clone(), hot, objects.clone(), &knowledge, names());
     let cluster = Cluster::start();
     for runner in &cluster.runners {
-        *runner.service.lock() = Some(with_settings(dependencies(Vec::new()), settings.clone()));
+        let own = Dependencies { tracer: of_workers.clone(), ..dependencies(Vec::new()) };
+        *runner.service.lock() = Some(with_settings(own, settings.clone()));
     }
-    let mut parts = dependencies(in_memory.clone());
+    let mut parts = Dependencies { tracer: of_head, ..dependencies(in_memory.clone()) };
     parts.workers = Some(Arc::clone(&cluster) as Arc<dyn Workers>);
     let head = with_settings(parts, settings.clone());
     let alone = with_settings(dependencies(in_memory), settings);
