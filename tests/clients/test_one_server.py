@@ -238,7 +238,7 @@ def test_a_killed_server_starts_again_at_once(servers):
     server.send("one", index=index)
     server.kill()
     server.start()
-    assert "looking" not in server.log_text()
+    assert "checking for" not in server.log_text()
     assert server.count(f"index={index}") == 1
 
 
@@ -256,7 +256,7 @@ def test_the_catalog_of_a_stopped_server_is_taken_at_once(servers):
     first, other = servers(lease=60).start(), servers("other", lease=60)
     assert first.stop() == 0
     other.start()
-    assert "looking" not in other.log_text()
+    assert "checking for" not in other.log_text()
 
 
 def test_a_starting_server_says_what_it_waits_for(servers):
@@ -269,7 +269,7 @@ def test_a_starting_server_says_what_it_waits_for(servers):
             answer = readyz(other)
         except OSError:
             return None
-        return answer if "looking" in answer.text else None
+        return answer if "checking for" in answer.text else None
 
     answer = wait_for(waiting, "it says what it waits for", 60)
     assert (answer.status, answer.text.splitlines()[0]) == (503, "not ready")
@@ -279,7 +279,7 @@ def test_a_starting_server_says_what_it_waits_for(servers):
     assert (live.status, live.text) == (200, "starting\n")
     sent = other.hec([{"event": "early"}])
     assert (sent.status, sent.json()["code"]) == (503, 9)
-    assert "looking" in other.rest("GET", "/services/server/info").json()["messages"][0]["text"]
+    assert "checking for" in other.rest("GET", "/services/server/info").json()["messages"][0]["text"]
 
 
 # A fenced server.

@@ -71,7 +71,7 @@ const steps = {
   async blocked(page) {
     await page.locator(`tr[data-status="Down"]:has-text("${address}")`).waitFor();
     await plan(page);
-    await page.locator(id('restart-blocked'), { hasText: 'does not answer' }).waitFor();
+    await page.locator(id('restart-blocked'), { hasText: 'does not respond' }).waitFor();
     const start = page.locator(`${id('restart-form')} button[type="submit"]`);
     check(await start.isDisabled(), 'what is blocked does not start');
     await look(page, 'cluster-blocked');
