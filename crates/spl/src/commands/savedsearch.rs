@@ -113,6 +113,6 @@ mod tests {
     fn refuses_mistakes_at_their_place() {
         refuses("| savedsearch", "the name of a saved search", "");
         refuses("| savedsearch a b", "<argument>=<text>", "b");
-        refuses("| savedsearch a nosubstitution=x", "is true or false", "x");
+        refuses("| savedsearch a nosubstitution=x", "must be true or false", "x");
     }
 }
