@@ -262,8 +262,8 @@ fn an_app_that_names_a_stanza_for_something_else_does_not_prevent_the_start() {
     let knowledge = Knowledge::new(layers);
     assert_eq!(knowledge.fatal_errors().count(), 0);
     let errors: Vec<String> = knowledge.app_errors().map(ToString::to_string).collect();
-    let expected = "apps/ta/default/props.conf:2: TRANSFORMS-a: [pan_traffic] of transforms.conf is no \
-                    index-time transform";
+    let expected = "apps/ta/default/props.conf:2: TRANSFORMS-a: [pan_traffic] of transforms.conf is not \
+                    an index-time transform";
     assert!(errors[0].starts_with(expected), "{errors:?}");
 }
 
