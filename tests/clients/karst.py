@@ -162,7 +162,7 @@ class Server:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process = None
 
     def log_text(self):

@@ -233,7 +233,7 @@ def test_sessions_and_jobs_work_behind_a_plain_load_balancer(cluster):
     headers = {"Authorization": f"Splunk {key}"}
     ended = heads[1].request(heads[1].management_port, "DELETE", path, None, headers, tls=True)
     assert ended.status == 200, ended
-    wait_for(lambda: [status_with(key, head) for head in heads] == [401, 401], "ended at all", 10)
+    wait_for(lambda: [status_with(key, head) for head in heads] == [401, 401], "ended at all", 30)
     # Sessions outlive the search head where they were opened; its jobs do not, and say so.
     key = heads[0].rest("POST", "/services/auth/login", login, auth=None).json()["sessionKey"]
     jobs = []
