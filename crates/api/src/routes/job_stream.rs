@@ -348,8 +348,14 @@ impl Follow {
             let jobs = answers.iter().flatten().filter_map(|answer| answer["jobs"].as_array());
             jobs.flatten().find(|job| job["sid"] == *sid)
         };
+        let known = self.here.len();
         for (sid, told) in std::mem::take(&mut elsewhere.jobs) {
             let Some(entry) = found(&sid) else {
+                // It was saved meanwhile, and its head has gone.
+                if let Ok(job) = find_known(&self.state, &self.caller, &sid) {
+                    self.here.push(Here { job, told });
+                    continue;
+                }
                 // The head that has the job may be the one that does not answer.
                 if is_silent && elsewhere.misses < PATIENCE {
                     elsewhere.jobs.push((sid, told));
@@ -367,6 +373,9 @@ impl Follow {
             }
         }
         self.elsewhere = Some(elsewhere);
+        if self.here.len() > known {
+            self.look();
+        }
     }
 
     /// Shows that the stream is alive, and ends it with the session, or when nothing has run for a while.

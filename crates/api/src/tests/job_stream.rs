@@ -122,14 +122,15 @@ async fn streams_end_when_the_server_stops() {
 /// Search heads that give these answers, one after the other, the last one for ever.
 #[derive(Debug, Default)]
 struct Heads {
-    answers: Vec<Result<Value, String>>,
+    answers: Mutex<Vec<Result<Value, String>>>,
     asked: Mutex<Vec<(Instant, String)>>,
 }
 
 impl Others for Heads {
     fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Vec<Result<Value, String>>> {
         let mut asked = self.asked.lock();
-        let answer = self.answers[asked.len().min(self.answers.len() - 1)].clone();
+        let answers = self.answers.lock();
+        let answer = answers[asked.len().min(answers.len() - 1)].clone();
         asked.push((Instant::now(), String::from_utf8_lossy(&question.body).into_owned()));
         assert!(question.headers.contains_key(header::AUTHORIZATION));
         Box::pin(async move { vec![answer] })
@@ -148,11 +149,11 @@ fn jobs(jobs: &[(&str, f64, bool)]) -> Result<Value, String> {
 async fn other_heads_are_asked_for_all_of_their_jobs_once_a_second() {
     let mut server = Server::start().await;
     let heads = Arc::new(Heads {
-        answers: vec![
+        answers: Mutex::new(vec![
             jobs(&[("a", 0.5, false), ("b", 0.5, false)]),
             jobs(&[("a", 0.5, false), ("b", 1.0, true)]),
             jobs(&[("a", 1.0, true)]),
-        ],
+        ]),
         ..Heads::default()
     });
     server.state.heads = Some(Arc::clone(&heads) as Arc<dyn Others>);
@@ -171,11 +172,29 @@ async fn other_heads_are_asked_for_all_of_their_jobs_once_a_second() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_not_gone_because_a_head_does_not_answer_for_a_moment() {
     let mut server = Server::start().await;
-    let heads = Heads {
-        answers: vec![Err("it does not answer".to_owned()), jobs(&[("a", 1.0, true)])],
-        ..Heads::default()
-    };
+    let answers = vec![Err("it does not answer".to_owned()), jobs(&[("a", 1.0, true)])];
+    let heads = Heads { answers: Mutex::new(answers), ..Heads::default() };
     server.state.heads = Some(Arc::new(heads));
     let text = open(&server, "user", "sid=a").await.unwrap().rest().await;
+    assert!(text.contains("\"isDone\":true") && !text.contains("event: gone"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_was_saved_is_not_gone_with_its_head() {
+    let mut server = Server::start().await;
+    let answers = Mutex::new(vec![jobs(&[("a", 0.5, false)])]);
+    let heads = Arc::new(Heads { answers, ..Heads::default() });
+    server.state.heads = Some(Arc::clone(&heads) as Arc<dyn Others>);
+    let mut stream = open(&server, "user", "sid=a").await.unwrap();
+    stream.until("event: status").await;
+    // It ends and is saved; nobody has it any more but object storage.
+    let form = [("search", "search index=open"), ("id", "a"), ("exec_mode", "blocking")];
+    let made = server.post("user", JOBS, &form).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+    let saved = server.post("user", &format!("{JOBS}/a/control"), &[("action", "save")]).await;
+    assert_eq!(saved.status, StatusCode::OK, "{saved:?}");
+    assert!(server.state.search.cancel("a"));
+    heads.answers.lock().push(jobs(&[]));
+    let text = stream.rest().await;
     assert!(text.contains("\"isDone\":true") && !text.contains("event: gone"), "{text}");
 }
