@@ -27,6 +27,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 use runtime::Clock;
 use runtime::metrics as names;
+use serde::Deserialize;
 
 pub(crate) use self::loaded::LoadedJobs;
 pub(crate) use self::object::{decode, encode};
@@ -293,7 +294,7 @@ pub(crate) fn path_text(sid: &str, version: &str) -> String {
 
 /// A document; `None` if it is of a version of Karst that writes others.
 fn read(sid: &str, json: &serde_json::Value) -> Option<SavedJob> {
-    let read = serde_json::from_value(json.clone());
+    let read = SavedJob::deserialize(json);
     read.inspect_err(|error| tracing::debug!(%sid, %error, "cannot read the document of a job"))
         .ok()
 }
