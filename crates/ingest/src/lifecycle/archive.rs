@@ -14,6 +14,9 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use crate::Error;
 use crate::hot::put::{Content, put};
 
+/// What Karst keeps in object storage besides archives: deleting or listing there would meet frozen buckets.
+const IN_USE: [&str; 7] =
+    ["buckets", "catalog", "collections", "installed", "journal", "lookups", "saved_jobs"];
 /// Objects whose ends are read at a time.
 const READERS: usize = 16;
 
@@ -46,12 +49,10 @@ impl Archive {
         }
         let prefix = Path::parse(place).map_err(|error| fail(error.to_string()))?;
         let first = prefix.parts().next();
-        let taken = ["buckets", "catalog", "saved_jobs"];
         match first {
             None => Err(fail("it is empty".to_owned())),
-            Some(part) if taken.contains(&part.as_ref()) => {
-                let text = "buckets/, catalog/ and saved_jobs/ are in use; name another prefix";
-                Err(fail(text.to_owned()))
+            Some(part) if IN_USE.contains(&part.as_ref()) => {
+                Err(fail(format!("{}/ is in use by Karst; name another prefix", part.as_ref())))
             }
             Some(_) => Ok(Self::Prefix(prefix)),
         }

@@ -55,13 +55,15 @@ async fn frozen_buckets_are_kept_in_the_archive_and_come_back_by_time() {
 }
 
 #[tokio::test]
-async fn without_room_in_the_archive_buckets_stay() {
+async fn buckets_stay_if_their_archive_is_a_prefix_of_karst() {
     let data = TestDir::new();
-    let conf = "[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = buckets/archive\n";
-    let setup = start_with_indexes(data.path(), quiet(), conf).await;
-    three_hours(&setup).await;
-    setup.ingest.rotate().await.unwrap();
-    assert_eq!(setup.texts().await.len(), 3);
+    for prefix in ["buckets/archive", "installed", "lookups/nobody"] {
+        let conf = format!("[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = {prefix}\n");
+        let setup = start_with_indexes(&data.join(prefix), quiet(), &conf).await;
+        three_hours(&setup).await;
+        setup.ingest.rotate().await.unwrap();
+        assert_eq!(setup.texts().await.len(), 3, "{prefix}");
+    }
 }
 
 #[tokio::test]
