@@ -126,9 +126,12 @@ impl HotRows {
                 break (at, view, catalog);
             }
             if at.elapsed() < FRESH && attempts == ATTEMPTS {
-                view.missing.extend(restarted.iter().map(|indexer| MissingIndexer {
-                    name: format!("indexer {}", indexer.0),
-                    reason: "it has been started again since it was asked".to_owned(),
+                view.missing.extend(restarted.iter().map(|indexer| {
+                    MissingIndexer {
+                        name: format!("indexer {}", indexer.0),
+                        reason: "it was started again, or its events recovered, since it was asked"
+                            .to_owned(),
+                    }
                 }));
                 if !self.directory.has_asked_all(&view) {
                     view.missing.push(MissingIndexer {
@@ -165,20 +168,21 @@ impl HotRows {
 fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId> {
     let (mut restarted, mut left) = (BTreeSet::new(), BTreeSet::new());
     // The catalog may lag behind: then it does not have their takeovers yet.
-    let mut read: BTreeMap<(IndexerId, u16), u64> = BTreeMap::new();
-    for HotOwner { indexer, set, epoch, .. } in &view.adopted {
-        let known = read.entry((*indexer, *set)).or_default();
-        *known = (*known).max(*epoch);
-    }
+    let read = newest(view.adopted.iter());
+    let shown = newest(view.buckets.iter().filter_map(|bucket| bucket.owner.as_ref()));
     view.buckets.retain(|bucket| {
         let is_owned = |owner: HotOwner| {
             let (epoch, by) = catalog.owner(owner.indexer, owner.set);
-            let read = read.get(&(owner.indexer, owner.set)).copied().unwrap_or_default();
-            if epoch.max(read) <= owner.epoch {
+            let of_set = |epochs: &BTreeMap<(IndexerId, u16), u64>| {
+                epochs.get(&(owner.indexer, owner.set)).copied().unwrap_or_default()
+            };
+            let is_superseded = epoch.max(of_set(&read)) > owner.epoch;
+            if !is_superseded && of_set(&shown) <= owner.epoch {
                 return true;
             }
-            if by == owner.indexer && epoch > owner.epoch {
-                restarted.insert(by);
+            // A later owner shows the same events, of which the catalog does not know, or some of them.
+            if !is_superseded || (by == owner.indexer && epoch > owner.epoch) {
+                restarted.insert(owner.indexer);
             } else if owner.is_local {
                 left.insert(owner.indexer);
             }
@@ -210,6 +214,16 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
     unread.dedup();
     view.missing.extend(unread);
     restarted
+}
+
+/// The latest epoch of each set.
+fn newest<'a>(owners: impl Iterator<Item = &'a HotOwner>) -> BTreeMap<(IndexerId, u16), u64> {
+    let mut newest: BTreeMap<(IndexerId, u16), u64> = BTreeMap::new();
+    for HotOwner { indexer, set, epoch, .. } in owners {
+        let known = newest.entry((*indexer, *set)).or_default();
+        *known = (*known).max(*epoch);
+    }
+    newest
 }
 
 /// Whether all events of an indexer are in the view of the one that has recovered them: it has not had its
@@ -315,8 +329,8 @@ mod tests {
         };
         give(1, GONE).await;
         // The rows of an owner that this catalog does not know yet are kept: it has no buckets of them
-        // either.
-        assert_eq!(left(&catalog, &[]), (vec![1, 2, 3, 4], 0));
+        // either. The owner before shows some of the same events.
+        assert_eq!(left(&catalog, &[]), (vec![2, 3], 0));
         give(2, SUCCESSOR).await;
         assert_eq!(left(&catalog, &[]), (vec![2, 3], 2));
         assert_eq!(left(&catalog, &[2]), (vec![2, 3], 1), "but for what is on its disk only");
@@ -383,6 +397,9 @@ mod tests {
     #[tokio::test]
     async fn what_an_indexer_has_read_again_after_a_restart_is_met_and_not_left_out() {
         let catalog = catalog().await;
+        // This catalog does not know that it was taken over: its events are shown once all the same.
+        let both = vec![of(&[(1, 1), (2, 2)], 2)];
+        assert_eq!(met(&catalog, both).await, (vec![2], 1));
         let taken = Takeover { indexer: GONE, set: 0, epoch: 2, owner: GONE };
         catalog.commit(Commit { take_over: vec![taken], ..Commit::default() }).await.unwrap();
         // It was asked, then started again; its rows are in another bucket now.

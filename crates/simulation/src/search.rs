@@ -218,17 +218,23 @@ fn leave_to_owners(
             *known = (*known).max(*epoch);
         }
     }
+    let mut shown: BTreeMap<SetKey, u64> = BTreeMap::new();
+    for bucket in &view.buckets {
+        let known = shown.entry(bucket.owner.0).or_default();
+        *known = (*known).max(bucket.owner.1);
+    }
     view.buckets.retain(|bucket| {
         let ((indexer, set), epoch) = bucket.owner;
         let (owned, by) = catalog.owner(indexer, set);
         let known = newest.get(&bucket.owner.0).copied().unwrap_or_default().max(owned);
-        if owned > epoch && by == indexer {
-            restarted.insert(by);
+        let is_shown_later = shown.get(&bucket.owner.0).is_some_and(|shown| *shown > epoch);
+        if (owned > epoch && by == indexer) || (known <= epoch && is_shown_later) {
+            restarted.insert(indexer);
         } else if known > epoch && bucket.is_local {
             let of = process(indexer);
             missing.0.push(format!("what only the disk of {of} has is not searched"));
         }
-        known <= epoch
+        known <= epoch && !is_shown_later
     });
     let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
     for taken in under_way.filter(|taken| !has_read(view, catalog, taken.indexer)) {
