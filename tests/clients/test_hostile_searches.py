@@ -44,6 +44,13 @@ FLAT = {
     "unequal": chain("index=main ", (f"x!=v{n}" for n in range(10_000))),
     "words": chain("index=main ", (f"w{n}" for n in range(10_000))),
     "where": chain("index=main | where ", (f"source!=\"v{n}\"" for n in range(10_000)), " AND "),
+    "statistics_of_all_fields": row("eval " + ",".join(f"f{n}={n}" for n in range(500)) + " | stats max(*) as *"),
+    "group_of_many_fields": row(
+        "eval " + ",".join(f"f{n}={n}" for n in range(500)) + " | stats count by " + " ".join(f"f{n}" for n in range(500))
+    ),
+    "totals_of_many_groups": row(
+        "eval " + ",".join(f"f{n}={n}" for n in range(500)) + " | eventstats count by " + " ".join(f"f{n}" for n in range(500))
+    ),
     "filter_after_each_eval": "index=main | " + " | ".join(['eval a=substr(a.a,1,9) | where a!=""'] * 60),
 }
 

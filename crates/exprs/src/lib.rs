@@ -33,6 +33,7 @@ mod parts;
 pub mod pass_through;
 mod pattern;
 pub mod predicate;
+pub mod present;
 pub mod repeated;
 mod report;
 pub mod required_fields;

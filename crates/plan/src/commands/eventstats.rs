@@ -9,6 +9,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::{
     Expr, ExprFunctionExt, ExprSchemable, LogicalPlan, Window, WindowFunctionDefinition, when,
 };
+use exprs::present::all_present;
 use exprs::{Typed, repeated};
 use frames::{Frame, column};
 use spl::ast::EventstatsCommand;
@@ -62,7 +63,7 @@ fn windowed(
     values: Vec<(String, Typed)>,
 ) -> Result<(Frame, Vec<(String, Typed)>), Error> {
     let partition: Vec<Expr> = keys.iter().map(|name| frame.field(name).expr).collect();
-    let present = partition.iter().map(|key| key.clone().is_not_null()).reduce(Expr::and);
+    let present = all_present(partition.clone());
     let mut windows = Vec::new();
     let mut outputs = Vec::new();
     for (name, Typed { expr, kind }) in values {

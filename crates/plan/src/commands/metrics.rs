@@ -7,10 +7,11 @@
 //! Guarantees: the filter holds of each point that comes out. What of it speaks of events, and the names of
 //! metrics as far as they are known, is asked where the events are, so that buckets are pruned by it.
 
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::lit;
 use exprs::Typed;
 use exprs::aggregates::SERIES;
 use exprs::kernel::{multi, number, text, truth};
+use exprs::present::any_present;
 use exprs::required_fields::{RequiredFields, wildcard};
 use frames::Frame;
 use model::columns;
@@ -290,9 +291,8 @@ impl Asked {
         });
         let columns = columns.collect();
         let frame = frame.with_columns(columns)?;
-        let present = metrics.iter().map(|name| frame.field(name).expr.is_not_null());
-        let condition = present.reduce(Expr::or).unwrap_or_else(|| lit(false));
-        frame.filter(condition)
+        let columns = metrics.iter().map(|name| frame.field(name).expr).collect();
+        frame.filter(any_present(columns).unwrap_or_else(|| lit(false)))
     }
 }
 

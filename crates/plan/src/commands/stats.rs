@@ -5,11 +5,12 @@
 use std::collections::HashSet;
 
 use datafusion::functions_nested::expr_fn::array_distinct;
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::logical_expr::LogicalPlanBuilder;
 use exprs::Report;
 use exprs::Typed;
 use exprs::aggregates::{AggregateOptions, SparklineAxis};
 use exprs::order::group_key;
+use exprs::present::{all_present, any_present};
 use exprs::types::ValueType;
 use frames::Frame;
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
@@ -71,8 +72,8 @@ impl CommandPlan for StatsCommand {
         let mut frame = grouped(frame, keys, values)?;
         if whole {
             // Aggregates of no values are no row, as in Splunk: an alert must not fire on it.
-            let present = names.iter().map(|name| frame.field(name).expr.is_not_null());
-            if let Some(any) = present.reduce(Expr::or) {
+            let columns = names.iter().map(|name| frame.field(name).expr).collect();
+            if let Some(any) = any_present(columns) {
                 frame = frame.filter(any)?;
             }
         }
@@ -181,8 +182,7 @@ pub(super) fn split_values(
             frame = explode(frame, name, Valueless::Go)?;
         }
     }
-    let present: Option<Expr> =
-        keys.iter().map(|name| frame.field(name).expr.is_not_null()).reduce(Expr::and);
+    let present = all_present(keys.iter().map(|name| frame.field(name).expr).collect());
     if let Some(condition) = present {
         frame = frame.filter(condition)?;
     }

@@ -27,14 +27,32 @@ use super::rewrites::Rewritten;
 /// Columns besides those that an expression reads from which on it gets batches of its own.
 const OTHERS: usize = 4;
 
+/// What an expression is evaluated over.
+#[derive(Debug, Clone, Copy)]
+struct Over {
+    /// The columns of the batch.
+    columns: usize,
+    /// Whether these are the columns that an expression around it reads.
+    is_part: bool,
+}
+
+impl Over {
+    /// Whether an expression that reads so many columns is worth a batch of its own. Within another part it has
+    /// to be half of its columns: each part renumbers those within it, so that in a chain of conditions over
+    /// other columns each, a part for every few of them would double the work with each of these.
+    fn is_wide_for(self, own: usize) -> bool {
+        own + OTHERS <= self.columns && (!self.is_part || 2 * own <= self.columns)
+    }
+}
+
 /// Rewrites the expressions of projections and filters.
 pub(super) fn in_operator(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
-        let columns = projection.input().schema().fields().len();
+        let over = Over { columns: projection.input().schema().fields().len(), is_part: false };
         let mut changed = false;
         let mut exprs = Vec::with_capacity(projection.expr().len());
         for of in projection.expr() {
-            let expr = in_expression(&of.expr, columns)?;
+            let expr = in_expression(&of.expr, over)?;
             changed |= expr.is_some();
             let expr = expr.unwrap_or_else(|| Arc::clone(&of.expr));
             exprs.push(ProjectionExpr { expr, alias: of.alias.clone() });
@@ -46,41 +64,38 @@ pub(super) fn in_operator(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
         return Ok(Some(Arc::new(made)));
     }
     if let Some(filter) = node.downcast_ref::<FilterExec>() {
-        let columns = filter.input().schema().fields().len();
-        let Some(predicate) = in_expression(filter.predicate(), columns)? else { return Ok(None) };
+        let over = Over { columns: filter.input().schema().fields().len(), is_part: false };
+        let Some(predicate) = in_expression(filter.predicate(), over)? else { return Ok(None) };
         let made = FilterExecBuilder::from(filter).with_predicate(predicate).build()?;
         return Ok(Some(Arc::new(made)));
     }
     Ok(None)
 }
 
-/// The expression over a batch of so many columns; `None` if it stays as it is.
+/// The expression over a batch; `None` if it stays as it is.
 fn in_expression(
     expr: &Arc<dyn PhysicalExpr>,
-    columns: usize,
+    over: Over,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     if copies(expr) {
         let own = collect_columns(expr).len();
-        if own + OTHERS <= columns {
-            let inner = in_children(expr, own)?.unwrap_or_else(|| Arc::clone(expr));
-            return Ok(Some(Arc::new(Narrow::of(inner)?)));
+        if over.is_wide_for(own) {
+            let inner = in_children(expr, Over { columns: own, is_part: true })?;
+            return Ok(Some(Arc::new(Narrow::of(inner.unwrap_or_else(|| Arc::clone(expr)))?)));
         }
     }
-    let made = in_children(expr, columns)?;
+    let made = in_children(expr, over)?;
     let now = made.as_ref().unwrap_or(expr);
     let branches = now.downcast_ref().map(|case| Branches::of(now, case)).transpose()?.flatten();
     Ok(branches.map(|branches| Arc::new(branches) as _).or(made))
 }
 
 /// The same for what an expression is made of.
-fn in_children(
-    expr: &Arc<dyn PhysicalExpr>,
-    columns: usize,
-) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+fn in_children(expr: &Arc<dyn PhysicalExpr>, over: Over) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     let mut changed = false;
     let mut children = Vec::new();
     for child in expr.children() {
-        let made = in_expression(child, columns)?;
+        let made = in_expression(child, over)?;
         changed |= made.is_some();
         children.push(made.unwrap_or_else(|| Arc::clone(child)));
     }
@@ -252,6 +267,27 @@ mod tests {
         Arc::new(BinaryExpr::new(left, op, right))
     }
 
+    fn over(columns: usize) -> Over {
+        Over { columns, is_part: false }
+    }
+
+    /// How deep parts are within each other.
+    fn depth(expr: &Arc<dyn PhysicalExpr>) -> usize {
+        let within = expr.children().into_iter().map(depth).max().unwrap_or(0);
+        within + usize::from(expr.is::<Narrow>())
+    }
+
+    #[test]
+    fn a_chain_of_conditions_over_many_columns_has_few_parts_within_each_other() {
+        for op in [Operator::And, Operator::Or] {
+            let conditions = (0..400).map(|at| is(at, Operator::Gt, 1));
+            let chain = conditions.reduce(|left, right| both(left, op, right)).unwrap();
+            // 2^100 steps, if there was a part for every four of them.
+            let narrow = in_expression(&chain, over(500)).unwrap().unwrap();
+            assert!((5..10).contains(&depth(&narrow)), "{}", depth(&narrow));
+        }
+    }
+
     #[test]
     fn a_condition_on_its_own_columns_has_the_same_truths() {
         let rare = || both(is(17, Operator::Eq, 3), Operator::And, is(4, Operator::Lt, 6));
@@ -261,7 +297,7 @@ mod tests {
             both(rare(), Operator::And, rare()),
         ];
         for condition in conditions {
-            let narrow = in_expression(&condition, 20).unwrap().unwrap();
+            let narrow = in_expression(&condition, over(20)).unwrap().unwrap();
             assert!(narrow.is::<Narrow>());
             let truths = |expr: &Arc<dyn PhysicalExpr>| {
                 expr.evaluate(&batch()).unwrap().into_array(100).unwrap()
@@ -274,10 +310,14 @@ mod tests {
         }
         let tests = vec![(rare(), is(3, Operator::Eq, 1)), (is(2, Operator::Eq, 2), rare())];
         let case = case(None, tests, Some(rare())).unwrap();
-        let inside = in_expression(&not(both(case, Operator::Or, rare())).unwrap(), 20).unwrap();
+        let inside =
+            in_expression(&not(both(case, Operator::Or, rare())).unwrap(), over(20)).unwrap();
         let inside = format!("{:?}", inside.unwrap());
         assert!(inside.starts_with("NotExpr { arg: Narrow"), "{inside}");
-        assert!(in_expression(&is(3, Operator::Eq, 3), 20).unwrap().is_none(), "nothing is copied");
-        assert!(in_expression(&rare(), 4).unwrap().is_none(), "it reads most columns");
+        assert!(
+            in_expression(&is(3, Operator::Eq, 3), over(20)).unwrap().is_none(),
+            "nothing is copied"
+        );
+        assert!(in_expression(&rare(), over(4)).unwrap().is_none(), "it reads most columns");
     }
 }

@@ -1,0 +1,82 @@
+//! Whether a row has values in some columns.
+//!
+//! A chain of `IS NOT NULL` says it in a way that the optimizer can use, but each of its rules walks the chain,
+//! which is as deep as there are columns. Many columns are one call.
+
+use std::sync::Arc;
+
+use arrow::array::BooleanArray;
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{and, is_not_null, or};
+use arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::kernel::any_arguments;
+
+/// Longest chain.
+const CHAINED: usize = 16;
+
+/// Whether any of the columns has a value; none if there are no columns.
+pub fn any_present(columns: Vec<Expr>) -> Option<Expr> {
+    Present::of(false, columns)
+}
+
+/// Whether all columns have values; none if there are no columns.
+pub fn all_present(columns: Vec<Expr>) -> Option<Expr> {
+    Present::of(true, columns)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Present {
+    /// Whether all columns need a value, or one of them.
+    all: bool,
+    signature: Signature,
+}
+
+impl Present {
+    fn of(all: bool, columns: Vec<Expr>) -> Option<Expr> {
+        if columns.len() > CHAINED {
+            let signature = any_arguments(Volatility::Immutable);
+            return Some(ScalarUDF::new_from_impl(Self { all, signature }).call(columns));
+        }
+        let present = columns.into_iter().map(Expr::is_not_null);
+        present.reduce(if all { Expr::and } else { Expr::or })
+    }
+}
+
+impl ScalarUDFImpl for Present {
+    fn name(&self) -> &'static str {
+        if self.all { "all_present" } else { "any_present" }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let constant = |value: bool| {
+            let values = match value {
+                true => BooleanBuffer::new_set(args.number_rows),
+                false => BooleanBuffer::new_unset(args.number_rows),
+            };
+            BooleanArray::new(values, None)
+        };
+        let mut present = constant(self.all);
+        for column in &args.args {
+            let of_column = match column {
+                ColumnarValue::Array(array) => is_not_null(array)?,
+                ColumnarValue::Scalar(value) => constant(!value.is_null()),
+            };
+            let combine = if self.all { and } else { or };
+            present = combine(&present, &of_column)?;
+        }
+        Ok(ColumnarValue::Array(Arc::new(present)))
+    }
+}
