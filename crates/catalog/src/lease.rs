@@ -107,10 +107,11 @@ pub struct Renewals {
 }
 
 impl Renewals {
-    /// For how long, if that is too long for anybody to be followed.
+    /// For how long, if that is too long for anybody to be followed. So it is at once where the lease is not kept
+    /// any more: somebody else may have it.
     pub(crate) fn overdue(&self) -> Option<Duration> {
         let age = self.last.borrow().elapsed();
-        (age >= self.limit).then_some(age)
+        (age >= self.limit || self.last.has_changed().is_err()).then_some(age)
     }
 
     /// Waits until that is so.
@@ -122,9 +123,7 @@ impl Renewals {
             let due = *self.last.borrow_and_update() + self.limit;
             tokio::select! {
                 () = sleep_until(due) => {}
-                renewed = self.last.changed() => if renewed.is_err() {
-                    sleep_until(due).await;
-                }
+                _ = self.last.changed() => {}
             }
         }
     }

@@ -125,7 +125,8 @@ impl CatalogService {
 
 fn unrenewed(writer: &Writer, age: Duration) -> Error {
     let reason = format!(
-        "its lease was last renewed {} s ago, so another process may lead; check that it reaches object storage",
+        "its lease is lost, or was last renewed {} s ago, so another process may lead; check that it reaches \
+         object storage",
         age.as_secs()
     );
     Error::Store { path: writer.path.clone(), what: "be followed", reason }
