@@ -216,7 +216,16 @@ async fn serve(
         let (intake, peers) = (shutdown.part(), Shutdown::new());
         let _also_if_the_start_fails = peers.token().drop_guard();
         let until = (&shutdown, &peers);
-        let (karst, cluster) = Box::pin(assemble::assemble(ground, threads, until)).await?;
+        let (karst, cluster) = match Box::pin(assemble::assemble(ground, threads, until)).await {
+            Ok(both) => both,
+            Err(error) if is_taken_over(&error) => {
+                tracing::warn!(
+                    "this process starts again, to wait until its events are stored: {error:#}"
+                );
+                return Ok(Ended::ToBeginAgain);
+            }
+            Err(error) => return Err(error),
+        };
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
         // Who sees it ready may tell it to stop, and the ports say so first.
@@ -262,6 +271,15 @@ async fn serve(
         health.close();
     }
     ended
+}
+
+/// Whether another indexer has got the events of this one while it started.
+fn is_taken_over(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<ingest::Error>() {
+        Some(ingest::Error::TakenOver { .. }) => true,
+        Some(ingest::Error::Catalog(error)) => matches!(**error, catalog::Error::OldEpoch { .. }),
+        _ => false,
+    }
 }
 
 /// Waits until somebody wants the server to end, or it has no catalog any more.
