@@ -167,6 +167,26 @@ def test_what_only_a_lost_disk_had_is_said_to_be_missing_until_the_indexer_is_re
     assert numbers(head.rows(ALL)) == [1]
 
 
+def test_events_of_a_removed_indexer_are_said_to_be_missing_until_another_one_has_them(cluster):
+    # The control plane would not find them by itself for a long time.
+    server = REMOTE["server"].replace(f"heartbeat_timeout = {TIMEOUT}", "heartbeat_timeout = 300")
+    cluster = cluster(indexers=3, heads=1, conf={**REMOTE, "server": server}).start()
+    (head,), victim = cluster.heads, cluster.indexers[0]
+    for n in range(10):
+        victim.send({"n": n}, index="main")
+    who = identity(victim)
+    lose(victim)
+    removed = head.cli("cluster", "remove", who)
+    assert removed.returncode == 0, removed
+
+    def is_found():
+        found, missing = what_is_said(head)
+        assert missing or sorted(found) == list(range(10)), "events are missing without a word"
+        return not missing
+
+    wait_for(is_found, "the events of the indexer that was removed", 60)
+
+
 def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     where = ("s3://karst/rolling", store.variables())
     cluster = cluster(indexers=3, heads=1, store=where, conf=REMOTE).start()

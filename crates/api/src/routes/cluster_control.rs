@@ -1,7 +1,7 @@
 //! `/services/cluster/manager/control` and `status`: rolling restarts, and processes that do not come back.
 
 use axum::response::Response;
-use catalog::Snapshot;
+use catalog::{Commit, Snapshot, Takeover};
 use cluster::Wave;
 use model::IndexerId;
 use peers::Registration;
@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::cluster::{answering, conflict, one};
 use super::{cluster_offline, feed};
+use crate::ApiState;
 use crate::atom::Entry;
 use crate::call::Call;
 use crate::error::RestError;
@@ -203,9 +204,38 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
         gone.push((id, peer.map(|peer| peer.started.clone())));
     }
     for (id, started) in gone {
+        hand_over(&state, &id, &up).await?;
         peers::remove(&state.catalog, &id, started.as_deref()).await?;
     }
     feed::respond_empty("clustermanagercontrol", REMOVE, &params)
+}
+
+/// Gives the events of an indexer that is removed to another one, which recovers them: until it has, searches
+/// say that they are missing. Without this, nobody would miss them until the leading control plane finds them.
+async fn hand_over(state: &ApiState, id: &str, up: &[String]) -> Result<(), RestError> {
+    let Ok(from) = Uuid::parse_str(id).map(IndexerId) else { return Ok(()) };
+    let snapshot = state.catalog.snapshot();
+    let leaving = peers::leaving(&snapshot);
+    let indexers = Registration::all(&snapshot).into_iter().filter(|(other, peer)| {
+        other != id && up.contains(other) && peer.roles.iter().any(|role| role == "indexer")
+    });
+    let by = indexers.min_by_key(|(other, _)| leaving.contains_key(other));
+    // Nobody is there who could recover them; the control plane gives them to the first that is.
+    let Some(by) = by.and_then(|(other, _)| Uuid::parse_str(&other).ok()) else { return Ok(()) };
+    let gone = snapshot
+        .taken_over()
+        .filter(|taken| taken.indexer == from && !up.contains(&taken.owner.to_string()));
+    let taken =
+        |taken: Takeover| Takeover { epoch: taken.epoch + 1, owner: IndexerId(by), ..taken };
+    let take_over: Vec<Takeover> = gone.map(taken).collect();
+    if take_over.is_empty() {
+        return Ok(());
+    }
+    match state.catalog.commit(Commit { take_over, ..Commit::default() }).await {
+        // Somebody else recovers them already, or they are their indexer's again.
+        Ok(()) | Err(catalog::Error::OldEpoch { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The ID of an indexer that has left the list by itself, and may have copies of journals: it had sets.
