@@ -90,6 +90,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
+/// Sent by pages that handle refusals themselves, as by Splunk's.
+const FROM_SCRIPT: &str = "x-requested-with";
+
 pub(crate) fn unauthorized() -> RestError {
     let mut error = RestError::new(StatusCode::UNAUTHORIZED, "ERROR", "Unauthorized");
     error.challenge = true;
@@ -110,7 +113,11 @@ pub(crate) async fn authenticate(
     });
     let (caller, cookie) = match found {
         Ok(found) => found,
-        Err(error) => return error.into_response(),
+        Err(mut error) => {
+            // A browser would ask for a password itself, and hold the request back, where the page has a form.
+            error.challenge &= !request.headers().contains_key(FROM_SCRIPT);
+            return error.into_response();
+        }
     };
     if let Some(seen) = request.extensions().get::<Observed>() {
         seen.caller(&caller.user);

@@ -493,6 +493,14 @@ const steps = {
     await signIn(page);
     await finished(page);
   },
+
+  async 'a session that has ended meanwhile leads to the login form, without a reload'(page) {
+    await page.context().clearCookies();
+    await page.click(id('run'));
+    await page.waitForSelector('input[name="username"]');
+    await signIn(page);
+    await finished(page);
+  },
 };
 
 await walk('console', steps);

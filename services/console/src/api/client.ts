@@ -81,6 +81,9 @@ export interface JobRequest {
   namespace?: Namespace;
 }
 
+/** Says that the page handles refusals: to others, the server answers so that a browser asks for a password. */
+export const FROM_SCRIPT = { 'X-Requested-With': 'XMLHttpRequest' } as const;
+
 /** An owner and an app, as in `/servicesNS/OWNER/APP/`. */
 export interface Namespace {
   owner: string;
@@ -477,7 +480,7 @@ export class KarstClient {
 
   /** Who asks: by a key, or by the cookie and what only this page knows. */
   #identity(call: Call): { headers: Record<string, string>; credentials: RequestCredentials } {
-    const headers: Record<string, string> = { Accept: 'application/json' };
+    const headers: Record<string, string> = { Accept: 'application/json', ...FROM_SCRIPT };
     const cookies = call.cookies === true || this.#sessionKey === '';
     if (this.#sessionKey) headers.Authorization = `Splunk ${this.#sessionKey}`;
     const formKey = cookies ? formKeyCookie() : null;

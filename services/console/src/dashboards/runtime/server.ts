@@ -2,7 +2,7 @@
  * The calls of dashboards to the server: jobs in the app of the page, views, navigation, saved searches.
  */
 
-import { ApiError, errorKind, formBody } from '../../api/client';
+import { ApiError, errorKind, FROM_SCRIPT, formBody } from '../../api/client';
 import { asObject, decodeInspection, decodeJobStatuses, decodeMessages } from '../../api/decode';
 import { readEvents } from '../../api/eventStream';
 import type { JobSource } from '../../api/jobFeed';
@@ -81,7 +81,7 @@ function identity(key: string): {
   headers: Record<string, string>;
   credentials: RequestCredentials;
 } {
-  const headers: Record<string, string> = { Accept: 'application/json' };
+  const headers: Record<string, string> = { Accept: 'application/json', ...FROM_SCRIPT };
   if (key) headers.Authorization = `Splunk ${key}`;
   const token = key ? null : formKey();
   if (token !== null) headers['X-Splunk-Form-Key'] = token;
