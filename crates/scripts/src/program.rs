@@ -97,6 +97,8 @@ impl Process {
             return Err(Error::Missing { program });
         }
         let failed = |source| Error::Start { program: script.described(), source };
+        // The run has a directory of its own, so a path below a relative data or configuration directory must be absolute.
+        let file = std::path::absolute(&script.file).map_err(failed)?;
         let mut command = tokio::process::Command::new("/bin/sh");
         command.args(["-c", LIMITED, "sh"]);
         command.arg((settings.memory_bytes >> 10).to_string());
@@ -104,9 +106,9 @@ impl Process {
         if script.is_python() {
             command.arg(&settings.python);
         }
-        command.arg(&script.file).args(&script.arguments).args(arguments);
+        command.arg(&file).args(&script.arguments).args(arguments);
         command
-            .current_dir(script.file.parent().unwrap_or(Path::new("/")))
+            .current_dir(file.parent().unwrap_or(Path::new("/")))
             .env_clear()
             .env("PATH", PATH)
             .env("LANG", "C.UTF-8")
