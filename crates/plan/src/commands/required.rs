@@ -4,7 +4,8 @@
 //! command sets it: unread columns are pruned from the plan later. Each command says what it reads and leaves
 //! ([`CommandPlan`](super::CommandPlan)).
 
-use spl::ast::{Command, FieldPattern, Span, Spanned, TableCommand};
+use model::columns;
+use spl::ast::{Command, FieldPattern, RexMode, Span, Spanned, TableCommand};
 
 use super::{OutputFields, RequiredFields, of};
 
@@ -61,13 +62,37 @@ pub(crate) fn readers(
     let mut all = [commands, tail.unwrap_or_default()].concat();
     let collects =
         |command: &Spanned<Command>| of(&command.node).output_fields() == OutputFields::Collected;
-    let collected = tail.is_some() || commands.iter().any(collects);
+    let collected = tail.is_some()
+        || commands.iter().any(collects)
+        || commands.iter().any(|command| changes_source(&command.node));
     if collected && !choose_fields(&all) {
         let span = Span::default();
         let fields = vec![FieldPattern::new("*", span)];
         all.push(Spanned::new(Command::Table(TableCommand { fields }), span));
     }
     all
+}
+
+/// Whether a command changes or removes what fields are extracted from, or what chooses their rules:
+/// fields that are extracted only for the shown rows would come from the changed values.
+fn changes_source(command: &Command) -> bool {
+    let is_source = |name: &str| name == columns::RAW || columns::ORIGIN.contains(&name);
+    let reaches = |pattern: &FieldPattern| {
+        let origin = columns::ORIGIN.iter().any(|name| pattern.matches(name));
+        origin || pattern.text == columns::RAW || pattern.text == "_*"
+    };
+    match command {
+        Command::Fields(fields) => fields.remove && fields.fields.iter().any(reaches),
+        Command::Rename(rename) => {
+            rename.renames.iter().any(|one| reaches(&one.from) || is_source(&one.to.text))
+        }
+        Command::Eval(eval) => eval.assignments.iter().any(|one| is_source(&one.field.node)),
+        Command::Rex(rex) => {
+            let field = rex.field.as_ref().map_or(columns::RAW, |field| field.node.as_str());
+            !matches!(rex.mode, RexMode::Extract { .. }) && is_source(field)
+        }
+        _ => false,
+    }
 }
 
 /// Whether commands name all fields that are left at their end.

@@ -134,8 +134,10 @@ impl Results {
     fn extract(&self, batches: &[RecordBatch], found: &mut dyn FnMut(usize, &str, Cow<'_, str>)) {
         let mut number = 0;
         for batch in batches {
-            let text =
-                |name: &str| batch.column_by_name(name).map(|column| column.as_string_view());
+            // A command may have made numbers or lists of these columns, which choose no rules then.
+            let text = |name: &str| {
+                batch.column_by_name(name).and_then(|column| column.as_string_view_opt())
+            };
             let Some(raw) = text(columns::RAW) else { return };
             let [host, source, sourcetype] = columns::ORIGIN.map(text);
             for row in 0..batch.num_rows() {

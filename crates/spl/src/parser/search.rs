@@ -195,7 +195,15 @@ impl Parser<'_> {
             return Ok(None);
         }
         if let Some(comparison) = double_colon(&piece) {
-            return Ok(Some(SearchExpr::Comparison(comparison)));
+            let metadata = DOUBLE_COLON_FIELDS.contains(&comparison.field.node.as_str());
+            let comparison = SearchExpr::Comparison(comparison);
+            if metadata {
+                return Ok(Some(comparison));
+            }
+            // An indexed field, or a text such as `fe80::1` or `std::vector`.
+            let Piece { pattern, span, .. } = piece;
+            let term = SearchExpr::Term(Term { pattern, quoted: true, span });
+            return Ok(Some(SearchExpr::Or(vec![term, comparison])));
         }
         let Piece { pattern, quoted, span } = piece;
         // The word alone is as good as in quotes, and in those no list can seem to follow it, nor can
@@ -502,7 +510,8 @@ fn double_colon(piece: &Piece) -> Option<SearchComparison> {
         return None;
     };
     let (name, value) = first.split_once("::")?;
-    if piece.quoted || !DOUBLE_COLON_FIELDS.contains(&name) {
+    let is_name = |c: char| c.is_alphanumeric() || "_.-{}".contains(c);
+    if piece.quoted || name.is_empty() || !name.chars().all(is_name) {
         return None;
     }
     let mut parts = Vec::new();
