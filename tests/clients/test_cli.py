@@ -1,6 +1,7 @@
 """The `karst` command: loading files, searching, looking inside, exit codes."""
 
 import csv
+import bz2
 import gzip
 import io
 import json
@@ -68,6 +69,38 @@ def test_add_oneshot_previews_files_and_loads_nothing(server, index, tmp_path):
     wrong = server.cli(*preview, "--props", "TRUNCATE=x")
     assert wrong.returncode != 0 and "TRUNCATE = x: expected" in wrong.stderr
     assert loaded(server, index) == []
+
+
+def test_add_oneshot_skips_what_is_no_text_in_a_directory_and_refuses_it_by_name(server, index, tmp_path):
+    (tmp_path / "a.log").write_text(TEXT)
+    # Compressed, under the name of a text.
+    (tmp_path / "b.log").write_bytes(gzip.compress(TEXT.encode()))
+    (tmp_path / "c.bz2").write_bytes(bz2.compress(TEXT.encode()))
+    (tmp_path / "d.tar").write_bytes(b"d.log" + bytes(600))
+    (tmp_path / "dangling.log").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    done = server.cli("add", "oneshot", tmp_path, "--index", index, "--sourcetype", "st")
+    assert done.returncode == 0, done.stderr
+    assert "2 files, 120 events" in done.stdout, done.stdout
+    for name, reason in [("c.bz2", "bzip2"), ("d.tar", "not text"), ("dangling.log", ""), ("loop", "link")]:
+        assert any(name in line and reason in line for line in done.stderr.splitlines()), (name, done.stderr)
+    assert loaded(server, index) == sorted(LINES * 2)
+    for name, reason in [("c.bz2", "bzip2"), ("d.tar", "--no-binary-check")]:
+        refused = server.cli("add", "oneshot", tmp_path / name, "--index", index)
+        assert refused.returncode == 1 and name in refused.stderr and reason in refused.stderr, refused
+    added = server.cli("add", "oneshot", tmp_path / "d.tar", "--index", index, "--no-binary-check")
+    assert added.returncode == 0, added.stderr
+
+
+def test_add_oneshot_says_that_all_events_are_older_than_the_retention(server, tmp_path):
+    settings = {"name": "add_short", "frozenTimePeriodInSecs": "86400", "output_mode": "json"}
+    assert server.rest("POST", "/services/data/indexes", settings).status == 201
+    (tmp_path / "old.log").write_text("2015-05-17 10:00:00 old\n")
+    done = server.cli("add", "oneshot", tmp_path / "old.log", "--index", "add_short")
+    assert done.returncode == 0 and "all older than the retention" in done.stdout, done
+    (tmp_path / "new.log").write_text("no time\n")
+    done = server.cli("add", "oneshot", tmp_path / "new.log", "--index", "add_short")
+    assert done.returncode == 0 and "retention" not in done.stdout, done
 
 
 def test_add_oneshot_reads_standard_input(server, index):

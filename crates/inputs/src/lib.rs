@@ -44,3 +44,4 @@ pub use limits::{EventLimits, OverLimit};
 pub use names::HostNames;
 pub use remote::RemoteHost;
 pub use sink::{Acknowledgement, Durability, Findings, Note, Receipt, Sink, SinkExt, SinkLimits};
+pub use unpack::{is_binary, unpack};

@@ -35,8 +35,18 @@ impl Packing {
     }
 }
 
+/// Whether something is no text, by its first bytes: it has zeros, and does not begin as UTF-16 does.
+#[must_use]
+pub fn is_binary(head: &[u8]) -> bool {
+    let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    !marked && memchr::memchr(0, head).is_some()
+}
+
 /// A reader of the text of something that may be packed.
-pub(crate) fn unpack<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+///
+/// # Errors
+/// Those of the reader, and `InvalidData` if it is packed in a way that cannot be read.
+pub fn unpack<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut magic = [0; 8];
     let mut length = 0;
     while length < magic.len() {

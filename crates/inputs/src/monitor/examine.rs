@@ -16,7 +16,7 @@ use super::fingerprint::Fingerprint;
 use super::place::{Seen, open};
 use super::tail::read_at;
 use super::target::MonitorTarget;
-use crate::unpack::{Packing, unpack};
+use crate::unpack::{Packing, is_binary, unpack};
 
 /// Bytes from which the format of a file is recognised.
 const SAMPLE: usize = 16 << 10;
@@ -262,11 +262,6 @@ fn last_line_end(file: &File, size: u64) -> io::Result<u64> {
     let from = size.saturating_sub(SAMPLE as u64);
     let tail = read_at(file, from, SAMPLE)?;
     Ok(memchr::memrchr(b'\n', &tail).map_or(size, |at| from + at as u64 + 1))
-}
-
-fn is_binary(head: &[u8]) -> bool {
-    let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    !marked && memchr::memchr(0, head).is_some()
 }
 
 /// The name of a file without what rotation adds to it: `app.log.2.gz` is `app.log`.

@@ -6,7 +6,7 @@ mod preview;
 mod report;
 
 use std::fs::File;
-use std::io::{BufReader, Read, stdin};
+use std::io::{BufRead, BufReader, Read, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, UNIX_EPOCH};
@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use reqwest::Method;
+use runtime::{Clock, SystemClock};
 
 use self::report::{Report, counted};
 use super::client::Client;
@@ -36,7 +37,7 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     for path in &options.paths {
         match path.to_str().filter(|path| path.starts_with("s3://")) {
             Some(url) => objects.extend(objects::list(url).await?),
-            None => walk(path, &mut files)?,
+            None => walk(path, &mut files, &mut Vec::new())?,
         }
     }
     if files.is_empty() && objects.is_empty() {
@@ -63,22 +64,35 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     let bar = ProgressBar::new(files.iter().map(size).sum::<u64>() + in_objects);
     let style = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}";
     bar.set_style(ProgressStyle::with_template(style).context("the progress bar's form")?);
+    let kept_since = kept_since(&client, &options.index).await;
     let started = Instant::now();
-    let mut sum = Sent::default();
+    let (mut sum, mut loaded) = (Sent::default(), 0);
     for path in &files {
         bar.set_message(path.display().to_string());
+        let reader = match open(path, &bar, &options) {
+            Ok(reader) => reader,
+            // Found in a directory, not named by the user.
+            Err(error) if !options.paths.contains(path) => {
+                bar.suspend(|| eprintln!("skipped {}: {error:#}", path.display()));
+                continue;
+            }
+            Err(error) => {
+                return Err(error).with_context(|| stopped(path, Sent::default(), &sum, 0));
+            }
+        };
         let mut sent = Sent { skipped: options.skip_bytes, ..Sent::default() };
-        let mut report = Report::new(path.display().to_string());
-        let added = send_file(&client, path, &options, &bar, &mut sent, &mut report).await;
+        let mut report = Report::new(path.display().to_string(), kept_since);
+        let added = send_file(&client, path, reader, &options, &mut sent, &mut report).await;
         if added.is_ok() || sent.events > 0 {
             bar.suspend(|| println!("{report}"));
         }
         added.with_context(|| stopped(path, sent, &sum, options.skip_bytes))?;
         sum.add(sent);
+        loaded += 1;
     }
     for object in &objects {
         bar.set_message(object.url.clone());
-        let (mut sent, mut report) = (Sent::default(), Report::new(object.url.clone()));
+        let (mut sent, mut report) = (Sent::default(), Report::new(object.url.clone(), kept_since));
         let added = objects::send(&client, object, &options, &bar, &mut sent, &mut report).await;
         if added.is_ok() || sent.events > 0 {
             bar.suspend(|| println!("{report}"));
@@ -88,8 +102,17 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         taken.insert(&object.name(&options)).context("cannot note what was added")?;
     }
     bar.finish_and_clear();
-    report(files.len(), objects.len(), skipped, sum, started, &options.index);
+    report(loaded, objects.len(), skipped, sum, started, &options.index);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The time before which the index keeps no events; `None` if the user may not read it.
+async fn kept_since(client: &Client, index: &str) -> Option<i64> {
+    let index =
+        client.get(&format!("/services/data/indexes/{index}?output_mode=json")).await.ok()?;
+    let seconds = &index["entry"][0]["content"]["frozenTimePeriodInSecs"];
+    let seconds = seconds.as_i64().or_else(|| seconds.as_str()?.parse().ok())?;
+    Some(SystemClock.now().0.saturating_sub(seconds.saturating_mul(1_000_000)))
 }
 
 /// What was sent.
@@ -173,7 +196,7 @@ fn report(files: usize, objects: usize, skipped: usize, sum: Sent, started: Inst
 }
 
 /// All files below a path, sorted by name.
-fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+fn walk(path: &Path, files: &mut Vec<PathBuf>, above: &mut Vec<PathBuf>) -> Result<()> {
     if path == Path::new("-") {
         files.push(path.to_owned());
         return Ok(());
@@ -182,12 +205,23 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if metadata.is_file() {
         files.push(path.to_owned());
     } else if metadata.is_dir() {
+        let real =
+            path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;
+        if above.contains(&real) {
+            eprintln!("skipped {}: a link to a directory above it", path.display());
+            return Ok(());
+        }
         let listed = path.read_dir().with_context(|| format!("cannot list {}", path.display()))?;
         let mut entries = listed.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
         entries.sort();
+        above.push(real);
         for entry in entries {
-            walk(&entry, files)?;
+            // Found in a directory, not named by the user: one bad link must not stop the others.
+            if let Err(error) = walk(&entry, files, above) {
+                eprintln!("skipped: {error:#}");
+            }
         }
+        above.pop();
     }
     Ok(())
 }
@@ -195,12 +229,11 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 async fn send_file(
     client: &Client,
     path: &Path,
+    mut reader: Box<dyn Read>,
     options: &OneshotOptions,
-    bar: &ProgressBar,
     sent: &mut Sent,
     report: &mut Report,
 ) -> Result<()> {
-    let mut reader = open(path, bar)?;
     let skipped = std::io::copy(&mut reader.by_ref().take(sent.skipped), &mut std::io::sink())?;
     if skipped < sent.skipped {
         bail!("it has {skipped} bytes, fewer than --skip-bytes {}", sent.skipped);
@@ -235,16 +268,20 @@ async fn send_file(
     }
 }
 
-fn open(path: &Path, bar: &ProgressBar) -> Result<Box<dyn Read>> {
+/// The text of a file, decompressed.
+fn open(path: &Path, bar: &ProgressBar, options: &OneshotOptions) -> Result<Box<dyn Read>> {
     if path == Path::new("-") {
         return Ok(Box::new(stdin().lock()));
     }
     let file = bar.wrap_read(File::open(path)?);
-    Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file))),
-        Some("zst") => Box::new(zstd::stream::read::Decoder::new(file)?),
-        _ => Box::new(file),
-    })
+    let mut text = BufReader::new(inputs::unpack(file)?);
+    if !options.no_binary_check && inputs::is_binary(text.fill_buf()?) {
+        bail!(
+            "it is not text: it has zero bytes; unpack archives first, or add it as it is with \
+             --no-binary-check"
+        );
+    }
+    Ok(Box::new(text))
 }
 
 /// A file or object being sent.

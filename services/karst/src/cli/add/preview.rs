@@ -44,7 +44,7 @@ pub(super) async fn print(client: &Client, path: &Path, options: &OneshotOptions
 
 async fn ask(client: &Client, path: &Path, options: &OneshotOptions) -> Result<Value> {
     let mut text = Vec::new();
-    let mut reader = open(path, &ProgressBar::hidden())
+    let mut reader = open(path, &ProgressBar::hidden(), options)
         .with_context(|| format!("cannot read {}", path.display()))?;
     std::io::copy(&mut reader.by_ref().take(options.skip_bytes), &mut std::io::sink())?;
     reader.take(READ).read_to_end(&mut text)?;

@@ -42,11 +42,13 @@ pub(super) struct Report {
     /// How durable all of the events are at least.
     level: Option<Level>,
     first_line: String,
+    /// Events before this time are deleted, or moved to the archive of the index: microseconds since 1970.
+    kept_since: Option<i64>,
 }
 
 impl Report {
-    pub(super) fn new(name: String) -> Self {
-        Self { name, ..Self::default() }
+    pub(super) fn new(name: String, kept_since: Option<i64>) -> Self {
+        Self { name, kept_since, ..Self::default() }
     }
 
     /// Notes a chunk before it is sent: the line that may be the header is in the first.
@@ -109,6 +111,13 @@ impl fmt::Display for Report {
         )?;
         note(self.truncated, "longer than TRUNCATE; the rest was dropped")?;
         note(self.split, "split after MAX_EVENTS lines")?;
+        if let (Some(latest), Some(since)) = (self.latest, self.kept_since)
+            && latest < since
+        {
+            let text = "all older than the retention of the index (frozenTimePeriodInSecs), which removes them from \
+                        searches within minutes";
+            write!(f, "\n  {text}: raise it first, and add the file again")?;
+        }
         if self.headers > 0 {
             write!(f, "\n  the first line was taken as the header: {}", self.first_line)?;
         }
@@ -135,7 +144,7 @@ mod tests {
 
     #[test]
     fn chunks_add_up_and_oddities_are_named() {
-        let mut report = Report::new("/data/a.csv".to_owned());
+        let mut report = Report::new("/data/a.csv".to_owned(), None);
         report.begin(b"\nName,Date\nx,y\n");
         report.begin(b"z\n");
         report.take(&json!({
@@ -151,6 +160,10 @@ mod tests {
              the file, was used\n  2 events longer than TRUNCATE; the rest was dropped\n  the first \
              line was taken as the header: Name,Date"
         );
-        assert_eq!(Report::new("b".to_owned()).to_string(), "b: no source type, 0 events");
+        report.kept_since = Some(1_714_644_673_000_000);
+        assert!(!report.to_string().contains("retention"), "the latest event is kept");
+        report.kept_since = Some(1_714_644_673_000_001);
+        assert!(report.to_string().contains("all older than the retention"), "{report}");
+        assert_eq!(Report::new("b".to_owned(), None).to_string(), "b: no source type, 0 events");
     }
 }
