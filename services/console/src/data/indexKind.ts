@@ -18,7 +18,9 @@ export function keptFor(seconds: number): string {
   const days = seconds / DAY;
   if (days >= 730) return `${Math.round((10 * days) / 365) / 10} years`;
   if (days >= 2) return `${Math.round(days)} days`;
-  return `${Math.round(seconds / 3_600)} hours`;
+  if (seconds >= 7_200) return `${Math.round(seconds / 3_600)} hours`;
+  if (seconds >= 120) return `${Math.round(seconds / 60)} minutes`;
+  return `${seconds} seconds`;
 }
 
 export function lossOfIndex(entry: Entry): string {

@@ -96,7 +96,7 @@ async fn install(options: AppInstallOptions) -> Result<()> {
     let report: Report = serde_json::from_value(entry["content"].clone())
         .context("the server sent a report that this version of karst cannot read")?;
     print(entry["name"].as_str().unwrap_or_default(), "object storage", &report)?;
-    println!("it is in force, here and in the other processes of the cluster");
+    println!("the app is in effect; in a cluster, the other processes follow within seconds");
     Ok(())
 }
 
@@ -142,7 +142,7 @@ fn print(app: &str, place: &str, report: &Report) -> Result<()> {
 
 /// What the app adds, and how much of it does not count.
 fn sums(out: &mut impl Write, app: &str, report: &Report) -> Result<()> {
-    writeln!(out, "in sum")?;
+    writeln!(out, "summary")?;
     let mut line = |what: &str, text: &str| writeln!(out, "  {what:<16}{text}");
     for gain in &report.gains {
         line(&gain.place, &gain.text)?;

@@ -47,9 +47,13 @@ async fn verify(options: AuditVerifyOptions) -> Result<ExitCode> {
 fn say(checked: &Result<Summary, Finding>) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     match checked {
+        Ok(Summary { records: 0, head, .. }) => {
+            writeln!(out, "nothing was verified: the audit trail ends at record {}", head.seq)?;
+            Ok(ExitCode::FAILURE)
+        }
         Ok(summary) => {
             let Summary { records, first, head, torn } = summary;
-            writeln!(out, "the audit trail is whole: {records} records, {first} to {}", head.seq)?;
+            writeln!(out, "the audit trail is intact: {records} records, {first} to {}", head.seq)?;
             writeln!(out, "  head {}:{}", head.seq, head.hash)?;
             if *torn > 0 {
                 writeln!(

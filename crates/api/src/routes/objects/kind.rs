@@ -404,7 +404,8 @@ pub(crate) static SAVED_SEARCHES: Kind = Kind {
             Some(cron) if !cron.is_empty() => match Schedule::parse(cron) {
                 Some(Schedule::Cron(_)) => Ok(()),
                 _ => Err(RestError::invalid(format!(
-                    "cron_schedule = {cron}: expected five fields, such as */5 * * * *"
+                    "cron_schedule = {cron}: expected minute, hour, day of month, month and day of week within \
+                     their ranges, such as */5 * * * *"
                 ))),
             },
             _ => Ok(()),
