@@ -50,6 +50,8 @@ use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
 const PEERS: Duration = Duration::from_secs(1);
+/// Time of a process that has lost its catalog or its events to another one for storing what it can.
+const FENCED: Duration = Duration::from_secs(1);
 /// Time-out of closing the catalog and the cache.
 const CLOSE: Duration = Duration::from_secs(5);
 
@@ -450,8 +452,14 @@ impl Karst {
     /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest. Searches of
     /// other processes (`peers`) read hot buckets here until they are in the catalog.
     pub(crate) async fn close(self, deadline: Duration, peers: &Shutdown) {
-        self.own_events.close().await;
-        self.trail.close().await;
+        let fenced = self.state.health.fatal().is_some();
+        let own = async {
+            self.own_events.close().await;
+            self.trail.close().await;
+        };
+        // Nothing that it stores now would count: its events are others', or in the journal for the next start.
+        let (time, deadline) = if fenced { (FENCED, FENCED) } else { (Duration::MAX, deadline) };
+        let _ = tokio::time::timeout(time, own).await;
         if self.ingest.drain(deadline).await {
             tracing::info!("drained: everything is in object storage");
             cluster::leave(&self.catalog, &self.state.info.guid).await;
@@ -471,7 +479,6 @@ impl Karst {
         let _ = peers.finish(PEERS).await;
         // Neither holds anything that a start after a crash would not find again: a store that does not
         // answer must not keep the process.
-        let fenced = self.state.health.fatal().is_some();
         let close_catalog = async {
             // What is another's cannot be closed, and the attempt would only be logged.
             if fenced { Ok(()) } else { self.catalog.close().await }
