@@ -114,7 +114,8 @@ pub(crate) async fn authenticate(
     let (caller, cookie) = match found {
         Ok(found) => found,
         Err(mut error) => {
-            // A browser would ask for a password itself, and hold the request back, where the page has a form.
+            // A browser would ask for a password itself, and hold the request back, where the page has a
+            // form.
             error.challenge &= !request.headers().contains_key(FROM_SCRIPT);
             return error.into_response();
         }

@@ -107,8 +107,8 @@ pub struct Renewals {
 }
 
 impl Renewals {
-    /// For how long, if that is too long for anybody to be followed. So it is at once where the lease is not kept
-    /// any more: somebody else may have it.
+    /// For how long, if that is too long for anybody to be followed. So it is at once where the lease is
+    /// not kept any more: somebody else may have it.
     pub(crate) fn overdue(&self) -> Option<Duration> {
         let age = self.last.borrow().elapsed();
         (age >= self.limit || self.last.has_changed().is_err()).then_some(age)

@@ -1,7 +1,7 @@
 //! Whether a row has values in some columns.
 //!
-//! A chain of `IS NOT NULL` says it in a way that the optimizer can use, but each of its rules walks the chain,
-//! which is as deep as there are columns. Many columns are one call.
+//! A chain of `IS NOT NULL` says it in a way that the optimizer can use, but each of its rules walks the
+//! chain, which is as deep as there are columns. Many columns are one call.
 
 use std::sync::Arc;
 

@@ -97,7 +97,8 @@ impl Process {
             return Err(Error::Missing { program });
         }
         let failed = |source| Error::Start { program: script.described(), source };
-        // The run has a directory of its own, so a path below a relative data or configuration directory must be absolute.
+        // The run has a directory of its own, so a path below a relative data or configuration directory
+        // must be absolute.
         let file = std::path::absolute(&script.file).map_err(failed)?;
         let mut command = tokio::process::Command::new("/bin/sh");
         command.args(["-c", LIMITED, "sh"]);

@@ -457,7 +457,8 @@ impl Karst {
             self.own_events.close().await;
             self.trail.close().await;
         };
-        // Nothing that it stores now would count: its events are others', or in the journal for the next start.
+        // Nothing that it stores now would count: its events are others', or in the journal for the next
+        // start.
         let (time, deadline) = if fenced { (FENCED, FENCED) } else { (Duration::MAX, deadline) };
         let _ = tokio::time::timeout(time, own).await;
         if self.ingest.drain(deadline).await {

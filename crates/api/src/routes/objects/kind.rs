@@ -404,7 +404,7 @@ pub(crate) static SAVED_SEARCHES: Kind = Kind {
             Some(cron) if !cron.is_empty() => match Schedule::parse(cron) {
                 Some(Schedule::Cron(_)) => Ok(()),
                 _ => Err(RestError::invalid(format!(
-                    "cron_schedule = {cron}: expected minute, hour, day of month, month and day of week within \
+                    "cron_schedule = {cron}: expected five fields (minute, hour, day of month, month, day of week) within \
                      their ranges, such as */5 * * * *"
                 ))),
             },

@@ -37,9 +37,9 @@ struct Over {
 }
 
 impl Over {
-    /// Whether an expression that reads so many columns is worth a batch of its own. Within another part it has
-    /// to be half of its columns: each part renumbers those within it, so that in a chain of conditions over
-    /// other columns each, a part for every few of them would double the work with each of these.
+    /// Whether an expression that reads so many columns is worth a batch of its own. Within another part it
+    /// has to be half of its columns: each part renumbers those within it, so that in a chain of conditions
+    /// over other columns each, a part for every few of them would double the work with each of these.
     fn is_wide_for(self, own: usize) -> bool {
         own + OTHERS <= self.columns && (!self.is_part || 2 * own <= self.columns)
     }
