@@ -103,7 +103,7 @@ def test_the_installation_names_what_is_ignored(started):
 
 def test_the_report_ends_with_sums(started):
     _, report = started
-    sums = report.split("in sum\n")[1]
+    sums = report.split("summary\n")[1]
     assert "fields          5 rules for 1 stanzas of props.conf" in sums, sums
     assert "lookups         1, applied to events by 2 settings LOOKUP-" in sums, sums
     assert "inputs          4" in sums and "karst btool check --app odd_app" in sums, sums
