@@ -182,6 +182,13 @@ impl Replicas {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
+    /// The first number that no process of this indexer has given to an object in an earlier epoch, whether or
+    /// not the copies answer that have those.
+    #[must_use]
+    pub fn first_number(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed) << 32
+    }
+
     /// Whether the copies of this indexer's journal have records that are in no bucket. While they have none,
     /// a copy that is lost is replaced by an empty one.
     pub fn note_needed(&self, is_needed: bool) {

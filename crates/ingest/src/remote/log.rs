@@ -261,7 +261,10 @@ impl RemoteLog {
     ) {
         let mut state = self.state.lock();
         let newest = existing.next().saturating_sub(1);
-        state.next = Some(existing.next());
+        // A copy that does not answer now may have others under the numbers that follow: deleting these would
+        // delete new ones in the copies that answer.
+        let least = self.replicas.as_ref().map_or(0, |replicas| replicas.first_number());
+        state.next = Some(existing.next().max(least));
         state.done.extend(existing.old_seals);
         state.done.retain(|number| *number != newest);
         let stored = existing.with_records.into_iter();
