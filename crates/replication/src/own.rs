@@ -182,8 +182,8 @@ impl Replicas {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
-    /// The first number that no process of this indexer has given to an object in an earlier epoch, whether or
-    /// not the copies answer that have those.
+    /// The first number that no process of this indexer has given to an object in an earlier epoch, whether
+    /// or not the copies answer that have those.
     #[must_use]
     pub fn first_number(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed) << 32
