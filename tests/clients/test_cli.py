@@ -1,7 +1,7 @@
 """The `karst` command: loading files, searching, looking inside, exit codes."""
 
-import csv
 import bz2
+import csv
 import gzip
 import io
 import json

@@ -90,7 +90,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// Sent by pages that handle refusals themselves, as by Splunk's.
+/// Sent by pages with a login form of their own, as by Splunk's.
 const FROM_SCRIPT: &str = "x-requested-with";
 
 pub(crate) fn unauthorized() -> RestError {

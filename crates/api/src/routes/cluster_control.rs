@@ -211,8 +211,8 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
 }
 
 /// Gives the events of an indexer that is removed to another one, which recovers them: until it has,
-/// searches say that they are missing. Without this, nobody would miss them until the leading control plane
-/// finds them.
+/// searches report them as missing. Without this, results would be incomplete without a message until the
+/// leading control plane has found the journal.
 async fn hand_over(state: &ApiState, id: &str, up: &[String]) -> Result<(), RestError> {
     let Ok(from) = Uuid::parse_str(id).map(IndexerId) else { return Ok(()) };
     let snapshot = state.catalog.snapshot();

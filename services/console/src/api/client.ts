@@ -81,7 +81,7 @@ export interface JobRequest {
   namespace?: Namespace;
 }
 
-/** Says that the page handles refusals: to others, the server answers so that a browser asks for a password. */
+/** The page has its own login form. Without this header, a 401 has a challenge, and the browser asks for a password. */
 export const FROM_SCRIPT = { 'X-Requested-With': 'XMLHttpRequest' } as const;
 
 /** An owner and an app, as in `/servicesNS/OWNER/APP/`. */
