@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 /// The seventh column of hot rows: indexed fields of an event as one compact JSON object, values
 /// being strings or lists of strings; null when the event has none.
-pub const FIELDS: &str = "_fields";
+pub const FIELDS: &str = columns::FIELDS;
 
 /// The schema of hot rows: the six fixed columns of every bucket, then [`FIELDS`].
 #[must_use]

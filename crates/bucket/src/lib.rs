@@ -42,7 +42,7 @@ pub use hot::{
 pub use query::TermQuery;
 pub use read::{
     BucketReader, ColumnDescription, Description, EventStream, Found, Postings,
-    RowGroupDescription, RowTest,
+    RowGroupDescription, RowTest, sent_fields,
 };
 pub use segment::{MAX_TERM_BYTES, TermHash, is_breaker, is_major_breaker, segments};
 pub use write::{WriteOptions, Written, write_bucket};

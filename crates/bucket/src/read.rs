@@ -27,6 +27,7 @@ use tokio::sync::OnceCell;
 pub use self::candidates::Found;
 pub use self::describe::{ColumnDescription, Description, RowGroupDescription};
 use self::object::Object;
+pub use self::rows::sent_fields;
 pub use self::scan::RowTest;
 use crate::checksums::{self, Checksums};
 use crate::index::Vocabulary;

@@ -57,6 +57,9 @@ pub mod columns {
     pub const ORIGIN: [&str; 3] = [HOST, SOURCE, SOURCETYPE];
     /// Where an event is from, the index included.
     pub const ORIGIN_AND_INDEX: [&str; 4] = [HOST, SOURCE, SOURCETYPE, INDEX];
+    /// The fields that were sent along with an event, as one JSON object: in hot rows, and where a search
+    /// asks for it.
+    pub const FIELDS: &str = "_fields";
     /// The columns of every event.
     pub const ALL: [&str; 7] = [TIME, INDEX_TIME, RAW, HOST, SOURCE, SOURCETYPE, INDEX];
 }

@@ -39,6 +39,8 @@ use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::stage::Breaker;
 use crate::{Error, rights};
 
+pub use enrich::{ShownFields, shown_fields};
+
 /// What becomes of the fields of the source that a command does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputFields {

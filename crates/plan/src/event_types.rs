@@ -1,6 +1,6 @@
 //! Event types and tags: in a filter they stand for other filters, as fields they are computed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use exprs::Typed;
@@ -277,6 +277,20 @@ fn any_of(mut members: Vec<SearchExpr>, span: Span) -> SearchExpr {
     }
 }
 
+/// The fields that say which event types and tags an event has, where some are configured.
+pub(crate) fn names(env: &PlanningContext<'_>) -> Vec<String> {
+    let classes = classes(env);
+    let tagged: BTreeSet<&str> = classes.tags.iter().map(|tagged| tagged.field.as_str()).collect();
+    let mut names: Vec<String> = tagged.iter().map(|field| format!("tag::{field}")).collect();
+    if !classes.tags.is_empty() {
+        names.push(TAG.to_owned());
+    }
+    if !classes.event_types.is_empty() {
+        names.push(EVENTTYPE.to_owned());
+    }
+    names
+}
+
 /// Which classes a search wants as fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
@@ -315,6 +329,13 @@ impl Wanted {
             }
         }
         Ok(Self { event_types, tags })
+    }
+
+    /// The fields that [`Self::add`] sets.
+    pub(crate) fn fields(self, env: &PlanningContext<'_>) -> Vec<String> {
+        let mut all = names(env);
+        all.retain(|name| if name == EVENTTYPE { self.event_types } else { self.tags });
+        all
     }
 
     /// Computes the classes that are wanted.

@@ -54,7 +54,7 @@ mod stanzas;
 mod subsearch;
 
 pub use arguments::{AggregateCall, Arguments};
-pub use commands::place_of;
+pub use commands::{ShownFields, place_of, shown_fields};
 pub use context::{
     Completed, InnerSearch, LookedUp, OnBatch, PlanOf, PlannedSearch, Stage, Subsearches, Watch,
 };

@@ -1,7 +1,7 @@
 //! From text to stages: parses a search, builds the frame of its source and lets each command
 //! change it, until the end or a command that must see rows first.
 
-mod depth;
+pub(crate) mod depth;
 
 use std::borrow::Cow;
 

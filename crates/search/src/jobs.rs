@@ -16,7 +16,7 @@ mod understood;
 mod uses;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -36,10 +36,12 @@ use self::understood::Understood;
 use crate::Error;
 use crate::control::ScanControl;
 use crate::ended::Ended;
+use crate::engine::Engine;
 use crate::inspect::Inspection;
 use crate::preview::Kept;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport};
+use crate::shown::Shown;
 use crate::timeline::Timeline;
 use crate::traced::Traced;
 pub use fields::{FieldCounts, Mode};
@@ -68,6 +70,7 @@ pub struct Job {
     instruments: Instruments,
     saving: Saving,
     traced: Traced,
+    shown: Shown,
 }
 
 /// What a new job is made of.
@@ -104,6 +107,7 @@ impl Job {
             answer: Answer::default(),
             instruments: Instruments::new(new.report, new.ended, new.s3_price_get_per_1000),
             saving: Saving::default(),
+            shown: Shown::default(),
             traced: new.traced,
         }
     }
@@ -446,8 +450,14 @@ impl Job {
     }
 
     /// Shows rows as the result of now.
-    pub(crate) fn show(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
+    pub(crate) async fn show(
+        &self,
+        done: plan::Completed,
+        batches: Vec<RecordBatch>,
+        engine: &Arc<Engine>,
+    ) {
         let preview = Arc::new(self.results_of(done, batches).0);
+        self.add_shown_to(&preview, engine).await;
         // Whoever ends it clears the preview after it has ended.
         self.answer.show(preview, || !self.lifecycle.has_ended());
     }
@@ -457,16 +467,39 @@ impl Job {
         self.lifecycle.start();
     }
 
-    pub(crate) fn complete(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
+    pub(crate) async fn complete(
+        &self,
+        done: plan::Completed,
+        batches: Vec<RecordBatch>,
+        engine: &Arc<Engine>,
+    ) {
+        let span = self.traced.child("search.finish");
+        let (results, mut messages) = self.results_of(done, batches);
+        self.add_shown_to(&results, engine).await;
+        drop(span);
         if !self.lifecycle.ends_now() {
             return;
         }
-        let span = self.traced.child("search.finish");
-        let (results, mut messages) = self.results_of(done, batches);
-        drop(span);
         messages.extend(self.partial_message(results.rows()));
         self.answer.set(results);
         self.end(DispatchState::Done, messages, None);
+    }
+
+    /// Plans what the configuration adds to the events of a result. They are shown without it before.
+    async fn add_shown_to(&self, results: &Results, engine: &Arc<Engine>) {
+        if results.kind == ResultKind::Events && !results.batches.is_empty() {
+            let (batches, request) = (&results.batches, &self.request);
+            let fields = self.shown.of(batches, engine, request, &results.knowledge).await;
+            let _ = results.shown.set(fields);
+        }
+    }
+
+    /// The same for a job that was read from object storage.
+    pub(crate) async fn add_shown(&self, engine: &Arc<Engine>) {
+        if let Some(results) = self.answer.results().filter(|results| results.shown.get().is_none())
+        {
+            self.add_shown_to(results, engine).await;
+        }
     }
 
     fn results_of(
@@ -483,6 +516,7 @@ impl Job {
             knowledge: Arc::clone(&self.knowledge),
             renderer: self.renderer.clone(),
             known: KnownFields::default(),
+            shown: OnceLock::new(),
         };
         (results, done.messages)
     }

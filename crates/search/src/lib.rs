@@ -47,6 +47,7 @@ mod saved;
 mod scan;
 mod service;
 mod settings;
+mod shown;
 mod slices;
 mod source;
 mod sql;

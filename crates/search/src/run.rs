@@ -101,7 +101,7 @@ pub(crate) async fn run(
                 );
                 done.messages.push(Message { kind: MessageKind::Warning, text });
             }
-            job.complete(done, batches);
+            job.complete(done, batches, &engine).await;
         }
         Err(error) => job.fail(Error::of_search(&error, &job.request().search)),
     }
@@ -201,6 +201,7 @@ impl plan::Watch for JobWatch {
                 self.job.keeps(&kept);
                 let preview = Preview::new(Arc::clone(&plan), stage.clone(), kept);
                 let making = Making {
+                    engine: Arc::clone(&self.engine),
                     job: Arc::clone(&self.job),
                     session: self.session.clone(),
                     rows: self.rows,
@@ -227,6 +228,7 @@ impl plan::Watch for JobWatch {
 
 /// How previews of a job are made.
 struct Making {
+    engine: Arc<Engine>,
     job: Arc<Job>,
     session: Session,
     rows: usize,
@@ -237,7 +239,7 @@ struct Making {
 /// Makes previews as long as there is more to see, one at a time, never for more than their part of the
 /// search's time.
 async fn previews(making: Making, preview: Preview) {
-    let Making { job, session, rows, interval, duty_cycle } = making;
+    let Making { engine, job, session, rows, interval, duty_cycle } = making;
     let mut seen = 0;
     while preview.kept().grows(&mut seen).await {
         let start = Instant::now();
@@ -245,7 +247,7 @@ async fn previews(making: Making, preview: Preview) {
             match preview.make(&session, rows).await {
                 // What came together while partitions ended is not the whole of them.
                 Ok(_) if !preview.kept().is_open() => return,
-                Ok((done, batches)) => job.show(done, batches),
+                Ok((done, batches)) => job.show(done, batches, &engine).await,
                 Err(error) => {
                     return preview.kept().end(format!("there are no previews: {error}"));
                 }

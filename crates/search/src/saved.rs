@@ -73,7 +73,11 @@ impl SearchService {
     /// # Errors
     /// [`Error::Unavailable`] if object storage fails, [`Error::StoredJob`] if its object is damaged.
     pub async fn load_job(&self, sid: &str) -> Result<Option<Arc<Job>>, Error> {
-        self.engine().load_job(sid).await
+        let job = self.engine().load_job(sid).await?;
+        if let Some(job) = &job {
+            job.add_shown(self.engine()).await;
+        }
+        Ok(job)
     }
 
     /// Changes the lifetime of a job, wherever it is. One that is saved, or kept for at least the setting

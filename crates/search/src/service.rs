@@ -530,7 +530,7 @@ pub(crate) fn restriction(rights: &Rights, now: EventTime) -> Result<plan::Restr
 }
 
 /// Who asks, in which app.
-fn namespace(request: &JobRequest) -> Namespace {
+pub(crate) fn namespace(request: &JobRequest) -> Namespace {
     Namespace::new(&request.owner, &request.app)
 }
 

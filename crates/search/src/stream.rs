@@ -1,10 +1,11 @@
 //! Results as they come, for exports: pages of rows handed over while the search runs, none kept.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
-use plan::{OutputColumn, PlanningTime, Subsearches, Waiting};
+use plan::{OutputColumn, PlanningTime, ResultKind, Subsearches, Waiting};
+use tokio::runtime::Handle;
 
 use crate::control::ScanControl;
 use crate::handover;
@@ -12,6 +13,7 @@ use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results};
 use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
+use crate::shown::Shown;
 use crate::traced::Traced;
 use crate::{Error, SearchService};
 
@@ -51,24 +53,34 @@ impl SearchService {
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
         let waiting = control.planning().waited_for();
         let (service, counted) = (self.clone(), Arc::clone(&report));
+        let knowledge = self.knowledge_of(&request);
+        let shown = Shown::default();
         threads.handle().clone().spawn(async move {
             let (mut is_first, mut count) = (true, 0);
             let mut send = |columns: Vec<OutputColumn>, batches: Vec<RecordBatch>| {
-                let results = Results {
-                    kind: planned.kind,
-                    columns,
-                    filter: planned.hidden_fields.clone(),
-                    batches,
-                    knowledge: service.knowledge_of(&request),
-                    renderer: Renderer::new(request.timezone.clone()),
-                    known: KnownFields::default(),
-                };
-                let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
-                count += rows.len() as u64;
-                let first = std::mem::take(&mut is_first);
                 // The engine hands rows over in a plain call; writing them and waiting here for a slow
                 // reader must not hold up other searches of this thread.
-                tokio::task::block_in_place(|| send_in_slices(&rows, first, &pages))
+                tokio::task::block_in_place(|| {
+                    let engine = service.engine();
+                    let fields = (planned.kind == ResultKind::Events).then(|| {
+                        let fields = shown.of(&batches, engine, &request, &knowledge);
+                        Handle::current().block_on(fields)
+                    });
+                    let results = Results {
+                        kind: planned.kind,
+                        columns,
+                        filter: planned.hidden_fields.clone(),
+                        batches,
+                        knowledge: Arc::clone(&knowledge),
+                        renderer: Renderer::new(request.timezone.clone()),
+                        known: KnownFields::default(),
+                        shown: OnceLock::from(fields.flatten()),
+                    };
+                    let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
+                    count += rows.len() as u64;
+                    let first = std::mem::take(&mut is_first);
+                    send_in_slices(&rows, first, &pages)
+                })
             };
             let mut held = Held::default();
             let work = async {

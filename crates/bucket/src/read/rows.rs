@@ -23,6 +23,13 @@ const FIXED: [&str; 6] = [
 ];
 
 impl BucketReader {
+    /// The columns of the fields that senders attached to events.
+    #[must_use]
+    pub fn sent_columns(&self) -> Vec<String> {
+        let sent = self.summary().fields.iter().filter(|field| field.indexed);
+        sent.map(|field| field.name.clone()).collect()
+    }
+
     /// Streams all rows as they were handed to [`write_bucket`](crate::write_bucket): batches of
     /// [`hot_schema`] with at most `batch_rows` rows, in the order of the bucket, indexed fields as
     /// JSON in [`FIELDS`]. Extracted fields are left out: writing extracts them again, by the rules
@@ -33,8 +40,7 @@ impl BucketReader {
     /// # Errors
     /// [`Error::Corrupt`] or [`Error::Store`], here or in the stream.
     pub async fn read_rows(&self, batch_rows: usize) -> Result<EventStream, Error> {
-        let indexed = self.summary().fields.iter().filter(|field| field.indexed);
-        let names: Vec<String> = indexed.map(|field| field.name.clone()).collect();
+        let names = self.sent_columns();
         let wanted: Vec<&str> = FIXED.into_iter().chain(names.iter().map(String::as_str)).collect();
         let all = GranuleSet::all(self.granules());
         let stored = self.read(&wanted, &all, batch_rows).await?;
@@ -46,6 +52,18 @@ impl BucketReader {
         });
         Ok(rows.boxed())
     }
+}
+
+/// Per row the compact JSON object of these indexed fields, as it is in [`FIELDS`] of hot rows, or null. Columns
+/// that `rows` lacks are left out.
+///
+/// # Errors
+/// If a column has a type that fields do not have.
+pub fn sent_fields(rows: &RecordBatch, names: &[String]) -> Result<ArrayRef, ArrowError> {
+    let there = names.iter().filter_map(|name| Some((name, rows.column_by_name(name)?)));
+    let (names, columns): (Vec<String>, Vec<ArrayRef>) =
+        there.map(|(name, column)| (name.clone(), Arc::clone(column))).unzip();
+    fields(&columns, &names, rows.num_rows())
 }
 
 /// The fixed columns as they are, the others as one.

@@ -9,6 +9,7 @@ mod default_fields;
 mod lookups;
 mod narrow;
 mod parsed;
+mod shown;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use spl::ast::SearchExpr;
 use self::calculated::Calculated;
 use self::lookups::Automatic;
 use self::parsed::{Meant, Parsed, ParsedField};
+pub use self::shown::{ShownFields, shown_fields};
 use crate::context::PlanningContext;
 use crate::lookup::Lookups;
 use crate::renames::Renames;
@@ -86,6 +88,15 @@ impl Enrichment {
     /// The source types that events may have: what others need was left out. `None` if nothing was.
     pub(super) fn sourcetypes(&self) -> Option<Arc<HashSet<String>>> {
         self.sourcetypes.clone()
+    }
+
+    /// The fields that it sets.
+    fn fields(&self, env: &PlanningContext<'_>) -> Vec<String> {
+        let mut fields: Vec<String> = self.objects.set.iter().cloned().collect();
+        fields.extend(self.classes.fields(env));
+        fields.sort_unstable();
+        fields.dedup();
+        fields
     }
 
     /// Whether a filter reads something that is added here.

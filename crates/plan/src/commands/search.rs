@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 
-use super::required::required_by;
+use super::required::{choose_fields, required_by};
 use super::{
     Begin, CommandPlan, First, Input, OutputFields, Place, RequiredFields, Step,
     enrich::{Enrichment, Events},
@@ -74,7 +74,7 @@ impl CommandPlan for SearchCommand {
 }
 
 /// The columns of every event, in the order users see them.
-const FIXED: [(&str, ValueType); 7] = [
+pub(super) const FIXED: [(&str, ValueType); 7] = [
     (columns::TIME, ValueType::Time),
     (columns::RAW, ValueType::Text),
     (columns::HOST, ValueType::Text),
@@ -95,6 +95,10 @@ pub(super) async fn start(
     let bounds = bounds(&search, env.context)?;
     let mut required = required_by(pipeline.get(1..).unwrap_or_default());
     search.expr.iter().for_each(|expr| required.search(expr));
+    if !choose_fields(pipeline.get(1..).unwrap_or_default()) {
+        // What was sent along is shown with the events.
+        required.name(columns::FIELDS);
+    }
     let frame = events(&search, &indexes, bounds, required, env).await?;
     Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }

@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
 use knowledge::Knowledge;
 use model::columns;
 use parking_lot::Mutex;
-use plan::{FieldFilter, OutputColumn, ResultKind};
+use plan::{FieldFilter, OutputColumn, ResultKind, ShownFields};
 use tokio::sync::OnceCell;
 
 use crate::render::{Renderer, Value};
+use crate::scan::{added_to, each_sent};
 
 /// Rows as texts.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,8 @@ pub(crate) struct Results {
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) renderer: Renderer,
     pub(crate) known: KnownFields,
+    /// What the configuration adds to events that are shown, once that is planned.
+    pub(crate) shown: OnceLock<Option<Arc<ShownFields>>>,
 }
 
 impl Results {
@@ -65,7 +68,8 @@ impl Results {
         batches
     }
 
-    /// Rows as texts. For events, fields that no command named are extracted here, for these rows only.
+    /// Rows as texts. For events, fields that no command named are extracted and computed here, for these
+    /// rows only.
     pub(crate) fn page_of(&self, batches: &[RecordBatch]) -> Page {
         let mut page = self.stored_page(batches);
         if self.kind == ResultKind::Events {
@@ -81,12 +85,18 @@ impl Results {
             self.extract(batches, &mut |_, name, _| {
                 fields.place(name);
             });
+            self.compute(batches, &mut |_, name, values| {
+                if values.null_count() < values.len() {
+                    fields.place(name);
+                }
+            });
         }
         fields.names
     }
 
     fn visible(&self) -> impl Iterator<Item = &OutputColumn> {
-        self.columns.iter().filter(|column| !column.absent && !column.name.starts_with("__"))
+        let is_inner = |name: &str| name.starts_with("__") || name == columns::FIELDS;
+        self.columns.iter().filter(move |column| !column.absent && !is_inner(&column.name))
     }
 
     fn stored_fields(&self) -> Vec<String> {
@@ -122,6 +132,23 @@ impl Results {
                 add_value(&mut page.rows[row], place, value.into_owned());
             }
         });
+        self.compute(batches, &mut |first, name, values| {
+            if values.null_count() == values.len() && !fields.places.contains_key(name) {
+                return;
+            }
+            let place = fields.place(name);
+            if place < known {
+                return;
+            }
+            for at in 0..values.len() {
+                let cells = &mut page.rows[first + at];
+                if cells.len() <= place {
+                    cells.resize(place + 1, None);
+                }
+                // What the configuration sets goes before what is in the text.
+                cells[place] = self.renderer.value(name, values, at);
+            }
+        });
         let width = fields.names.len();
         for cells in &mut page.rows {
             cells.resize(width, None);
@@ -139,18 +166,53 @@ impl Results {
                 batch.column_by_name(name).and_then(|column| column.as_string_view_opt())
             };
             let Some(raw) = text(columns::RAW) else { return };
+            let sent = text(columns::FIELDS);
             let [host, source, sourcetype] = columns::ORIGIN.map(text);
             for row in 0..batch.num_rows() {
                 let [host, source, sourcetype] = [host, source, sourcetype]
                     .map(|column: Option<&StringViewArray>| column.map_or("", |c| c.value(row)));
+                let mut named: Vec<String> = Vec::new();
+                if let Some(sent) = sent.filter(|sent| sent.is_valid(row)) {
+                    each_sent(sent.value(row), &mut |name, value| {
+                        if self.filter.admits(name) {
+                            found(number, name, Cow::Owned(value.to_owned()));
+                        }
+                        named.push(name.to_owned());
+                    });
+                }
                 let rules = self.knowledge.field_rules(sourcetype, source, host);
                 let _ = rules.extract(raw.value(row), &mut |name, value| {
-                    if self.filter.admits(name) {
+                    // A field sent along with the event hides one of the same name in its text.
+                    if self.filter.admits(name) && !named.iter().any(|sent| sent == name) {
                         found(number, name, value);
                     }
                 });
                 number += 1;
             }
+        }
+    }
+}
+
+impl Results {
+    /// Hands out the columns of fields that the configuration adds to events and that are to be shown, with
+    /// the number of their first row.
+    fn compute(
+        &self,
+        batches: &[RecordBatch],
+        found: &mut dyn FnMut(usize, &str, &Arc<dyn Array>),
+    ) {
+        let Some(shown) = self.shown.get().and_then(Option::as_ref) else { return };
+        let mut first = 0;
+        for batch in batches {
+            let added = added_to(batch, shown, &self.knowledge);
+            for (field, values) in added.iter().flat_map(|added| {
+                added.schema_ref().fields().iter().zip(added.columns()).collect::<Vec<_>>()
+            }) {
+                if self.filter.admits(field.name()) {
+                    found(first, field.name(), values);
+                }
+            }
+            first += batch.num_rows();
         }
     }
 }

@@ -81,6 +81,7 @@ impl ResultRows {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use arrow::array::{ArrayRef, StringViewArray};
@@ -120,6 +121,7 @@ mod tests {
             knowledge: Arc::new(Knowledge::builtin()),
             renderer: Renderer::new(TimeZone::UTC),
             known: KnownFields::default(),
+            shown: OnceLock::new(),
         })
     }
 

@@ -5,7 +5,7 @@
 //! on the configuration (fields that are extracted when events are shown). Its rights have the reach of those
 //! that it ran with, and nothing else. Leaves to others: where documents and objects are (`archive`).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use access::{Reach, Rights};
@@ -28,6 +28,7 @@ use crate::control::ScanControl;
 use crate::ended::Ended;
 use crate::inspect::{Inspection, OperatorReport};
 use crate::render::Renderer;
+use crate::shown::Shown;
 use crate::timeline::Timeline;
 use crate::traced::Traced;
 
@@ -223,6 +224,7 @@ impl SavedJob {
             answer: Answer::restored(results, facts.rows, facts.previews),
             instruments: Instruments::restored(measured, with.ended),
             saving: Saving::stored(self.version.clone()),
+            shown: Shown::default(),
             traced: Traced::ended(&facts.trace),
             request,
         }
@@ -251,6 +253,7 @@ impl Details {
             knowledge,
             renderer: Renderer::new(timezone.unwrap_or(TimeZone::UTC)),
             known: KnownFields::default(),
+            shown: OnceLock::new(),
         }
     }
 }

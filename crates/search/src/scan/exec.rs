@@ -260,7 +260,8 @@ impl Scan {
                     let Some(undecided) = self.work.undecided(&index, None, inside) else {
                         return Ok(None);
                     };
-                    let origin = Origin { index: &index, place: &place, undecided: &undecided };
+                    let (sent, undecided) = (&[], &undecided);
+                    let origin = Origin { index: &index, place: &place, sent, undecided };
                     self.work.process(batch, &origin)
                 };
                 stream::once(rows).try_filter_map(ready).boxed()
@@ -295,7 +296,8 @@ impl Scan {
             (test, undecided) = (Some(early), rest);
         }
         // After the test has its filters: a column that only the test reads is not read for the output too.
-        let columns = self.work.stored_columns(&place, &undecided);
+        let sent = reader.sent_columns();
+        let columns = self.work.stored_columns(&place, &sent, &undecided);
         let rows = reader.read_where(&columns, &granules, self.batch_rows, test).await;
         let rows = rows.map_err(|error| unreadable(&header, &error))?;
         let rows = self.report.times.reading(rows);
@@ -303,8 +305,9 @@ impl Scan {
         let gate = Arc::clone(&self);
         let process = move |batch: std::result::Result<RecordBatch, bucket::Error>| {
             let batch = batch.map_err(|error| unreadable(&header, &error))?;
-            self.work
-                .process(batch, &Origin { index: &index, place: &place, undecided: &undecided })
+            let origin =
+                Origin { index: &index, place: &place, sent: &sent, undecided: &undecided };
+            self.work.process(batch, &origin)
         };
         // The valve is asked before each stored batch, not before each batch of results: where few rows
         // match, many stored batches in succession give no result.

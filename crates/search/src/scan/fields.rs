@@ -9,11 +9,12 @@ use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, ListBuilder, RecordBatch, StringArray,
     StringViewArray, StringViewBuilder, new_null_array,
 };
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type};
 use hashbrown::HashMap;
 use knowledge::{ExtractionLimit, FieldRules, Knowledge, Wanted};
 use model::columns;
-use plan::{ArrowType, FieldInfo, ValueType};
+use plan::{ArrowType, FieldInfo, ShownFields, ValueType};
 
 /// A field to extract.
 #[derive(Debug, Clone)]
@@ -98,7 +99,7 @@ pub(super) fn extract(
     let mut fields = Fields::of(wanted);
     each_row(&origins, knowledge, &names, |raw, rules, prepared, indexed| {
         if let Some(indexed) = indexed {
-            each_indexed(indexed, &mut |name, value| {
+            each_sent(indexed, &mut |name, value| {
                 if let Some(field) = fields.named(name) {
                     field.values.push(Cow::Owned(value.to_owned()));
                 }
@@ -118,7 +119,7 @@ pub(super) fn extract(
 }
 
 /// The values of `_fields`: a JSON object of texts and lists of texts.
-fn each_indexed(json: &str, emit: &mut dyn FnMut(&str, &str)) {
+pub(crate) fn each_sent(json: &str, emit: &mut dyn FnMut(&str, &str)) {
     let Ok(fields) = serde_json::from_str::<BTreeMap<String, serde_json::Value>>(json) else {
         return;
     };
@@ -131,6 +132,41 @@ fn each_indexed(json: &str, emit: &mut dyn FnMut(&str, &str)) {
             other => emit(name, &other.to_string()),
         }
     }
+}
+
+/// The columns that the configuration adds to events of a result; none if these have lost what fields are
+/// extracted from.
+pub(crate) fn added_to(
+    events: &RecordBatch,
+    shown: &ShownFields,
+    knowledge: &Knowledge,
+) -> Option<RecordBatch> {
+    let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let names = columns::ORIGIN.map(|name| (name, &dictionary));
+    let sent = events.column_by_name(columns::FIELDS).map(|_| (columns::FIELDS, &DataType::Utf8));
+    let mut stored = vec![(columns::RAW, Arc::clone(events.column_by_name(columns::RAW)?))];
+    for (name, data_type) in names.into_iter().chain(sent) {
+        let column = events.column_by_name(name)?;
+        column.as_string_view_opt()?;
+        stored.push((name, cast(column, data_type).ok()?));
+    }
+    let stored = RecordBatch::try_from_iter_with_nullable(
+        stored.into_iter().map(|(name, column)| (name, column, true)),
+    );
+    let fixed = |name: &str| columns::ALL.contains(&name);
+    let reads = shown.reads().fields().iter();
+    let wanted: Vec<WantedField> = reads
+        .filter(|field| !fixed(field.name()))
+        .map(|field| WantedField { name: field.name().clone(), multivalue: true })
+        .collect();
+    let (extracted, _) = extract(&stored.ok()?, &wanted, knowledge)?;
+    let known = columns::ALL
+        .into_iter()
+        .filter_map(|name| Some((name, Arc::clone(events.column_by_name(name)?), true)));
+    let extracted = wanted.iter().zip(extracted).map(|(field, c)| (field.name.as_str(), c, true));
+    let rows = RecordBatch::try_from_iter_with_nullable(known.chain(extracted)).ok()?;
+    let added = shown.of_rows(&rows);
+    added.inspect_err(|error| tracing::debug!(%error, "the fields of shown events")).ok()
 }
 
 /// Collects the values of all fields, row by row. What a row costs depends on the fields that it has, not on
@@ -298,7 +334,7 @@ pub(crate) fn discover(
         };
         sent.clear();
         if let Some(indexed) = indexed {
-            each_indexed(indexed, &mut |name, _| {
+            each_sent(indexed, &mut |name, _| {
                 note(name);
                 sent.push(name.to_owned());
             });

@@ -109,6 +109,8 @@ pub(super) struct Undecided {
 pub(super) struct Origin<'a> {
     pub(super) index: &'a IndexName,
     pub(super) place: &'a dyn Fn(&str) -> FieldPlace,
+    /// The columns of a stored bucket that hold what senders attached.
+    pub(super) sent: &'a [String],
     pub(super) undecided: &'a Undecided,
 }
 
@@ -243,7 +245,7 @@ impl Work {
         columns.dedup();
         let (work, index, place) = (Arc::clone(self), index.clone(), place.clone());
         let passes = move |stored: &RecordBatch| {
-            let origin = Origin { index: &index, place: &place, undecided: &early };
+            let origin = Origin { index: &index, place: &place, sent: &[], undecided: &early };
             work.passes(stored, &origin).map_err(|error| ArrowError::ExternalError(error.into()))
         };
         let test = RowTest { columns, passes: Arc::new(passes) };
@@ -303,6 +305,7 @@ impl Work {
     pub(super) fn stored_columns<'a>(
         &'a self,
         place: &dyn Fn(&str) -> FieldPlace,
+        sent: &'a [String],
         undecided: &Undecided,
     ) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
@@ -311,6 +314,8 @@ impl Work {
             let name = self.table.field(column).name().as_str();
             if is_stored(name) {
                 names.push(name);
+            } else if name == bucket::FIELDS {
+                names.extend(sent.iter().map(String::as_str));
             } else if name != columns::INDEX {
                 match place(name) {
                     FieldPlace::Column(_) => names.push(name),
@@ -323,6 +328,8 @@ impl Work {
                 }
             }
         }
+        names.sort_unstable();
+        names.dedup();
         if extracts {
             // The text, and what selects the extraction rules (`Knowledge::field_rules`).
             let origin = [columns::RAW, columns::HOST, columns::SOURCE, columns::SOURCETYPE];
@@ -422,7 +429,9 @@ impl Work {
     /// Whether a column has to be extracted from the text.
     fn is_extracted(&self, column: usize, origin: &Origin<'_>) -> bool {
         let name = self.table.field(column).name().as_str();
-        !FIXED.contains(&name) && matches!((origin.place)(name), FieldPlace::Raw { .. })
+        !FIXED.contains(&name)
+            && name != bucket::FIELDS
+            && matches!((origin.place)(name), FieldPlace::Raw { .. })
     }
 
     /// A column of the table; extracted ones must have been made before.
@@ -477,6 +486,13 @@ impl Work {
         }
         if is_stored(name) {
             return convert(stored.column_by_name(name)?, field.data_type());
+        }
+        if name == bucket::FIELDS {
+            let sent = match stored.column_by_name(name) {
+                Some(hot) => Arc::clone(hot),
+                None => bucket::sent_fields(stored, origin.sent).ok()?,
+            };
+            return field_column(&sent, ColumnKind::Text, field.data_type());
         }
         match (origin.place)(name) {
             FieldPlace::Column(kind) => {

@@ -1,0 +1,210 @@
+//! What the configuration adds to events that somebody looks at.
+//!
+//! A search computes the fields that it names. Lists of events show all of them, but of most events that a
+//! search finds nobody sees a page: what no command named is computed for the rows of a page, when it is asked
+//! for. Guarantees: the same functions as in a search, planned once for the events of a result.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
+use datafusion::datasource::{MemTable, provider_as_source};
+use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use exprs::required_fields::RequiredFields;
+use exprs::types::{ArrowType, ValueType};
+use frames::scan::TABLE;
+use frames::{Frame, FrameColumn};
+use futures::future::BoxFuture;
+use model::{IndexName, TimeRange, ValueCount};
+
+use super::super::search::FIXED;
+use super::{Enrichment, Events};
+use crate::context::PlanningContext;
+use crate::pipeline::{PIPELINES, depth};
+use crate::{
+    Error, EventSource, EventsRequest, FieldInfo, MessageLog, MetadataKind, PlanContext, Session,
+};
+
+/// Steps of a plan that a thread computes which is not made for searches: its stack is a common one.
+const MAX_DEPTH: usize = 100;
+
+/// The calculated fields, fields of automatic lookups, event types and tags of events.
+#[derive(Debug)]
+pub struct ShownFields {
+    /// The columns that they are computed from.
+    reads: SchemaRef,
+    /// What is computed, from the first projection to the last.
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    exprs: Vec<ProjectionExpr>,
+    schema: SchemaRef,
+}
+
+/// What the configuration of a search adds to events of these source types; `None` if that is nothing. Of the
+/// context, the source of events is not asked.
+///
+/// # Errors
+/// If it cannot be planned, for example because it is too deep.
+pub async fn shown_fields(
+    context: &PlanContext,
+    session: &Session,
+    sourcetypes: HashSet<String>,
+) -> Result<Option<ShownFields>, Error> {
+    let source = Arc::new(Shown { sourcetypes });
+    let context = PlanContext { source, ..context.clone() };
+    // What is wrong with the configuration is told where a search names its fields.
+    let log = MessageLog::default();
+    let env = PlanningContext::new(&context, &log, None, &PIPELINES);
+    context.planning.counted(Box::pin(planned(&env, session))).await
+}
+
+async fn planned(
+    env: &PlanningContext<'_>,
+    session: &Session,
+) -> Result<Option<ShownFields>, Error> {
+    let mut required = RequiredFields::default();
+    required.pattern("*");
+    crate::event_types::names(env).iter().for_each(|name| required.name(name));
+    let read = Events { indexes: &[], range: &TimeRange::ALL, filter: None };
+    let enrichment = Box::pin(Enrichment::of(&mut required, read, env)).await?;
+    let sets = enrichment.fields(env);
+    if sets.is_empty() {
+        return Ok(None);
+    }
+    let fixed = |name: &str| FIXED.iter().any(|(known, _)| *known == name);
+    let mut columns: Vec<FrameColumn> = FIXED
+        .iter()
+        .map(|(name, kind)| FrameColumn { name: (*name).to_owned(), kind: *kind })
+        .collect();
+    let others = required.names.iter().filter(|name| !fixed(name) && !name.starts_with("__"));
+    let mut seen = HashSet::new();
+    for name in others.filter(|name| seen.insert(name.as_str())) {
+        // Whether some event has several values is not known before.
+        columns.push(FrameColumn { name: name.clone(), kind: ValueType::Multi });
+    }
+    let field = |column: &FrameColumn| Field::new(&column.name, column.kind.data_type(), true);
+    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+    let table: Arc<dyn TableProvider> = Arc::new(MemTable::try_new(schema, vec![Vec::new()])?);
+    let name = TableReference::bare(TABLE);
+    let scan = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?;
+    let mut frame = Frame::of_table(scan, TABLE, columns, Vec::new())?;
+    frame.open = true;
+    frame = enrichment.apply(frame, env)?.select(&sets)?;
+    depth::check(frame.plan(), MAX_DEPTH.min(env.context.limits.plan_depth))?;
+    let (plan, _) = frame.finish()?;
+    let plan = session.physical_plan(&plan).await?;
+    ShownFields::of(&plan).map(Some)
+}
+
+impl ShownFields {
+    /// What a plan of projections computes.
+    fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Self, Error> {
+        let mut steps = Vec::new();
+        let mut node = plan;
+        loop {
+            if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+                let exprs = projection.expr().to_vec();
+                steps.push(Step { exprs, schema: projection.schema() });
+            }
+            match node.children()[..] {
+                [] => break,
+                [below] if node.downcast_ref::<ProjectionExec>().is_some() => node = below,
+                [below] if below.schema() == node.schema() => node = below,
+                _ => {
+                    let message = format!("the fields of shown events need a {}", node.name());
+                    return Err(Error::internal(message));
+                }
+            }
+        }
+        steps.reverse();
+        Ok(Self { reads: node.schema(), steps })
+    }
+
+    /// The names and types of the columns that [`Self::of_rows`] reads.
+    #[must_use]
+    pub fn reads(&self) -> &SchemaRef {
+        &self.reads
+    }
+
+    /// The columns that the configuration adds, one row for each of `rows`, which has columns of
+    /// [`Self::reads`]; those that it lacks have no values.
+    ///
+    /// # Errors
+    /// If a value breaks a function.
+    pub fn of_rows(&self, rows: &RecordBatch) -> Result<RecordBatch, Error> {
+        let count = rows.num_rows();
+        let column = |field: &Arc<Field>| {
+            let found =
+                rows.column_by_name(field.name()).filter(|c| c.data_type() == field.data_type());
+            found.cloned().unwrap_or_else(|| new_null_array(field.data_type(), count))
+        };
+        let columns: Vec<ArrayRef> = self.reads.fields().iter().map(column).collect();
+        let mut batch = batch_of(&self.reads, columns, count)?;
+        for step in &self.steps {
+            let values = step.exprs.iter().map(|one| one.expr.evaluate(&batch)?.into_array(count));
+            let values = values.collect::<Result<Vec<_>, _>>()?;
+            batch = batch_of(&step.schema, values, count)?;
+        }
+        Ok(batch)
+    }
+}
+
+fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, Error> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let fields = schema.fields().iter().zip(&columns);
+    let fields: Vec<Field> = fields
+        .map(|(field, column)| Field::new(field.name(), column.data_type().clone(), true))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)
+        .map_err(datafusion::error::DataFusionError::from)?)
+}
+
+/// Events of these source types, of which nothing else is known.
+#[derive(Debug)]
+struct Shown {
+    sourcetypes: HashSet<String>,
+}
+
+impl EventSource for Shown {
+    fn indexes(&self) -> Vec<IndexName> {
+        Vec::new()
+    }
+
+    fn events(&self, _: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
+        Err(Error::internal("the rows of shown events are there"))
+    }
+
+    fn fields<'a>(
+        &'a self,
+        _: &'a [IndexName],
+        _: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
+        Box::pin(async move { Ok(Vec::new()) })
+    }
+
+    fn sourcetypes<'a>(
+        &'a self,
+        _: &'a [IndexName],
+        _: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
+        Box::pin(async move { Ok(Some(self.sourcetypes.clone())) })
+    }
+
+    fn metadata<'a>(
+        &'a self,
+        _: MetadataKind,
+        _: &'a [IndexName],
+        _: &'a TimeRange,
+    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
+        Box::pin(async move { Ok(Vec::new()) })
+    }
+}
