@@ -641,12 +641,18 @@ impl Apps {
         self.put_in_force(&mut in_force).await;
     }
 
+    /// The names of all apps, in order; those that every installation has among them.
+    pub(crate) fn app_names(&self) -> BTreeSet<String> {
+        let mut names = self.inner.state.read().layers.apps();
+        names.extend([SEARCH.to_owned()]);
+        names
+    }
+
     /// All apps, by name; those that every installation has among them.
     #[must_use]
     pub fn apps(&self) -> Vec<AppInfo> {
+        let names = self.app_names();
         let state = self.inner.state.read();
-        let mut names = state.layers.apps();
-        names.extend([SEARCH.to_owned()]);
         names.into_iter().map(|name| self.app_info(&state, name)).collect()
     }
 

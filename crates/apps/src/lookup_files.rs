@@ -84,8 +84,9 @@ impl Apps {
         };
         let lookups = self.lookup_files();
         let mut apps = vec![namespace.app.clone()];
-        let others = self.apps().into_iter().map(|app| app.name);
-        apps.extend(others.filter(|app| *app != namespace.app));
+        apps.extend(self.app_names().into_iter().filter(|app| *app != namespace.app));
+        let stored = lookups.stored().await;
+        let stored = stored.map_err(|source| failed("list", &Path::from(ROOT), source))?;
         for app in &apps {
             if *app != namespace.app && !self.shows_lookup(app, name) {
                 continue;
@@ -96,6 +97,9 @@ impl Apps {
                     continue;
                 }
                 let path = Lookups::object(owner, app, name);
+                if !stored.contains(&path) {
+                    continue;
+                }
                 match lookups.store.get(&path).await {
                     Ok(found) => {
                         let tag = found.meta.e_tag.clone().unwrap_or_default();
@@ -150,8 +154,8 @@ impl Apps {
         check_file_name(name)?;
         let app = if namespace.app == "-" { SEARCH } else { &namespace.app };
         let path = Lookups::object(&namespace.owner, app, name);
-        let put = self.lookup_files().store.put(&path, bytes.into()).await;
-        put.map(drop).map_err(|source| failed("write", &path, source))
+        let put = self.lookup_files().put(&path, bytes.into()).await;
+        put.map_err(|source| failed("write", &path, source))
     }
 
     /// Removes a lookup file from object storage.
@@ -166,7 +170,7 @@ impl Apps {
             return Err(Error::Builtin(name.to_owned()));
         }
         let path = Lookups::object(&found.owner, &found.app, name);
-        let deleted = self.lookup_files().store.delete(&path).await;
+        let deleted = self.lookup_files().delete(&path).await;
         deleted.map_err(|source| failed("remove", &path, source))
     }
 
@@ -194,15 +198,15 @@ impl Apps {
                 found.push(LookupFile { name, app, owner, removable: true });
             }
         }
-        for app in self.apps() {
-            let Some(folder) = self.lookup_file(&app.name, "") else { continue };
+        for app in self.app_names() {
+            let Some(folder) = self.lookup_file(&app, "") else { continue };
             let Ok(mut entries) = tokio::fs::read_dir(&folder).await else { continue };
             while let Ok(Some(entry)) = entries.next_entry().await {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let name = name.strip_suffix(SHIPPED).map(ToOwned::to_owned).unwrap_or(name);
-                let known = found.iter().any(|file| file.name == name && file.app == app.name);
+                let known = found.iter().any(|file| file.name == name && file.app == app);
                 if check_file_name(&name).is_ok() && !known {
-                    let (app, owner) = (app.name.clone(), NOBODY.to_owned());
+                    let (app, owner) = (app.clone(), NOBODY.to_owned());
                     found.push(LookupFile { name, app, owner, removable: false });
                 }
             }

@@ -23,26 +23,39 @@ use crate::types::ValueType;
 pub fn sort_key(value: Typed, order: SortOrder) -> Expr {
     match (order, value.kind) {
         (SortOrder::Auto | SortOrder::Number, kind) if kind.is_number() => value.expr,
-        _ => ScalarUDF::new_from_impl(SortKey::new(order)).call(vec![value.expr]),
+        _ => ScalarUDF::new_from_impl(SortKey::new(Key::Sorted(order))).call(vec![value.expr]),
     }
 }
 
-/// An expression to sort groups by: numbers as numbers, texts byte by byte.
+/// An expression to sort groups by: values that read as numbers by number, whether they are computed or
+/// extracted, then other texts byte by byte (`natural_sort_output` of Splunk).
 pub fn group_key(value: Typed) -> Expr {
     match value.kind {
         ValueType::Multi => sort_key(value, SortOrder::String),
+        ValueType::Text => {
+            ScalarUDF::new_from_impl(SortKey::new(Key::Natural)).call(vec![value.expr])
+        }
         _ => value.expr,
     }
 }
 
+/// How values become bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    /// As an argument of `sort` says.
+    Sorted(SortOrder),
+    /// As groups are sorted.
+    Natural,
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SortKey {
-    order: SortOrder,
+    order: Key,
     signature: Signature,
 }
 
 impl SortKey {
-    fn new(order: SortOrder) -> Self {
+    fn new(order: Key) -> Self {
         Self { order, signature: any_arguments(Volatility::Immutable) }
     }
 }
@@ -50,10 +63,11 @@ impl SortKey {
 impl ScalarUDFImpl for SortKey {
     fn name(&self) -> &'static str {
         match self.order {
-            SortOrder::Auto => "sort_key_auto",
-            SortOrder::Number => "sort_key_num",
-            SortOrder::String => "sort_key_str",
-            SortOrder::Ip => "sort_key_ip",
+            Key::Sorted(SortOrder::Auto) => "sort_key_auto",
+            Key::Sorted(SortOrder::Number) => "sort_key_num",
+            Key::Sorted(SortOrder::String) => "sort_key_str",
+            Key::Sorted(SortOrder::Ip) => "sort_key_ip",
+            Key::Natural => "sort_key_natural",
         }
     }
 
@@ -86,7 +100,11 @@ impl ScalarUDFImpl for SortKey {
 }
 
 /// Writes the key of a value; false if it sorts with the missing ones.
-fn write_key(order: SortOrder, value: Value<'_>, key: &mut Vec<u8>) -> bool {
+fn write_key(order: Key, value: Value<'_>, key: &mut Vec<u8>) -> bool {
+    let order = match order {
+        Key::Sorted(order) => order,
+        Key::Natural => return write_natural(value, key),
+    };
     match order {
         SortOrder::Number => value.number().map(|number| write_number(number, key)).is_some(),
         SortOrder::String => {
@@ -101,6 +119,20 @@ fn write_key(order: SortOrder, value: Value<'_>, key: &mut Vec<u8>) -> bool {
         },
         SortOrder::Auto => write_auto(value, key),
     }
+}
+
+fn write_natural(value: Value<'_>, key: &mut Vec<u8>) -> bool {
+    let Some(text) = value.text() else { return false };
+    match value.number() {
+        Some(number) => {
+            key.push(1);
+            write_number(number, key);
+        }
+        None => key.push(2),
+    }
+    // Also of numbers: 7 and 07 are different groups.
+    key.extend_from_slice(text.as_bytes());
+    true
 }
 
 fn write_auto(value: Value<'_>, key: &mut Vec<u8>) -> bool {
@@ -147,7 +179,7 @@ mod tests {
 
     fn auto(text: &str) -> Vec<u8> {
         let mut key = Vec::new();
-        assert!(write_key(SortOrder::Auto, Value::Text(text), &mut key));
+        assert!(write_key(Key::Sorted(SortOrder::Auto), Value::Text(text), &mut key));
         key
     }
 
@@ -161,7 +193,20 @@ mod tests {
 
     #[test]
     fn what_is_no_number_sorts_with_the_missing_ones_by_number() {
-        assert!(!write_key(SortOrder::Number, Value::Text("x"), &mut Vec::new()));
-        assert!(!write_key(SortOrder::Auto, Value::Null, &mut Vec::new()));
+        assert!(!write_key(Key::Sorted(SortOrder::Number), Value::Text("x"), &mut Vec::new()));
+        assert!(!write_key(Key::Sorted(SortOrder::Auto), Value::Null, &mut Vec::new()));
+    }
+
+    #[test]
+    fn groups_are_ordered_by_number_then_by_text() {
+        let natural = |text: &str| {
+            let mut key = Vec::new();
+            assert!(write_key(Key::Natural, Value::Text(text), &mut key));
+            key
+        };
+        let sorted = ["-5", "07", "7", "9", "10", "1e3", "10.0.0.1", "9.0.0.1", "A", "a", "a1"];
+        for pair in sorted.windows(2) {
+            assert!(natural(pair[0]) < natural(pair[1]), "{pair:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use spl::ast::{
 };
 
 use crate::context::PlanningContext;
+use crate::stanzas::Sourcetypes;
 use crate::{Error, MessageKind};
 
 /// The field with the names of event types.
@@ -292,35 +293,64 @@ pub(crate) fn names(env: &PlanningContext<'_>) -> Vec<String> {
 }
 
 /// Which classes a search wants as fields.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wanted {
-    pub(crate) event_types: bool,
-    pub(crate) tags: bool,
+    /// The event types that some of the events may have, by their places; `None` if they are not asked for.
+    event_types: Option<Vec<usize>>,
+    tags: bool,
+    /// Whether some event types were left out that events of further source types may have.
+    pub(crate) is_part: bool,
 }
 
 impl Wanted {
-    /// The classes among the required fields. Adds the fields that they are made of.
+    /// Whether event types or tags are among the required fields, in this order.
+    fn named(required: &RequiredFields, classes: &Classes) -> (bool, bool) {
+        let named = |name: &str| required.names.iter().any(|required| required == name);
+        let tag_field = |name: &String| name.starts_with("tag::");
+        // Where nothing is configured, these are fields like any other.
+        let tags = (named(TAG) || required.names.iter().any(tag_field)) && !classes.tags.is_empty();
+        ((tags || named(EVENTTYPE)) && !classes.event_types.is_empty(), tags)
+    }
+
+    /// All event types, for the rows of any search.
+    pub(crate) fn event_types(env: &PlanningContext<'_>) -> Self {
+        let all = (0..classes(env).event_types.len()).collect();
+        Self { event_types: Some(all), tags: false, is_part: false }
+    }
+
+    /// Whether any class is among the required fields.
+    pub(crate) fn any(required: &RequiredFields, env: &PlanningContext<'_>) -> bool {
+        let (event_types, tags) = Self::named(required, &classes(env));
+        event_types || tags
+    }
+
+    /// The classes among the required fields, for events of the source types `there` that the filter of the
+    /// search lets through. Adds the fields that they are made of.
     pub(crate) fn of(
         required: &mut RequiredFields,
+        there: Option<&Sourcetypes>,
+        filter: Option<&SearchExpr>,
         env: &PlanningContext<'_>,
     ) -> Result<Self, Error> {
         let classes = classes(env);
-        let named =
-            |required: &RequiredFields, name: &str| required.names.iter().any(|n| n == name);
-        let tag_field = |name: &String| name.starts_with("tag::");
-        // Where nothing is configured, these are fields like any other.
-        let tags = (named(required, TAG) || required.names.iter().any(tag_field))
-            && !classes.tags.is_empty();
-        let event_types = (tags || named(required, EVENTTYPE)) && !classes.event_types.is_empty();
-        if event_types {
-            for found in &classes.event_types {
+        let (event_types, tags) = Self::named(required, &classes);
+        let mut found_types = event_types.then(Vec::new);
+        let mut is_part = false;
+        let fewer = there.and_then(|there| there.within(filter));
+        if let Some(found_types) = &mut found_types {
+            for (at, found) in classes.event_types.iter().enumerate() {
                 env.context.planning.check()?;
                 let expr = found.search(Span::default()).and_then(|expr| expand(expr, env));
-                if let Some(expr) = unless_invalid(expr, &found.event_type, env)? {
+                let Some(expr) = unless_invalid(expr, &found.event_type, env)? else { continue };
+                if there.is_some_and(|there| !there.may_satisfy(&expr)) {
+                    is_part = true;
+                } else if fewer.as_ref().is_none_or(|fewer| fewer.may_satisfy(&expr)) {
                     required.search(&expr);
+                    found_types.push(at);
                 }
             }
         }
+        let event_types = found_types;
         if tags {
             for tagged in &classes.tags {
                 if tagged.field != EVENTTYPE {
@@ -328,21 +358,22 @@ impl Wanted {
                 }
             }
         }
-        Ok(Self { event_types, tags })
+        Ok(Self { event_types, tags, is_part })
     }
 
     /// The fields that [`Self::add`] sets.
-    pub(crate) fn fields(self, env: &PlanningContext<'_>) -> Vec<String> {
+    pub(crate) fn fields(&self, env: &PlanningContext<'_>) -> Vec<String> {
         let mut all = names(env);
-        all.retain(|name| if name == EVENTTYPE { self.event_types } else { self.tags });
+        let event_types = self.event_types.is_some();
+        all.retain(|name| if name == EVENTTYPE { event_types } else { self.tags });
         all
     }
 
     /// Computes the classes that are wanted.
     pub(crate) fn add(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let classes = classes(env);
-        if self.event_types {
-            frame = event_type_field(frame, &classes, env)?;
+        if let Some(event_types) = &self.event_types {
+            frame = event_type_field(frame, &classes, event_types, env)?;
         }
         if self.tags {
             frame = tag_fields(frame, &classes)?;
@@ -355,11 +386,12 @@ impl Wanted {
 fn event_type_field(
     frame: Frame,
     classes: &Classes,
+    event_types: &[usize],
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let mut names = Vec::new();
     let mut conditions = Vec::new();
-    for found in &classes.event_types {
+    for found in event_types.iter().map(|at| &classes.event_types[*at]) {
         env.context.planning.check()?;
         let condition = found
             .search(Span::default())

@@ -204,6 +204,43 @@ impl Sourcetypes {
         }
     }
 
+    /// Whether an event of one of them may satisfy a filter.
+    pub(crate) fn may_satisfy(&self, filter: &SearchExpr) -> bool {
+        Admission::of(filter).is_none_or(|filter| self.0.iter().any(|name| filter.admits(name)))
+    }
+
+    /// A filter without the alternatives that no event of them satisfies; `None` if it has no such.
+    pub(crate) fn without_others(&self, filter: &SearchExpr) -> Option<SearchExpr> {
+        let each = |members: &[SearchExpr]| {
+            let mut changed = false;
+            let members = members.iter().map(|member| match self.without_others(member) {
+                Some(fewer) => {
+                    changed = true;
+                    fewer
+                }
+                None => member.clone(),
+            });
+            let members: Vec<_> = members.collect();
+            changed.then_some(members)
+        };
+        match filter {
+            SearchExpr::And(members) => each(members).map(SearchExpr::And),
+            SearchExpr::Or(members) => {
+                let fit: Vec<_> =
+                    members.iter().filter(|one| self.may_satisfy(one)).cloned().collect();
+                // One stays: a filter that nothing satisfies.
+                let fit = if fit.is_empty() { members[..1].to_vec() } else { fit };
+                let is_fewer = fit.len() < members.len();
+                match (each(&fit), is_fewer) {
+                    (Some(fit), _) => Some(SearchExpr::Or(fit)),
+                    (None, true) => Some(SearchExpr::Or(fit)),
+                    (None, false) => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
     /// Those of them that events have which satisfy a filter of stored fields; `None` if that is all of them.
     pub(crate) fn within(&self, filter: Option<&SearchExpr>) -> Option<Self> {
         let filter = Admission::of(filter?)?;

@@ -65,11 +65,12 @@ impl Enrichment {
         events: Events<'_>,
         env: &PlanningContext<'_>,
     ) -> Result<Self, Error> {
-        let classes = event_types::Wanted::of(required, env)?;
         let parsed = env.context.knowledge.compiled(Parsed::of);
+        let asks_classes = event_types::Wanted::any(required, env);
         let defaults = default_fields::named(required, &parsed, env);
-        if defaults.is_empty() && !parsed.has_any(&Meant::of(required)) {
+        if !asks_classes && defaults.is_empty() && !parsed.has_any(&Meant::of(required)) {
             let (objects, asked) = (Objects::default(), Lookups::default());
+            let classes = event_types::Wanted::of(required, None, None, env)?;
             return Ok(Self { objects, asked, classes, sourcetypes: None });
         }
         let there = env.context.source.sourcetypes(events.indexes, events.range).await?;
@@ -78,10 +79,23 @@ impl Enrichment {
             Sourcetypes::new(stored.iter().map(|name| renames.shown(name.clone())).collect())
         };
         let shown = there.as_ref().map(shown);
+        let before = required.clone();
+        let mut classes = event_types::Wanted::of(required, shown.as_ref(), events.filter, env)?;
+        // Event types may be asked of fields that are not named themselves.
+        let defaults = match asks_classes {
+            true => default_fields::named(required, &parsed, env),
+            false => defaults,
+        };
         let all = All { parsed: &parsed, defaults: &defaults };
-        let (mut objects, is_part) = chosen(required, all, shown, events.filter, env).await?;
+        let (mut objects, mut is_part) = chosen(required, all, shown, events.filter, env).await?;
+        if classes.is_part && objects.set.contains(columns::SOURCETYPE) {
+            // Then events may be of any source type behind it.
+            *required = before;
+            classes = event_types::Wanted::of(required, None, events.filter, env)?;
+            (objects, is_part) = chosen(required, all, None, events.filter, env).await?;
+        }
         let asked = calculated::read_lookups(&mut objects.calculated, env).await?;
-        let sourcetypes = there.filter(|_| is_part).map(Arc::new);
+        let sourcetypes = there.filter(|_| is_part || classes.is_part).map(Arc::new);
         Ok(Self { objects, asked, classes, sourcetypes })
     }
 
@@ -121,6 +135,11 @@ impl Enrichment {
         frame = lookups::look_up(&lookups, frame, env)?;
         self.classes.add(frame, env)
     }
+}
+
+/// Whether the configuration may set the source type of events: then it says nothing of the stored ones.
+pub(super) fn may_set_sourcetype(env: &PlanningContext<'_>) -> bool {
+    env.context.knowledge.compiled(Parsed::of).set(columns::SOURCETYPE)
 }
 
 /// What a search may require.

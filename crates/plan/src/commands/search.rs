@@ -4,6 +4,7 @@
 //! search head.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
@@ -21,13 +22,14 @@ use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 use super::required::{choose_fields, required_by};
 use super::{
     Begin, CommandPlan, First, Input, OutputFields, Place, RequiredFields, Step,
-    enrich::{Enrichment, Events},
+    enrich::{Enrichment, Events, may_set_sourcetype},
     summary,
 };
 use crate::arguments::Arguments;
 use crate::context::{PlanningContext, SourceRows};
 use crate::range::{Bounds, bounds, with_windows};
 use crate::renames::{ORIGINAL, Renames};
+use crate::stanzas::Sourcetypes;
 use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
@@ -124,10 +126,13 @@ pub(super) async fn events(
 ) -> Result<Frame, Error> {
     let time = env.context.restriction.hold(bounds.time, env.context.now, env.log);
     let bounds = Bounds { time, ..bounds };
+    let (fewer, there) = without_other_types(search, indexes, &bounds.time, env).await?;
+    let search = fewer.as_ref().unwrap_or(search);
     let read = Events { indexes, range: &bounds.time, filter: search.expr.as_ref() };
     let enrichment = Box::pin(Enrichment::of(&mut required, read, env)).await?;
     let fields = source_fields(&required, indexes, &bounds.time, env).await?;
-    let (indexes, range, sourcetypes) = (indexes.to_vec(), bounds.time, enrichment.sourcetypes());
+    let sourcetypes = there.or_else(|| enrichment.sourcetypes());
+    let (indexes, range) = (indexes.to_vec(), bounds.time);
     let request = EventsRequest { indexes, range, fields, sourcetypes };
     let table = env.context.source.events(&request)?;
     let name = TableReference::bare(TABLE);
@@ -175,6 +180,45 @@ pub(super) async fn events(
         frame = frame.filter(condition)?;
     }
     Ok(frame)
+}
+
+/// Comparisons of the source type from which on a filter is looked through for those that no event satisfies.
+const MANY_TYPES: usize = 8;
+
+/// The filter without alternatives that are about source types which no event has, and the source types that
+/// it is right for. A tag of an installation with many add-ons stands for hundreds of alternatives.
+async fn without_other_types(
+    search: &SearchCommand,
+    indexes: &[IndexName],
+    range: &TimeRange,
+    env: &PlanningContext<'_>,
+) -> Result<(Option<SearchCommand>, Option<Arc<HashSet<String>>>), Error> {
+    let Some(expr) = search.expr.as_ref().filter(|expr| compared_types(expr) >= MANY_TYPES) else {
+        return Ok((None, None));
+    };
+    if may_set_sourcetype(env) {
+        return Ok((None, None));
+    }
+    let Some(there) = env.context.source.sourcetypes(indexes, range).await? else {
+        return Ok((None, None));
+    };
+    let renames = Renames::of(&env.context.knowledge);
+    let shown = Sourcetypes::new(there.iter().map(|name| renames.shown(name.clone())).collect());
+    let Some(expr) = shown.without_others(expr) else { return Ok((None, None)) };
+    Ok((Some(SearchCommand { expr: Some(expr), ..search.clone() }), Some(Arc::new(there))))
+}
+
+fn compared_types(expr: &SearchExpr) -> usize {
+    match expr {
+        SearchExpr::And(members) | SearchExpr::Or(members) => {
+            members.iter().map(compared_types).sum()
+        }
+        SearchExpr::Not(inner, _) => compared_types(inner),
+        SearchExpr::Comparison(comparison) => {
+            usize::from(comparison.field.node == columns::SOURCETYPE)
+        }
+        _ => 0,
+    }
 }
 
 /// Many conditions as one: a filter for each would make a plan as deep as they are many.

@@ -33,7 +33,7 @@ impl CommandPlan for TagsCommand {
 }
 
 pub(super) fn typer(frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
-    event_types::Wanted { event_types: true, tags: false }.add(frame, env)
+    event_types::Wanted::event_types(env).add(frame, env)
 }
 
 pub(super) fn tags(

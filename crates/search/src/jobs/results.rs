@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use knowledge::Knowledge;
 use model::columns;
 use parking_lot::Mutex;
@@ -193,23 +193,20 @@ impl Results {
     }
 }
 
+/// Takes a column of shown events: the number of its first row, its name and its values.
+type TakeColumn<'t> = dyn FnMut(usize, &str, &ArrayRef) + 't;
+
 impl Results {
-    /// Hands out the columns of fields that the configuration adds to events and that are to be shown, with
-    /// the number of their first row.
-    fn compute(
-        &self,
-        batches: &[RecordBatch],
-        found: &mut dyn FnMut(usize, &str, &Arc<dyn Array>),
-    ) {
+    /// Hands out the columns of fields that the configuration adds to events and that are to be shown.
+    fn compute(&self, batches: &[RecordBatch], take: &mut TakeColumn<'_>) {
         let Some(shown) = self.shown.get().and_then(Option::as_ref) else { return };
         let mut first = 0;
         for batch in batches {
-            let added = added_to(batch, shown, &self.knowledge);
-            for (field, values) in added.iter().flat_map(|added| {
-                added.schema_ref().fields().iter().zip(added.columns()).collect::<Vec<_>>()
-            }) {
-                if self.filter.admits(field.name()) {
-                    found(first, field.name(), values);
+            if let Some(added) = added_to(batch, shown, &self.knowledge) {
+                for (field, values) in added.schema_ref().fields().iter().zip(added.columns()) {
+                    if self.filter.admits(field.name()) {
+                        take(first, field.name(), values);
+                    }
                 }
             }
             first += batch.num_rows();

@@ -44,6 +44,18 @@ impl Parsed {
         Self { calculated: calculated.collect(), lookups: lookups.collect() }
     }
 
+    /// Whether one of them names a field that it sets.
+    pub(super) fn set(&self, name: &str) -> bool {
+        let outputs = |one: &Arc<ParsedLookup>| match &one.command {
+            Ok(LookupCommand { output: Some(output), .. }) => {
+                output.fields.iter().any(|field| field.event_name() == name)
+            }
+            _ => false,
+        };
+        self.calculated.iter().any(|one| one.field.field == name)
+            || self.lookups.iter().any(outputs)
+    }
+
     /// Whether a search means anything that they set.
     pub(super) fn has_any(&self, meant: &Meant) -> bool {
         self.calculated.iter().any(|one| meant.has(&one.field.field))
