@@ -76,7 +76,7 @@ def test_an_app_is_in_force_at_once_and_after_a_kill(server, tmp_path):
     packed.write_bytes(archive(files()))
     made = server.cli("app", "install", packed)
     assert made.returncode == 0, made
-    for part in ["doors: 9 files in object storage", "used      props.conf: 1 stanzas", "in effect"]:
+    for part in ["doors: 9 files in object storage", "used      props.conf: 1 stanza", "in effect"]:
         assert part in made.stdout, made.stdout
     again = server.cli("app", "install", packed)
     assert again.returncode == 1 and "already exists" in again.stderr, again

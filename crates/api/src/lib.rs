@@ -260,6 +260,8 @@ pub trait AppReports: Send + Sync + std::fmt::Debug {
     ) -> Vec<(Option<String>, String)>;
     /// What is ignored of an app that is in force, because it is wrong.
     fn ignored(&self, app: &str) -> Vec<String>;
+    /// What is oddly written in an app that is in force, and counts.
+    fn notes(&self, app: &str) -> Vec<String>;
 }
 
 /// The cache as the API shows it.

@@ -16,9 +16,10 @@ use tokio::sync::Notify;
 use crate::collections::Collections;
 use crate::install::counts_installed;
 use crate::installed::{Directories, InstalledApps};
+use crate::listing::Listing;
 use crate::lookups::Lookups;
 use crate::objects::{KIND, Stored, check_name, document, with_objects};
-use crate::pages::{Pages, TEXT};
+use crate::pages::Pages;
 use crate::rules::Rules;
 use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
 
@@ -161,6 +162,11 @@ impl State {
     fn with(&self, objects: BTreeMap<String, Stored>) -> Self {
         let rules = self.rules.with(&objects);
         Self::of(Arc::clone(&self.files), objects, rules)
+    }
+
+    fn listing<'s>(&'s self, conf: &'s str) -> Listing<'s> {
+        let (objects, pages) = (&self.objects, &self.files.pages);
+        Listing { conf, layers: &self.layers, objects, pages }
     }
 }
 
@@ -379,80 +385,13 @@ impl Apps {
     /// The objects of a file that a namespace sees, by name. An owner or app of `-` stands for all.
     #[must_use]
     pub fn list(&self, conf: &str, namespace: &Namespace) -> Vec<ConfObject> {
-        let apps: Vec<String> = match namespace.app.as_str() {
-            "-" => self.apps().into_iter().map(|app| app.name).collect(),
-            app => vec![app.to_owned()],
-        };
-        let mut found: BTreeMap<(String, String), ConfObject> = BTreeMap::new();
-        for app in apps {
-            for object in self.list_in(conf, &Namespace::new(&namespace.owner, &app)) {
-                found.entry((object.name.clone(), object.app.clone())).or_insert(object);
-            }
-        }
-        found.into_values().collect()
-    }
-
-    fn list_in(&self, conf: &str, namespace: &Namespace) -> Vec<ConfObject> {
-        let state = self.inner.state.read();
-        let view = state.layers.view(&namespace.owner, &namespace.app);
-        let mut found: BTreeMap<&str, ConfObject> = BTreeMap::new();
-        for (layer, stanza) in view.stanzas(conf) {
-            let object = found.entry(&stanza.name).or_insert_with(|| {
-                let (owner, sharing) = match layer {
-                    Layer::User(owner, _) => (owner.clone(), Sharing::User),
-                    _ if layer.app().is_some_and(|app| view.exports(app, conf, &stanza.name)) => {
-                        (NOBODY.to_owned(), Sharing::Global)
-                    }
-                    _ => (NOBODY.to_owned(), Sharing::App),
-                };
-                ConfObject {
-                    conf: conf.to_owned(),
-                    name: stanza.name.clone(),
-                    app: layer.app().unwrap_or(SYSTEM).to_owned(),
-                    owner,
-                    sharing,
-                    settings: Vec::new(),
-                    removable: false,
-                }
-            });
-            for entry in &stanza.entries {
-                if object.get(&entry.key).is_none() {
-                    object.settings.push((entry.key.clone(), entry.value.clone()));
-                }
-            }
-        }
-        for stored in state.objects.values() {
-            if stored.conf == conf
-                && stored.seen_by(namespace)
-                && let Some(object) = found.get_mut(stored.name.as_str())
-                && object.app == stored.app
-                // A private object hides the shared one of its name, and is not that one.
-                && (object.sharing == Sharing::User) == (stored.sharing == Sharing::User)
-            {
-                object.owner.clone_from(&stored.owner);
-                object.sharing = stored.sharing;
-                object.removable = true;
-            }
-        }
-        for object in found.values_mut().filter(|object| object.get(TEXT).is_none()) {
-            if let Some(text) = state.files.pages.text(conf, &object.app, &object.name) {
-                object.settings.push((TEXT.to_owned(), text.as_ref().to_owned()));
-            }
-        }
-        found.into_values().collect()
+        self.inner.state.read().listing(conf).all(namespace)
     }
 
     /// The objects of a file that only their owners see: of all users, in all apps.
     #[must_use]
     pub fn private(&self, conf: &str) -> Vec<ConfObject> {
-        let owners: BTreeSet<Namespace> = {
-            let state = self.inner.state.read();
-            let own = state.objects.values();
-            let own = own.filter(|stored| stored.conf == conf && stored.sharing == Sharing::User);
-            own.map(|stored| Namespace::new(&stored.owner, &stored.app)).collect()
-        };
-        let seen = owners.iter().flat_map(|owner| self.list_in(conf, owner));
-        seen.filter(|object| object.sharing == Sharing::User).collect()
+        self.inner.state.read().listing(conf).private()
     }
 
     /// One object as a namespace sees it.
@@ -460,9 +399,8 @@ impl Apps {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn get(&self, conf: &str, name: &str, namespace: &Namespace) -> Result<ConfObject, Error> {
-        let objects = self.list(conf, namespace);
-        let found = objects.into_iter().find(|object| object.name == name);
-        found.ok_or_else(|| Error::NotFound(name.to_owned()))
+        let objects = self.inner.state.read().listing(conf).named(name, namespace);
+        objects.into_iter().next().ok_or_else(|| Error::NotFound(name.to_owned()))
     }
 
     /// Makes an object. Its owner is the namespace's, or everybody in the app if that is [`NOBODY`].
@@ -653,10 +591,11 @@ impl Apps {
     pub fn apps(&self) -> Vec<AppInfo> {
         let names = self.app_names();
         let state = self.inner.state.read();
-        names.into_iter().map(|name| self.app_info(&state, name)).collect()
+        let in_files = state.files.layers.apps();
+        names.into_iter().map(|name| Self::app_info(&state, &in_files, name)).collect()
     }
 
-    fn app_info(&self, state: &State, name: String) -> AppInfo {
+    fn app_info(state: &State, in_files: &BTreeSet<String>, name: String) -> AppInfo {
         let mut info = AppInfo { name, settings: Vec::new(), removable: false, installed: false };
         for (layer, stanza) in state.layers.stanzas(APP) {
             if layer.app() != Some(&info.name) || matches!(layer, Layer::User(..)) {
@@ -670,8 +609,7 @@ impl Apps {
                 }
             }
         }
-        let in_files = state.files.layers.apps().contains(&info.name);
-        info.removable &= !in_files && info.name != SEARCH;
+        info.removable &= !in_files.contains(&info.name) && info.name != SEARCH;
         info.installed = state.files.installed.contains_key(&info.name);
         info.removable |= info.installed;
         info

@@ -139,10 +139,14 @@ impl Found {
             (count > 0).then(|| Gain { what, text: format!("{count}{more}") })
         };
         let plain = |what, count| counted(what, count, String::new());
-        let of_stanzas = format!(" rules for {} stanzas of props.conf", self.field_stanzas.len());
+        let of_stanzas = format!(
+            " {} for {} of props.conf",
+            noun(self.field_rules.len(), "rule"),
+            plural(self.field_stanzas.len(), "stanza")
+        );
         let applied = match self.automatic_lookups.len() {
             0 => String::new(),
-            count => format!(", applied to events by {count} settings LOOKUP-"),
+            count => format!(", applied to events by {} LOOKUP-", plural(count, "setting")),
         };
         let schedules = match self.scheduled.len() {
             0 => String::new(),
@@ -172,6 +176,15 @@ impl Found {
         .flatten()
         .collect()
     }
+}
+
+/// `1 stanza`, `2 stanzas`.
+fn plural(count: usize, one: &str) -> String {
+    format!("{count} {}", noun(count, one))
+}
+
+fn noun(count: usize, one: &str) -> String {
+    if count == 1 { one.to_owned() } else { format!("{one}s") }
 }
 
 fn is(stanza: &Stanza, key: &str) -> bool {
@@ -211,7 +224,7 @@ mod tests {
             gains,
             [
                 "fields: 3 rules for 2 stanzas of props.conf",
-                "lookups: 1, applied to events by 1 settings LOOKUP-",
+                "lookups: 1, applied to events by 1 setting LOOKUP-",
                 "tags: 1",
                 "saved searches: 2, 1 of them with a schedule: schedules and alerts do not run yet",
                 "views: 2: 1 shown in full, 1 in part",

@@ -84,7 +84,8 @@ const OF_PROCESSES: [&str; 7] =
     ["authentication", INPUTS, "limits", "outputs", "restmap", "server", "web"];
 
 /// Whether a file counts in an app that is installed in a running server.
-pub(crate) fn counts_installed(conf: &str) -> bool {
+#[must_use]
+pub fn counts_installed(conf: &str) -> bool {
     !OF_PROCESSES.contains(&conf)
 }
 
@@ -218,7 +219,7 @@ fn examine(
             found.modular_input(&stanza.name);
             continue;
         }
-        for warning in registry.check(conf, stanza) {
+        for warning in registry.check_unnamed(conf, stanza) {
             let place = warning.place.to_string();
             report.remarks.push(Remark { place, text: warning.text });
         }

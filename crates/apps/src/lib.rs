@@ -29,6 +29,7 @@ mod installation;
 mod installed;
 #[cfg(test)]
 mod installed_tests;
+mod listing;
 mod lookup_files;
 mod lookups;
 mod media_types;
@@ -51,7 +52,7 @@ pub use collections::{Collection, MAX_BATCH};
 pub use documents::{FieldTypes, changed_names};
 pub use error::Error;
 pub use gains::Gain;
-pub use install::{Install, Installed, Remark, Target, install, report};
+pub use install::{Install, Installed, Remark, Target, counts_installed, install, report};
 pub use installation::{Bundle, Bundles, Installation};
 pub use installed::{InstalledApps, Listed};
 pub use lookup_files::{LookupBytes, LookupFile};

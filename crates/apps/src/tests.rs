@@ -287,12 +287,16 @@ fn a_packed_app_is_installed_with_a_report() {
     assert_eq!(report.used, used.map(|(name, count)| (name.to_owned(), count)));
     let gains: Vec<String> =
         report.gains.iter().map(|g| format!("{} {}", g.what, g.text)).collect();
-    assert_eq!(gains, ["fields 1 rules for 1 stanzas of props.conf", "macros 1", "inputs 1"]);
+    assert_eq!(gains, ["fields 1 rule for 1 stanza of props.conf", "macros 1", "inputs 1"]);
     let remarks: Vec<String> =
         report.remarks.iter().map(|r| format!("{}: {}", r.place, r.text)).collect();
     assert!(remarks[0].starts_with("bin/run.py: of the programs of an app"), "{remarks:?}");
     assert_eq!(remarks[1], "default/inputs.conf:1: modular inputs of apps are not run");
-    assert!(remarks[2].contains("default/props.conf:3"), "{remarks:?}");
+    assert!(
+        remarks[2].contains("default/props.conf:3: unknown setting NOT_A_SETTING"),
+        "{remarks:?}"
+    );
+    assert!(!remarks[2].contains("[st]"), "remarks about several stanzas are equal: {remarks:?}");
     assert!(to.join("apps/ta_web/lookups/a.csv").exists());
     assert!(matches!(install(&request, &settings), Err(Error::Exists(_))));
     std::fs::create_dir_all(to.join("apps/ta_web/local")).unwrap();
@@ -387,6 +391,54 @@ async fn metadata_of_an_app_says_what_other_apps_and_users_see() {
     assert!(has(&less, "props", "web", "EXTRACT-b"));
     let none = apps.view_without(&there, &["nobody/shop".to_owned()]);
     assert!(!has(&none, "props", "web", "EXTRACT-b"));
+}
+
+#[tokio::test]
+async fn the_objects_of_all_apps_are_those_that_each_of_them_sees() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join("apps").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("a/default/macros.conf", "[m]\ndefinition = a\n[only_a]\ndefinition = a\n");
+    write("a/default/props.conf", "[web]\nEXTRACT-a = (?<a>.)\nEXTRACT-b = (?<b>.)\n");
+    write("a/metadata/default.meta", "[props/web/EXTRACT-a]\nexport = system\n");
+    write("b/default/macros.conf", "[m]\ndefinition = b\ndescription = b\n[shown]\nargs = x\n");
+    write("b/local/macros.conf", "[shown]\ndefinition = b\n");
+    write("b/metadata/default.meta", "[macros]\nexport = system\n");
+    write("c/default/macros.conf", "[m]\ndefinition = c\n[shown]\ndefinition = c\n");
+    let (apps, _) = open(&memory(), Some(root.path())).await;
+    let definition = settings(&[("definition", "stored")]);
+    for (name, owner, app) in [("m", "ann", "a"), ("new", NOBODY, "b")] {
+        apps.create("macros", name, &Namespace::new(owner, app), definition.clone()).await.unwrap();
+    }
+    apps.update("macros", "m", &Namespace::new(NOBODY, "c"), &definition).await.unwrap();
+    let shared = Namespace::new(NOBODY, "b");
+    apps.share("macros", "new", &shared, "ann", Sharing::Global).await.unwrap();
+    for (conf, owner) in [("macros", NOBODY), ("macros", "ann"), ("props", NOBODY)] {
+        let mut expected = std::collections::BTreeMap::new();
+        for app in apps.apps() {
+            let there = Namespace::new(owner, &app.name);
+            let view = apps.view(&there).conf(conf);
+            for object in apps.list(conf, &there) {
+                for (key, value) in &object.settings {
+                    let seen = view.get(&object.name, key).map(|entry| &entry.value);
+                    assert_eq!(seen, Some(value), "{there} {} {key}", object.name);
+                }
+                let place = (object.name.clone(), object.app.clone());
+                expected.entry(place).or_insert(object);
+            }
+        }
+        let found = apps.list(conf, &Namespace::new(owner, "-"));
+        assert_eq!(found, expected.into_values().collect::<Vec<_>>(), "{conf} {owner}");
+    }
+    let found = apps.list("macros", &Namespace::new("ann", "-"));
+    let is_new = |object: &&crate::ConfObject| object.name == "new";
+    let new = found.iter().find(is_new).unwrap();
+    let facts = (new.app.as_str(), new.owner.as_str(), new.sharing, new.removable);
+    assert_eq!(facts, ("b", "ann", Sharing::Global, true));
+    assert_eq!(apps.private("macros").len(), 1);
 }
 
 #[tokio::test]

@@ -7,6 +7,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// The folder with the apps of a directory.
+const APPS: &str = "/apps/";
+
 /// A line of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -18,8 +21,17 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
+        write!(f, "{}:{}", shown(&self.file), self.line)
     }
+}
+
+/// The name of a file in messages. The file of an app that was installed at run time is named from the app on:
+/// the directory of its copy, `<data>/installed/<SHA-256>/apps`, says nothing to a reader.
+fn shown(file: &str) -> &str {
+    let is_digest = |name: &str| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_copy = |at: usize| file[..at].rsplit(['/', '\\']).next().is_some_and(is_digest);
+    let copy = file.match_indices(APPS).find(|(at, _)| is_copy(*at));
+    copy.map_or(file, |(at, _)| &file[at + APPS.len()..])
 }
 
 /// Something in a configuration that is probably not what its author meant.
@@ -240,6 +252,15 @@ mod tests {
             .map(|(s, k, v, l)| ((*s).to_owned(), (*k).to_owned(), (*v).to_owned(), *l))
             .collect();
         assert_eq!(values(text), expected, "{text}");
+    }
+
+    #[test]
+    fn files_of_installed_apps_are_shown_from_the_app_on() {
+        let shown = |file: &str| Place { file: file.into(), line: 7 }.to_string();
+        let copy = format!("/data/apps/installed/{}/apps/ta/default/x.conf", "0a".repeat(32));
+        assert_eq!(shown(&copy), "ta/default/x.conf:7");
+        assert_eq!(shown("conf/apps/ta/default/x.conf"), "conf/apps/ta/default/x.conf:7");
+        assert_eq!(shown("system/local/x.conf"), "system/local/x.conf:7");
     }
 
     #[test]

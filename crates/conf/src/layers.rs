@@ -4,6 +4,7 @@
 //! order, the first wins), then what is built in as `system/default`. A search of a user in an app sees
 //! them in another order ([`Layers::view`]). This is the one module of the crate that reads files.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -271,39 +272,85 @@ impl Layers {
     #[must_use]
     pub fn view(&self, user: &str, app: &str) -> Self {
         let mut files = Vec::new();
-        for file in &self.files {
-            let Some(rank) = file.layer.rank(user, app) else { continue };
-            let mut file = file.clone();
-            if let (4..=6, Some(other)) = (rank, file.layer.app()) {
-                let other = other.to_owned();
-                self.export_only(&other, &file.conf, &mut file.file.stanzas);
-            }
-            files.push((rank, file));
+        for LayerFile { layer, conf, file } in &self.files {
+            let Some(rank) = layer.rank(user, app) else { continue };
+            let shown =
+                |stanza: &Stanza| Some(self.shown_at(rank, layer, conf, stanza)?.into_owned());
+            let stanzas = file.stanzas.iter().filter_map(shown).collect();
+            let (name, warnings) = (Arc::clone(&file.file), file.warnings.clone());
+            let file = ConfFile { file: name, stanzas, warnings };
+            files.push((rank, LayerFile { layer: layer.clone(), conf: conf.clone(), file }));
         }
         files.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.layer.cmp(&b.1.layer)));
-        let files = files.into_iter().map(|(_, file)| file).collect();
-        let mut view = Self { files, ..self.clone() };
-        let shown = |other: &str, name: &str| {
+        let mut models = self.models.clone();
+        models.retain(|(other, name, _)| {
             other == app || self.metadata.shows(other, "datamodels", name)
-        };
-        view.models.retain(|(other, name, _)| shown(other, name));
-        view
+        });
+        Self {
+            files: files.into_iter().map(|(_, file)| file).collect(),
+            others: self.others.clone(),
+            metadata: self.metadata.clone(),
+            directories: self.directories.clone(),
+            models,
+        }
     }
 
-    /// Leaves what an app shows to others of a file.
-    fn export_only(&self, app: &str, conf: &str, stanzas: &mut Vec<Stanza>) {
+    /// The stanzas of a file by name, each with its layer, highest first.
+    #[must_use]
+    pub fn stanzas_by_name<'l>(
+        &'l self,
+        conf: &str,
+    ) -> BTreeMap<&'l str, Vec<(&'l Layer, &'l Stanza)>> {
+        let mut named: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for file in self.files.iter().filter(|file| file.conf == conf) {
+            for stanza in &file.file.stanzas {
+                named.entry(&stanza.name).or_default().push((&file.layer, stanza));
+            }
+        }
+        named
+    }
+
+    /// Those of the stanzas of one name that the searches of a user in an app see, with the settings and in
+    /// the order that [`Layers::view`] gives them.
+    #[must_use]
+    pub fn seen<'l>(
+        &self,
+        conf: &str,
+        stanzas: &[(&'l Layer, &'l Stanza)],
+        user: &str,
+        app: &str,
+    ) -> Vec<(&'l Layer, Cow<'l, Stanza>)> {
+        let mut seen = Vec::new();
+        for (layer, stanza) in stanzas.iter().copied() {
+            let Some(rank) = layer.rank(user, app) else { continue };
+            if let Some(stanza) = self.shown_at(rank, layer, conf, stanza) {
+                seen.push((rank, layer, stanza));
+            }
+        }
+        // Stable: within a rank, the order of the layers stays.
+        seen.sort_by_key(|(rank, ..)| *rank);
+        seen.into_iter().map(|(_, layer, stanza)| (layer, stanza)).collect()
+    }
+
+    /// What a view shows of a stanza whose layer has a rank in it: all of it, or what its app exports.
+    fn shown_at<'l>(
+        &self,
+        rank: u8,
+        layer: &Layer,
+        conf: &str,
+        stanza: &'l Stanza,
+    ) -> Option<Cow<'l, Stanza>> {
+        let (4..=6, Some(other)) = (rank, layer.app()) else { return Some(Cow::Borrowed(stanza)) };
+        let Stanza { name, place, entries } = stanza;
         if conf != SETTINGS_ARE_OBJECTS {
-            stanzas.retain(|stanza| self.metadata.shows(app, conf, &stanza.name));
-            return;
+            return self.metadata.shows(other, conf, name).then_some(Cow::Borrowed(stanza));
         }
-        for stanza in stanzas.iter_mut() {
-            let name = &stanza.name;
-            let shown = |key: &str| self.metadata.shows_setting(app, conf, name, key);
-            stanza.entries.retain(|entry| shown(&entry.key));
+        let shown = |entry: &&Entry| self.metadata.shows_setting(other, conf, name, &entry.key);
+        let entries: Vec<Entry> = entries.iter().filter(shown).cloned().collect();
+        if entries.is_empty() && !self.metadata.shows(other, conf, name) {
+            return None;
         }
-        stanzas.retain(|stanza| {
-            !stanza.entries.is_empty() || self.metadata.shows(app, conf, &stanza.name)
-        });
+        Some(Cow::Owned(Stanza { name: name.clone(), place: place.clone(), entries }))
     }
 
     /// Whether other apps see an object of an app.
@@ -471,7 +518,7 @@ impl Layers {
                 continue;
             };
             let mut file = ConfFile::parse(&path.to_string_lossy(), &text);
-            if matches!(text, std::borrow::Cow::Owned(_)) {
+            if matches!(text, Cow::Owned(_)) {
                 let place = Place { file: file.file.clone(), line: 1 };
                 let text = "the file is not UTF-8; bad bytes were replaced".to_owned();
                 file.warnings.push(Warning { place, text });

@@ -28,6 +28,6 @@ pub use file::{ConfFile, Entry, Place, Stanza, Warning};
 pub use layers::{Effective, Files, Layer, Layers};
 pub use metadata::Access;
 pub use reader::{Confs, Reader};
-pub use registry::{Registry, nearest_name};
+pub use registry::{LEFT_OUT, Registry, nearest_name};
 pub use setting::{Effect, FromValue, Key, Setting, Type, Unit, Value, notes, without_effect};
 pub use values::{boolean, size, time_span};

@@ -8,6 +8,9 @@ use crate::file::{Stanza, Warning};
 use crate::layers::Layers;
 use crate::setting::{Effect, Setting};
 
+/// How warnings about settings that are left out begin.
+pub const LEFT_OUT: &str = "the setting is ignored";
+
 /// The declared settings of a program.
 #[derive(Debug, Clone)]
 pub struct Registry {
@@ -56,6 +59,16 @@ impl Registry {
     /// Warnings about keys of a stanza that are unknown or without effect.
     #[must_use]
     pub fn check(&self, conf: &str, stanza: &Stanza) -> Vec<Warning> {
+        self.remarks(conf, stanza, &format!(" in [{}]", stanza.name))
+    }
+
+    /// The same without the name of the stanza: the texts about one setting of many stanzas are equal.
+    #[must_use]
+    pub fn check_unnamed(&self, conf: &str, stanza: &Stanza) -> Vec<Warning> {
+        self.remarks(conf, stanza, "")
+    }
+
+    fn remarks(&self, conf: &str, stanza: &Stanza, place: &str) -> Vec<Warning> {
         if self.settings(conf).next().is_none() {
             return Vec::new();
         }
@@ -64,12 +77,12 @@ impl Registry {
             let key = &entry.key;
             let text = match self.find(conf, &stanza.name, key) {
                 Some(setting) if setting.effect != Effect::None => continue,
-                Some(_) => format!("{key} has no effect in this version"),
+                Some(_) => format!("setting {key} has no effect in this version"),
                 None => {
                     let nearest = nearest_name(self.settings(conf).map(|one| one.name), key);
                     let hint = nearest.map(|name| format!("; did you mean {name}?"));
                     let hint = hint.unwrap_or_default();
-                    format!("unknown setting {key} in [{}]{hint}", stanza.name)
+                    format!("unknown setting {key}{place}{hint}")
                 }
             };
             warnings.push(Warning { place: entry.place.clone(), text });
@@ -130,7 +143,7 @@ impl Registry {
                     }
                     None => {
                         stanza.entries.retain(|entry| entry.place != *place);
-                        format!("the setting is ignored: {}", invalid.without_place())
+                        format!("{LEFT_OUT}: {}", invalid.without_place())
                     }
                 };
                 warnings.push(Warning { place: place.clone(), text });
@@ -221,7 +234,7 @@ mod tests {
             said("[search]\nmax_cout = 1\nhomePath = /x\nzzzzzzzzz = 1\nmax_count = 3"),
             [
                 "x.conf:2: unknown setting max_cout in [search]; did you mean max_count?",
-                "x.conf:3: homePath has no effect in this version",
+                "x.conf:3: setting homePath has no effect in this version",
                 "x.conf:4: unknown setting zzzzzzzzz in [search]",
             ]
         );

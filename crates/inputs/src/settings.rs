@@ -141,6 +141,8 @@ const UNUSED: &[Setting] = &conf::without_effect(
         "passAuth",
         "persistentQueueSize",
         "port",
+        "python.required",
+        "python.version",
         "queue",
         "queueSize",
         "rawTcpDoneTimeout",

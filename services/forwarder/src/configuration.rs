@@ -16,8 +16,6 @@ use crate::settings::registry;
 /// Files in which a mistake keeps an app from being put in force. Others (saved searches, views) have no
 /// effect on a forwarder, and add-ons come with mistakes in `props.conf` that are tolerated everywhere.
 const STRICT: [&str; 4] = ["inputs", "outputs", "deploymentclient", "server"];
-/// How warnings of values begin that are left out.
-const LEFT_OUT: &str = "the setting is ignored";
 
 /// Directories that have `apps/<app>`, by app.
 pub(crate) type Directories = BTreeMap<String, PathBuf>;
@@ -97,7 +95,7 @@ pub(crate) fn mistakes(directory: &Path, app: &str, host: &str) -> Result<Vec<St
     let values = registry().tolerate_apps(&mut layers);
     // Without what is said already, and without comments behind values.
     let inputs = layers.effective("inputs");
-    let left_out = |one: &&Warning| of_app(one) && one.text.starts_with(LEFT_OUT);
+    let left_out = |one: &&Warning| of_app(one) && one.text.starts_with(conf::LEFT_OUT);
     mistakes.extend(values.iter().filter(left_out).map(shown));
     if mistakes.is_empty()
         && let Err(errors) = Configured::read(&inputs, host)

@@ -124,7 +124,7 @@ mod tests {
         let place = "system/local/outputs.conf";
         let unknown =
             format!("{place}:2: unknown setting servr in [tcpout:a]; did you mean server?");
-        let unused = format!("{place}:3: autoLB has no effect in this version");
+        let unused = format!("{place}:3: setting autoLB has no effect in this version");
         assert_eq!(shown, [unknown, unused]);
     }
 

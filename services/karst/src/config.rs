@@ -614,6 +614,9 @@ pub(crate) struct BtoolOptions {
     /// Directory of .conf layers.
     #[arg(long, env = "KARST_CONF_DIR")]
     pub(crate) conf_dir: Option<PathBuf>,
+    /// Data directory of a server on this machine: apps that are installed in the server count, too.
+    #[arg(long, env = "KARST_DATA_DIR", default_value = "data")]
+    pub(crate) data_dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

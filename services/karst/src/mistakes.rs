@@ -99,7 +99,8 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
     found
 }
 
-/// What is ignored of apps. `tolerated` are the settings that were left out before `knowledge` was made.
+/// What is ignored of apps, and notes about what is oddly written and counts. `tolerated` are the settings that
+/// were changed or left out before `knowledge` was made.
 pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mistake> {
     // There are thousands of places among thousands of files.
     let apps: HashMap<&str, &str> = knowledge.layers().files_of_apps().collect();
@@ -108,7 +109,12 @@ pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mista
         let app = place.and_then(app_of);
         Mistake { weight: Weight::Ignored, app, text, missing: None }
     };
-    let tolerated = tolerated.iter().map(|one| mistake(Some(&one.place), one.to_string()));
+    let tolerated = tolerated.iter().map(|one| {
+        // A comment behind a value goes, and the value counts.
+        let is_left_out = one.text.starts_with(conf::LEFT_OUT);
+        let weight = if is_left_out { Weight::Ignored } else { Weight::Note };
+        Mistake { weight, ..mistake(Some(&one.place), one.to_string()) }
+    });
     let mut found: Vec<Mistake> = tolerated.collect();
     for error in knowledge.app_errors() {
         let missing = match error {
@@ -232,10 +238,10 @@ fn app_in(text: &str) -> Option<String> {
     behind.split_once('/').map(|(app, _)| app.to_owned())
 }
 
-/// Mistakes by app, the app with the most first.
+/// What is ignored, by app, the app with the most first.
 pub(crate) fn by_app(mistakes: Vec<Mistake>) -> Vec<(String, Vec<Mistake>)> {
     let mut apps: BTreeMap<String, Vec<Mistake>> = BTreeMap::new();
-    for mistake in mistakes {
+    for mistake in mistakes.into_iter().filter(|one| one.weight == Weight::Ignored) {
         if let Some(app) = &mistake.app {
             apps.entry(app.clone()).or_default().push(mistake);
         }
@@ -280,6 +286,17 @@ mod tests {
         }
         assert_eq!(found.len(), 7, "{shown:#?}");
         assert_eq!(by_app(found)[0].0, "ta");
+    }
+
+    #[test]
+    fn a_comment_behind_a_value_is_a_note() {
+        let app = Layer::AppDefault("ta".to_owned());
+        let props = "[a]\nMAX_EVENTS = 10 # lines\nTRUNCATE = many\n";
+        let found = all(Layers::builtin().with(app, "props", props), &crate::settings::registry());
+        let [ignored, note] = found.as_slice() else { panic!("{found:#?}") };
+        assert_eq!((ignored.weight, note.weight), (Weight::Ignored, Weight::Note));
+        assert!(note.text.contains("MAX_EVENTS = 10: the comment after the value"), "{note:?}");
+        assert_eq!(by_app(found)[0].1.len(), 1);
     }
 
     #[test]

@@ -234,6 +234,7 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
         "files": report.files,
         "used": report.used,
         "ignored": reports.ignored(&app),
+        "notes": reports.notes(&app),
         "not_used": pairs(remarks),
         "gains": pairs(gains),
     });

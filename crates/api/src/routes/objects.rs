@@ -16,7 +16,8 @@ pub(crate) use self::kind::{COLLECTIONS, CONFS, Kind, SAVED_SEARCHES};
 use self::kind::{
     DATAMODELS, EVENT_TYPES, EXTRACTIONS, LOOKUPS, MACROS, NAVIGATION, PANELS, VIEWS,
 };
-pub(crate) use self::shown::entry;
+pub(crate) use self::shown::acl_of;
+use self::shown::{entries, entry};
 use super::resource::{About, Access, Resource};
 use crate::ApiState;
 use crate::atom::{Attributes, Entry};
@@ -291,6 +292,10 @@ impl Resource for Kind {
 
     fn entry(&self, call: &Call, object: &ConfObject) -> Result<Entry, RestError> {
         Ok(entry(&self.asked(call)?, object))
+    }
+
+    fn entries(&self, call: &Call, objects: &[ConfObject]) -> Result<Vec<Entry>, RestError> {
+        Ok(entries(&self.asked(call)?, objects))
     }
 
     async fn list(&self, call: &Call) -> Result<Vec<ConfObject>, RestError> {

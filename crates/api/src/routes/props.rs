@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::feed;
 use super::objects::access::{check_shared_writable, check_writable, may_read};
-use super::objects::{Asked, CONFS, check_app, entry as stanza_entry, home, objects};
+use super::objects::{Asked, CONFS, acl_of, check_app, home, objects};
 use super::resource::{About, Access, Resource};
 use crate::atom::{Attributes, Entry, segment};
 use crate::call::Call;
@@ -94,9 +94,8 @@ impl Kind {
         let (owner, app) = (segment(&there.owner), segment(&there.app));
         let path = format!("/servicesNS/{owner}/{app}/data/props/{}", self.path);
         let attributes = Attributes::new(&[], self.optional, self.wildcard);
-        let acl = stanza_entry(asked, object).acl;
         let entry = Entry::new(&path, &format!("{} : {key}", object.name), content);
-        entry.with_acl(acl).with_attributes(attributes).editable()
+        entry.with_acl(acl_of(asked, object)).with_attributes(attributes).editable()
     }
 
     /// The value that a request gives: as it stands in the file, or by its parts.

@@ -87,6 +87,11 @@ pub(crate) trait Resource: Sync + 'static {
     /// The object as clients see it.
     fn entry(&self, call: &Call, item: &Self::Item) -> Answer<Entry>;
 
+    /// Several objects as clients see them.
+    fn entries(&self, call: &Call, items: &[Self::Item]) -> Answer<Vec<Entry>> {
+        items.iter().map(|item| self.entry(call, item)).collect()
+    }
+
     /// Whether the caller may see the object: [`Self::list`] and [`Self::find`] may return more. Changes
     /// check what they need themselves, and refuse instead of hiding.
     fn may_see(&self, _: &Call, _: &Self::Item) -> bool {
@@ -199,12 +204,8 @@ async fn list<R: Resource>(resource: &'static R, call: Call) -> Answer<Response>
     let (title, path) = resource.place(&call)?;
     let mut items = resource.list(&call).await?;
     items.retain(|item| resource.may_see(&call, item));
-    let entries = entries(resource, &call, &items)?;
+    let entries = resource.entries(&call, &items)?;
     feed::respond(&title, &path, entries, &call.params)
-}
-
-fn entries<R: Resource>(resource: &R, call: &Call, items: &[R::Item]) -> Answer<Vec<Entry>> {
-    items.iter().map(|item| resource.entry(call, item)).collect()
 }
 
 async fn show<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
@@ -225,7 +226,7 @@ async fn show<R: Resource>(resource: &'static R, call: Call) -> Answer<Response>
     if let Some(response) = resource.plain(&call, item).await? {
         return Ok(response);
     }
-    let entries = entries(resource, &call, &items)?;
+    let entries = resource.entries(&call, &items)?;
     feed::respond(&title, &path, entries, &call.params.only_format())
 }
 

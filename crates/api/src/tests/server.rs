@@ -444,4 +444,8 @@ impl crate::AppReports for NoReports {
     fn ignored(&self, _: &str) -> Vec<String> {
         Vec::new()
     }
+
+    fn notes(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
 }

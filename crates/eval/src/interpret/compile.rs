@@ -228,8 +228,10 @@ impl Compiler<'_> {
 
 fn unavailable(call: &Call) -> Compiled {
     let name = &call.function.node;
-    let message = format!("function {name}() is not available when events arrive");
-    Err((message, call.function.span))
+    let message = format!("function {name}() is available only in searches");
+    // The message names the function: an empty span keeps its name from being added as the place.
+    let span = call.function.span;
+    Err((message, Span { end: span.start, ..span }))
 }
 
 /// A call of a function of values.

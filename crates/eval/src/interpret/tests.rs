@@ -218,7 +218,8 @@ fn mistakes_are_named_with_the_nearest_name() {
         assert!(message.contains(part), "{text}: {message}");
     };
     refuses("lowr(s)", "did you mean `lower`?");
-    refuses("searchmatch(\"a\")", "searchmatch() is not available when events arrive");
+    let message = Expression::compile("searchmatch(\"a\")", &kind).unwrap_err();
+    assert_eq!(message, "function searchmatch() is available only in searches");
     refuses("1 +", "expected an expression");
     refuses("match(s, \"(\")", "the regular expression of match() is not valid");
     refuses("cidrmatch(\"x\", s)", "is not a network");

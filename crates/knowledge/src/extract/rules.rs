@@ -60,6 +60,11 @@ impl FieldRulesBuilder {
         for (name, value) in &metadata {
             canonical += &format!("{name}\n{value}\n");
         }
+        // These rules gave other fields when they read only the first value. The fingerprints of all others
+        // stay, and with them the columns of stored buckets.
+        if reads_lines(&self.transforms) {
+            canonical += "lines\n";
+        }
         let rule = |transform: Transform| Rule { names: transform.names(), transform };
         FieldRules {
             transforms: self.transforms.into_iter().map(rule).collect(),
@@ -73,6 +78,17 @@ impl FieldRulesBuilder {
             fingerprint: hash(&canonical),
         }
     }
+}
+
+/// Whether a rule reads a field that an earlier rule may give several values.
+fn reads_lines(transforms: &[Transform]) -> bool {
+    let gives = |rule: &Transform, field: &String| {
+        rule.add && rule.names().is_none_or(|names| names.contains(field))
+    };
+    transforms.iter().enumerate().any(|(at, rule)| {
+        let field = rule.source.as_ref();
+        field.is_some_and(|field| transforms[..at].iter().any(|earlier| gives(earlier, field)))
+    })
 }
 
 /// Names a search needs, prepared for one [`FieldRules`].

@@ -63,17 +63,33 @@ impl<'a, 'r> Run<'a, 'r> {
                 });
                 continue;
             };
-            for text in self.values_of(field) {
-                match text {
-                    Cow::Borrowed(text) => rule.transform.apply(text, &mut |name, value| {
-                        let _ = self.field(name, value, stage, add);
-                    }),
-                    Cow::Owned(text) => rule.transform.apply(&text, &mut |name, value| {
-                        let _ = self.field(name, Cow::Owned(value.into_owned()), stage, add);
-                    }),
-                }
+            match self.source(field) {
+                Some(Cow::Borrowed(text)) => rule.transform.apply(text, &mut |name, value| {
+                    let _ = self.field(name, value, stage, add);
+                }),
+                Some(Cow::Owned(text)) => rule.transform.apply(&text, &mut |name, value| {
+                    let _ = self.field(name, Cow::Owned(value.into_owned()), stage, add);
+                }),
+                None => {}
             }
         }
+    }
+
+    /// The text of a field that a rule reads: several values are joined as lines.
+    fn source(&self, field: &str) -> Option<Cow<'a, str>> {
+        let metadata = self.rules.metadata.iter().find(|(name, _)| name == field);
+        if let Some((_, value)) = metadata {
+            return Some(Cow::Owned(value.clone()));
+        }
+        let slot = self.rules.kept.binary_search_by(|name| name.as_str().cmp(field)).ok()?;
+        let mut values = self.kept.iter().filter(|(at, _)| *at == slot).map(|(_, value)| value);
+        let mut text = values.next()?.clone();
+        for value in values {
+            let lines = text.to_mut();
+            lines.push('\n');
+            lines.push_str(value);
+        }
+        Some(text)
     }
 
     fn values_of(&self, field: &str) -> Vec<Cow<'a, str>> {

@@ -85,6 +85,17 @@ fn rules_may_read_other_fields_and_metadata() {
 }
 
 #[test]
+fn a_rule_that_reads_a_multivalue_field_reads_a_line_for_each_value() {
+    let transforms = "[kv]\nREGEX = Account Name:\\s+(\\S+)\nFORMAT = Account_Name::$1\nMV_ADD = true\n\
+                      [second]\nSOURCE_KEY = Account_Name\nREGEX = (?:(?:[^\\n]*)\\n)?([^\\n]*)\n\
+                      FORMAT = user::\"$1\"";
+    let props = "REPORT-a = kv, second\nKV_MODE = none";
+    let event = "Account Name: DC1 to Account Name: carol";
+    check(props, transforms, event, &["Account_Name=DC1", "Account_Name=carol", "user=carol"]);
+    check(props, transforms, "Account Name: DC1", &["Account_Name=DC1", "user=DC1"]);
+}
+
+#[test]
 fn delimiters_split_columns() {
     check(
         "REPORT-a = t\nKV_MODE = none",
@@ -293,6 +304,40 @@ fn windows_events_as_text_have_fields_without_configuration_of_ones_own() {
             "Account_Name=alice",
         ],
     );
+}
+
+#[test]
+fn an_add_on_that_renames_the_extraction_of_windows_events_finds_each_value_once() {
+    let event = "07/14/2026 10:11:12 PM\nLogName=Security\nEventCode=4624\nType=Information\n\
+                 ComputerName=dc1\nMessage=Logged on.\n\nSubject:\n\tAccount Name:\t\tDC1$\n";
+    let found = |props: &str, transforms: &str| {
+        let rules = knowledge(props, transforms).field_rules("WinEventLog", "/a/b.log", "web1");
+        let mut found = all(&rules, event);
+        found.retain(|field| !field.starts_with("_pre_msg=") && !field.starts_with("Message="));
+        found.sort();
+        found
+    };
+    let expected = [
+        "Account_Name=DC1$",
+        "ComputerName=dc1",
+        "EventCode=4624",
+        "LogName=Security",
+        "Type=Information",
+        "level=Information",
+    ];
+    assert_eq!(found("", ""), expected);
+    let transforms = "[wel-message]\nREGEX = (?sm)^(?<_pre_msg>.+)\\nMessage=(?<Message>.+)$\n\
+                      [wel-eq-kv]\nSOURCE_KEY = _pre_msg\nDELIMS = \"\\n\", \"=\"\nMV_ADD = true\n\
+                      [wel-col-kv]\nSOURCE_KEY = Message\nREGEX = \\n([^:\\n\\r]+):[ \\t]+([^\\n]*)\n\
+                      FORMAT = $1::$2\nMV_ADD = true\n";
+    let props =
+        "[WinEventLog]\nREPORT-0MESSAGE = wel-message, wel-eq-kv, wel-col-kv\nREPORT-MESSAGE =\n";
+    assert_eq!(found(props, transforms), expected);
+    // An event without a message has the fields of its header, too.
+    let rules = knowledge("", "").field_rules("WinEventLog", "/a/b.log", "web1");
+    let mut of_header = all(&rules, "07/14/2026 10:11:12 PM\nLogName=System\nEventCode=7");
+    of_header.retain(|field| !field.starts_with("_pre_msg="));
+    assert_eq!(of_header, ["LogName=System", "EventCode=7"]);
 }
 
 #[test]

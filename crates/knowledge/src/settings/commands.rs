@@ -54,6 +54,7 @@ pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
         "overrides_timeorder",
         "passauth",
         "perf_warn_limit",
+        "python.required",
         "python.version",
         "required_fields",
         "requires_preop",

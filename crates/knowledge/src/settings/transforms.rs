@@ -14,7 +14,7 @@ conf::keys! {
         /// `<field>::<value>` pairs, or text for `DEST_KEY`, with `$1`, `$2` ... for the groups of `REGEX`,
         /// and `$0` for the previous value of `DEST_KEY`.
         FORMAT: String = "FORMAT", "", Type::Text, live;
-        /// Key or field that the transform reads.
+        /// Key or field that the transform reads; of a multivalue field, each value is a line.
         SOURCE_KEY: String = "SOURCE_KEY", "_raw", Type::Text, live;
         /// Delimiter characters of values, or delimiters of pairs and of keys in key-value text: "pair",
         /// "key".
@@ -94,6 +94,8 @@ pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
         "METRIC-SCHEMA-*",
         "allow_caching",
         "batch_index_query",
+        "python.required",
+        "python.version",
         "reverse_lookup_honor_case_sensitive_match",
     ],
 );

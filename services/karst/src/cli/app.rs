@@ -19,11 +19,15 @@ use super::app_check;
 use super::client::{Client, Failure};
 use super::table::{Rows, print_listing};
 use crate::config::{AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions};
-use crate::mistakes;
+use crate::mistakes::{self, Mistake, Weight};
 
 const PATH: &str = "/services/apps/local";
 /// Time-out of an installation: the app is copied to object storage first.
 const INSTALL: Duration = Duration::from_secs(600);
+/// The command that lists what is wrong in an app, before the name of the app.
+const CHECK: &str = "karst btool check --app";
+/// How remarks about settings begin, which count stanzas.
+const SETTING: [&str; 2] = ["setting ", "unknown setting "];
 /// What `karst app list` shows.
 const FIELDS: [&str; 5] = ["label", "version", "disabled", "installed", "author"];
 
@@ -46,6 +50,9 @@ struct Report {
     files: usize,
     used: Vec<(String, usize)>,
     ignored: Vec<String>,
+    /// What is oddly written and counts; servers of version 0.1 do not send it.
+    #[serde(default)]
+    notes: Vec<String>,
     not_used: Vec<Remark>,
     gains: Vec<Remark>,
 }
@@ -61,7 +68,16 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
     let install = Install { from: options.from, to: to.to_owned(), update: options.update };
     let report = apps::install(&install, &crate::settings::registry());
     let report = report.context("the app was not installed")?;
-    let ignored = ignored(to, &report.app)?;
+    let folder = format!("{}/", to.join("apps").display());
+    let (mut ignored, mut notes) = (Vec::new(), Vec::new());
+    for mistake in mistakes_in(to, &report.app)? {
+        // As the other lines of the report: from the app on.
+        let text = mistake.text.replace(&folder, "");
+        match mistake.weight {
+            Weight::Note => notes.push(text),
+            Weight::Error | Weight::Ignored => ignored.push(text),
+        }
+    }
     let remark = |place, text| Remark { place, text };
     let remarks = report.remarks.into_iter().map(|one| remark(one.place, one.text));
     let gains = report.gains.into_iter().map(|one| remark(one.what.to_owned(), one.text));
@@ -69,10 +85,13 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
         files: report.files,
         used: report.used,
         ignored,
+        notes,
         not_used: remarks.collect(),
         gains: gains.collect(),
     };
-    print(&report.app, &to.join("apps").join(&report.app).display().to_string(), &found)?;
+    let place = to.join("apps").join(&report.app);
+    let check = format!("`{CHECK} {} --conf-dir {}`", report.app, to.display());
+    print(&report.app, (&place.display().to_string(), &check), &found)?;
     println!("the next start of the server reads it");
     Ok(())
 }
@@ -95,7 +114,9 @@ async fn install(options: AppInstallOptions) -> Result<()> {
     let entry = answer["entry"][0].take();
     let report: Report = serde_json::from_value(entry["content"].clone())
         .context("the server sent a report that this version of karst cannot read")?;
-    print(entry["name"].as_str().unwrap_or_default(), "object storage", &report)?;
+    let app = entry["name"].as_str().unwrap_or_default();
+    let check = format!("`{CHECK} {app}` with the --data-dir of the server, on its machine");
+    print(app, ("object storage", &check), &report)?;
     println!("the app is in effect; in a cluster, the other processes follow within seconds");
     Ok(())
 }
@@ -121,27 +142,39 @@ async fn remove(options: AppRemoveOptions) -> Result<()> {
     Ok(())
 }
 
-fn print(app: &str, place: &str, report: &Report) -> Result<()> {
+/// Prints the report. `place` is where the files are; `check` is the command that lists what is wrong.
+fn print(app: &str, (place, check): (&str, &str), report: &Report) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{app}: {} files in {place}", report.files)?;
+    writeln!(out, "{app}: {} in {place}", counted(report.files, "file"))?;
     for (conf, stanzas) in &report.used {
-        writeln!(out, "  used      {conf}.conf: {stanzas} stanzas")?;
+        writeln!(out, "  used      {conf}.conf: {}", counted(*stanzas, "stanza"))?;
     }
     for text in &report.ignored {
         writeln!(out, "  ignored   {text}")?;
     }
+    for text in &report.notes {
+        writeln!(out, "  note      {text}")?;
+    }
     for (text, places) in by_weight(&report.not_used) {
         let others = match places.len() {
             1 => String::new(),
+            several if SETTING.iter().any(|begins| text.starts_with(begins)) => {
+                format!(" ({several} stanzas, here first)")
+            }
             several => format!(" ({several} times, here first)"),
         };
-        writeln!(out, "  not used  {}: {text}{others}", places[0])?;
+        writeln!(out, "  not used  {app}/{}: {text}{others}", places[0])?;
     }
-    sums(&mut out, app, report)
+    sums(&mut out, check, report)
+}
+
+/// `1 file`, `2 files`.
+fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What the app adds, and how much of it does not count.
-fn sums(out: &mut impl Write, app: &str, report: &Report) -> Result<()> {
+fn sums(out: &mut impl Write, check: &str, report: &Report) -> Result<()> {
     writeln!(out, "summary")?;
     let mut line = |what: &str, text: &str| writeln!(out, "  {what:<16}{text}");
     for gain in &report.gains {
@@ -153,11 +186,12 @@ fn sums(out: &mut impl Write, app: &str, report: &Report) -> Result<()> {
     let rest = report.not_used.len() - settings - in_views;
     let ignored = report.ignored.len();
     if ignored > 0 {
-        let text = format!("{ignored}, because they are wrong: `karst btool check --app {app}`");
-        line("ignored", &text)?;
+        let cause = if ignored == 1 { "because it is wrong" } else { "because they are wrong" };
+        line("ignored", &format!("{ignored}, {cause}: {check}"))?;
     }
     if settings + rest > 0 {
-        line("not used", &format!("{settings} settings, {rest} files"))?;
+        let text = format!("{}, {}", counted(settings, "setting"), counted(rest, "file"));
+        line("not used", &text)?;
     }
     Ok(())
 }
@@ -179,7 +213,7 @@ fn by_weight(remarks: &[Remark]) -> Vec<(&str, Vec<&str>)> {
 
 /// What is wrong in an app: the server and its searches work without it. Other apps are not read, but for the
 /// names of stanzas that the app mentions and does not have: installing one among hundreds takes no longer.
-fn ignored(directory: &Path, app: &str) -> Result<Vec<String>> {
+fn mistakes_in(directory: &Path, app: &str) -> Result<Vec<Mistake>> {
     let mut layers = Layers::read_app(directory, app)?;
     let tolerated = crate::settings::registry().tolerate_apps(&mut layers);
     let mut found = mistakes::ignored(&Knowledge::new(layers), &tolerated);
@@ -194,5 +228,5 @@ fn ignored(directory: &Path, app: &str) -> Result<Vec<String>> {
         names.get(conf).is_some_and(|names| names.contains(name))
     };
     found.retain(|mistake| !mistake.missing.as_ref().is_some_and(is_elsewhere));
-    Ok(found.into_iter().map(|mistake| mistake.text).collect())
+    Ok(found)
 }

@@ -1,11 +1,14 @@
 //! `karst btool`: prints the effective configuration with the file of each value, and its errors; `check`
 //! prints what is wrong in all files.
 
-use std::io::Write;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use conf::Layers;
 use knowledge::Knowledge;
 
@@ -13,6 +16,8 @@ use crate::config::BtoolOptions;
 use crate::mistakes::{self, Weight};
 use crate::settings;
 
+/// Where a server keeps the files of installed apps, in its data directory.
+const INSTALLED: &str = "installed";
 /// In place of the name of a file.
 const CHECK: &str = "check";
 
@@ -25,6 +30,11 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         }
         None => Layers::read(Path::new("conf"))?,
     };
+    let directories = installed(&options.data_dir).unwrap_or_else(|error| {
+        eprintln!("warning: the apps that are installed in a server are left out: {error:#}");
+        BTreeMap::new()
+    });
+    let layers = layers.with_apps(&directories, apps::counts_installed)?;
     if options.conf == CHECK {
         return check(layers, options.app.as_deref());
     }
@@ -78,10 +88,52 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The directories of the apps that a server has installed in its data directory, which have `apps/<app>`. The
+/// server keeps the files of a replaced version for an hour: of several versions, the newest counts.
+fn installed(data: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let mut newest: BTreeMap<String, (SystemTime, PathBuf)> = BTreeMap::new();
+    for version in folders(&data.join(INSTALLED))? {
+        let modified = fs::metadata(&version).and_then(|metadata| metadata.modified());
+        // The server may have removed it meanwhile.
+        let Ok(modified) = modified else { continue };
+        for app in folders(&version.join("apps"))? {
+            let name = app.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let known = newest.get(&name).map(|(known, _)| *known);
+            if known.is_none_or(|known| known < modified) {
+                newest.insert(name, (modified, version.clone()));
+            }
+        }
+    }
+    Ok(newest.into_iter().map(|(app, (_, version))| (app, version)).collect())
+}
+
+/// The folders in a folder; none if there is no such folder. Those whose names begin with a dot are not complete.
+fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", folder.display()));
+        }
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if !is_hidden && entry.path().is_dir() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
 /// Prints what is wrong, one line each; fails if something prevents the start of the server.
 fn check(layers: Layers, app: Option<&str>) -> Result<ExitCode> {
     if let Some(app) = app.filter(|app| !layers.apps().contains(*app)) {
         let apps: Vec<String> = layers.apps().into_iter().collect();
+        if apps.is_empty() {
+            bail!("there is no app \"{app}\": neither --conf-dir nor --data-dir has apps");
+        }
         bail!("there is no app \"{app}\"; the apps are {}", apps.join(", "));
     }
     let mut found = mistakes::all(layers, &settings::registry());
@@ -94,9 +146,43 @@ fn check(layers: Layers, app: Option<&str>) -> Result<ExitCode> {
     let errors = count(Weight::Error);
     writeln!(
         out,
-        "{errors} errors, {} ignored, {} notes",
+        "{}, {} ignored, {}",
+        counted(errors, "error"),
         count(Weight::Ignored),
-        count(Weight::Note)
+        counted(count(Weight::Note), "note")
     )?;
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// `1 note`, `2 notes`.
+fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installed_apps_are_read_in_their_newest_version() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(installed(data.path()).unwrap().is_empty());
+        let version = |name: &str, app: &str, seconds: u64| {
+            let folder = data.path().join(INSTALLED).join(name);
+            fs::create_dir_all(folder.join("apps").join(app)).unwrap();
+            let modified = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            fs::File::open(&folder).unwrap().set_modified(modified).unwrap();
+        };
+        version("aa", "ta", 2000);
+        version("bb", "ta", 1000);
+        version("cc", "other", 1000);
+        version(".dd", "ta", 3000);
+        let found = installed(data.path()).unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(app, folder)| (app.as_str(), folder.file_name().unwrap().to_str().unwrap()))
+            .collect();
+        assert_eq!(found, [("other", "cc"), ("ta", "aa")]);
+    }
 }

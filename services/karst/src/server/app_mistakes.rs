@@ -64,8 +64,8 @@ fn text(app: &str, mistakes: &[Mistake]) -> String {
     let shown: Vec<String> = mistakes.iter().take(SHOWN).map(|one| shortened(&one.text)).collect();
     let first = if mistakes.len() > SHOWN { "the first ones are: " } else { "" };
     format!(
-        "{subject} of the app \"{app}\" {verb}: {first}{}. The log of the server lists all; for an app in --conf-dir, \
-         `karst btool check --app {app}` does, with the notes about settings without effect.",
+        "{subject} of the app \"{app}\" {verb}: {first}{}. The log of the server lists all. `karst btool check --app {app}`, \
+         with the --conf-dir and the --data-dir of the server, also lists the settings without effect.",
         shown.join("; ")
     )
 }

@@ -20,7 +20,7 @@ use runtime::{Clock, Health, Shutdown};
 use tokio::sync::Notify;
 
 use super::app_mistakes;
-use crate::mistakes::{self, Mistake};
+use crate::mistakes::{self, Mistake, Weight};
 
 /// How long after a failure copying is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -69,10 +69,21 @@ impl Consumers {
         // The log of the start has those of the start.
         if told.is_started {
             for mistake in mistakes.iter().filter(|mistake| !told.mistakes.contains(mistake)) {
-                tracing::warn!("{}; this is ignored", mistake.text);
+                match mistake.weight {
+                    Weight::Ignored => tracing::warn!("{}; this is ignored", mistake.text),
+                    Weight::Error | Weight::Note => tracing::info!("{}", mistake.text),
+                }
             }
         }
         *told = Told { mistakes, messages, is_started: true };
+    }
+
+    /// The mistakes of a weight in an app.
+    fn told_of(&self, app: &str, weight: Weight) -> Vec<String> {
+        let told = self.told.lock();
+        let of_app = told.mistakes.iter().filter(|mistake| mistake.app.as_deref() == Some(app));
+        let of_app = of_app.filter(|mistake| mistake.weight == weight);
+        of_app.map(|mistake| mistake.text.clone()).collect()
     }
 }
 
@@ -106,13 +117,16 @@ impl AppReports for Consumers {
 
     fn mistakes(&self, rules: &Knowledge, ignored: &[Warning]) -> Vec<(Option<String>, String)> {
         let found = mistakes::ignored(rules, ignored).into_iter();
+        let found = found.filter(|mistake| mistake.weight == Weight::Ignored);
         found.map(|mistake| (mistake.app, mistake.text)).collect()
     }
 
     fn ignored(&self, app: &str) -> Vec<String> {
-        let told = self.told.lock();
-        let of_app = told.mistakes.iter().filter(|mistake| mistake.app.as_deref() == Some(app));
-        of_app.map(|mistake| mistake.text.clone()).collect()
+        self.told_of(app, Weight::Ignored)
+    }
+
+    fn notes(&self, app: &str) -> Vec<String> {
+        self.told_of(app, Weight::Note)
     }
 }
 

@@ -1,6 +1,8 @@
 //! An object as clients see it.
 
-use apps::{ConfObject, SYSTEM, Sharing};
+use std::collections::HashMap;
+
+use apps::{ConfObject, Namespace, SYSTEM, Settings, Sharing};
 use serde_json::{Map, Value, json};
 
 use super::access::{may_write, perms_of};
@@ -9,8 +11,26 @@ use crate::ApiState;
 use crate::atom::{Acl, Entry, segment};
 use crate::params::is_true;
 
+/// What `[default]` of a file says, by namespace: looked up once for all objects of a namespace.
+type Defaults = HashMap<Namespace, Settings>;
+
 /// The entry of an object: the defaults of its kind, those of its file, its own settings.
-pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
+pub(super) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
+    entry_above(asked, object, &mut Defaults::new())
+}
+
+/// The entries of several objects.
+pub(super) fn entries(asked: &Asked<'_>, objects: &[ConfObject]) -> Vec<Entry> {
+    let mut defaults = Defaults::new();
+    objects.iter().map(|object| entry_above(asked, object, &mut defaults)).collect()
+}
+
+/// The owner and the permissions of an object, and whether the caller may change it.
+pub(crate) fn acl_of(asked: &Asked<'_>, object: &ConfObject) -> Acl {
+    Acl { writable: may_write(asked, object), ..acl(asked.state, object) }
+}
+
+fn entry_above(asked: &Asked<'_>, object: &ConfObject, defaults: &mut Defaults) -> Entry {
     let Asked { kind, state, .. } = *asked;
     let mut content = Map::new();
     for (key, value) in kind.defaults {
@@ -18,11 +38,10 @@ pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
     }
     let there = home(object);
     let writable = may_write(asked, object);
-    if let Ok(defaults) = state.apps.get(asked.conf, "default", &there)
-        && !kind.is_raw
-        && !kind.is_page
-    {
-        for (key, value) in &defaults.settings {
+    if !kind.is_raw && !kind.is_page {
+        let found = || state.apps.get(asked.conf, "default", &there).ok();
+        let settings = || found().map(|object| object.settings).unwrap_or_default();
+        for (key, value) in defaults.entry(there.clone()).or_insert_with(settings).iter() {
             let value = apps::redaction::shown(asked.conf, key, value, writable);
             content.insert(key.clone(), shown(kind, key, value));
         }
