@@ -18,7 +18,8 @@ mod tests;
 
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use spl::ast::{
-    ComparisonOperator, DirectiveKind, SearchComparison, SearchExpr, SearchIn, Span, TimeModifier,
+    ComparisonOperator, DirectiveKind, PatternPart, SearchComparison, SearchExpr, SearchIn, Span,
+    TimeModifier,
 };
 
 use crate::Error;
@@ -54,6 +55,7 @@ pub fn compile_search(expr: &SearchExpr, scope: &dyn Scope) -> Result<Expr, Erro
             Ok(raw(term, scope))
         }
         SearchExpr::Comparison(comparison) => Ok(field(comparison, scope)),
+        SearchExpr::Cased(comparison) => cased(comparison, scope),
         SearchExpr::In(list) => Ok(field_in(list, scope)),
         SearchExpr::Subsearch(subsearch) => Err(unresolved(subsearch.span)),
         SearchExpr::Computed(computed) => Err(unresolved(computed.subsearch.span)),
@@ -117,6 +119,25 @@ fn field(comparison: &SearchComparison, scope: &dyn Scope) -> Expr {
         value: FieldValue::new(comparison.value.pattern.clone()),
     };
     Predicate::call(test, name)
+}
+
+/// Whether a field equals a value, with its case.
+fn cased(comparison: &SearchComparison, scope: &dyn Scope) -> Result<Expr, Error> {
+    let mut source = String::from("(?s)^");
+    for part in &comparison.value.pattern.parts {
+        match part {
+            PatternPart::Any => source.push_str(".*"),
+            PatternPart::Literal(text) => text.chars().for_each(|c| match c {
+                c if c.is_alphanumeric() => source.push(c),
+                c => source.push_str(&format!("\\x{{{:X}}}", u32::from(c))),
+            }),
+        }
+    }
+    source.push_str("\\z");
+    let span = comparison.span;
+    let test = RegexTest::new(&source, false);
+    let test = test.map_err(|message| Error::invalid(message, span.start..span.end))?;
+    Ok(regex(&comparison.field.node, test, scope))
 }
 
 /// Whether a field of the scope matches a regular expression.

@@ -141,7 +141,9 @@ fn check(expr: &SearchExpr) -> Result<(), Error> {
         SearchExpr::And(members) | SearchExpr::Or(members) => members.iter().try_for_each(check),
         SearchExpr::Not(inner, _) => check(inner),
         SearchExpr::Term(_) | SearchExpr::Directive(_) => Ok(()),
-        SearchExpr::Comparison(comparison) => field(&comparison.field.node),
+        SearchExpr::Comparison(comparison) | SearchExpr::Cased(comparison) => {
+            field(&comparison.field.node)
+        }
         SearchExpr::In(list) => field(&list.field.node),
         SearchExpr::Subsearch(_) | SearchExpr::Computed(_) => {
             Err(Error::invalid_anywhere("srchFilter: a subsearch cannot be part of it"))

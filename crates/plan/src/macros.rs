@@ -24,13 +24,17 @@ impl<'k> Macros<'k> {
     pub fn of(knowledge: &'k Knowledge) -> Self {
         Self { knowledge, conf: OnceLock::new() }
     }
+
+    fn conf(&self) -> &Effective {
+        self.conf.get_or_init(|| self.knowledge.conf("macros"))
+    }
 }
 
 impl spl::MacroResolver for Macros<'_> {
     fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String> {
         let count = arguments.len();
-        let wanted = if count == 0 { name.to_owned() } else { format!("{name}({count})") };
-        let conf = self.conf.get_or_init(|| self.knowledge.conf("macros"));
+        let wanted = stanza_name(name, count);
+        let conf = self.conf();
         let Some(stanza) = conf.stanza(&wanted) else {
             return Err(missing(conf, name, count));
         };
@@ -51,6 +55,15 @@ impl spl::MacroResolver for Macros<'_> {
         }
         Ok(text)
     }
+
+    fn defines(&self, name: &str, arguments: usize) -> bool {
+        self.conf().stanza(&stanza_name(name, arguments)).is_some()
+    }
+}
+
+/// `name`, or `name(2)` with arguments.
+fn stanza_name(name: &str, arguments: usize) -> String {
+    if arguments == 0 { name.to_owned() } else { format!("{name}({arguments})") }
 }
 
 /// What is missing, with the macros of the same name that there are.

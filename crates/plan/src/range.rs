@@ -1,6 +1,6 @@
 //! The time range of a search: what the request says, overridden by the search text.
 
-use knowledge::time::TimeModifier;
+use knowledge::time::{LocalClock, TimeFormat, TimeModifier};
 use model::{EventTime, TimeRange, columns};
 use spl::Spanned;
 use spl::ast::{
@@ -120,9 +120,9 @@ fn modifiers(bounds: Bounds, span: Span) -> impl Iterator<Item = spl::ast::TimeM
         ),
         (TimeModifierKind::IndexLatest, latest(bounds.index_time)),
     ];
-    values
-        .into_iter()
-        .filter_map(move |(kind, value)| Some(spl::ast::TimeModifier { kind, value: value?, span }))
+    values.into_iter().filter_map(move |(kind, value)| {
+        Some(spl::ast::TimeModifier { kind, value: value?, format: None, span })
+    })
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -204,6 +204,19 @@ impl Bounds {
     }
 }
 
+/// The time of a modifier in the format of the search (`timeformat=`), if it is written so. Others are
+/// relative, or seconds.
+fn formatted(
+    modifier: &spl::ast::TimeModifier,
+    context: &PlanContext,
+) -> Result<Option<EventTime>, Error> {
+    let Some(format) = &modifier.format else { return Ok(None) };
+    let format = TimeFormat::for_input(format)
+        .map_err(|error| Error::at(format!("timeformat: {error}"), modifier.span))?;
+    let mut clock = LocalClock::new(context.timezone.clone());
+    Ok(format.strptime(&modifier.value, &mut clock, context.now))
+}
+
 /// The bounds of a `search`: its modifiers, and the request's where it has none.
 pub(crate) fn bounds(search: &SearchCommand, context: &PlanContext) -> Result<Bounds, Error> {
     let time_of = |kind| -> Result<Option<EventTime>, Error> {
@@ -213,6 +226,9 @@ pub(crate) fn bounds(search: &SearchCommand, context: &PlanContext) -> Result<Bo
         // Splunk's "all time" is an earliest of 0, and means events before 1970 too.
         if modifier.value == "0" && kind == TimeModifierKind::Earliest {
             return Ok(Some(EventTime::MIN));
+        }
+        if let Some(time) = formatted(modifier, context)? {
+            return Ok(Some(time));
         }
         let time = TimeModifier::parse(&modifier.value)
             .and_then(|time| time.resolve(context.now, &context.timezone));

@@ -45,6 +45,10 @@ impl Renames {
                 let holds = |name: &str| value.compare_text(comparison.operator, name);
                 self.comparison(expr, &holds)
             }
+            SearchExpr::Cased(comparison) => {
+                let holds = |name: &str| comparison.value.pattern.matches(name);
+                self.comparison(expr, &holds)
+            }
             SearchExpr::In(list) => {
                 let values = list.values.iter().map(|value| value.pattern.clone());
                 let values: Vec<FieldValue> = values.map(FieldValue::new).collect();
@@ -65,7 +69,7 @@ impl Renames {
             Some(ORIGINAL) => {
                 let mut stored = expr.clone();
                 match &mut stored {
-                    SearchExpr::Comparison(comparison) => {
+                    SearchExpr::Comparison(comparison) | SearchExpr::Cased(comparison) => {
                         SOURCETYPE.clone_into(&mut comparison.field.node)
                     }
                     SearchExpr::In(list) => SOURCETYPE.clone_into(&mut list.field.node),

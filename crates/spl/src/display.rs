@@ -4,10 +4,11 @@
 //! text is one line unless the user's quotes hold line breaks.
 
 use crate::ast::{
-    BinOptions, BinSpan, BinaryOperator, Command, Directive, DirectiveKind, Expr, ExprKind,
-    FieldPattern, PatternPart, Pipeline, SearchCommand, SearchComputed, SearchExpr, SearchPattern,
-    SeriesLimit, SeriesOptions, SortKey, SortOrder, SplitBy, SplitWhere, SplitWhereCondition,
-    StatsArgument, StatsBy, StatsCall, Subsearch, Term, TimeModifier, TimeSpan, UnaryOperator,
+    BinOptions, BinSpan, BinaryOperator, Command, ComparisonOperator, Directive, DirectiveKind,
+    Expr, ExprKind, FieldPattern, PatternPart, Pipeline, SearchCommand, SearchComputed, SearchExpr,
+    SearchPattern, SeriesLimit, SeriesOptions, SortKey, SortOrder, SplitBy, SplitWhere,
+    SplitWhereCondition, StatsArgument, StatsBy, StatsCall, Subsearch, Term, TimeModifier,
+    TimeSpan, UnaryOperator,
 };
 use crate::parser::is_name_character;
 use std::fmt;
@@ -151,6 +152,9 @@ impl fmt::Display for FieldPattern {
 impl fmt::Display for SearchCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut arguments = Arguments::default();
+        if let Some(format) = self.time_format() {
+            arguments.option("timeformat", format);
+        }
         for modifier in &self.time {
             arguments.push(modifier);
         }
@@ -202,6 +206,7 @@ fn search_field(name: &str) -> String {
 impl fmt::Display for SearchExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::And(members) if is_case(members) => write!(f, "{}", members[1]),
             Self::And(members) => write_members(f, members, " "),
             Self::Or(members) => write_members(f, members, " OR "),
             Self::Not(inner, _) => write!(f, "NOT {}", nested(inner)),
@@ -212,6 +217,10 @@ impl fmt::Display for SearchExpr {
                 // `a= =b` must not become `a==b`.
                 let gap = if value.starts_with('=') { " " } else { "" };
                 write!(f, "{field}{}{gap}{value}", comparison.operator.symbol())
+            }
+            Self::Cased(comparison) => {
+                let field = search_field(&comparison.field.node);
+                write!(f, "{field}=CASE(\"{}\")", comparison.value.pattern)
             }
             Self::In(list) => {
                 let values: Vec<String> =
@@ -227,6 +236,18 @@ impl fmt::Display for SearchExpr {
                 write!(f, "{}{}{subsearch}", search_field(&field.node), operator.symbol())
             }
         }
+    }
+}
+
+/// Whether an `And` is `field=CASE(value)`, which is written as such.
+fn is_case(members: &[SearchExpr]) -> bool {
+    match members {
+        [SearchExpr::Comparison(any), SearchExpr::Cased(cased)] => {
+            any.field.node == cased.field.node
+                && any.operator == ComparisonOperator::Equal
+                && any.value.pattern == cased.value.pattern
+        }
+        _ => false,
     }
 }
 
@@ -452,7 +473,8 @@ impl fmt::Display for SeriesOptions {
             .maybe("useother", self.useother)
             .maybe("usenull", self.usenull)
             .maybe("otherstr", self.otherstr.as_ref())
-            .maybe("nullstr", self.nullstr.as_ref());
+            .maybe("nullstr", self.nullstr.as_ref())
+            .flag("dedup_splitvals", self.dedup_splitvals, false);
         if let Some(agg) = &self.agg {
             arguments.push(format_args!("agg={agg}"));
         }

@@ -202,6 +202,13 @@ pub const FUNCTIONS: &[FunctionDefinition] = &[
     )
     .endless(),
     function(
+        "json_has_key",
+        2,
+        2,
+        "json_has_key(json, path)",
+        "whether there is a value at a path in JSON",
+    ),
+    function(
         "json_has_key_exact",
         2,
         2,

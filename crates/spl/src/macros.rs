@@ -21,6 +21,10 @@ pub trait MacroResolver {
     /// # Errors
     /// A message such as "macro 'x' with 2 arguments is not defined".
     fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String>;
+
+    /// Whether a macro with this name and number of arguments is defined. Between double quotes, other
+    /// text in backticks is literal.
+    fn defines(&self, name: &str, arguments: usize) -> bool;
 }
 
 /// A text ready for parsing.
@@ -166,7 +170,7 @@ pub(crate) fn prepare<'t>(
         return Ok(Prepared { text: Cow::Borrowed(text), map: SourceMap::default() });
     }
     let mut expansion = Expansion::new(macros, max_length);
-    expansion.run(text, None, 0)?;
+    expansion.run(text, None, 0, false)?;
     let Expansion { out, pieces, .. } = expansion;
     Ok(Prepared { text: Cow::Owned(out), map: SourceMap { pieces } })
 }
@@ -179,7 +183,7 @@ pub(crate) fn prepare_with_holes(
 ) -> Result<(Prepared<'static>, Vec<Hole>), Diagnostic> {
     let mut expansion = Expansion::new(macros, max_length);
     expansion.holes = Some(Vec::new());
-    expansion.run(text, None, 0)?;
+    expansion.run(text, None, 0, false)?;
     let Expansion { out, pieces, holes, .. } = expansion;
     let prepared = Prepared { text: Cow::Owned(out), map: SourceMap { pieces } };
     Ok((prepared, holes.unwrap_or_default()))
@@ -200,17 +204,24 @@ impl<'m> Expansion<'m> {
         Self { out: String::new(), pieces: Vec::new(), calls: 0, max_length, macros, holes: None }
     }
 
-    /// Appends `text`; `origin` is the outermost macro call it comes from.
-    fn run(&mut self, text: &str, origin: Option<Span>, depth: usize) -> Result<(), Diagnostic> {
+    /// Appends `text`; `origin` is the outermost macro call it comes from, and `quoted` says whether that
+    /// call is between double quotes.
+    fn run(
+        &mut self,
+        text: &str,
+        origin: Option<Span>,
+        depth: usize,
+        mut quoted: bool,
+    ) -> Result<(), Diagnostic> {
         let mut at = 0;
         while at < text.len() {
             let place = |start: usize, end: usize| origin.unwrap_or(Span::new(start, end));
-            let next = next_backtick(text, at);
+            let (next, call_end) = self.next_call(text, at, &mut quoted);
             self.copy(&text[at..next], place(at, next), origin.is_some())?;
             if next == text.len() {
                 break;
             }
-            if text[next..].starts_with("```") {
+            if !quoted && text[next..].starts_with("```") {
                 let Some(length) = text[next + 3..].find("```") else {
                     let span = place(next, text.len());
                     return Err(Diagnostic::new("comment is not closed: expected ```", span));
@@ -220,16 +231,50 @@ impl<'m> Expansion<'m> {
                 at = end;
                 continue;
             }
-            at = macro_end(text, next).ok_or_else(|| {
+            at = call_end.ok_or_else(|| {
                 let span = place(next, text.len());
                 Diagnostic::new("macro call is not closed: expected a backtick", span)
             })?;
-            self.call(&text[next + 1..at - 1], place(next, at), depth)?;
+            self.call(&text[next + 1..at - 1], place(next, at), depth, quoted)?;
         }
         Ok(())
     }
 
-    fn call(&mut self, call: &str, span: Span, depth: usize) -> Result<(), Diagnostic> {
+    /// The next backtick that opens a call or a comment, or the end, and the offset behind the call.
+    /// `quoted` is whether `from` is between double quotes, and becomes whether the backtick is.
+    fn next_call(&self, text: &str, from: usize, quoted: &mut bool) -> (usize, Option<usize>) {
+        let bytes = text.as_bytes();
+        let mut at = from;
+        while at < bytes.len() {
+            match bytes[at] {
+                b'\\' if *quoted || matches!(bytes.get(at + 1), Some(b'"' | b'\\')) => at += 1,
+                b'"' => *quoted = !*quoted,
+                b'`' if !*quoted => return (at, macro_end(text, at)),
+                b'`' => match quoted_call(text, at) {
+                    Some(end) if self.is_defined(&text[at + 1..end - 1]) => return (at, Some(end)),
+                    // Other text in backticks, such as Markdown: its closing backtick opens nothing.
+                    Some(end) => at = end - 1,
+                    None => {}
+                },
+                _ => {}
+            }
+            at += 1;
+        }
+        (bytes.len(), None)
+    }
+
+    fn is_defined(&self, call: &str) -> bool {
+        let (name, arguments) = split_call(call);
+        self.macros.is_some_and(|macros| macros.defines(&name, arguments.len()))
+    }
+
+    fn call(
+        &mut self,
+        call: &str,
+        span: Span,
+        depth: usize,
+        quoted: bool,
+    ) -> Result<(), Diagnostic> {
         let Some(macros) = self.macros else {
             let message = format!("macro `{}` cannot be expanded", shorten(call.trim()));
             let diagnostic = Diagnostic::new(message, span)
@@ -248,7 +293,7 @@ impl<'m> Expansion<'m> {
         }
         let (name, arguments) = split_call(call);
         match macros.expand(&name, &arguments) {
-            Ok(text) => self.run(&text, Some(span), depth + 1),
+            Ok(text) => self.run(&text, Some(span), depth + 1, quoted),
             Err(message) => self.unknown(call, span, Diagnostic::new(message, span)),
         }
     }
@@ -303,6 +348,26 @@ fn next_backtick(text: &str, from: usize) -> usize {
 fn macro_end(text: &str, start: usize) -> Option<usize> {
     let end = next_backtick(text, start + 1);
     (end < text.len()).then_some(end + 1)
+}
+
+/// The offset behind a call that opens at `start` between double quotes, if the text there has the form of a
+/// call: `name` or `name(arguments)` in backticks before the closing quote.
+fn quoted_call(text: &str, start: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = start + 1;
+    loop {
+        match bytes.get(at)? {
+            b'`' => break,
+            b'"' => return None,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    let (name, arguments) =
+        text[start + 1..at].split_once('(').unwrap_or((&text[start + 1..at], ")"));
+    let is_name = |c: char| c.is_alphanumeric() || "_-.:".contains(c);
+    let is_call = !name.is_empty() && name.chars().all(is_name) && arguments.ends_with(')');
+    is_call.then_some(at + 1)
 }
 
 /// `name(a, "b, c")` -> the name and its arguments without outer blanks.

@@ -49,6 +49,8 @@ pub(crate) struct Parser<'t> {
     commands: CustomCommands,
     /// The command of an app whose arguments are next.
     custom: Option<String>,
+    /// `timeformat=` of the filter that is read.
+    time_format: Option<String>,
     /// The aggregations found so far, while an expression over aggregations is read.
     over: Option<Over>,
 }
@@ -75,6 +77,7 @@ impl<'t> Parser<'t> {
             stopped: None,
             commands: CustomCommands::default(),
             custom: None,
+            time_format: None,
             over: None,
         }
     }

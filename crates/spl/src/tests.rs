@@ -104,6 +104,8 @@ impl MacroResolver for Macros {
         match (name, arguments) {
             ("web", []) => Ok("index=web | head".to_owned()),
             ("by", [count, field]) => Ok(format!("stats {count} by {field}")),
+            ("days", []) => Ok("90".to_owned()),
+            ("ago", [unit]) => Ok(format!("-`days`{unit}")),
             ("loop", []) => Ok("`loop`".to_owned()),
             ("bomb", [depth]) if depth == "30" => Ok(String::new()),
             ("bomb", [depth]) => {
@@ -112,6 +114,10 @@ impl MacroResolver for Macros {
             }
             _ => Err(format!("macro '{name}' with {} arguments is not defined", arguments.len())),
         }
+    }
+
+    fn defines(&self, name: &str, arguments: usize) -> bool {
+        matches!((name, arguments), ("web" | "days" | "loop", 0) | ("ago", 1) | ("by", 2))
     }
 }
 
@@ -133,6 +139,40 @@ fn macros_are_expanded_before_parsing() {
     assert!(with_macros("`loop`").is_err());
     assert!(with_macros("`bomb(1)`").is_err());
     assert!(with_macros("a \"`web`\"").is_ok());
+}
+
+#[test]
+fn patterns_match_with_their_case() {
+    for (pattern, text, expected) in [
+        ("Root", "Root", true),
+        ("Root", "root", false),
+        ("Ro*", "Root", true),
+        ("*t*t", "Roott", true),
+        ("*t*tt", "Rott", false),
+        ("R*o", "Root", false),
+        ("*", "", true),
+        ("", "a", false),
+    ] {
+        assert_eq!(crate::parser::pattern_of(pattern).matches(text), expected, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn macros_are_expanded_between_quotes_if_they_are_defined() {
+    for (text, expected) in [
+        ("* | eval a=\"`days`\"", "search * | eval a=\"90\""),
+        ("* | eval a=\"`ago(d)`@d\", b=\"`days`\"", "search * | eval a=\"-90d@d\", b=\"90\""),
+        ("earliest=\"-`days`d\" a", "search earliest=-90d a"),
+        (
+            "* | eval a=\"`x` `days(1)` ` days` `` ```\"",
+            "search * | eval a=\"`x` `days(1)` ` days` `` ```\"",
+        ),
+        ("* | eval a=\"`x`days`y`\"", "search * | eval a=\"`x`days`y`\""),
+        ("* | eval a=\"it`s `days`\"", "search * | eval a=\"it`s 90\""),
+        ("* | eval a=\"`\"", "search * | eval a=\"`\""),
+    ] {
+        assert_eq!(with_macros(text).as_deref(), Ok(expected), "{text}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `spath` (of XML, too), `json_extract`, `json_extract_exact`, `json_valid`, `json`, `json_keys`,
-//! `json_entries`, `json_has_key_exact`, and the paths into JSON that they and the `spath` command use.
+//! `json_entries`, `json_has_key`, `json_has_key_exact`, and the paths into JSON that they and the
+//! `spath` command use.
 //!
 //! Guarantees: a path that is a literal is parsed once, when planning; text that is no JSON gives
 //! null.
@@ -21,6 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("json", |_| Ok(text(json))),
     plain("json_keys", |_| Ok(text(keys))),
     plain("json_entries", |_| Ok(text(entries))),
+    plain("json_has_key", has_path),
     plain("json_has_key_exact", |_| Ok(truth(has_key))),
 ];
 
@@ -287,6 +289,18 @@ pub(super) fn entries_of(object: Map<String, Json>, key: &str, value: &str) -> J
         Json::Object(entry)
     };
     Json::Array(object.into_iter().map(entry).collect())
+}
+
+/// `json_has_key(json, path)`: whether anything is at the path, null included.
+fn has_path(call: &Call<'_>) -> Preparation {
+    let path = paths(call, 1);
+    Ok(truth(move |row: Row<'_>| {
+        let json = parse(row.value(0))?;
+        let path = path(row)?;
+        let mut found = false;
+        path.visit(&json, &mut |_| found = true);
+        Some(found)
+    }))
 }
 
 fn has_key(row: Row<'_>) -> Option<bool> {

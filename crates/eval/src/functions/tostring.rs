@@ -81,12 +81,12 @@ fn tostring(call: &Call<'_>) -> Preparation {
     }))
 }
 
-/// `1,234,567.89`: thousands separated, two decimals unless whole.
+/// `1,234,567.89`: thousands separated, two decimals unless the number itself is whole.
 fn commas(number: f64, out: &mut String) {
-    let number = rounded(number, 2);
     let text = match number.fract() == 0.0 {
         true => NumberText::float(number).to_string(),
-        false => format!("{number:.2}"),
+        // Without the sign of a zero that rounding leaves of a small negative number.
+        false => format!("{:.2}", rounded(number, 2) + 0.0),
     };
     let digits = match text.strip_prefix('-') {
         Some(rest) => {
@@ -128,6 +128,10 @@ mod tests {
             ("commas", 1_234_567.891, "1,234,567.89"),
             ("commas", -1234.0, "-1,234"),
             ("commas", 123.0, "123"),
+            ("commas", 0.001, "0.00"),
+            ("commas", -0.001, "0.00"),
+            ("commas", 0.5, "0.50"),
+            ("commas", 1.999, "2.00"),
             ("hex", 255.0, "0xFF"),
             ("hex", -15.0, "-0xF"),
             ("binary", 9.0, "1001"),

@@ -80,7 +80,7 @@ pub(super) fn plan(
     {
         return Ok(step);
     }
-    let (mut frame, _) = split_values(frame, vec![name.clone()], false)?;
+    let (mut frame, _) = split_values(frame, vec![name.clone()], command.series.dedup_splitvals)?;
     if frame.kind(&name).is_none() {
         let missing = Typed::null(ValueType::Text);
         frame = frame.with_columns(vec![(name.clone(), missing)])?;
@@ -88,6 +88,7 @@ pub(super) fn plan(
     let series = Series {
         calls: &calls,
         span: None,
+        shows_span: false,
         column: command.column.as_ref(),
         options: &command.series,
         filter: command.filter.as_ref(),

@@ -175,6 +175,7 @@ fn renamed(expr: &SearchExpr, dataset: &Dataset) -> SearchExpr {
     let mut renamed = expr.clone();
     renamed.walk_mut(&mut |part| {
         if let SearchExpr::Comparison(SearchComparison { field, .. })
+        | SearchExpr::Cased(SearchComparison { field, .. })
         | SearchExpr::In(SearchIn { field, .. }) = part
             && let Some(known) = dataset.field(&field.node)
         {
@@ -314,8 +315,13 @@ pub(super) async fn expand_tstats(
         }
     };
     if let Some(text) = &command.fillnull_value {
-        let fillnull = FillnullCommand { value: text.clone(), fields: command.by.fields.clone() };
-        commands.push(at(Command::Fillnull(fillnull)));
+        // Every event has a time, and a text in its place would make `_time` a text.
+        let is_filled = |field: &&FieldPattern| field.text != "_time";
+        let fields: Vec<_> = command.by.fields.iter().filter(is_filled).cloned().collect();
+        if !fields.is_empty() {
+            let fillnull = FillnullCommand { value: text.clone(), fields };
+            commands.push(at(Command::Fillnull(fillnull)));
+        }
     }
     if let Some(width) = &command.by.span {
         let bin = BinCommand {

@@ -71,7 +71,7 @@ fn select(command: &EvalCommand, mut layer: Layer) -> Result<Layer, Reason> {
 }
 
 /// Functions whose truth fields hold as a text.
-const SHOWN_TRUTH: [&str; 4] = ["if", "json_has_key_exact", "json_valid", "tobool"];
+const SHOWN_TRUTH: [&str; 5] = ["if", "json_has_key", "json_has_key_exact", "json_valid", "tobool"];
 
 /// Sets fields. Those that do not read each other are set at once.
 fn assign(

@@ -14,7 +14,7 @@ use exprs::{Typed, repeated};
 use frames::{Frame, column};
 use spl::ast::EventstatsCommand;
 
-use super::stats::{Rules, aggregates_by, by_fields};
+use super::stats::{Rules, aggregates_by, by_fields, joined};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use crate::context::PlanningContext;
 
@@ -52,7 +52,10 @@ pub(super) fn plan(
         let nulls = values.into_iter().map(|(name, value)| (name, Typed::null(value.kind)));
         return frame.with_columns(nulls.collect());
     }
-    let (frame, outputs) = windowed(frame, &keys, values)?;
+    let (frame, mut outputs) = windowed(frame, &keys, values)?;
+    if let Some(delimiter) = &command.delim {
+        outputs = outputs.into_iter().map(|output| joined(output, delimiter)).collect();
+    }
     frame.with_columns(outputs)
 }
 

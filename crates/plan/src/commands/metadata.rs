@@ -55,6 +55,11 @@ pub(super) async fn start(
         }
         indexes.retain(|index| command.indexes.iter().any(|v| covers(&v.pattern, index)));
     }
+    if command.of_metrics {
+        let text = "there is no metadata of metric data points; use mcatalog".to_owned();
+        messages.push(Message { kind: MessageKind::Warning, text });
+        indexes.clear();
+    }
     let (kind, name, type_name) = match command.kind {
         spl::ast::MetadataKind::Hosts => (MetadataKind::Hosts, "host", "hosts"),
         spl::ast::MetadataKind::Sources => (MetadataKind::Sources, "source", "sources"),

@@ -1,6 +1,7 @@
 //! What `chart` and `timechart` share: series, their limits and names.
 
 use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::lit;
 use exprs::Typed;
 use exprs::types::ValueType;
@@ -26,6 +27,8 @@ pub(super) struct Series<'c> {
     pub(super) calls: &'c [StatsCall],
     /// The length of a bin in microseconds, which rates refer to.
     pub(super) span: Option<i64>,
+    /// Whether the rows have that length as a field.
+    pub(super) shows_span: bool,
     pub(super) column: Option<&'c SplitBy>,
     pub(super) options: &'c SeriesOptions,
     pub(super) filter: Option<&'c SplitWhere>,
@@ -45,7 +48,7 @@ pub(super) fn pivot(
             let message = format!("rows and series cannot both be \"{row}\"");
             return Err(Error::at(message, split.field.span));
         }
-        frame = with_series(frame, split, env)?;
+        frame = with_series(frame, split, series.options.dedup_splitvals, env)?;
         keys.push(split.field.node.clone());
         if series.options.usenull == Some(false) {
             frame = frame.filter(frames::column(SERIES).is_not_null())?;
@@ -82,19 +85,24 @@ pub(super) fn pivot(
         },
         input: frame,
         aggregates: values,
+        span: series.span.filter(|_| series.shows_span),
     };
     Ok(Step::Materialize(long, Breaker::table(pivot)))
 }
 
-/// Adds the series as a column of text.
+/// Adds the series as a column of text. With `distinct`, a repeated value of a row is one.
 fn with_series(
     mut frame: Frame,
     split: &SplitBy,
+    distinct: bool,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let name = &split.field.node;
     if frame.kind(name) == Some(ValueType::Multi) {
-        let value = frame.field(name);
+        let mut value = frame.field(name);
+        if distinct {
+            value.expr = array_distinct(value.expr);
+        }
         frame = frame.with_columns(vec![(SERIES.to_owned(), value)])?;
         return explode(frame, SERIES, Valueless::Stay);
     }

@@ -2,7 +2,7 @@
 //!
 //! Split: the indexers aggregate their events to partial states, the search head merges those.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::LogicalPlanBuilder;
@@ -240,19 +240,21 @@ pub(super) fn aggregates_by(
         ..AggregateOptions::default()
     };
     let mut values: Vec<(String, Typed)> = Vec::new();
-    let mut known: HashSet<String> = HashSet::new();
+    let mut known: HashMap<String, String> = HashMap::new();
     let scope = env.scope(frame).indexed();
     for call in expand_calls(calls, keys, frame) {
         env.context.planning.check()?;
         let name = call.output_name().to_owned();
         let value = exprs::aggregates::aggregate_with(&call, &scope, &order, &options)?;
-        if !known.insert(name.clone()) {
-            if call.alias.is_some() {
+        if let Some(first) = known.get(&name) {
+            // The same result twice is one.
+            if call.alias.is_some() && *first != call.text {
                 let message = format!("two results are named \"{name}\"; rename one with AS");
                 return Err(Error::at(message, call.span));
             }
             continue;
         }
+        known.insert(name.clone(), call.text.clone());
         // A field of this name is always a time, whatever it was computed from.
         let is_number = matches!(value.kind, ValueType::Float | ValueType::Integer);
         let value = match is_time(&name) && is_number {
@@ -322,7 +324,7 @@ pub(super) fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> Stats
 }
 
 /// Several values as one text.
-fn joined((name, value): (String, Typed), delimiter: &str) -> (String, Typed) {
+pub(super) fn joined((name, value): (String, Typed), delimiter: &str) -> (String, Typed) {
     if value.kind != ValueType::Multi {
         return (name, value);
     }

@@ -200,6 +200,8 @@ struct Summary<'s> {
     bins: Option<BinOptions>,
     /// Whether values that are no numbers matter.
     only_numbers: bool,
+    /// Whether a repeated value of a field of the group counts once.
+    distinct: bool,
 }
 
 /// The rows that `sistats` makes.
@@ -209,6 +211,7 @@ pub(super) fn stats(command: &StatsCommand, span: Span, frame: Frame) -> Result<
         calls: Cow::Borrowed(&command.calls),
         keys,
         only_numbers: command.allnum,
+        distinct: command.dedup_splitvals,
         ..Summary::default()
     };
     summary.step(span, frame)
@@ -224,6 +227,7 @@ pub(super) fn chart(command: &ChartCommand, span: Span, frame: Frame) -> Result<
         series: command.column.as_ref().map(|column| column.field.node.as_str()),
         bins: binned.map(|row| row.bins.clone()),
         only_numbers: false,
+        distinct: command.series.dedup_splitvals,
     };
     summary.step(span, frame)
 }
@@ -244,6 +248,7 @@ pub(super) fn timechart(
         series: command.column.as_ref().map(|column| column.field.node.as_str()),
         bins: Some(bins),
         only_numbers: false,
+        distinct: command.series.dedup_splitvals,
     };
     summary.step(span, frame)
 }
@@ -297,7 +302,8 @@ impl Summary<'_> {
             text += &format!(" | eval {SERIES}=coalesce({value}, \"{MISSING}\")");
             by.push(SERIES.to_owned());
         }
-        text += &format!(" | stats count AS {COUNT}");
+        let distinct = if self.distinct { " dedup_splitvals=true" } else { "" };
+        text += &format!(" | stats{distinct} count AS {COUNT}");
         for (field, part) in needed {
             let name = quoted(&part.field(field));
             text += &format!(", {} AS {name}", part.aggregation(field, frame));

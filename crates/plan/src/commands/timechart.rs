@@ -3,6 +3,7 @@
 //! Split: as `stats` by bin and field; the search head chooses the series, pivots and fills in the
 //! bins without events.
 
+use datafusion::logical_expr::lit;
 use exprs::aggregates::EXACT_TIME;
 use exprs::types::ValueType;
 use frames::Frame;
@@ -10,14 +11,16 @@ use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
 use tables::bins::{TimeBins, default_span, length_of};
 
+use super::required::required_by;
 use super::split::{Series, pivot};
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, bin,
     presence, summary,
 };
+use crate::MessageKind;
 use crate::arguments::{Arguments, aggregate_call};
 use crate::context::PlanningContext;
-use crate::stage::pivot::PivotAxis;
+use crate::stage::pivot::{PivotAxis, SPAN};
 
 impl CommandPlan for TimechartCommand {
     fn place(&self) -> Place {
@@ -42,7 +45,8 @@ impl CommandPlan for TimechartCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.span(), input.frame, input.env)
+        let shows_span = required_by(input.rest).names.iter().any(|name| name == SPAN);
+        plan(self, input.span(), shows_span, input.frame, input.env)
     }
 
     fn outline(&self, _: &str) -> Arguments {
@@ -60,12 +64,22 @@ const DEFAULT_BINS: u64 = 100;
 pub(super) fn plan(
     command: &TimechartCommand,
     span: Span,
+    shows_span: bool,
     frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
-    if frame.kind(TIME) != Some(ValueType::Time) {
-        let message = "timechart needs the field _time, which an earlier command has removed";
-        return Err(Error::at(message, span));
+    match frame.kind(TIME) {
+        Some(ValueType::Time) => {}
+        None => {
+            let message = "timechart has no results, because no row has the field _time";
+            env.log.add(MessageKind::Info, message.to_owned());
+            return frame.filter(lit(false)).map(Step::Next);
+        }
+        Some(_) => {
+            let message =
+                "timechart needs times in the field _time, which an earlier command has changed";
+            return Err(Error::at(message, span));
+        }
     }
     let frame = summary::prepared(frame)?;
     let calls = summary::calls(&command.calls, &frame)?;
@@ -98,6 +112,7 @@ pub(super) fn plan(
     let series = Series {
         calls: &calls,
         span: Some(length_of(&width)),
+        shows_span,
         column: command.column.as_ref(),
         options: &command.series,
         filter: command.filter.as_ref(),

@@ -27,6 +27,7 @@ pub(crate) fn condition(expr: &SearchExpr, layer: &Layer) -> Result<String, Reas
             Ok(raw(function, &directive.pattern, layer))
         }
         SearchExpr::Comparison(comparison) => compare(comparison, layer),
+        SearchExpr::Cased(_) => Err("CASE() of a field".to_owned()),
         SearchExpr::In(list) => within(list, layer),
         SearchExpr::Subsearch(_) | SearchExpr::Computed(_) => Err("a subsearch".to_owned()),
         SearchExpr::Time(_) => Err("time ranges of single branches".to_owned()),

@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, TimestampMicrosecondArray, UInt32Array,
+};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::take;
 use arrow::datatypes::TimestampMicrosecondType;
@@ -33,6 +35,8 @@ use crate::run::collect;
 pub(crate) const SERIES: &str = "__series";
 /// The hidden column of long rows that counts events.
 pub(crate) const EVENTS: &str = "__events";
+/// The length of a bin in seconds, an internal field of the result that later commands may read.
+pub(crate) const SPAN: &str = "_span";
 
 /// What the rows of the result are.
 #[derive(Debug, Clone)]
@@ -106,6 +110,8 @@ pub(crate) struct Pivot {
     /// The rows before aggregation, with the row key and [`SERIES`], and the aggregates.
     pub(crate) input: Frame,
     pub(crate) aggregates: Vec<(String, Typed)>,
+    /// The length of a bin in microseconds, if the rows have it as a field.
+    pub(crate) span: Option<i64>,
 }
 
 struct Layout {
@@ -289,6 +295,11 @@ impl Pivot {
                     array,
                 );
             }
+        }
+        if let Some(span) = self.span {
+            #[allow(clippy::cast_precision_loss)]
+            let seconds = Float64Array::from_value(span as f64 / 1e6, wide.count);
+            wide.push(SPAN, ValueType::Float, Arc::new(seconds));
         }
         Ok(wide)
     }

@@ -97,6 +97,8 @@ pub struct SeriesOptions {
     pub agg: Option<StatsCall>,
     /// `cont=`: whether empty bins are shown (default true).
     pub cont: Option<bool>,
+    /// `dedup_splitvals=`: a repeated value of a multivalue split field counts once.
+    pub dedup_splitvals: bool,
 }
 
 /// A field that splits rows or series, with its bins.

@@ -41,6 +41,8 @@ pub struct TimeModifier {
     pub kind: TimeModifierKind,
     /// The time as text, without quotes: `-1d@d`, `now`, `10/27/2026:00:00:00`, `1793059200`.
     pub value: String,
+    /// `timeformat=` of the search, in which the value may be written.
+    pub format: Option<String>,
     /// The place of the whole modifier.
     pub span: Span,
 }
@@ -58,6 +60,9 @@ pub enum SearchExpr {
     Term(Term),
     /// `field=value` and the like.
     Comparison(SearchComparison),
+    /// The case of `field=CASE(value)`: the value is compared case-sensitively. The parser puts the same
+    /// comparison without regard to case in front of it, by which events are pruned.
+    Cased(SearchComparison),
     /// `field IN (a, b)`.
     In(SearchIn),
     /// `TERM(...)` or `CASE(...)`.
@@ -132,7 +137,7 @@ impl SearchExpr {
     /// The field on the left of a comparison, or of `IN`.
     pub fn field(&self) -> Option<&Field> {
         match self {
-            Self::Comparison(comparison) => Some(&comparison.field),
+            Self::Comparison(comparison) | Self::Cased(comparison) => Some(&comparison.field),
             Self::In(list) => Some(&list.field),
             Self::Computed(computed) => Some(&computed.field),
             _ => None,
@@ -147,12 +152,20 @@ impl SearchExpr {
             }
             Self::Not(_, span) => *span,
             Self::Term(term) => term.span,
-            Self::Comparison(comparison) => comparison.span,
+            Self::Comparison(comparison) | Self::Cased(comparison) => comparison.span,
             Self::In(list) => list.span,
             Self::Directive(directive) => directive.span,
             Self::Subsearch(subsearch) => subsearch.span,
             Self::Computed(computed) => computed.field.span.to(computed.subsearch.span),
             Self::Time(modifier) => modifier.span,
+        }
+    }
+
+    /// `timeformat=` of the time ranges of its branches.
+    pub fn time_format(&self) -> Option<&str> {
+        match self {
+            Self::Time(modifier) => modifier.format.as_deref(),
+            other => other.children().iter().find_map(Self::time_format),
         }
     }
 
@@ -223,6 +236,27 @@ impl SearchPattern {
                 PatternPart::Any => "*",
             })
             .collect()
+    }
+
+    /// Whether a text is of this form. Case matters.
+    pub fn matches(&self, text: &str) -> bool {
+        let (mut rest, mut anywhere) = (text, false);
+        let last = self.parts.len().saturating_sub(1);
+        for (at, part) in self.parts.iter().enumerate() {
+            match part {
+                PatternPart::Any => anywhere = true,
+                PatternPart::Literal(literal) if anywhere && at == last => {
+                    return rest.ends_with(literal.as_str());
+                }
+                PatternPart::Literal(literal) => {
+                    let found = rest.find(literal.as_str()).filter(|start| anywhere || *start == 0);
+                    let Some(found) = found else { return false };
+                    rest = &rest[found + literal.len()..];
+                    anywhere = false;
+                }
+            }
+        }
+        anywhere || rest.is_empty()
     }
 
     /// The literal pieces.

@@ -18,7 +18,7 @@ pub struct AbstractCommand {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "abstract",
-    aliases: &[],
+    aliases: &["excerpt"],
     summary: "shortens event text to the lines that are relevant for the search",
     syntax: "abstract [maxterms=<n>] [maxlines=<n>]",
     kind: CommandKind::Streaming,

@@ -22,7 +22,7 @@ pub struct AutoregressCommand {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "autoregress",
-    aliases: &[],
+    aliases: &["ar"],
     summary: "copies values from earlier rows",
     syntax: "autoregress <field> [AS <field>] [p=<n>|p=<n>-<m>]",
     kind: CommandKind::Centralised,

@@ -49,6 +49,7 @@ pub(super) const OPTIONS: &[&str] = &[
     "start",
     "end",
     "aligntime",
+    "dedup_splitvals",
 ];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
@@ -87,6 +88,7 @@ mod tests {
             r#"* | chart agg=max(x) sep=":" format="$VAL$:$AGG$" sum(x) sum(y) by a b"#,
             "* | chart count by _time span=1h host",
             "* | chart count over a where count > 5",
+            "* | chart dedup_splitvals=t count by tags, user",
             "* | chart eval(avg(size)/max(delay)) AS ratio BY host user",
         ]);
     }

@@ -51,7 +51,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "convert",
     aliases: &[],
     summary: "converts values to numbers or times",
-    syntax: "convert [timeformat=<format>] <function>(<field>) [AS <field>]...",
+    syntax: "convert [timeformat=<format>] <function>[([<field>])] [AS <field>]...",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,
     options: OPTIONS,
@@ -103,11 +103,27 @@ fn conversion(p: &mut Parser<'_>) -> Parsed<Conversion> {
         let diagnostic = p.error(format!("unknown function '{name}'"), p.span_from(start));
         return Err(diagnostic.with_suggestion(nearest(&name, names)));
     };
-    p.expect("(", &format!("after {name}"))?;
-    let field = p.field_pattern("a field name")?;
-    p.expect(")", &format!("after the field of {name}"))?;
+    let field = if is_alone(p) || p.attempt(|p| (p.eat("(") && p.eat(")")).then_some(())).is_some()
+    {
+        FieldPattern::new("*", p.span_from(start))
+    } else {
+        p.expect("(", &format!("after {name}"))?;
+        let field = p.field_pattern("a field name")?;
+        p.expect(")", &format!("after the field of {name}"))?;
+        field
+    };
     let alias = p.alias()?.map(|alias| FieldPattern::new(alias.node, alias.span));
     Ok(Conversion { function: *function, field, alias, span: p.span_from(start) })
+}
+
+/// Whether a function has no brackets, so that it is about all fields.
+fn is_alone(p: &mut Parser<'_>) -> bool {
+    if p.at_end() || p.peek() == Some(',') {
+        return true;
+    }
+    let rest = p.rest();
+    let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    FUNCTIONS.iter().any(|(known, _)| word.eq_ignore_ascii_case(known))
 }
 
 impl fmt::Display for Conversion {
@@ -142,6 +158,13 @@ mod tests {
             "* | convert auto(*) none(id)",
             r#"* | convert dur2sec("run time") AS seconds, num(x)"#,
         ]);
+    }
+
+    #[test]
+    fn has_other_ways_to_say_the_same() {
+        crate::testing::same("* | convert auto", "* | convert auto(*)");
+        crate::testing::same("* | convert auto() none(id)", "* | convert auto none(id)");
+        crate::testing::same("* | convert ctime(), num", "* | convert ctime(*) num(*)");
     }
 
     #[test]

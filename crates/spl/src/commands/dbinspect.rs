@@ -53,7 +53,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 }
 
 fn bound(kind: TimeModifierKind, option: &OptionValue) -> TimeModifier {
-    TimeModifier { kind, value: option.value.clone(), span: option.value_span }
+    TimeModifier { kind, value: option.value.clone(), format: None, span: option.value_span }
 }
 
 impl fmt::Display for DbinspectCommand {

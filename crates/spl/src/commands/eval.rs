@@ -48,12 +48,15 @@ pub(super) fn assignments(p: &mut Parser<'_>) -> Parsed<Vec<Assignment>> {
     loop {
         p.skip_space();
         let start = p.pos();
-        let field = target(p)?;
-        let field = match p.eat("=") {
-            true => field,
-            false => p
-                .attempt(|p| unquoted(p, start))
-                .ok_or_else(|| p.unexpected(&format!("'=' after field '{}'", field.node)))?,
+        let field = match target(p)? {
+            Some(field) if p.eat("=") => field,
+            found => {
+                let expected = match &found {
+                    Some(field) => format!("'=' after field '{}'", field.node),
+                    None => "a field name and '='".to_owned(),
+                };
+                p.attempt(|p| unquoted(p, start)).ok_or_else(|| p.unexpected(&expected))?
+            }
         };
         let expr = p.expr()?;
         assignments.push(Assignment { field, expr });
@@ -65,20 +68,23 @@ pub(super) fn assignments(p: &mut Parser<'_>) -> Parsed<Vec<Assignment>> {
     Ok(assignments)
 }
 
-/// The field on the left of `=`.
-fn target(p: &mut Parser<'_>) -> Parsed<Field> {
+/// The field on the left of `=`; `None` if its name begins with `%`, which is an operator inside of names.
+fn target(p: &mut Parser<'_>) -> Parsed<Option<Field>> {
     p.skip_space();
     if matches!(p.peek(), Some('"' | '\'')) {
         // In quotes a star is a part of the name.
         let pattern = p.field_pattern("a field name")?;
-        return Ok(Spanned::new(pattern.text, pattern.span));
+        return Ok(Some(Spanned::new(pattern.text, pattern.span)));
+    }
+    if p.peek() == Some('%') {
+        return Ok(None);
     }
     let start = p.pos();
     let name = p.take_while(|c| crate::parser::is_name_character(c) && !"+*/%'!".contains(c));
     if name.is_empty() {
         return Err(p.unexpected("a field name and '='"));
     }
-    Ok(Spanned::new(name.to_owned(), p.span_from(start)))
+    Ok(Some(Spanned::new(name.to_owned(), p.span_from(start))))
 }
 
 /// A name with blanks, brackets or signs that is not in quotes, up to `=`: `size(MB)`, `Count %`. What looks
@@ -87,7 +93,8 @@ fn unquoted(p: &mut Parser<'_>, start: usize) -> Option<Field> {
     p.take_while(|c| !"=\"'|[],<>!".contains(c));
     let name = p.slice(start, p.pos()).trim_end();
     let is_operator = name.ends_with(['+', '-', '*', '/', '.']);
-    let is_name = !is_operator && !name.contains('\n') && !p.rest().starts_with("==");
+    let is_name =
+        !name.is_empty() && !is_operator && !name.contains('\n') && !p.rest().starts_with("==");
     let field = Field::new(name.to_owned(), p.span_to(start, start + name.len()));
     (is_name && p.eat("=")).then_some(field)
 }
@@ -127,6 +134,7 @@ mod tests {
             "* | eval 5xx=4xx+1e3+.5",
             "* | eval a=if(!isnull(b) AND !(c=1), -!d, b!=2)",
             "* | eval size(MB)=size/1048576, Count %=1, a b c = 2",
+            "* | eval %_Idle=100-x, %Failed = round(a % b, 1)",
             "* | eval a=\"tab\\tline\\n\\d\\\\t\"",
         ]);
     }

@@ -15,6 +15,8 @@ pub struct EventstatsCommand {
     pub by: StatsBy,
     /// `allnum=`: only if all values are numbers.
     pub allnum: bool,
+    /// `delim=`: joins the values of `list` and `values`.
+    pub delim: Option<String>,
 }
 
 /// The registry entry.
@@ -22,7 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "eventstats",
     aliases: &[],
     summary: "adds aggregates of all rows to each row",
-    syntax: "eventstats [allnum=<bool>] <aggregation>... [BY <field>...]",
+    syntax: "eventstats [allnum=<bool>] [delim=<text>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,
     options: OPTIONS,
@@ -31,24 +33,27 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 };
 
 /// `limit=` bounds memory in Splunk, which has other bounds here.
-const OPTIONS: &[&str] = &["allnum", "limit"];
+const OPTIONS: &[&str] = &["allnum", "limit", "delim"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    let mut allnum = false;
+    let (mut allnum, mut delim) = (false, None);
     let found = p.stats_arguments(OPTIONS, |_, option| {
         match option.name {
             "allnum" => allnum = option.boolean()?,
+            "delim" => delim = Some(option.text()),
             _ => drop(option.number()?),
         }
         Ok(())
     })?;
-    Ok(Command::Eventstats(EventstatsCommand { calls: found.calls, by: found.by, allnum }))
+    let (calls, by) = (found.calls, found.by);
+    Ok(Command::Eventstats(EventstatsCommand { calls, by, allnum, delim }))
 }
 
 impl fmt::Display for EventstatsCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Arguments::default()
             .flag("allnum", self.allnum, false)
+            .maybe("delim", self.delim.as_ref())
             .push(commas(&self.calls))
             .push(&self.by)
             .write(f)
@@ -65,6 +70,7 @@ mod tests {
             "* | eventstats avg(x) AS mean by host",
             "* | eventstats allnum=t count, dc(user)",
             "* | eventstats count limit=2",
+            r#"* | eventstats delim="," values(x) by host"#,
         ]);
     }
 

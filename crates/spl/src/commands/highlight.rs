@@ -16,7 +16,7 @@ pub struct HighlightCommand {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "highlight",
-    aliases: &[],
+    aliases: &["hilite"],
     summary: "highlights words in displayed events",
     syntax: "highlight <text>...",
     kind: CommandKind::Streaming,

@@ -40,6 +40,7 @@ mod tests {
     #[test]
     fn accepts_its_forms() {
         accepts(&["* | localop", "* | localop | head 1"]);
+        crate::testing::same("| localop | makeresults", "| makeresults");
     }
 
     #[test]

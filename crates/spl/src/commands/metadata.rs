@@ -13,6 +13,8 @@ pub struct MetadataCommand {
     pub kind: MetadataKind,
     /// `index=`, repeated or comma-separated, wildcards allowed; default indexes if empty.
     pub indexes: Vec<SearchValue>,
+    /// `datatype=metric`: of metric data points, of which there is no metadata.
+    pub of_metrics: bool,
 }
 
 /// What `metadata` lists.
@@ -52,7 +54,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const OPTIONS: &[&str] = &["type", "index", "splunk_server", "splunk_server_group", "datatype"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    let (mut kind, mut indexes) = (None, Vec::new());
+    let (mut kind, mut indexes, mut of_metrics) = (None, Vec::new(), false);
     loop {
         p.skip_separators();
         if p.at_end() {
@@ -84,12 +86,18 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
                     indexes.push(SearchValue { pattern, quoted: false, span: option.value_span });
                 }
             }
-            "datatype" if option.value != "event" => return Err(option.error("event")),
+            "datatype" => {
+                of_metrics = match option.value.to_ascii_lowercase().as_str() {
+                    "event" | "all" => false,
+                    "metric" => true,
+                    _ => return Err(option.error("event, metric or all")),
+                };
+            }
             _ => {}
         }
     }
     let kind = kind.ok_or_else(|| p.unexpected("type=hosts, type=sources or type=sourcetypes"))?;
-    Ok(Command::Metadata(MetadataCommand { kind, indexes }))
+    Ok(Command::Metadata(MetadataCommand { kind, indexes, of_metrics }))
 }
 
 impl fmt::Display for MetadataCommand {
@@ -98,6 +106,9 @@ impl fmt::Display for MetadataCommand {
         arguments.option("type", self.kind.name());
         for index in &self.indexes {
             arguments.option("index", index.pattern.text());
+        }
+        if self.of_metrics {
+            arguments.option("datatype", "metric");
         }
         arguments.write(f)
     }
@@ -111,6 +122,8 @@ mod tests {
     fn accepts_its_forms() {
         accepts(&[
             "| metadata type=hosts",
+            "| metadata type=hosts index=m datatype=metric",
+            "| metadata type=hosts datatype=event",
             "| metadata type=sourcetypes index=web index=_*",
             r#"| metadata type=sources index="a,b" | sort - totalCount"#,
         ]);
@@ -119,6 +132,7 @@ mod tests {
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("| metadata", "type=hosts", "");
+        refuses("| metadata type=hosts datatype=x", "event, metric or all", "x");
         refuses("| metadata type=users", "hosts, sources or sourcetypes", "users");
     }
 }

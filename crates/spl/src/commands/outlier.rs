@@ -92,7 +92,7 @@ impl fmt::Display for OutlierOptions {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "outlier",
-    aliases: &[],
+    aliases: &["outlierfilter"],
     summary: "removes or caps outliers",
     syntax: "outlier [action=remove|transform] [mark=<bool>] [param=<number>] [uselower=<bool>] \
              [<field>...]",

@@ -20,7 +20,7 @@ pub struct SavedsearchCommand {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "savedsearch",
-    aliases: &[],
+    aliases: &["macro", "savedsplunk"],
     summary: "runs a saved search",
     syntax: "savedsearch <name> [nosubstitution=<bool>] [<argument>=<text>]...",
     kind: CommandKind::Generating,

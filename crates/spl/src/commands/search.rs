@@ -20,6 +20,12 @@ impl SearchCommand {
     pub fn time_modifier(&self, kind: TimeModifierKind) -> Option<&TimeModifier> {
         self.time.iter().rev().find(|modifier| modifier.kind == kind)
     }
+
+    /// `timeformat=`, which all modifiers have in common.
+    pub fn time_format(&self) -> Option<&str> {
+        let own = self.time.iter().find_map(|modifier| modifier.format.as_deref());
+        own.or_else(|| self.expr.as_ref().and_then(SearchExpr::time_format))
+    }
 }
 
 /// The registry entry.
@@ -27,7 +33,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "search",
     aliases: &[],
     summary: "keeps events that match terms and comparisons",
-    syntax: "search <terms> [earliest=<time>] [latest=<time>]",
+    syntax: "search <terms> [earliest=<time>] [latest=<time>] [timeformat=<format>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,
     options: OPTIONS,
@@ -35,7 +41,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] = &["earliest", "latest", "_index_earliest", "_index_latest"];
+const OPTIONS: &[&str] = &["earliest", "latest", "_index_earliest", "_index_latest", "timeformat"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     p.search(|_| false).map(Command::Search)
@@ -65,6 +71,11 @@ mod tests {
             r#"path=C:\Windows\* a\*b*c"#,
             "TERM(10.0.0.1) CASE(Error)",
             "TERM(user=*)",
+            "host=CASE(LOCALHOST) b user=TERM(x.y) c",
+            r#"host!=CASE("a B*") OR NOT x=CASE(*Y)"#,
+            r#"timeformat="%Y-%m-%d" starttime=2015-05-01 endtime=2015-05-30 a"#,
+            r#"(a starttime=2015-05-01) OR (b starttime=2015-05-02) timeformat=%Y-%m-%d"#,
+            "timeformat=x starttime=5",
             "index=a [search index=b | fields user]",
             "earliest=-1d@d latest=now error",
             r#"earliest="10/27/2026:00:00:00" _index_earliest=-1h _index_latest=now"#,
@@ -108,7 +119,9 @@ mod tests {
         refuses("NOT earliest=-1d", "cannot be negated", "NOT earliest=-1d");
         refuses("a `m(1)` b", "macro `m(1)` cannot be expanded", "`m(1)`");
         refuses("a ```b", "comment is not closed", "```b");
-        refuses("host=CASE(x)", "cannot be compared", "CASE");
+        refuses("host>CASE(x)", "takes only = and !=", "CASE(x)");
+        refuses("earliest=TERM(x)", "does not take CASE() or TERM()", "TERM(x)");
+        refuses("host=CASE()", "contains no term", "CASE()");
         refuses("[search a", "is not closed", "[");
         refuses("TERM()", "contains no term", "TERM()");
     }
@@ -124,6 +137,12 @@ mod tests {
         crate::testing::same("a, b", "a b");
         crate::testing::same("host=(a OR b)", "(host=a OR host=b)");
         crate::testing::same("host::a", "host=a");
+        crate::testing::same("user=TERM(x.y)", "user=\"x.y\"");
+        crate::testing::same("user!=CASE(X)", "(user=* NOT user=CASE(X))");
+        crate::testing::same(
+            "starttime=2015-05-01 a timeformat=%Y-%m-%d",
+            "timeformat=%Y-%m-%d earliest=2015-05-01 a",
+        );
         crate::testing::same("```x``` a", "a");
     }
 }

@@ -88,7 +88,7 @@ fn accept(
     match option.name {
         "current" => command.current = option.boolean()?,
         "window" => command.window = option.number()?,
-        "time_window" => command.time_window = Some(option.time_span()?),
+        "time_window" => command.time_window = Some(option.seconds_or_span()?),
         "global" => command.global = option.boolean()?,
         "reset_on_change" => command.reset_on_change = option.boolean()?,
         "reset_before" => command.reset_before = Some(p.option_expr(option)?),
@@ -134,6 +134,12 @@ mod tests {
             r#"* | streamstats reset_after="("match(test,\"yes\")")" count"#,
             r#"* | streamstats count reset_before="("hour==0")" by host"#,
         ]);
+    }
+
+    #[test]
+    fn has_other_ways_to_say_the_same() {
+        let text = "* | streamstats time_window=3600 count";
+        crate::testing::same(text, "* | streamstats time_window=3600s count");
     }
 
     #[test]

@@ -55,6 +55,7 @@ pub(super) const OPTIONS: &[&str] = &[
     "cont",
     "partial",
     "fixedrange",
+    "dedup_splitvals",
 ];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
@@ -94,6 +95,7 @@ mod tests {
             "* | timechart bins=100 minspan=1m partial=f cont=t fixedrange=false count",
             "* | timechart per_second(bytes) per_minute(x) per_hour(y) per_day(z)",
             "* | timechart count by host where count in top5",
+            "* | timechart count by tags dedup_splitvals=true",
             r#"* | timechart sum(x) by "a b" where max notin bottom3"#,
             "* | timechart agg=max(x) count by host where sum(x) > 1.5",
             r#"* | timechart aligntime=@d otherstr="other ones" nullstr=none count(eval(a=1)) as x by b"#,

@@ -32,7 +32,7 @@ pub struct TopCommand {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "top",
-    aliases: &[],
+    aliases: &["common"],
     summary: "counts the most frequent values",
     syntax: "top [<n>] [<options>] <field>... [BY <field>...]",
     kind: CommandKind::Transforming,

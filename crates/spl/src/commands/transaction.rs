@@ -75,7 +75,7 @@ pub enum TransactionLists {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "transaction",
-    aliases: &[],
+    aliases: &["transam"],
     summary: "groups related events",
     syntax: "transaction [<field>...] [name=<name>] [maxspan=<time>] [maxpause=<time>] \
              [maxevents=<n>] [startswith=<filter>] [endswith=<filter>] [<options>]",

@@ -29,6 +29,8 @@ pub struct TstatsCommand {
     pub summariesonly: bool,
     /// `allow_old_summaries=`.
     pub allow_old_summaries: bool,
+    /// `use_summary_index_values=`; there are no summaries.
+    pub use_summary_index_values: bool,
     /// `include_reduced_buckets=`.
     pub include_reduced_buckets: bool,
     /// `chunk_size=`; a hint.
@@ -56,6 +58,7 @@ const OPTIONS: &[&str] = &[
     "append",
     "summariesonly",
     "allow_old_summaries",
+    "use_summary_index_values",
     "include_reduced_buckets",
     "chunk_size",
     "fillnull_value",
@@ -114,6 +117,7 @@ fn accept(command: &mut TstatsCommand, option: &OptionValue) -> Parsed<()> {
         "append" => command.append = option.boolean()?,
         "summariesonly" => command.summariesonly = option.boolean()?,
         "allow_old_summaries" => command.allow_old_summaries = option.boolean()?,
+        "use_summary_index_values" => command.use_summary_index_values = option.boolean()?,
         "include_reduced_buckets" => command.include_reduced_buckets = option.boolean()?,
         "chunk_size" => command.chunk_size = Some(option.number()?),
         _ => command.fillnull_value = Some(option.text()),
@@ -130,6 +134,7 @@ impl fmt::Display for TstatsCommand {
             .flag("append", self.append, false)
             .flag("summariesonly", self.summariesonly, false)
             .flag("allow_old_summaries", self.allow_old_summaries, false)
+            .flag("use_summary_index_values", self.use_summary_index_values, false)
             .flag("include_reduced_buckets", self.include_reduced_buckets, false)
             .maybe("chunk_size", self.chunk_size)
             .maybe("fillnull_value", self.fillnull_value.as_ref())
@@ -159,6 +164,7 @@ mod tests {
             "| tstats summariesonly=t allow_old_summaries=true count AS n max(_time) AS last from datamodel=Web.Web where Web.status=404 by Web.src _time span=1h",
             "| tstats prestats=t local=f append=t fillnull_value=unknown count where (index=a OR index=b) earliest=-1h TERM(x) by _time, host span=5m",
             "| tstats count max(PREFIX(took=)) where index=* by PREFIX(level=) host",
+            "| tstats use_summary_index_values=t count from datamodel=Web",
             "| tstats values(host) where index=* groupby index",
             "| tstats count from datamodel Web",
             "| tstats count where index=* by _time, host prestats=true span=5m",

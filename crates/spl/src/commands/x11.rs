@@ -24,7 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "x11",
     aliases: &[],
     summary: "removes seasonality from a time series",
-    syntax: "x11 [add|mult][<period>](<field>) [AS <field>]",
+    syntax: "x11 [add|mult][<period>](<field>)|<field> [AS <field>]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,
     options: &[],
@@ -33,6 +33,10 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 };
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    if let Some(field) = p.attempt(bare) {
+        let alias = p.alias()?;
+        return Ok(Command::X11(X11Command { additive: false, period: None, field, alias }));
+    }
     p.skip_space();
     let start = p.pos();
     let word = p.take_while(|c| c.is_ascii_alphanumeric()).to_ascii_lowercase();
@@ -59,6 +63,12 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::X11(X11Command { additive, period, field, alias }))
 }
 
+/// A field without a type and brackets.
+fn bare(p: &mut Parser<'_>) -> Option<Field> {
+    let field = p.field("a field name").ok()?;
+    (p.at_end() || p.at_keyword("as")).then_some(field)
+}
+
 impl fmt::Display for X11Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.additive { "add" } else { "mult" };
@@ -78,6 +88,7 @@ mod tests {
     fn accepts_its_forms() {
         accepts(&["* | x11 mult15(count)", "* | x11 add20(count) AS adjusted", "* | x11 (a)"]);
         same("* | x11 15(count)", "* | x11 mult15(count)");
+        same("* | x11 foo as fubar", "* | x11 mult(foo) AS fubar");
         same("* | x11 add()7(a)", "* | x11 add7(a)");
     }
 

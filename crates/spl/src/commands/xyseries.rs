@@ -26,7 +26,7 @@ pub struct XyseriesCommand {
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "xyseries",
-    aliases: &[],
+    aliases: &["maketable"],
     summary: "turns rows of x, series and value into a table",
     syntax: "xyseries [grouped=<bool>] <x field> <series field> <value field>... [sep=<text>] [format=<text>]",
     kind: CommandKind::Dataset,

@@ -18,6 +18,14 @@ impl OptionValue {
         time_span(text).ok_or_else(|| self.error("a time such as 30s, 5m, 1h or 1d"))
     }
 
+    /// `time_window=5m`; a number without a unit is in seconds.
+    pub(crate) fn seconds_or_span(&self) -> Parsed<TimeSpan> {
+        match self.value.parse() {
+            Ok(count) if count > 0 => Ok(TimeSpan { count, unit: TimeUnit::Second, snap: None }),
+            _ => self.time_span(),
+        }
+    }
+
     /// `span=5m`, `span=10` or `span=2log10`.
     pub(crate) fn bin_span(&self) -> Parsed<BinSpan> {
         let text = if self.is_subsearch() { UNKNOWN } else { &self.value };

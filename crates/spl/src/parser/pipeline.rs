@@ -11,6 +11,16 @@ use crate::suggest::nearest;
 /// No more messages than these for one text.
 const MAX_DIAGNOSTICS: usize = 20;
 
+/// In front of a command that makes rows, `localop` means nothing, and that command is the first one.
+fn skip_localop(pipeline: &mut Vec<Spanned<Command>>) {
+    if let [first, second, ..] = pipeline.as_slice()
+        && matches!(first.node, Command::Localop(_))
+        && second.node.definition().kind == commands::CommandKind::Generating
+    {
+        pipeline.remove(0);
+    }
+}
+
 impl Parser<'_> {
     /// The whole text.
     pub(crate) fn whole(&mut self) -> Result<Pipeline, Diagnostics> {
@@ -34,6 +44,7 @@ impl Parser<'_> {
             }
         }
         if diagnostics.is_empty() {
+            skip_localop(&mut commands);
             Ok(Pipeline { commands })
         } else {
             Err(Diagnostics(diagnostics))
@@ -48,6 +59,7 @@ impl Parser<'_> {
             commands.push(self.command(first, false)?);
             first = false;
             if !self.eat("|") {
+                skip_localop(&mut commands);
                 return Ok(Pipeline { commands });
             }
         }
@@ -78,6 +90,7 @@ impl Parser<'_> {
             if !p.eat("]") {
                 return Err(p.error("unbalanced brackets: '[' is not closed", open));
             }
+            skip_localop(&mut commands);
             let span = p.span_from(start);
             Ok(Subsearch { pipeline: Box::new(Pipeline { commands }), span })
         })

@@ -24,11 +24,17 @@ impl Parser<'_> {
     /// Everything up to the end of the command, or to a word `stop` accepts.
     pub(crate) fn search(&mut self, stop: fn(&mut Self) -> bool) -> Parsed<SearchCommand> {
         let mut time = Vec::new();
+        let outer = self.time_format.take();
         let expr = if self.search_is_over(stop) { None } else { self.search_and(&mut time, stop)? };
+        let format = std::mem::replace(&mut self.time_format, outer);
         if self.peek() == Some(')') {
             return Err(self.error("unbalanced brackets: ')' was not opened", self.here()));
         }
-        Ok(SearchCommand { expr, time })
+        let search = SearchCommand { expr, time };
+        Ok(match format {
+            Some(format) => super::time::formatted(search, &format),
+            None => search,
+        })
     }
 
     fn search_is_over(&mut self, stop: fn(&mut Self) -> bool) -> bool {
@@ -191,7 +197,7 @@ impl Parser<'_> {
             super::time::older_modifier(name, value).filter(|_| !piece.quoted)
         };
         if let Some((kind, value)) = older() {
-            time.push(TimeModifier { kind, value, span: piece.span });
+            time.push(TimeModifier { kind, value, format: None, span: piece.span });
             return Ok(None);
         }
         if let Some(comparison) = double_colon(&piece) {
@@ -264,13 +270,24 @@ impl Parser<'_> {
             let computed = SearchComputed { field, operator, subsearch };
             return Ok(Some(SearchExpr::Computed(computed)));
         }
+        if let Some(found) = self.directed_value(&field, operator, start)? {
+            return Ok(Some(found));
+        }
         let value = self.search_value(&field.node, operator)?;
         let span = self.span_from(start);
+        // A format has conversions; a field of this name can have other values.
+        if field.node == "timeformat" && operator == ComparisonOperator::Equal {
+            let text = value.pattern.as_literal().filter(|text| text.contains('%'));
+            if let Some(text) = text {
+                self.time_format = Some(text.to_owned());
+                return Ok(None);
+            }
+        }
         let modifier = TimeModifierKind::ALL.into_iter().find(|kind| kind.name() == field.node);
         let Some(kind) = modifier else {
             let older = super::time::older_modifier(&field.node, &value.pattern.text());
             if let (Some((kind, value)), ComparisonOperator::Equal) = (older, operator) {
-                time.push(TimeModifier { kind, value, span });
+                time.push(TimeModifier { kind, value, format: None, span });
                 return Ok(None);
             }
             let comparison = SearchComparison { field, operator, value, span };
@@ -280,7 +297,7 @@ impl Parser<'_> {
             let message = format!("time modifier '{}' takes only '='", kind.name());
             return Err(self.error(message, span));
         }
-        time.push(TimeModifier { kind, value: value.pattern.text(), span });
+        time.push(TimeModifier { kind, value: value.pattern.text(), format: None, span });
         Ok(None)
     }
 
@@ -289,17 +306,61 @@ impl Parser<'_> {
         if self.at_end() || self.peek() == Some(')') {
             return Err(self.unexpected(&expected));
         }
-        let start = self.pos();
         let Piece { pattern, quoted, span } = self.search_piece(is_value_end)?;
         if pattern.parts.is_empty() && !quoted {
             return Err(self.unexpected(&expected));
         }
-        let word = self.slice(start, self.pos());
-        if self.peek() == Some('(') && matches!(word, "TERM" | "CASE") {
-            let message = format!("{word}() cannot be compared with a field");
-            return Err(self.error(message, span).with_hint(format!("write {word}(...) alone")));
-        }
         Ok(SearchValue { pattern, quoted, span })
+    }
+
+    /// `CASE(value)` or `TERM(value)` behind `=` or `!=`, if it is next, with the field that it is compared
+    /// with. Of a value, `TERM` means no more than the value itself.
+    fn directed_value(
+        &mut self,
+        field: &Spanned<String>,
+        operator: ComparisonOperator,
+        start: usize,
+    ) -> Parsed<Option<SearchExpr>> {
+        let kind = match self.rest() {
+            rest if rest.starts_with("CASE(") => DirectiveKind::Case,
+            rest if rest.starts_with("TERM(") => DirectiveKind::Term,
+            _ => return Ok(None),
+        };
+        let begins = self.pos();
+        self.pos += "CASE".len();
+        let Directive { pattern, span: place, .. } = self.directive(kind, begins)?;
+        if !matches!(operator, ComparisonOperator::Equal | ComparisonOperator::NotEqual) {
+            return Err(self.error("a value in CASE() or TERM() takes only = and !=", place));
+        }
+        let name = field.node.as_str();
+        let is_time = TimeModifierKind::ALL.iter().any(|known| known.name() == name)
+            || super::time::older_modifier(name, &pattern.text()).is_some()
+            || name == "timeformat";
+        if is_time {
+            let message = format!("'{}' does not take CASE() or TERM()", shorten(name));
+            return Err(self.error(message, place));
+        }
+        let span = self.span_from(start);
+        let compared = |by, pattern| SearchComparison {
+            field: field.clone(),
+            operator: by,
+            value: SearchValue { pattern, quoted: true, span: place },
+            span,
+        };
+        if kind == DirectiveKind::Term {
+            return Ok(Some(SearchExpr::Comparison(compared(operator, pattern))));
+        }
+        let equal = compared(ComparisonOperator::Equal, pattern);
+        let cased =
+            SearchExpr::And(vec![SearchExpr::Comparison(equal.clone()), SearchExpr::Cased(equal)]);
+        if operator == ComparisonOperator::Equal {
+            return Ok(Some(cased));
+        }
+        let any = SearchPattern { parts: vec![PatternPart::Any] };
+        let mut exists = compared(ComparisonOperator::Equal, any);
+        exists.value.quoted = false;
+        let differs = SearchExpr::Not(Box::new(cased), span);
+        Ok(Some(SearchExpr::And(vec![SearchExpr::Comparison(exists), differs])))
     }
 
     /// `field=(a OR b)`: short for `(field=a OR field=b)`.

@@ -21,6 +21,7 @@ impl OptionValue {
             "sep" => series.sep = Some(self.text()),
             "format" => series.format = Some(self.text()),
             "cont" => series.cont = Some(self.boolean()?),
+            "dedup_splitvals" => series.dedup_splitvals = self.boolean()?,
             _ => return Ok(false),
         }
         Ok(true)

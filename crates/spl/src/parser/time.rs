@@ -1,6 +1,64 @@
 //! The time modifiers that older searches have, as `earliest` and `latest`.
 
-use crate::ast::TimeModifierKind;
+use crate::ast::{
+    ComparisonOperator, SearchCommand, SearchComparison, SearchExpr, TimeModifier, TimeModifierKind,
+};
+
+/// The search whose times may be written in a format (`timeformat=`): `starttime` and `endtime` are times,
+/// whatever their form.
+pub(super) fn formatted(mut search: SearchCommand, format: &str) -> SearchCommand {
+    if let Some(expr) = &mut search.expr {
+        expr.walk_mut(&mut |part| {
+            let SearchExpr::Comparison(comparison) = part else { return };
+            if let Some(modifier) = limit(comparison) {
+                *part = SearchExpr::Time(modifier);
+            }
+        });
+    }
+    // Times outside of branches are no part of the tree.
+    search.expr = match search.expr {
+        Some(SearchExpr::Time(modifier)) => {
+            search.time.push(modifier);
+            None
+        }
+        Some(SearchExpr::And(members)) => {
+            let mut kept = Vec::with_capacity(members.len());
+            for member in members {
+                match member {
+                    SearchExpr::Time(modifier) => search.time.push(modifier),
+                    other => kept.push(other),
+                }
+            }
+            match kept.len() {
+                0 | 1 => kept.pop(),
+                _ => Some(SearchExpr::And(kept)),
+            }
+        }
+        other => other,
+    };
+    let set = |modifier: &mut TimeModifier| modifier.format = Some(format.to_owned());
+    search.time.iter_mut().for_each(set);
+    if let Some(expr) = &mut search.expr {
+        expr.walk_mut(&mut |part| {
+            if let SearchExpr::Time(modifier) = part {
+                set(modifier);
+            }
+        });
+    }
+    search
+}
+
+/// `starttime=` or `endtime=` as a time modifier.
+fn limit(comparison: &SearchComparison) -> Option<TimeModifier> {
+    let kind = match comparison.field.node.as_str() {
+        "starttime" => TimeModifierKind::Earliest,
+        "endtime" => TimeModifierKind::Latest,
+        _ => return None,
+    };
+    let value = comparison.value.pattern.as_literal()?.to_owned();
+    let is_equal = comparison.operator == ComparisonOperator::Equal;
+    is_equal.then_some(TimeModifier { kind, value, format: None, span: comparison.span })
+}
 
 /// What `daysago=2`, `starttimeu=1700000000` and their like mean: `earliest=-2d`, `earliest=1700000000`.
 pub(super) fn older_modifier(name: &str, value: &str) -> Option<(TimeModifierKind, String)> {
