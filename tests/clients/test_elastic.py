@@ -102,6 +102,18 @@ def test_shippers_find_what_they_ask_for_first(elastic):
         assert request(elastic, method, path).status == 200, path
 
 
+def test_lists_of_what_shippers_set_up_are_empty(elastic):
+    for path in ["/_template", "/_ilm/policy", "/_ingest/pipeline"]:
+        assert request(elastic, "GET", path).json() == {}, path
+    answers = [request(elastic, "POST", path) for path in ["/_refresh", "/main/_refresh"]]
+    assert answers[0].status == 200 and answers[0].json() == answers[1].json()
+
+
+def test_a_single_document_is_refused_with_a_hint(elastic):
+    answer = request(elastic, "POST", "/web/_doc", b"{}")
+    assert answer.status == 400 and "/_bulk" in answer.json()["error"]["reason"]
+
+
 def test_a_search_is_refused_with_a_hint(elastic):
     answer = request(elastic, "POST", "/web/_search", b"{}")
     assert answer.status == 400 and "SPL" in answer.json()["error"]["reason"]

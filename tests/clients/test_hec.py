@@ -74,6 +74,32 @@ def test_an_event_may_be_an_object_and_its_members_are_fields(server, index):
     assert row == {"user": "alice", "nested.code": "7"}
 
 
+def test_fields_with_the_names_of_columns_are_kept(server, index):
+    event = {"event": "x", "host": "h", "fields": {"host": "other", "_time": 7}}
+    check(server.hec({**event, "index": index}), 200, "Success", 0)
+    (row,) = server.rows(f"search index={index} | table host extracted_host extracted_time")
+    assert row == {"host": "h", "extracted_host": "other", "extracted_time": "7"}
+
+
+def test_the_query_has_the_time_of_events_without_one(server, index):
+    path = f"/services/collector/event?index={index}&time=1763672400.5"
+    check(server.hec('{"event":"a"}{"event":"b","time":1763672401}', path), 200, "Success", 0)
+    raw = f"/services/collector/raw?index={index}&time=1763672402&sourcetype=plain"
+    check(server.hec("c", raw), 200, "Success", 0)
+    rows = server.rows(f"search index={index} | eval t=_time | table t _raw")
+    times = {row["_raw"]: float(row["t"]) for row in rows}
+    assert times == {"a": 1763672400.5, "b": 1763672401, "c": 1763672402}
+    answer = server.hec({"event": "a"}, f"/services/collector/event?index={index}&time=soon")
+    assert (answer.status, answer.json()["code"]) == (400, 6)
+    assert '"time"' in answer.json()["text"]
+
+
+def test_half_of_a_surrogate_pair_is_replaced(server, index):
+    body = f'{{"index":"{index}","event":"s \\ud800 x"}}'
+    check(server.hec(body), 200, "Success", 0)
+    assert server.raws(f"index={index}") == ["s \ufffd x"]
+
+
 def test_indexed_fields_are_found(server, index):
     event = {"event": "no such word", "fields": {"region": "eu", "tags": ["a", "b"]}}
     check(server.hec({**event, "index": index}), 200, "Success", 0)

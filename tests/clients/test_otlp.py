@@ -83,6 +83,36 @@ def test_wrong_requests_are_refused_for_good(otlp):
     assert post(otlp, b"", headers={"Content-Type": "text/plain"}).status == 415
 
 
+@pytest.mark.parametrize("port", ["otlp_port", "hec_port"])
+def test_other_paths_and_methods_are_refused(otlp, port):
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+    requests = [
+        ("POST", "/v1/traces"),
+        ("POST", "/v1/metrics"),
+        ("POST", "/v1/logs/"),
+        ("POST", "/"),
+        ("GET", "/"),
+    ]
+    for method, path in requests:
+        answer = otlp.request(getattr(otlp, port), method, path, b"{}", headers)
+        assert answer.status == 404 and answer.json()["code"], (path, answer)
+        if port == "otlp_port":
+            assert "takes logs at /v1/logs" in answer.json()["message"], (path, answer)
+    answer = otlp.request(getattr(otlp, port), "GET", "/v1/logs", None, headers)
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST"), answer
+
+
+def test_fields_that_are_null_are_not_set_and_names_of_columns_are_kept(otlp):
+    attributes = [
+        {"key": "source", "value": {"stringValue": "from here"}},
+        {"key": "ratio", "value": {"doubleValue": "NaN"}},
+    ]
+    sent = record("nullfields", attributes=attributes, traceId=None, severityText=None)
+    assert post(otlp, body(sent)).status == 200
+    (row,) = otlp.rows("search index=main nullfields | table extracted_source ratio")
+    assert row == {"extracted_source": "from here", "ratio": "NaN"}
+
+
 def test_an_empty_protobuf_is_an_empty_success(otlp):
     answer = post(otlp, b"", headers={"Content-Type": "application/x-protobuf"})
     assert (answer.status, answer.body) == (200, b"")

@@ -1,12 +1,13 @@
 """The search API: jobs, results in each format, SQL, errors that point at the place."""
 
+import base64
 import csv
 import io
 import json
 import xml.etree.ElementTree as xml
 
 import pytest
-from karst import wait_for
+from karst import PASSWORD, USER, packed, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +206,24 @@ def test_an_unknown_job_is_404_unknown_sid(server):
     answer = server.rest("GET", "/services/search/jobs/nope?output_mode=json")
     assert answer.status == 404
     assert answer.json()["messages"][0] == {"type": "FATAL", "text": "Unknown sid."}
+
+
+def test_events_sent_to_the_receivers_may_be_compressed(server):
+    index = server.create_index("rest_packed")
+    login = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+
+    def send(path, body, encoding):
+        headers = {"Authorization": f"Basic {login}", "Content-Encoding": encoding}
+        path = f"/services/receivers/{path}?index={index}&sourcetype=plain"
+        return server.request(server.management_port, "POST", path, body, headers, tls=True).status
+
+    assert send("simple", packed("2025-11-20T21:00:00Z simple"), "gzip") == 200
+    assert send("stream", packed("2025-11-20T21:00:01Z stream"), "gzip") == 204
+    for path in ["simple", "stream"]:
+        assert send(path, b"x", "br") == 415
+        assert send(path, b"not gzip at all", "gzip") == 400
+    raws = server.raws(f"index={index}")
+    assert raws == ["2025-11-20T21:00:01Z stream", "2025-11-20T21:00:00Z simple"]
 
 
 def test_metrics_are_served_in_prometheus_text(server, shop):

@@ -26,6 +26,22 @@ def test_lines_and_counted_frames_over_tcp_are_events_with_the_senders_host(serv
     assert float(time["t"]) == 1760220855.003
 
 
+def test_hosts_after_years_and_in_brackets_are_found(server):
+    lines = {
+        "<166>Nov 28 2025 10:00:00 fw1 : %ASA-6-302013: sysloghost1": "fw1",
+        "<34>Nov 28 10:00:00 [10.1.2.4] a: sysloghost2": "10.1.2.4",
+        "<34>Nov  8 10:00:00 2025 h a: sysloghost3": "h",
+        "<13>Nov 28 10:00:00 -- MARK -- sysloghost4": "127.0.0.1",
+    }
+    marked = "<34>1 2025-10-11T22:14:15Z h a - - - \ufeffsysloghost5"
+    with socket.create_connection(("127.0.0.1", server.tcp_port)) as connection:
+        connection.sendall("\n".join([*lines, marked, ""]).encode())
+    search = "search index=main sysloghost* | table host _raw"
+    rows = wait_for(lambda: (r := server.rows(search)) and len(r) == 5 and r, "five events")
+    expected = {**lines, marked.replace("\ufeff", ""): "h"}
+    assert {row["_raw"]: row["host"] for row in rows} == expected
+
+
 def test_a_datagram_is_an_event(server):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for n in range(10):

@@ -71,14 +71,20 @@ async fn other(State(state): State<Arc<Elastic>>, request: Request) -> Response 
         }
         Some(body) => Json(body).into_response(),
         None => {
-            let (method, path) = (request.method(), request.uri().path());
-            let reason = format!(
-                "Karst accepts documents at _bulk and does not support {method} {path}; search with SPL \
-                 or SQL instead"
-            );
+            let reason = unsupported(request.method(), request.uri().path());
             error(StatusCode::BAD_REQUEST, "illegal_argument_exception", &reason)
         }
     }
+}
+
+/// What helps instead of a request that is not supported.
+fn unsupported(method: &Method, path: &str) -> String {
+    let is_document = path.split('/').any(|part| matches!(part, "_doc" | "_create" | "_update"));
+    let help = match is_document {
+        true => "send documents to /_bulk or /INDEX/_bulk, also single ones",
+        false => "search with SPL or SQL instead",
+    };
+    format!("Karst accepts documents at _bulk and does not support {method} {path}; {help}")
 }
 
 fn denied(denied: Denied) -> Response {

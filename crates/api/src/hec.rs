@@ -16,9 +16,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use inputs::hec::{HecDefaults, HecError, decode_events, decode_raw};
+use inputs::hec::{HecDefaults, HecError, decode_events, decode_raw, parse_time};
 use inputs::{Durability, EventLimits, Input, StreamKey};
-use model::IndexName;
+use model::{EventTime, IndexName};
 use runtime::Share;
 use serde_json::json;
 
@@ -224,9 +224,16 @@ impl HecRequest {
             host: self.params.text("host").unwrap_or(&self.host).into(),
             source: source.into(),
             sourcetype: sourcetype.map(Into::into),
+            time: self.time()?,
             extract_time: self.params.flag("auto_extract_timestamp"),
             limits,
         })
+    }
+
+    /// The time of events without one.
+    fn time(&self) -> Result<Option<EventTime>, HecError> {
+        let Some(text) = self.params.text("time") else { return Ok(None) };
+        parse_time(text).map(Some).ok_or_else(answer::invalid_time)
     }
 
     /// Every request is a stream of its own: it is complete, and requests have no order.

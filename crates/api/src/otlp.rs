@@ -12,12 +12,12 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use futures::future::BoxFuture;
 use inputs::body::BodyError;
-use inputs::otlp::{OtlpDefaults, decode_logs, json_memory, protobuf_memory};
+use inputs::otlp::{OtlpDefaults, decode_json, decode_logs, json_memory, protobuf_memory};
 use inputs::{Input, OverLimit, StreamKey};
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
     LogsService, LogsServiceServer,
@@ -47,17 +47,31 @@ const MAX_MESSAGE: usize = 64 << 20;
 
 /// `/v1/logs`.
 pub(crate) fn http_router(receiver: Arc<Receiver>) -> Router {
-    Router::new().route("/v1/logs", post(logs)).with_state(receiver)
+    Router::new().route("/v1/logs", post(logs).fallback(wrong_method)).with_state(receiver)
 }
 
-/// `opentelemetry.proto.collector.logs.v1.LogsService`.
+/// `opentelemetry.proto.collector.logs.v1.LogsService`, and the answer to requests that are not gRPC and
+/// have an unknown path.
 pub(crate) fn grpc_router(receiver: Arc<Receiver>) -> Router {
     let limit = MAX_MESSAGE.min(receiver.settings.max_content_length);
     let service = LogsServiceServer::new(Service(Arc::clone(&receiver)))
         .send_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(limit);
     let router = tonic::service::Routes::new(service).into_axum_router();
-    router.layer(from_fn_with_state(receiver, grpc::admit))
+    router.layer(from_fn_with_state(receiver, grpc::admit)).layer(from_fn(grpc::only))
+}
+
+async fn wrong_method() -> Response {
+    let text = "the method is not allowed at /v1/logs: use POST";
+    let refusal = Refusal::unsupported(StatusCode::METHOD_NOT_ALLOWED, text);
+    ([(header::ALLOW, "POST")], refused(&refusal, true)).into_response()
+}
+
+/// A path that nothing is served at. Without this answer, the gRPC service would answer with status 200,
+/// and a sender of traces would take its data for accepted.
+fn unknown_path() -> Response {
+    let text = "Karst takes logs at /v1/logs; traces and metrics are not supported";
+    refused(&Refusal::unsupported(StatusCode::NOT_FOUND, text), true)
 }
 
 /// Why a request is not taken.
@@ -238,7 +252,7 @@ fn parse(body: Bytes, is_json: bool) -> Result<ExportLogsServiceRequest, Refusal
         )
     };
     if is_json {
-        return serde_json::from_slice(&body).map_err(|error| invalid(&error));
+        return decode_json(&body).map_err(|error| invalid(&error));
     }
     ExportLogsServiceRequest::decode(body).map_err(|error| invalid(&error))
 }
@@ -330,6 +344,9 @@ impl Any {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use axum::body::Body;
+    use tower::ServiceExt;
+
     use super::*;
 
     #[test]
@@ -341,5 +358,26 @@ mod tests {
         assert_eq!(retry.retry_delay, Some(Delay { seconds: 2, nanos: 0 }));
         let never = status(&Denied::Unknown.into());
         assert_eq!((never.code(), never.details().len()), (Code::PermissionDenied, 0));
+    }
+
+    #[tokio::test]
+    async fn only_grpc_requests_reach_the_grpc_service() {
+        let service: Router =
+            Router::new().fallback(|| async { "grpc" }).layer(from_fn(grpc::only));
+        for (content_type, status) in [
+            ("application/grpc", StatusCode::OK),
+            ("application/grpc+proto", StatusCode::OK),
+            ("application/grpc-web", StatusCode::NOT_FOUND),
+            (PROTOBUF, StatusCode::NOT_FOUND),
+            (JSON, StatusCode::NOT_FOUND),
+        ] {
+            let request = Request::post("/v1/traces").header(header::CONTENT_TYPE, content_type);
+            let request = request.body(Body::empty()).unwrap();
+            let answer = service.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), status, "{content_type}");
+        }
+        let answer = service.oneshot(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], JSON);
     }
 }

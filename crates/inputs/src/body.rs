@@ -4,7 +4,7 @@
 //! that claims, or turns out, to unpack to far more than text packs to is refused before it is unpacked:
 //! a gibibyte of zeros is a megabyte of gzip.
 
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Write as _};
 
 use bytes::Bytes;
 
@@ -143,6 +143,54 @@ impl Unpacker {
     }
 }
 
+/// A body packed with gzip that is unpacked as it comes: it may have no end.
+#[derive(Debug)]
+pub struct GzipStream {
+    decoder: flate2::write::MultiGzDecoder<Vec<u8>>,
+    packed: usize,
+    unpacked: usize,
+}
+
+impl Default for GzipStream {
+    fn default() -> Self {
+        let decoder = flate2::write::MultiGzDecoder::new(Vec::new());
+        Self { decoder, packed: 0, unpacked: 0 }
+    }
+}
+
+impl GzipStream {
+    /// Most packed bytes of a step: they unpack to 16 MB at most.
+    pub const STEP: usize = 16 << 10;
+
+    /// Unpacks the next bytes of the body, at most [`GzipStream::STEP`].
+    ///
+    /// # Errors
+    /// The body is not gzip, or unpacks to more than `ratio` times its size.
+    pub fn step(&mut self, packed: &[u8], ratio: usize) -> Result<Bytes, BodyError> {
+        let written = self.decoder.write_all(packed);
+        let flushed = written.and_then(|()| self.decoder.flush());
+        flushed.map_err(|_| BodyError::Broken { encoding: "gzip" })?;
+        let bytes = std::mem::take(self.decoder.get_mut());
+        self.packed = self.packed.saturating_add(packed.len());
+        self.unpacked = self.unpacked.saturating_add(bytes.len());
+        if self.unpacked > self.packed.saturating_mul(ratio).max(FREE) {
+            return Err(BodyError::Ratio { ratio });
+        }
+        Ok(bytes.into())
+    }
+
+    /// Whether the body is complete.
+    ///
+    /// # Errors
+    /// It ends within its gzip.
+    pub fn finish(mut self) -> Result<(), BodyError> {
+        if self.packed == 0 {
+            return Ok(());
+        }
+        self.decoder.try_finish().map_err(|_| BodyError::Broken { encoding: "gzip" })
+    }
+}
+
 fn zstd_reader(body: Cursor<Bytes>) -> Result<impl Read + Send, BodyError> {
     let decoder = zstd::stream::read::Decoder::with_buffer(body);
     let limited = decoder.and_then(|mut decoder| {
@@ -201,6 +249,24 @@ mod tests {
         assert_eq!(unpack(Bytes::from_static(b"\x1f\x8bnot gzip"), "gzip", 1000, 100), broken);
         let other = unpack(packed.clone(), "br", 9, 100);
         assert!(matches!(other, Err(BodyError::Unsupported { .. })));
+    }
+
+    #[test]
+    fn a_stream_is_unpacked_piece_by_piece_and_its_end_is_checked() {
+        let packed = [gzip(b"first "), gzip(b"second")].concat();
+        for size in [1, 7, packed.len()] {
+            let mut stream = GzipStream::default();
+            let pieces = packed.chunks(size).map(|piece| stream.step(piece, 100).unwrap());
+            assert_eq!(pieces.collect::<Vec<_>>().concat(), b"first second", "{size}");
+            assert_eq!(stream.finish(), Ok(()));
+        }
+        let broken = Err(BodyError::Broken { encoding: "gzip" });
+        let mut torn = GzipStream::default();
+        torn.step(&packed[..12], 100).unwrap();
+        assert_eq!(torn.finish(), broken);
+        assert_eq!(GzipStream::default().finish(), Ok(()));
+        let text = GzipStream::default().step(b"an event that is plain text", 100);
+        assert_eq!(text, Err(BodyError::Broken { encoding: "gzip" }));
     }
 
     #[test]

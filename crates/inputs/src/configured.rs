@@ -52,6 +52,8 @@ pub struct HttpToken {
     pub host: Option<String>,
     /// Whether senders are told when their events are safe.
     pub use_ack: bool,
+    /// Whether the token may be sent as a query parameter; `None`: as before.
+    pub query_string_auth: Option<bool>,
     /// Whether everything is refused.
     pub disabled: bool,
 }
@@ -240,10 +242,13 @@ pub fn routing<'a>(conf: &'a Effective, stanza: &'a str) -> &'a str {
     Reader::new(conf, stanza).text(&crate::settings::TCP_ROUTING).unwrap_or_default()
 }
 
+/// Inputs that Splunk writes with one colon: `[splunktcp-ssl:<port>]`.
+const WITH_ONE_COLON: [&str; 2] = ["tcp-ssl", "splunktcp-ssl"];
+
 /// `kind://rest` or `kind:rest`; stanzas such as `[default]` and `[http]` are settings of others.
 fn split(name: &str) -> Option<(&str, &str)> {
-    let (kind, rest) = name.split_once("://")?;
-    Some((kind, rest))
+    let one_colon = || name.split_once(':').filter(|(kind, _)| WITH_ONE_COLON.contains(kind));
+    name.split_once("://").or_else(one_colon)
 }
 
 /// What running inputs need.

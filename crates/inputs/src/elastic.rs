@@ -17,6 +17,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use model::{EventTime, IndexName};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -400,7 +402,7 @@ fn file_path(raw: &RawValue) -> Option<Cow<'_, str>> {
     text(serde_json::from_str::<Log<'_>>(raw.get()).ok()?.file.path)
 }
 
-/// `@timestamp`: RFC 3339 or epoch milliseconds.
+/// `@timestamp`: RFC 3339, a date, or epoch milliseconds.
 fn timestamp(json: &str) -> Result<EventTime, ItemError> {
     let text = json.trim_matches('"');
     let millis = |text: &str| text.parse::<f64>().ok().filter(|millis| millis.is_finite());
@@ -409,9 +411,22 @@ fn timestamp(json: &str) -> Result<EventTime, ItemError> {
     }
     // Without a zone it is UTC, as in Elasticsearch.
     let zoned = text.parse::<Timestamp>().or_else(|_| format!("{text}Z").parse::<Timestamp>());
-    zoned.map(|time| EventTime(time.as_microsecond())).map_err(|_| {
+    let zoned = zoned.map(|time| EventTime(time.as_microsecond())).ok();
+    zoned.or_else(|| date_or_last(text)).ok_or_else(|| {
         unreadable(&format_args!("@timestamp {json} is neither a date nor epoch milliseconds"))
     })
+}
+
+/// The last second that every time zone can write with four digits of the year.
+const LAST: EventTime = EventTime(253_402_207_200_000_000);
+
+/// A date, or a time on the last days of the year 9999, which stands for "never": [`LAST`].
+fn date_or_last(text: &str) -> Option<EventTime> {
+    let time = text.strip_suffix(['Z', 'z']).unwrap_or(text).parse::<DateTime>().ok()?;
+    match time.to_zoned(TimeZone::UTC) {
+        Ok(zoned) => Some(EventTime(zoned.timestamp().as_microsecond())),
+        Err(_) => (time.year() == 9999).then_some(LAST),
+    }
 }
 
 #[cfg(test)]
@@ -447,6 +462,24 @@ mod tests {
         assert!(origins.iter().all(|origin| origin.index.as_str() == "web"));
         assert_eq!((&*origins[1].host, &*origins[1].source), ("h", "s"));
         assert!(bulk.items.iter().all(|item| item.error.is_none() && item.index == "web"));
+    }
+
+    #[test]
+    fn times_are_dates_times_or_milliseconds() {
+        let cases = [
+            (r#""2026-01-02""#, Some(1_767_312_000_000_000)),
+            (r#""2026-01-02T03:04:05""#, Some(1_767_323_045_000_000)),
+            (r#""1969-12-31T23:59:59.5Z""#, Some(-500_000)),
+            (r#""9999-12-30T21:00:00Z""#, Some(LAST.0 - 3_600_000_000)),
+            (r#""9999-12-31T23:59:59Z""#, Some(LAST.0)),
+            (r#""9999-12-31T23:59:59.999Z""#, Some(LAST.0)),
+            ("1767323045678", Some(1_767_323_045_678_000)),
+            (r#""2026-02-30""#, None),
+            (r#""soon""#, None),
+        ];
+        for (json, micros) in cases {
+            assert_eq!(timestamp(json).ok(), micros.map(EventTime), "{json}");
+        }
     }
 
     #[test]

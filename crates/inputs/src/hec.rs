@@ -21,11 +21,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::IndexName;
+use model::{EventTime, IndexName};
 
 pub use self::channels::{AckChannels, AckLimit, AckSettings, AckState, ChannelKey};
 pub use self::events::decode_events;
 pub use self::lengths::EventLengths;
+pub use self::time::parse_time;
 use crate::{EventLimits, Input, InputMeta, OverLimit, StreamKey};
 
 /// What an event gets that does not say otherwise: from the token and the query parameters.
@@ -39,6 +40,8 @@ pub struct HecDefaults {
     pub source: Arc<str>,
     /// The format; `None` recognises it (`/raw`), or is `httpevent` (`/event`).
     pub sourcetype: Option<Arc<str>>,
+    /// The time of events without one, before any in their text; over `/raw`, of text without a timestamp.
+    pub time: Option<EventTime>,
     /// Whether events without `time` get the time in their text (`auto_extract_timestamp=true`).
     pub extract_time: bool,
     /// What events may be.
@@ -104,6 +107,11 @@ impl HecError {
         self.code == Self::TOO_LARGE.code && self.invalid_event_number.is_none()
     }
 
+    /// Whether the body is not the JSON that HEC takes.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.code == Self::format(0).code
+    }
+
     /// An event is more than events may be.
     fn over_limit(number: u64, over: OverLimit) -> Self {
         let (code, status) = match over {
@@ -151,7 +159,7 @@ pub fn decode_raw(
         source: Arc::clone(&defaults.source),
         sourcetype: defaults.sourcetype.clone(),
     });
-    Ok(Input::Raw { origin, stream, bytes: body, modified: None, end: true })
+    Ok(Input::Raw { origin, stream, bytes: body, modified: defaults.time, end: true })
 }
 
 #[cfg(test)]

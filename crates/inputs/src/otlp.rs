@@ -7,11 +7,13 @@
 //! - `host.name`, `com.splunk.source`, `com.splunk.sourcetype` and `com.splunk.index` of the record
 //!   or its resource are the event's metadata.
 //! - All other attributes of record, scope and resource are indexed fields, as are severity, trace
-//!   and span. Maps become fields with dotted names, lists of plain values multivalue fields.
+//!   and span. Maps become fields with dotted names, lists of plain values multivalue fields. An
+//!   attribute with the name of a column that every event has is kept as `extracted_<name>`.
 //!
 //! A record for an index that the token may not write to is rejected alone; the others are taken.
 //! Pure: no HTTP, no gRPC.
 
+mod json;
 mod measure;
 
 use std::borrow::Cow;
@@ -20,6 +22,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
+use model::columns::field_name;
 use model::{EventTime, IndexName};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -83,9 +86,21 @@ pub fn decode_logs(
 /// none, or if a record may not be taken.
 #[must_use]
 pub fn decode_line(line: &str, defaults: &OtlpDefaults) -> Option<CutEvents> {
-    let request: ExportLogsServiceRequest = serde_json::from_str(line).ok()?;
+    let request = decode_json(line.as_bytes()).ok()?;
     let logs = decode_logs(&request, defaults, &|_| true).ok()?;
     (logs.rejected == 0).then_some(logs.events)
+}
+
+/// A request in JSON, in all forms that protobuf's JSON has.
+///
+/// # Errors
+/// It is not a request in JSON.
+pub fn decode_json(json: &[u8]) -> serde_json::Result<ExportLogsServiceRequest> {
+    match serde_json::from_slice(json) {
+        Ok(request) => Ok(request),
+        // Rare forms that the generated code does not read. Reading them would make all others slower.
+        Err(error) => json::decode(json).ok_or(error),
+    }
 }
 
 /// What attributes say of an event's origin.
@@ -224,7 +239,7 @@ impl Decoder<'_> {
         let name = match self.names.get(name) {
             Some(name) => Arc::clone(name),
             None => {
-                let known: Arc<str> = name.into();
+                let known: Arc<str> = field_name(name).into();
                 self.names.insert(name.to_owned(), Arc::clone(&known));
                 known
             }
@@ -490,6 +505,18 @@ mod tests {
             ("span_id", "eee19b7ec3c1b174"),
         ];
         assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn attributes_with_the_names_of_columns_are_kept_under_other_names() {
+        let logs = decode(
+            r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"attributes":[
+                {"key":"source","value":{"stringValue":"s"}},
+                {"key":"_raw","value":{"intValue":"7"}}]}]}]}]}"#,
+        );
+        let fields = logs.events.fields.iter();
+        let fields: Vec<_> = fields.map(|field| (&*field.name, &*field.value)).collect();
+        assert_eq!(fields, [("extracted_source", "s"), ("extracted_raw", "7")]);
     }
 
     #[test]

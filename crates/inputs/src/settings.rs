@@ -88,7 +88,7 @@ conf::keys! {
         /// Origin of the host: the sender's address (ip, dns) or the setting `host` (none).
         CONNECTION_HOST: String = "connection_host", "ip", Type::Choice(&["ip", "dns", "none"]);
     }
-    "inputs"["tcp://<port>, udp://<port>, splunktcp://<port>, splunktcp-ssl://<port>"] {
+    "inputs"["tcp://<port>, udp://<port>, splunktcp://<port>, splunktcp-ssl://<port>, splunktcp-ssl:<port>"] {
         /// The only host that may send data, by name or address. It may also precede the port in the name
         /// of the stanza. Default: all.
         RESTRICT_TO_HOST: Option<String> = "restrictToHost", "", Type::Text;
@@ -104,6 +104,11 @@ conf::keys! {
         INDEXES: Vec<String> = "indexes", "", Type::LIST;
         /// Whether events sent with the token are acknowledged.
         USE_ACK: bool = "useACK", "false", Type::Boolean;
+    }
+    "inputs"["http://<name>, http"] {
+        /// Whether the token may be sent as the query parameter `token`. In `[http]`: for the tokens whose
+        /// stanzas do not have it. Default: false, or the value that was set over REST.
+        QUERY_STRING_AUTH: Option<bool> = "allowQueryStringAuth", "", Type::Boolean;
     }
     "inputs"["aws_sqs_based_s3://<name>, aws_sqs_s3://<name>"] {
         /// URL of the queue with notifications of new objects.

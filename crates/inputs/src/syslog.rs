@@ -1,7 +1,10 @@
 //! Syslog framing (RFC 6587: line feeds and octet counts) and the host in a header (RFC 3164,
 //! 5424).
 //!
-//! A message is kept as it was sent, priority included.
+//! A message is kept as it was sent, priority included; only the byte order mark of RFC 5424 goes.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
 
 /// Cuts a TCP stream of syslog into messages.
 #[derive(Debug, Default)]
@@ -13,6 +16,8 @@ pub(crate) struct Framer {
     skip_line: bool,
     /// Bytes that were thrown away.
     pub(crate) dropped: u64,
+    /// Messages that were cut, each counted once.
+    pub(crate) cut: u64,
 }
 
 impl Framer {
@@ -36,6 +41,11 @@ impl Framer {
     pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&[u8])) {
         let rest = std::mem::take(&mut self.buffer);
         emit_trimmed(&rest, emit);
+    }
+
+    /// Whether the rest of a message that was cut is still to come.
+    pub(crate) fn is_skipping(&self) -> bool {
+        self.skip > 0 || self.skip_line
     }
 
     /// Goes on throwing away an oversized message.
@@ -65,6 +75,7 @@ impl Framer {
                     return None;
                 }
                 emit_trimmed(&rest[start..start + limit], emit);
+                self.cut += 1;
                 self.skip = length - limit;
                 let skipped = self.skip.min(rest.len() - start - limit);
                 self.skip -= skipped;
@@ -77,12 +88,14 @@ impl Framer {
             Some(end) => {
                 let kept = end.min(limit);
                 self.dropped += (end - kept) as u64;
+                self.cut += u64::from(end > kept);
                 emit_trimmed(&rest[..kept], emit);
                 Some(end + 1)
             }
             None if rest.len() > limit => {
                 emit_trimmed(&rest[..limit], emit);
                 self.dropped += (rest.len() - limit) as u64;
+                self.cut += 1;
                 self.skip_line = true;
                 Some(rest.len())
             }
@@ -140,23 +153,104 @@ pub(crate) fn header_host(message: &[u8]) -> Option<&str> {
     } else {
         after_old_time(rest).and_then(|rest| rest.split(' ').next())
     }?;
+    let host = address_in_brackets(host).unwrap_or(host);
     let name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-    let plausible = !host.is_empty() && host != "-" && host.len() <= 255 && host.bytes().all(name);
+    let plausible = host.len() <= 255 && host.bytes().all(name);
+    // `-- MARK --` is a message.
+    let plausible = plausible && host.bytes().any(|byte| byte.is_ascii_alphanumeric());
     // `Oct 11 22:14:15 sshd[1]: ...` and `... su: ...` have no host.
     (plausible && !host.ends_with(':')).then_some(host)
 }
 
-/// What follows `Oct 11 22:14:15 ` or `2026-01-02T03:04:05Z `.
+/// `10.1.2.4` of `[10.1.2.4]`. Other words in brackets, such as the seconds of a kernel, are not hosts.
+fn address_in_brackets(word: &str) -> Option<&str> {
+    let address = word.strip_prefix('[')?.strip_suffix(']')?;
+    address.parse::<IpAddr>().is_ok().then_some(address)
+}
+
+/// What follows `Oct 11 22:14:15 `, also with a year or time zone, or `2026-01-02T03:04:05Z `.
 fn after_old_time(text: &str) -> Option<&str> {
     const MONTHS: &str = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
-    if let (Some(month), Some(time)) = (text.get(..3), text.get(4..16)) {
-        let clock = time.as_bytes();
-        if MONTHS.contains(month) && clock[5] == b':' && clock[8] == b':' && clock[11] == b' ' {
-            return text.get(16..);
+    if text.get(..3).is_some_and(|month| MONTHS.contains(month)) {
+        // `Oct 11 2026 22:14:15 `, as firewalls write it.
+        let has_year = text.get(6..12).is_some_and(|year| {
+            year.starts_with(' ') && year.ends_with(' ') && is_year(year.trim())
+        });
+        let time = if has_year { 12 } else { 7 };
+        if let Some([_, _, b':', _, _, b':', _, _, b' ']) = text.as_bytes().get(time..time + 9) {
+            return text.get(time + 9..).map(without_year_and_zone);
         }
     }
     let (time, rest) = text.split_once(' ')?;
     (time.len() >= 19 && time.as_bytes()[4] == b'-' && time.as_bytes()[10] == b'T').then_some(rest)
+}
+
+/// Words for time zones that devices write behind the time.
+const ZONES: [&str; 22] = [
+    "UTC", "GMT", "WET", "WEST", "CET", "CEST", "EET", "EEST", "MSK", "BST", "IST", "JST", "EST",
+    "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "AEST", "AEDT",
+];
+
+/// The text without a year and a time zone at its beginning, if other words follow.
+fn without_year_and_zone(mut text: &str) -> &str {
+    for _ in 0..2 {
+        match text.split_once(' ') {
+            Some((word, rest)) if is_year(word) || ZONES.contains(&word) => text = rest,
+            _ => break,
+        }
+    }
+    text
+}
+
+/// Whether a word is a year from 1900 to 2099.
+fn is_year(word: &str) -> bool {
+    let is_recent = word.starts_with("19") || word.starts_with("20");
+    is_recent && word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The byte order mark that RFC 5424 demands before a text in UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The message without a byte order mark before its text: in an event, it would be a part of the first word.
+pub(crate) fn without_mark(message: &[u8]) -> Cow<'_, [u8]> {
+    match text_start(message).filter(|at| message[*at..].starts_with(MARK)) {
+        None => Cow::Borrowed(message),
+        Some(at) => Cow::Owned([&message[..at], &message[at + MARK.len()..]].concat()),
+    }
+}
+
+/// Where the text of a message of RFC 5424 begins; `None` for any other message, or if it has no text.
+fn text_start(message: &[u8]) -> Option<usize> {
+    let close = message.iter().take(5).position(|byte| *byte == b'>')?;
+    if message[0] != b'<' || !message[close + 1..].starts_with(b"1 ") {
+        return None;
+    }
+    let mut at = close + 3;
+    // The time, host, application, process and message ID.
+    for _ in 0..5 {
+        at += memchr::memchr(b' ', message.get(at..)?)? + 1;
+    }
+    let end = structured_data_end(message, at)?;
+    (message.get(end) == Some(&b' ')).then_some(end + 1)
+}
+
+/// The place behind structured data: `-`, or elements in brackets, whose values are in quotes.
+fn structured_data_end(message: &[u8], mut at: usize) -> Option<usize> {
+    match message.get(at)? {
+        b'-' => return Some(at + 1),
+        b'[' => {}
+        _ => return None,
+    }
+    let mut quoted = false;
+    loop {
+        match message.get(at)? {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            b']' if !quoted && message.get(at + 1) != Some(&b'[') => return Some(at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
 }
 
 #[cfg(test)]
@@ -190,7 +284,27 @@ mod tests {
                 }
                 let expected: [&[u8]; 2] = [b"<1>aa", b"<2>b"];
                 assert_eq!(found, expected, "{size}");
+                assert_eq!((framer.cut, framer.is_skipping()), (1, false), "{size}");
             }
+        }
+    }
+
+    #[test]
+    fn the_mark_before_the_text_is_removed() {
+        let cases = [
+            ("<34>1 2026-01-02T03:04:05Z h a - - - \u{feff}text", true),
+            ("<34>1 - - - - - [a b=\"] \\\" \u{feff}\"][c] \u{feff}text", true),
+            ("<34>1 - - - - - [a] text \u{feff}", false),
+            ("<34>1 - - - - - [a", false),
+            ("<34>1 - - - - -", false),
+            ("<34>Nov 28 10:00:00 h a: \u{feff}text", false),
+            (">1 - - - - - \u{feff}text", false),
+        ];
+        for (message, has_mark) in cases {
+            let kept = without_mark(message.as_bytes());
+            let expected =
+                if has_mark { message.replace("\u{feff}text", "text") } else { message.into() };
+            assert_eq!(kept, expected.as_bytes(), "{message}");
         }
     }
 
@@ -203,6 +317,17 @@ mod tests {
             ("<13>2026-01-02T03:04:05.1Z web01 app: x", Some("web01")),
             ("Oct  1 02:14:15 gw kernel: x", Some("gw")),
             ("<13>Oct 11 22:14:15 su: x", None),
+            ("<166>Nov 28 2026 10:00:00 fw1 : %ASA-6-302013: x", Some("fw1")),
+            ("<166>Nov 28 2026 10:00:00 UTC fw1 : %ASA-6-302013: x", Some("fw1")),
+            ("<166>Nov 28 2026 10:00:00: %ASA-6-302013: x", None),
+            ("<34>Nov 28 10:00:00 [10.1.2.4] a: x", Some("10.1.2.4")),
+            ("<34>Nov 28 10:00:00 [fe80::1] a: x", Some("fe80::1")),
+            ("<34>Nov 28 10:00:00 [12.345] x", None),
+            ("<34>Nov  8 10:00:00 2026 h a: x", Some("h")),
+            ("<34>Nov  8 10:00:00 CET h a: x", Some("h")),
+            ("<34>Nov  8 10:00:00 UTC 2026 h a: x", Some("h")),
+            ("<34>Nov  8 10:00:00 UTC", Some("UTC")),
+            ("<13>Nov 28 10:00:00 -- MARK --", None),
             ("no header at all", None),
             ("<", None),
             ("<34>Oct 11 22:14:15 ", None),

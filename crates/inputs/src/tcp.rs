@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use model::IndexName;
@@ -17,13 +17,15 @@ use tokio::sync::Semaphore;
 
 use super::intake::Intake;
 use super::remote::RemoteHost;
-use super::syslog::{Framer, header_host};
+use super::syslog::{Framer, header_host, without_mark};
 use crate::{
     CutEvents, Error, HostNames, Input, InputMeta, MissingTime, OriginRef, Sink, StreamKey,
 };
 
 /// Bytes read at once at most.
 const CHUNK: usize = 256 << 10;
+/// Least time between two warnings of a connection about messages that were cut.
+const REPEAT: Duration = Duration::from_secs(60);
 /// How long a new connection waits for the name of its sender.
 const NAMING: Duration = Duration::from_secs(3);
 
@@ -149,7 +151,8 @@ pub(crate) async fn serve_port(
                 return;
             };
             let intake = Intake::new(sink);
-            let connection = Connection { input, peer, port: local.port(), intake, shutdown };
+            let (port, told) = (local.port(), Told::default());
+            let connection = Connection { input, peer, port, intake, shutdown, told };
             if let Err(error) = connection.read(socket).await {
                 tracing::warn!(%peer, %error, "connection ended");
             }
@@ -176,6 +179,7 @@ struct Connection {
     port: u16,
     intake: Intake,
     shutdown: Shutdown,
+    told: Told,
 }
 
 impl Connection {
@@ -273,28 +277,48 @@ impl Connection {
         end: bool,
     ) -> Result<(), Error> {
         let mut events = CutEvents::new(MissingTime::FromText);
-        let dropped = framer.dropped;
+        let cut = framer.cut;
         let mut emit = |message: &[u8]| {
-            let named = || header_host(message).unwrap_or(&meta.host);
+            let message = without_mark(message);
+            let named = || header_host(&message).unwrap_or(&meta.host);
             let host = self.input.host.as_deref().unwrap_or_else(named);
             // A connection hands over at most its chunk and one message.
-            let _ = events.push(OriginRef { host, ..meta.by_ref() }, None, message);
+            let _ = events.push(OriginRef { host, ..meta.by_ref() }, None, &message);
         };
         framer.push(bytes, self.input.max_message, &mut emit);
         if end {
             framer.finish(&mut emit);
         }
-        if framer.dropped > dropped {
-            let cut = framer.dropped - dropped;
-            metrics::counter!(names::INGEST_TRUNCATED).increment(1);
-            tracing::warn!(peer = %self.peer, bytes = cut, limit = self.input.max_message,
-                "a syslog message is longer than the limit; the rest is dropped");
+        if framer.cut > cut {
+            metrics::counter!(names::INGEST_TRUNCATED).increment(framer.cut - cut);
         }
+        self.report_cut(framer, end);
         if events.is_empty() {
             return Ok(());
         }
         self.intake.push(Input::Events { stream: stream.clone(), events }).await
     }
+
+    /// Warns of messages that were cut, once they are complete, and at most once per [`REPEAT`].
+    fn report_cut(&mut self, framer: &Framer, end: bool) {
+        let messages = framer.cut - self.told.messages;
+        let is_due = self.told.at.is_none_or(|at| at.elapsed() >= REPEAT);
+        if messages == 0 || !end && (framer.is_skipping() || !is_due) {
+            return;
+        }
+        let dropped_bytes = framer.dropped - self.told.bytes;
+        tracing::warn!(peer = %self.peer, messages, dropped_bytes, limit = self.input.max_message,
+            "syslog messages are longer than the limit and were truncated");
+        self.told = Told { at: Some(Instant::now()), messages: framer.cut, bytes: framer.dropped };
+    }
+}
+
+/// What the log was told of messages that were cut.
+#[derive(Debug, Default)]
+struct Told {
+    at: Option<Instant>,
+    messages: u64,
+    bytes: u64,
 }
 
 fn read_is_idle(chunk: &BytesMut, end: bool) -> bool {

@@ -22,6 +22,49 @@ pub fn repaired_json(bytes: &[u8]) -> String {
     out
 }
 
+/// JSON in which each escape that is half of a surrogate pair is that of U+FFFD; `None` if all are whole.
+#[must_use]
+pub fn with_whole_surrogates(json: &str) -> Option<String> {
+    let bytes = json.as_bytes();
+    let mut out = String::new();
+    let (mut kept, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
+        let escape = at + found;
+        at = match (surrogate(bytes, escape), surrogate(bytes, escape + 6)) {
+            // Two bytes, of which the second may be a backslash.
+            (None, _) => (escape + 2).min(bytes.len()),
+            (Some(Half::High), Some(Half::Low)) => escape + 12,
+            (Some(_), _) => {
+                out.push_str(&json[kept..escape]);
+                out.push_str("\\ufffd");
+                kept = escape + 6;
+                kept
+            }
+        };
+    }
+    (kept > 0).then(|| out + &json[kept..])
+}
+
+enum Half {
+    High,
+    Low,
+}
+
+/// Which half of a pair the escape at a place is.
+fn surrogate(bytes: &[u8], at: usize) -> Option<Half> {
+    let [b'\\', b'u', b'd' | b'D', second, third, fourth] = bytes.get(at..at + 6)? else {
+        return None;
+    };
+    if !third.is_ascii_hexdigit() || !fourth.is_ascii_hexdigit() {
+        return None;
+    }
+    match second {
+        b'8' | b'9' | b'a' | b'b' | b'A' | b'B' => Some(Half::High),
+        b'c'..=b'f' | b'C'..=b'F' => Some(Half::Low),
+        _ => None,
+    }
+}
+
 /// Appends the repaired text; tells whether anything had to be repaired.
 pub fn append_repaired(bytes: &[u8], mark: &str, out: &mut String) -> bool {
     let mut broken = false;
@@ -56,6 +99,22 @@ mod tests {
     fn invalid_bytes_stay_readable() {
         assert_eq!(repaired(b"a\xff\xc3b\xe4\xb8"), "a\\xFF\\xC3b\\xE4\\xB8");
         assert_eq!(repaired("ä世".as_bytes()), "ä世");
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_replaced() {
+        let cases = [
+            (r#""\ud83d\ude00""#, None),
+            (r#""\\ud800 \n""#, None),
+            (r#""\ud800""#, Some(r#""\ufffd""#)),
+            (r#""\uDFFFx\ud83d\ude00\uD83D\u0041""#, Some(r#""\ufffdx\ud83d\ude00\ufffd\u0041""#)),
+            (r#""\ud83d\ud83d\ude00ä""#, Some(r#""\ufffd\ud83d\ude00ä""#)),
+            (r#""\ud8"#, None),
+            ("\\", None),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(with_whole_surrogates(json).as_deref(), expected, "{json}");
+        }
     }
 
     #[test]

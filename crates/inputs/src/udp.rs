@@ -10,7 +10,7 @@ use runtime::{Shutdown, metrics as names};
 use tokio::net::UdpSocket;
 
 use super::remote::{RemoteHost, Senders};
-use super::syslog::header_host;
+use super::syslog::{header_host, without_mark};
 use crate::{CutEvents, Error, HostNames, Input, MissingTime, OriginRef, Sink, StreamKey};
 
 /// Datagrams that are handed over together at most.
@@ -121,9 +121,9 @@ impl UdpInput {
     fn add(&self, events: &mut CutEvents, datagram: &[u8], peer: SocketAddr, port: u16) {
         let end = datagram.iter().rposition(|byte| !b"\r\n\0".contains(byte));
         let Some(end) = end else { return };
-        let message = &datagram[..=end];
+        let message = without_mark(&datagram[..=end]);
         let peer_host;
-        let host = match self.host.as_deref().or_else(|| header_host(message)) {
+        let host = match self.host.as_deref().or_else(|| header_host(&message)) {
             Some(host) => host,
             None => {
                 peer_host = match &self.names {
@@ -141,6 +141,6 @@ impl UdpInput {
             sourcetype: Some(self.sourcetype.as_deref().unwrap_or("syslog")),
         };
         // A group of datagrams is far below any limit.
-        let _ = events.push(origin, None, message);
+        let _ = events.push(origin, None, &message);
     }
 }

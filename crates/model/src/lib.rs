@@ -36,6 +36,8 @@ pub struct IndexRead;
 
 /// Columns every bucket has, in this order, before any shredded field.
 pub mod columns {
+    use std::borrow::Cow;
+
     /// Event time, UTC microseconds.
     pub const TIME: &str = "_time";
     /// Arrival time, UTC microseconds, strictly increasing per indexer: it breaks ties of `_time`,
@@ -62,4 +64,32 @@ pub mod columns {
     pub const FIELDS: &str = "_fields";
     /// The columns of every event.
     pub const ALL: [&str; 7] = [TIME, INDEX_TIME, RAW, HOST, SOURCE, SOURCETYPE, INDEX];
+
+    /// The name of a field that was sent along with an event, or found in a structured one:
+    /// `extracted_<name>` if every event has a column of its name.
+    #[must_use]
+    pub fn field_name(name: &str) -> Cow<'_, str> {
+        let is_taken = name == FIELDS || ALL.contains(&name);
+        if is_taken { Cow::Owned(extracted_name(name)) } else { Cow::Borrowed(name) }
+    }
+
+    /// `extracted_<name>`; a name that begins with `_` gets no second one.
+    #[must_use]
+    pub fn extracted_name(name: &str) -> String {
+        let joint = if name.starts_with('_') { "" } else { "_" };
+        format!("extracted{joint}{name}")
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn names_of_columns_are_not_names_of_fields() {
+            let names = ["host", "_time", "_fields", "_value", "host.name", ""].map(field_name);
+            let expected =
+                ["extracted_host", "extracted_time", "extracted_fields", "_value", "host.name", ""];
+            assert_eq!(names, expected);
+        }
+    }
 }

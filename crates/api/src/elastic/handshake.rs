@@ -45,15 +45,15 @@ pub(super) fn answer(
             "authentication_realm": {"name": "karst", "type": "karst"},
         })),
         ["_cat", ..] if reads => Some(json!([])),
+        ["_refresh" | "_flush"] | [_, "_refresh" | "_flush"] => {
+            Some(json!({"_shards": {"total": 1, "successful": 1, "failed": 0}}))
+        }
         [kind, rest @ ..] if ACCEPTED.contains(kind) => Some(accepted(kind, rest, reads)),
         [kind, ..] if kind.starts_with('_') => None,
         // An index: it is there, and made when asked to.
         [index] if reads => Some(json!({*index: {"aliases": {}, "mappings": {}, "settings": {}}})),
         [index] if method == Method::PUT => {
             Some(json!({"acknowledged": true, "shards_acknowledged": true, "index": index}))
-        }
-        [_, "_refresh" | "_flush"] => {
-            Some(json!({"_shards": {"total": 1, "successful": 1, "failed": 0}}))
         }
         [_, "_settings" | "_mapping" | "_alias", ..] => {
             Some(if reads { json!({}) } else { json!({"acknowledged": true}) })
@@ -139,6 +139,9 @@ fn accepted(kind: &str, rest: &[&str], reads: bool) -> Value {
     }
     let name = rest.last().copied().unwrap_or_default();
     match kind {
+        // All of them: there are none.
+        "_template" if rest.is_empty() => json!({}),
+        "_ilm" | "_ingest" if matches!(rest, ["policy" | "pipeline"]) => json!({}),
         "_index_template" => json!({"index_templates": [
             {"name": name, "index_template": {"index_patterns": [], "composed_of": []}},
         ]}),
@@ -177,6 +180,22 @@ mod tests {
             assert!(ask(&method, path).is_some(), "{method} {path}");
         }
         assert_eq!(ask(&Method::GET, "/").unwrap()["version"]["number"], "8.1.2");
+    }
+
+    #[test]
+    fn lists_of_templates_policies_and_pipelines_are_empty() {
+        for path in ["/_template", "/_ilm/policy", "/_ingest/pipeline/"] {
+            assert_eq!(ask(&Method::GET, path), Some(json!({})), "{path}");
+        }
+        let one = ask(&Method::GET, "/_ilm/policy/logs").unwrap();
+        assert!(one.get("logs").is_some(), "{one}");
+    }
+
+    #[test]
+    fn all_indexes_are_refreshed_as_one_is() {
+        let of_one = ask(&Method::POST, "/main/_refresh");
+        assert!(of_one.is_some());
+        assert_eq!(ask(&Method::POST, "/_refresh"), of_one);
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub(super) fn incorrect_index() -> HecError {
     HecError { code: 7, status: 400, text, invalid_event_number: Some(1) }
 }
 
+pub(super) fn invalid_time() -> HecError {
+    let text =
+        "Invalid data format: the query parameter \"time\" is not a number of epoch seconds".into();
+    HecError { code: 6, status: 400, text, invalid_event_number: None }
+}
+
 pub(super) fn refuse(error: &HecError) -> Response {
     let mut body = json!({"text": error.text, "code": error.code});
     if let Some(number) = error.invalid_event_number {

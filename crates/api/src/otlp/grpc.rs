@@ -1,5 +1,6 @@
-//! What happens to a gRPC request before it is decoded: its token is checked before its body is read, the
-//! body is read and unpacked in the memory that requests share, and what it becomes is measured.
+//! What happens to a gRPC request before it is decoded: it is told from HTTP by its content type, its token
+//! is checked before its body is read, the body is read and unpacked in the memory that requests share, and
+//! what it becomes is measured.
 //!
 //! The service behind gets one message that is not packed.
 
@@ -14,13 +15,25 @@ use inputs::body::BodyError;
 use inputs::otlp::protobuf_memory;
 use runtime::Share;
 
-use super::{MAX_MESSAGE, Refusal, SCHEMES, status};
+use super::{MAX_MESSAGE, Refusal, SCHEMES, status, unknown_path};
 use crate::body::{self, BodyLimits, Unwatched};
 use crate::receiver::Receiver;
 use crate::work::work;
 
 /// A byte that tells whether the message is packed, and its length.
 const PREFIX: usize = 5;
+
+/// Lets only gRPC through to the service: it shares its port with HTTP.
+pub(super) async fn only(request: Request, next: Next) -> Response {
+    if is_grpc(request.headers()) { next.run(request).await } else { unknown_path() }
+}
+
+/// `application/grpc`, also with the format of the messages; not gRPC-Web, which is another protocol.
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let rest = content_type.and_then(|text| text.trim().strip_prefix("application/grpc"));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', ';']))
+}
 
 pub(super) async fn admit(
     State(receiver): State<Arc<Receiver>>,

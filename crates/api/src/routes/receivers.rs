@@ -3,24 +3,26 @@
 //! Parameters: `index`, `host`, `source`, `sourcetype`. `simple` takes one body; for files sent in
 //! pieces it knows `stream` (any unique text), `end` and `modified` (epoch seconds); with `report` the
 //! answer has the source type that was recognised and what the events look like. `stream` takes
-//! bytes as they come until the sender ends.
+//! bytes as they come until the sender ends. Bodies may be packed: as for HEC, a stream with gzip only.
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::extract::State;
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::StreamExt;
+use inputs::body::{BodyError, GzipStream};
 use inputs::{Input, InputMeta, Sink, SinkExt, StreamKey};
 use model::{EventTime, IndexName};
 use serde_json::json;
 
 use super::feed;
 use crate::ApiState;
-use crate::body::RawBody;
-use crate::error::RestError;
+use crate::body::{self, BodyLimits, RawBody, Unwatched};
+use crate::error::{Error, RestError};
+use crate::http_input::HttpInput;
 use crate::output::{OutputMode, xml_text};
 use crate::params::Params;
 use crate::rights::Need::May;
@@ -58,9 +60,18 @@ async fn simple(
     State(state): State<ApiState>,
     caller: Caller,
     params: Params,
+    headers: HeaderMap,
     RawBody(bytes): RawBody,
 ) -> Result<Response, RestError> {
     let origin = origin(&state, &params)?;
+    let bytes = match encoding(&headers) {
+        None => bytes,
+        Some(encoding) => {
+            let (memory, limits) = (&state.request_memory, unpacked_limits(&state)?);
+            let unpacked = body::unpack(memory, &bytes, encoding, limits, &mut Unwatched).await;
+            unpacked.map_err(|error| refused(&error))?
+        }
+    };
     // A sender of a large file names its stream and sends it in pieces, `end=1` with the last.
     let unique =
         params.text("stream").map_or_else(|| runtime::random::uuid().to_string(), str::to_owned);
@@ -109,25 +120,87 @@ async fn stream(
     params: Params,
     request: Request<Body>,
 ) -> Result<Response, RestError> {
-    let origin = origin(&state, &params)?;
-    let stream = StreamKey(format!("stream:{}", runtime::random::uuid()).into());
-    let mut pieces = request.into_body().into_data_stream();
-    loop {
-        // A sender that breaks off has ended, too: its last event is complete.
-        let piece = pieces.next().await.and_then(Result::ok);
-        let end = piece.is_none();
-        let input = Input::Raw {
-            origin: Arc::clone(&origin),
-            stream: stream.clone(),
-            bytes: piece.unwrap_or_else(Bytes::new),
-            modified: None,
-            end,
-        };
-        state.ingest.submit(input).await?;
-        if end {
-            return Ok(StatusCode::NO_CONTENT.into_response());
+    let feed = Feed {
+        origin: origin(&state, &params)?,
+        stream: StreamKey(format!("stream:{}", runtime::random::uuid()).into()),
+        state,
+    };
+    let encoding = encoding(request.headers()).map(str::to_ascii_lowercase);
+    let gzip = match encoding.as_deref() {
+        None => None,
+        Some("gzip" | "x-gzip") => Some(GzipStream::default()),
+        Some(other) => {
+            let text = format!("content encoding {other} is not supported; use gzip or none");
+            return Err(RestError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "FATAL", text));
         }
+    };
+    let pieces = request.into_body().into_data_stream();
+    let taken = match gzip {
+        None => feed.take(pieces).await,
+        Some(gzip) => feed.take_packed(pieces, gzip).await,
+    };
+    // Also after an error: the last event is complete.
+    let ended = feed.push(Bytes::new(), true).await;
+    taken.and(ended)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Where the bytes of a stream go.
+struct Feed {
+    state: ApiState,
+    origin: Arc<InputMeta>,
+    stream: StreamKey,
+}
+
+impl Feed {
+    /// Takes the pieces of a body. A sender that breaks off has ended, too.
+    async fn take(&self, mut pieces: BodyDataStream) -> Result<(), RestError> {
+        while let Some(Ok(piece)) = pieces.next().await {
+            self.push(piece, false).await?;
+        }
+        Ok(())
     }
+
+    async fn take_packed(
+        &self,
+        mut pieces: BodyDataStream,
+        mut gzip: GzipStream,
+    ) -> Result<(), RestError> {
+        let ratio = unpacked_limits(&self.state)?.ratio;
+        while let Some(Ok(piece)) = pieces.next().await {
+            for packed in piece.chunks(GzipStream::STEP) {
+                let bytes = gzip.step(packed, ratio).map_err(|error| refused(&error))?;
+                if !bytes.is_empty() {
+                    self.push(bytes, false).await?;
+                }
+            }
+        }
+        gzip.finish().map_err(|error| refused(&error))
+    }
+
+    async fn push(&self, bytes: Bytes, end: bool) -> Result<(), RestError> {
+        let (origin, stream) = (Arc::clone(&self.origin), self.stream.clone());
+        let input = Input::Raw { origin, stream, bytes, modified: None, end };
+        self.state.ingest.submit(input).await?;
+        Ok(())
+    }
+}
+
+/// How a body is packed; `None` if it is not.
+fn encoding(headers: &HeaderMap) -> Option<&str> {
+    let encoding = headers.get(header::CONTENT_ENCODING)?.to_str().unwrap_or("unreadable").trim();
+    let is_plain = encoding.is_empty() || encoding.eq_ignore_ascii_case("identity");
+    (!is_plain).then_some(encoding)
+}
+
+/// Limits of a packed body, those of HEC.
+fn unpacked_limits(state: &ApiState) -> Result<BodyLimits, RestError> {
+    let settings = HttpInput::read(state.knowledge.layers()).map_err(Error::from)?;
+    Ok(BodyLimits { bytes: settings.max_content_length, ratio: settings.max_compression_ratio })
+}
+
+fn refused(error: &BodyError) -> RestError {
+    RestError::new(body::status(error), "FATAL", error.to_string())
 }
 
 /// Requests and their answers.

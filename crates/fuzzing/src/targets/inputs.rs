@@ -8,7 +8,8 @@ use bytes::Bytes;
 use inputs::body::unpack;
 use inputs::elastic::{BulkDefaults, LineLengths, decode_bulk};
 use inputs::hec::{EventLengths, HecDefaults, decode_events, decode_raw};
-use inputs::otlp::{OtlpDefaults, decode_logs, json_memory, protobuf_memory};
+use inputs::otlp::{OtlpDefaults, decode_json, decode_logs, json_memory, protobuf_memory};
+use inputs::text::with_whole_surrogates;
 use inputs::{CutEvents, EventLimits, Input, StreamKey};
 use model::IndexName;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -31,6 +32,7 @@ pub(super) const HEC_EVENT: Target = Target {
             host: "h".into(),
             source: "s".into(),
             sourcetype: None,
+            time: None,
             extract_time: false,
             limits,
         };
@@ -56,6 +58,10 @@ pub(super) const HEC_EVENT: Target = Target {
 fn same_as_serde_json(body: &[u8], events: &CutEvents) {
     let Ok(text) = std::str::from_utf8(body) else { return };
     let text = text.trim_start_matches('\u{feff}');
+    // The decoder replaces halves of surrogate pairs, which `serde_json` refuses.
+    if with_whole_surrogates(text).is_some() {
+        return;
+    }
     let mut row = 0;
     for value in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
         let value = value.expect("serde_json refuses what the scanner takes");
@@ -158,7 +164,7 @@ pub(super) const OTLP_JSON: Target = Target {
     name: "otlp-json",
     decode: |bytes| {
         if json_memory(bytes) < 32 << 20
-            && let Ok(request) = serde_json::from_slice(bytes)
+            && let Ok(request) = decode_json(bytes)
         {
             logs(&request);
         }

@@ -159,10 +159,26 @@ where
     match frames.next().await {
         None => Ok(None),
         Some(frame) => {
-            let frame = frame.map_err(text)?.freeze();
+            let frame = match frame {
+                Ok(frame) => frame.freeze(),
+                // The codec takes the first bytes of a Splunk forwarder for a huge length.
+                Err(_) if begins_cooked(frames.read_buffer()) => return Err(COOKED.to_owned()),
+                Err(error) => return Err(text(error)),
+            };
             Ok(ToIndexer::decode(frame).map_err(text)?.kind)
         }
     }
+}
+
+/// How Splunk's forwarders begin; a version and padding follow.
+const COOKED_SIGNATURE: &[u8] = b"--splunk-cooked-mode-v";
+const COOKED: &str = "the sender uses the protocol of Splunk's forwarders, which is not supported: use \
+                      karst-forwarder, HEC, or a [tcp://] input with sendCookedData = false at the sender";
+
+/// Whether a connection begins as those of Splunk's forwarders do; not all of it may have arrived.
+fn begins_cooked(bytes: &[u8]) -> bool {
+    let length = bytes.len().min(COOKED_SIGNATURE.len());
+    length >= 4 && bytes[..length] == COOKED_SIGNATURE[..length]
 }
 
 fn check(hello: &Hello, doors: &Doors) -> Result<Uuid, String> {

@@ -18,7 +18,7 @@ use protocol::{
 };
 use runtime::Shutdown;
 use testkit::TestDir;
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use uuid::Uuid;
 
@@ -133,16 +133,8 @@ type Client = Framed<DuplexStream, LengthDelimitedCodec>;
 /// A connection to a setup, greeted.
 async fn connect(setup: &Setup, token: &str) -> (Client, Option<to_forwarder::Kind>) {
     let (client, server) = tokio::io::duplex(1 << 20);
-    let doors = Doors {
-        indexer: IndexerId(Uuid::nil()),
-        name: "indexer".into(),
-        token: Some("secret".into()),
-        has_index: Arc::new(|index| index.as_str() == "main"),
-        max_frame: 1 << 20,
-    };
-    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let ingest = Arc::clone(&setup.ingest);
-    tokio::spawn(converse(ingest, doors, server, peer, Shutdown::new()));
+    tokio::spawn(converse(ingest, doors(), server, peer(), Shutdown::new()));
     let mut client = Framed::new(client, LengthDelimitedCodec::new());
     let hello = Hello {
         version: protocol::VERSION,
@@ -153,6 +145,20 @@ async fn connect(setup: &Setup, token: &str) -> (Client, Option<to_forwarder::Ki
     say(&mut client, to_indexer::Kind::Hello(hello)).await;
     let answer = hear(&mut client).await;
     (client, answer)
+}
+
+fn doors() -> Doors {
+    Doors {
+        indexer: IndexerId(Uuid::nil()),
+        name: "indexer".into(),
+        token: Some("secret".into()),
+        has_index: Arc::new(|index| index.as_str() == "main"),
+        max_frame: 1 << 20,
+    }
+}
+
+fn peer() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1))
 }
 
 async fn say(client: &mut Client, kind: to_indexer::Kind) {
@@ -214,6 +220,18 @@ async fn what_cannot_be_taken_is_refused_with_a_reason() {
     assert!(refusal.text.contains("there is no index \"nowhere\""), "{}", refusal.text);
     let (_, answer) = connect(&setup, "wrong").await;
     assert_eq!(answer, None);
+}
+
+#[tokio::test]
+async fn a_forwarder_of_splunk_is_named_as_such() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    let (mut client, server) = tokio::io::duplex(1 << 20);
+    let ingest = Arc::clone(&setup.ingest);
+    let conversation = tokio::spawn(converse(ingest, doors(), server, peer(), Shutdown::new()));
+    client.write_all(b"--splunk-cooked-mode-v3--\0\0\0\0").await.unwrap();
+    let reason = conversation.await.unwrap().unwrap_err();
+    assert!(reason.contains("protocol of Splunk's forwarders"), "{reason}");
 }
 
 #[tokio::test]

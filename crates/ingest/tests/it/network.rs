@@ -59,6 +59,7 @@ async fn hec_bodies_become_events_at_their_time() {
         host: "peer".into(),
         source: "http:test".into(),
         sourcetype: None,
+        time: None,
         extract_time: false,
         limits: EventLimits::default(),
     };

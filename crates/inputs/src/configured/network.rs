@@ -72,7 +72,8 @@ fn host_of(
     }
 }
 
-/// `[splunktcp://<port>]` and `[splunktcp-ssl://<port>]`, with the same forms as [`tcp`].
+/// `[splunktcp://<port>]`, `[splunktcp-ssl://<port>]` and `[splunktcp-ssl:<port>]`, with the same forms as
+/// [`tcp`].
 pub(super) fn forwarders(
     keys: &mut Keys<'_>,
     rest: &str,
@@ -142,6 +143,7 @@ pub(super) fn http(keys: &mut Keys<'_>, name: &str) -> Option<HttpToken> {
         source: keys.shared(&settings::SOURCE).map(|text| text.to_string()),
         host: keys.host().map(|host| host.to_string()),
         use_ack: keys.get(&settings::USE_ACK),
+        query_string_auth: keys.get_or(&settings::QUERY_STRING_AUTH, "http"),
         disabled: keys.get(&settings::DISABLED),
     })
 }

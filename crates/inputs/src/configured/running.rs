@@ -247,7 +247,7 @@ impl RunningInputs {
                     Unit::Tcp(_) => Protocol::Tcp,
                     Unit::Udp(_) => Protocol::Udp,
                     Unit::Forwarders(_) => {
-                        Protocol::Forwarders { tls: stanza.starts_with("splunktcp-ssl://") }
+                        Protocol::Forwarders { tls: stanza.starts_with("splunktcp-ssl:") }
                     }
                     Unit::Monitor | Unit::Stanza(_) => continue,
                 };

@@ -41,6 +41,14 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// The same, of another stanza where this one does not have it.
+    pub(crate) fn get_or<T: FromValue>(&mut self, key: &Key<T>, stanza: &'a str) -> T {
+        self.reader.or(stanza).get(key).unwrap_or_else(|invalid| {
+            self.errors.push(invalid.into());
+            key.default_value()
+        })
+    }
+
     /// A text; an empty one says nothing, as over REST.
     pub(crate) fn shared(&self, key: &Key<Option<String>>) -> Option<Arc<str>> {
         self.reader.text(key).filter(|text| !text.is_empty()).map(Into::into)

@@ -60,6 +60,36 @@ fn other_inputs_are_read_and_unknown_ones_named() {
 }
 
 #[test]
+fn ports_with_tls_may_be_written_with_one_colon() {
+    let configured =
+        read("[splunktcp-ssl:9997]\n[splunktcp-ssl://9998]\n[tcp-ssl:6514]\n[tcp-ssl://6515]\n");
+    let configured = configured.unwrap();
+    let ports = configured.forwarders.iter().map(|(address, port)| (address.port(), port.tls));
+    let mut ports: Vec<_> = ports.collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [(9997, true), (9998, true)]);
+    for stanza in ["[tcp-ssl:6514]", "[tcp-ssl://6515]"] {
+        let told = configured.warnings.iter().any(|warning| warning.starts_with(stanza));
+        assert!(told, "{:?}", configured.warnings);
+    }
+}
+
+#[test]
+fn a_token_in_the_query_is_allowed_by_its_stanza_or_for_all() {
+    let configured = read(
+        "[http]\nallowQueryStringAuth = 1\n[http://a]\ntoken = a\n\
+         [http://b]\ntoken = b\nallowQueryStringAuth = 0\n",
+    );
+    let allowed = |configured: Configured| {
+        let mut tokens = configured.http;
+        tokens.sort_by(|a, b| a.name.cmp(&b.name));
+        tokens.iter().map(|token| token.query_string_auth).collect::<Vec<_>>()
+    };
+    assert_eq!(allowed(configured.unwrap()), [Some(true), Some(false)]);
+    assert_eq!(allowed(read("[http://a]\ntoken = a\n").unwrap()), [None]);
+}
+
+#[test]
 fn senders_are_named_where_that_is_asked_for() {
     let configured =
         read("[tcp://1]\n[tcp://2]\nconnection_host = dns\n[udp://3]\nconnection_host = dns\n");

@@ -27,6 +27,22 @@ pub fn decode_events(
         Err(_) => Cow::Owned(text::repaired_json(body)),
     };
     let text = text.trim_start_matches('\u{feff}');
+    match decode_text(text, defaults, allowed, stream.clone()) {
+        // Some senders cut a text within a character, and escape what is left of it.
+        Err(error) if error.is_malformed() => match text::with_whole_surrogates(text) {
+            Some(text) => decode_text(&text, defaults, allowed, stream),
+            None => Err(error),
+        },
+        decoded => decoded,
+    }
+}
+
+fn decode_text(
+    text: &str,
+    defaults: &HecDefaults,
+    allowed: &dyn Fn(&IndexName) -> bool,
+    stream: StreamKey,
+) -> Result<Input, HecError> {
     let missing_time = if defaults.extract_time { MissingTime::FromText } else { MissingTime::Now };
     let mut events = CutEvents::new(missing_time);
     events.text.reserve(text.len().min(defaults.limits.memory));
@@ -105,7 +121,7 @@ impl Decoder<'_> {
             Event::Written => {}
         }
         let time = match envelope.time {
-            None | Some("null") => None,
+            None | Some("null") => self.defaults.time,
             Some(time) => Some(parse_time(time).ok_or(HecError::fields(number))?),
         };
         let index = self.index(envelope.index.as_deref())?;

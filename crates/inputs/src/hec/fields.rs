@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use model::columns::field_name;
+
 use super::scan::{Malformed, Scanner};
 use crate::OverLimit;
 
@@ -28,9 +30,13 @@ impl From<Malformed> for WrongFields {
 pub(super) struct Names(Vec<Arc<str>>);
 
 impl Names {
+    /// The name under which a field is kept.
     fn get(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.iter().find(|known| ***known == *name) {
             return Arc::clone(known);
+        }
+        if let Cow::Owned(other) = field_name(name) {
+            return self.get(&other);
         }
         let name: Arc<str> = name.into();
         // The list is searched from the front: it only helps while it is short.

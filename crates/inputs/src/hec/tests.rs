@@ -53,6 +53,31 @@ fn fields_are_attached_and_lists_are_multivalues() {
 }
 
 #[test]
+fn fields_with_the_names_of_columns_are_kept_under_other_names() {
+    let events = decode(r#"{"event":"a","fields":{"host":"h","_time":[1,2],"_value":3}}"#).unwrap();
+    let fields: Vec<_> = events.fields.iter().map(|field| (&*field.name, &*field.value)).collect();
+    let expected = [
+        ("extracted_host", "h"),
+        ("extracted_time", "1"),
+        ("extracted_time", "2"),
+        ("_value", "3"),
+    ];
+    assert_eq!(fields, expected);
+}
+
+#[test]
+fn the_time_of_the_request_is_that_of_events_without_one() {
+    let time = Some(EventTime(7_500_000));
+    let defaults = HecDefaults { time, ..defaults() };
+    let body = br#"{"event":"a","time":1}{"event":"b"}{"event":"c","time":null}"#;
+    let input = decode_events(body, &defaults, &|_| true, stream()).unwrap();
+    let Input::Events { events, .. } = input else { panic!("events were sent") };
+    assert_eq!(events.times, [Some(EventTime(1_000_000)), time, time]);
+    let raw = decode_raw("a".into(), &defaults, stream()).unwrap();
+    assert!(matches!(raw, Input::Raw { modified, .. } if modified == time));
+}
+
+#[test]
 fn broken_requests_get_their_code_and_event_number() {
     let cases: &[(&str, u16, Option<u64>)] = &[
         ("", 5, None),
@@ -89,6 +114,18 @@ fn a_body_that_is_not_utf8_is_repaired() {
     let input = decode_events(b"{\"event\":\"a\xffb\"}", &defaults(), &|_| true, stream());
     let Ok(Input::Events { events, .. }) = input else { panic!("events were sent") };
     assert_eq!(events.text(0), b"a\\xFFb");
+}
+
+#[test]
+fn half_of_a_surrogate_pair_is_replaced() {
+    let events = decode(
+        r#"{"event":"s \ud800 x","fields":{"a":"\udc00"}}{"event":{"b":"\ud83d"}}{"event":"\ud83d\ude00"}"#,
+    );
+    let events = events.unwrap();
+    assert_eq!(events.text(0), "s \u{fffd} x".as_bytes());
+    assert_eq!(&*events.fields[0].value, "\u{fffd}");
+    assert_eq!(events.text(1), br#"{"b":"\ufffd"}"#);
+    assert_eq!(events.text(2), "😀".as_bytes());
 }
 
 #[test]
@@ -133,6 +170,7 @@ fn defaults() -> HecDefaults {
         host: "peer".into(),
         source: "http:test".into(),
         sourcetype: None,
+        time: None,
         extract_time: false,
         limits: EventLimits::default(),
     }

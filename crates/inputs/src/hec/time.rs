@@ -3,8 +3,9 @@
 use model::EventTime;
 
 /// Epoch time in seconds (or, when it is too large for that, milli-, micro- or nanoseconds), exact
-/// to the microsecond.
-pub(super) fn parse_time(json: &str) -> Option<EventTime> {
+/// to the microsecond; `None` for anything else.
+#[must_use]
+pub fn parse_time(json: &str) -> Option<EventTime> {
     // 0001-01-01 and the last second that every time zone can write with four digits.
     const CALENDAR: std::ops::RangeInclusive<i64> =
         -62_135_596_800_000_000..=253_402_207_200_000_000;

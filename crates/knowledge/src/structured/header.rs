@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use model::columns::ORIGIN_AND_INDEX;
+use model::columns::{ORIGIN_AND_INDEX, extracted_name};
 
 use super::Delimiter;
 use crate::timestamp::is_time;
@@ -18,11 +18,8 @@ pub(super) fn clean(name: &str, special: &str) -> Option<Arc<str>> {
     if cleaned.is_empty() {
         return None;
     }
-    if ORIGIN_AND_INDEX.contains(&cleaned.as_str()) {
-        return Some(format!("extracted_{cleaned}").into());
-    }
-    if cleaned.starts_with('_') {
-        return Some(format!("extracted{cleaned}").into());
+    if cleaned.starts_with('_') || ORIGIN_AND_INDEX.contains(&cleaned.as_str()) {
+        return Some(extracted_name(&cleaned).into());
     }
     Some(cleaned.into())
 }

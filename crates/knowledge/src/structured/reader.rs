@@ -10,6 +10,7 @@ use super::{Delimiter, StructuredFormat, StructuredRules};
 use crate::extract::json_scalars;
 use crate::timestamp::TimestampFinder;
 use model::EventTime;
+use model::columns::field_name;
 
 /// Names of JSON fields that are remembered; more empty the memory.
 const NAMES: usize = 10_000;
@@ -185,7 +186,7 @@ impl StructuredReader {
                     if names.len() >= NAMES {
                         names.clear();
                     }
-                    names.insert(path.clone().into_owned(), json_name(&path));
+                    names.insert(path.clone().into_owned(), Arc::from(&*field_name(&path)));
                 }
                 visit(&names[path.as_ref()], &value);
             }
@@ -258,13 +259,4 @@ fn is_of_time(name: &str) -> bool {
     let lower = name.to_lowercase();
     let ends = ["time", "timestamp", "date", "_at", " at", "datetime", "when"];
     lower == "ts" || name.ends_with("At") || ends.iter().any(|end| lower.ends_with(end))
-}
-
-/// Paths keep their form; what every event has keeps its meaning.
-fn json_name(path: &str) -> Arc<str> {
-    match path {
-        "host" | "source" | "sourcetype" | "index" => format!("extracted_{path}").into(),
-        "_raw" | "_time" | "_indextime" => format!("extracted{path}").into(),
-        other => other.into(),
-    }
 }

@@ -187,9 +187,11 @@ async fn keep_token(karst: &Karst, token: HttpToken) -> Result<()> {
     kept.host = token.host;
     kept.disabled = token.disabled;
     kept.use_ack = token.use_ack;
-    // No setting of the stanza.
+    // Where the stanza does not say it, a change over REST stays.
     let known = karst.state.tokens.named(&token.name);
-    kept.allow_query_string_auth = known.is_some_and(|known| known.allow_query_string_auth);
+    kept.allow_query_string_auth = token
+        .query_string_auth
+        .unwrap_or_else(|| known.is_some_and(|known| known.allow_query_string_auth));
     let put = karst.state.tokens.put(kept).await;
     put.with_context(|| format!("cannot keep the token [http://{}]", token.name))
 }
