@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let defaults = HecDefaults {
         index: IndexName::new("main")?,
         host: "10.1.2.3".into(),
+        time: None,
         source: "http:bench".into(),
         sourcetype: None,
         extract_time: false,

@@ -29,9 +29,9 @@ use crate::arguments::Arguments;
 use crate::context::{PlanningContext, SourceRows};
 use crate::range::{Bounds, bounds, with_windows};
 use crate::renames::{ORIGINAL, Renames};
-use crate::stanzas::Sourcetypes;
 use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
+use crate::stanzas::Sourcetypes;
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
 
 impl CommandPlan for SearchCommand {

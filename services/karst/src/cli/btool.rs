@@ -48,7 +48,7 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         }
         eprintln!("no file {}.conf has a stanza", options.conf);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     for stanza in &effective.stanzas {
         if options.stanza.as_deref().is_some_and(|wanted| wanted != stanza.name) {
             continue;
@@ -138,7 +138,7 @@ fn check(layers: Layers, app: Option<&str>) -> Result<ExitCode> {
     }
     let mut found = mistakes::all(layers, &settings::registry());
     found.retain(|mistake| app.is_none_or(|app| mistake.app.as_deref() == Some(app)));
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     for mistake in &found {
         writeln!(out, "{:<8} {}", mistake.weight, mistake.text.replace('\n', " "))?;
     }
