@@ -46,8 +46,13 @@ def test_objects_are_added_once_and_an_interrupted_run_goes_on(server, index, st
     assert "1 object, 2 objects taken before, 7 events" in added.stdout, added.stdout
     assert server.count(f"index={index}") == 1517
     put("broken.gz", b"\x1f\x8b nothing of the kind")
+    put("image", b"\x89PNG\0\0")
+    put("later.log", body("later", 3).encode())
     added = add()
-    assert added.returncode != 0 and "broken.gz" in added.stderr, added.stderr
+    assert added.returncode != 0, added.stdout
+    assert "broken.gz" in added.stderr and "in/image" in added.stderr, added.stderr
+    assert "1 object, 3 objects taken before, 3 events" in added.stdout, added.stdout
+    assert server.count(f'index={index} source="s3://karst/in/later.log"') == 3
 
 
 class Cloud:

@@ -168,7 +168,8 @@ impl SearchService {
             let frame = frame.await?;
             let schema = Arc::new(frame.schema().as_arrow().clone());
             let rows = planning.counted(Box::pin(frame.execute_stream())).await;
-            let rows = rows.map_err(sql_error)?;
+            // Some mistakes, such as a negative LIMIT, are found by the optimizer.
+            let rows = rows.map_err(planning_error)?;
             let limit = match request.rows {
                 SqlRows::Limited => service.settings().max_result_rows,
                 SqlRows::All => usize::MAX,
@@ -321,6 +322,9 @@ impl Forward {
     }
 }
 
+/// Bytes of a mistake that are told: the engine lists all fields of a table, which may be thousands.
+const MAX_TEXT: usize = 2_000;
+
 /// What cannot be planned is a mistake in the query, unless the engine says otherwise.
 fn planning_error(error: DataFusionError) -> Error {
     use DataFusionError as E;
@@ -328,10 +332,19 @@ fn planning_error(error: DataFusionError) -> Error {
         error.find_root(),
         E::SQL(..) | E::Plan(_) | E::SchemaError(..) | E::NotImplemented(_) | E::Diagnostic(..)
     );
-    match sql_error(error) {
-        Error::Search { text, .. } if in_query => Error::Search { text, kind: ErrorKind::Invalid },
-        other => other,
+    if !in_query {
+        return sql_error(error);
     }
+    // Which rule of the optimizer has found it is nobody's business.
+    let mut text = match error.find_root() {
+        E::Plan(text) | E::NotImplemented(text) => text.clone(),
+        _ => plan::Error::from(error).to_string(),
+    };
+    if text.len() > MAX_TEXT {
+        text.truncate(text.floor_char_boundary(MAX_TEXT));
+        text.push_str(" ...");
+    }
+    Error::Search { text, kind: ErrorKind::Invalid }
 }
 
 fn sql_error(error: DataFusionError) -> Error {

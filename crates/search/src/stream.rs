@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
-use plan::{OutputColumn, PlanningTime, ResultKind, Subsearches, Waiting};
+use plan::{
+    Message, MessageKind, MessageLog, OutputColumn, PlanningTime, ResultKind, Subsearches, Waiting,
+};
 use tokio::runtime::Handle;
 
 use crate::control::ScanControl;
@@ -51,6 +53,7 @@ impl SearchService {
             trace: traced.context().clone(),
         });
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
+        let (log, understood) = (planned.log().clone(), planned.messages.clone());
         let waiting = control.planning().waited_for();
         let (service, counted) = (self.clone(), Arc::clone(&report));
         let knowledge = self.knowledge_of(&request);
@@ -116,7 +119,7 @@ impl SearchService {
             let _ = pages.send(done.err().map(Err)).await;
             drop((running, threads));
         });
-        Ok(Export { pages: receiver, report, _waiting: waiting })
+        Ok(Export { pages: receiver, report, log, understood, _waiting: waiting })
     }
 }
 
@@ -176,6 +179,9 @@ fn send_in_slices(
 pub struct Export {
     pages: handover::Receiver<Page>,
     report: Arc<ScanReport>,
+    log: MessageLog,
+    /// What was known before the search ran.
+    understood: Vec<Message>,
     /// Ends planning when the reader leaves.
     _waiting: Waiting,
 }
@@ -188,7 +194,22 @@ impl Export {
 
     /// What is missing from the rows; known when they are all there.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn incomplete(&self) -> Vec<String> {
         self.report.incomplete()
+    }
+
+    /// All that the reader should know, what is missing included; known when the rows are all there.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let told = self.understood.iter().cloned().chain(self.log.all());
+        let told = told.filter(|message| message.kind == MessageKind::Warning);
+        let mut warnings: Vec<String> = Vec::new();
+        let all = told.map(|message| message.text).chain(self.report.warnings());
+        for text in all.chain(self.report.incomplete()) {
+            if !warnings.contains(&text) {
+                warnings.push(text);
+            }
+        }
+        warnings
     }
 }

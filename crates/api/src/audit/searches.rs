@@ -191,6 +191,11 @@ impl Pages {
     }
 
     /// What the rows miss; known when they are all there.
+    pub(crate) fn incomplete(&self) -> Vec<String> {
+        self.pages.incomplete()
+    }
+
+    /// What the reader should know of the rows; known when they are all there.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.pages.warnings()
     }

@@ -49,7 +49,7 @@ async fn export(
         Ok(Some(Err(error))) => return Err(error.into()),
         first => first.ok(),
     };
-    let partial = !export.pages.warnings().is_empty();
+    let partial = !export.pages.incomplete().is_empty();
     let stream = futures::stream::unfold(export, |mut export| async move {
         if export.is_broken {
             tokio::time::sleep(FLUSH).await;

@@ -17,9 +17,14 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use reqwest::Method;
 use runtime::{Clock, SystemClock};
 
+use self::objects::Unreadable;
 use self::report::{Report, counted};
 use super::client::Client;
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
+
+/// Why a file or object is not added.
+const NOT_TEXT: &str = "it is not text: it has zero bytes; unpack archives first, or add it as it is with \
+                        --no-binary-check";
 
 /// Chunk size in bytes: large enough to hide the round trip of the acknowledgement.
 const PIECE: usize = 4 << 20;
@@ -66,7 +71,7 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     bar.set_style(ProgressStyle::with_template(style).context("the progress bar's form")?);
     let kept_since = kept_since(&client, &options.index).await;
     let started = Instant::now();
-    let (mut sum, mut loaded) = (Sent::default(), 0);
+    let (mut sum, mut loaded, mut unreadable) = (Sent::default(), 0, 0);
     for path in &files {
         bar.set_message(path.display().to_string());
         let reader = match open(path, &bar, &options) {
@@ -97,12 +102,27 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         if added.is_ok() || sent.events > 0 {
             bar.suspend(|| println!("{report}"));
         }
-        added.with_context(|| stopped_object(&object.url, sent, &sum))?;
+        // One of many, which running the command again would stop at, too.
+        let is_unreadable = added.as_ref().is_err_and(|error| error.is::<Unreadable>());
+        if let Some(error) = added.as_ref().err().filter(|_| is_unreadable && objects.len() > 1) {
+            bar.suspend(|| eprintln!("skipped {}: {error:#}", object.url));
+            unreadable += 1;
+        } else {
+            added.with_context(|| stopped_object(&object.url, sent, &sum))?;
+        }
         sum.add(sent);
-        taken.insert(&object.name(&options)).context("cannot note what was added")?;
+        if !is_unreadable || sent.events > 0 {
+            taken.insert(&object.name(&options)).context("cannot note what was added")?;
+        }
     }
     bar.finish_and_clear();
-    report(loaded, objects.len(), skipped, sum, started, &options.index);
+    report(loaded, objects.len() - unreadable, skipped, sum, started, &options.index);
+    if unreadable > 0 {
+        bail!(
+            "{} skipped: the content cannot be read (see above)",
+            counted(unreadable as u64, "object")
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -276,10 +296,7 @@ fn open(path: &Path, bar: &ProgressBar, options: &OneshotOptions) -> Result<Box<
     let file = bar.wrap_read(File::open(path)?);
     let mut text = BufReader::new(inputs::unpack(file)?);
     if !options.no_binary_check && inputs::is_binary(text.fill_buf()?) {
-        bail!(
-            "it is not text: it has zero bytes; unpack archives first, or add it as it is with \
-             --no-binary-check"
-        );
+        bail!(NOT_TEXT);
     }
     Ok(Box::new(text))
 }

@@ -1,7 +1,10 @@
 //! `karst add s3://bucket/prefix`: loads the objects below a prefix. Objects already loaded with
 //! the same content into the same index are skipped, so that an interrupted run can be resumed.
 
-use anyhow::{Context, Result};
+use std::fmt;
+use std::io;
+
+use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use indicatif::ProgressBar;
@@ -66,6 +69,23 @@ pub(super) async fn list(url: &str) -> Result<Vec<Object>> {
     Ok(found.into_iter().map(object).collect())
 }
 
+/// The content of an object is at fault: others can be added all the same.
+#[derive(Debug)]
+pub(super) struct Unreadable;
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("its content cannot be read")
+    }
+}
+
+/// What reading an object has failed with.
+fn unreadable(error: io::Error) -> anyhow::Error {
+    let of_store = error.get_ref().is_some_and(|inner| inner.is::<object_store::Error>());
+    let error = anyhow::Error::from(error);
+    if of_store { error } else { error.context(Unreadable) }
+}
+
 /// Sends an object's text.
 pub(super) async fn send(
     client: &Client,
@@ -83,7 +103,13 @@ pub(super) async fn send(
     let stream = Stream::new(object.url.clone(), modified, options);
     let mut waiting: Option<Bytes> = None;
     loop {
-        let next = text.recv().await.transpose()?;
+        let next = text.recv().await.transpose().map_err(unreadable)?;
+        let is_first = waiting.is_none() && sent.bytes == 0;
+        if let Some(piece) = next.as_ref().filter(|_| is_first && !options.no_binary_check)
+            && inputs::is_binary(piece)
+        {
+            return Err(anyhow!(super::NOT_TEXT).context(Unreadable));
+        }
         let end = next.is_none();
         if let Some(piece) = waiting.take() {
             let bytes = piece.len() as u64;
