@@ -44,6 +44,7 @@ LARGE = [
 class Bench(harness.Host):
     def __init__(self, folder, events):
         super().__init__(folder, {"KARST_CACHE_DRAM_MIB": "2048", "KARST_CONF_DIR": str(folder / "conf")})
+        (folder / "conf").mkdir(parents=True, exist_ok=True)
         self.count = events
         # The newest event is an hour old, at a full hour: searches get a range of their own.
         self.start = harness.full_hour()

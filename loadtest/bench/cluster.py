@@ -11,7 +11,7 @@ All processes share the cores of one machine, so rates say what the cluster's wo
 - Hot rows: searches over events that are in no bucket yet, which stay at the indexers or are moved to the search head: the first
   search, the next one, and those during ingest; CPU time and memory of the search head.
 - Apps: an app of 100 MB is installed over REST, then an update that changes 10 KB of it, and an app of one file; how long the
-  request takes, and until all processes have it in force.
+  request takes, and until all processes have it in effect.
 """
 
 import argparse
@@ -492,7 +492,7 @@ def apps(folder, variables, options):
 
     cluster = Cluster(folder / "f", store=("s3://karst/apps", variables), conf={}).start()
     try:
-        print(f"\n{len(cluster.all)} processes | seconds of the request, until all have it in force\n")
+        print(f"\n{len(cluster.all)} processes | seconds of the request, until all have it in effect\n")
         print("| app | request | everywhere | bar |\n| --- | --- | --- | --- |")
         cases = [
             ("1,000 files, 100 MB", "large", {**conf, **lookups, **version("1")}, "1", "2"),

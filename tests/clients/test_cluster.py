@@ -407,7 +407,7 @@ def test_without_an_indexer_results_say_that_they_are_incomplete_until_it_is_bac
     two.kill()
     rows, messages = head.answer(ALL)
     assert numbers(rows) == [0]
-    assert len(messages) == 1 and "results are incomplete: indexer" in messages[0], messages
+    assert len(messages) == 1 and "results are incomplete: peer" in messages[0], messages
     assert two.address in messages[0], messages
     (health,) = view(head, "manager/health").values()
     assert not health["all_data_is_searchable"] and not health["all_peers_are_up"], health

@@ -104,7 +104,7 @@ def apps_of(agent):
 
 
 def deployed(agent, app):
-    """The directory of an app as it is in force."""
+    """The directory of an app as it is in effect."""
     checksum = apps_of(agent)[app]
     return agent.data / "deployment" / "versions" / f"{app}-{checksum}" / "apps" / app
 

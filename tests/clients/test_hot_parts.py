@@ -151,7 +151,7 @@ def test_without_an_indexer_the_results_say_so_until_it_is_back(cluster):
     # It may have been done before it was killed.
     if rows != EXPECTED:
         assert rows == [row for row in EXPECTED if row["host"] != "web-1"]
-        assert any("incomplete" in text and "indexer" in text for text in messages), messages
+        assert any("incomplete" in text and "peer" in text for text in messages), messages
     victim.kill()
     rows, messages = head.answer(DENSE)
     assert rows == [row for row in EXPECTED if row["host"] != "web-1"]

@@ -1,4 +1,4 @@
-"""Apps that are installed while servers run: in force at once, in all processes of a cluster, without a restart."""
+"""Apps that are installed while servers run: in effect at once, in all processes of a cluster, without a restart."""
 
 import io
 import json
@@ -177,7 +177,7 @@ def bundles(cluster, directory):
         write(f"{name}/metadata/default.meta", "[]\nexport = system\n")
     made = first.cli("cluster", "bundle", "apply", directory)
     assert made.returncode == 0 and "+ one/default/macros.conf" in made.stdout, made
-    assert "in force in all processes (5)" in made.stdout, made
+    assert "in effect in all processes (5)" in made.stdout, made
     assert [macro(head, name) for head in cluster.heads for name in ["of_one", "of_two"]] == [
         "one first",
         "two first",

@@ -99,7 +99,9 @@ def test_old_events_are_archived_and_come_back(configured):
     assert "thawed" in server.cli("list", "buckets").stdout
     assert server.cli("freeze", "main").returncode == 0
     assert server.count("index=main") == 1
-    assert server.cli("thaw", "main", "--from", "nowhere").returncode == 0
+    for place in ("nowhere", str(server.directory / "missing")):
+        done = server.cli("thaw", "main", "--from", place)
+        assert done.returncode != 0 and place in done.stderr, done
 
 
 def test_remotely_acknowledged_events_survive_the_loss_of_the_machine(configured):

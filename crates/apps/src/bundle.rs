@@ -190,7 +190,7 @@ impl InstalledApps {
             let mut known = in_force.get(&app).into_iter().flatten();
             let Some(known) = known.find(|file| file.sha256 == sha256) else {
                 return Err(Error::Changed(format!(
-                    "{app}/{path} no longer exists here: another version of the app is in force; send \
+                    "{app}/{path} no longer exists here: another version of the app is in effect; send \
                      all files"
                 )));
             };
@@ -340,10 +340,12 @@ impl InstalledApps {
         if let Some(held) = &held {
             let since = held["since"].as_i64().unwrap_or_default();
             let age = now.saturating_sub(since) / 1_000_000;
-            if age < i64::try_from(LOCKED.as_secs()).unwrap_or(i64::MAX) {
+            let left = i64::try_from(LOCKED.as_secs()).unwrap_or(i64::MAX).saturating_sub(age);
+            if left > 0 {
                 let who = held["by"].as_str().unwrap_or_default();
                 return Err(Error::Changed(format!(
-                    "a bundle is being applied by {who}, since {age} s; try again when it is in force"
+                    "a bundle is being applied by {who}, who began {age} s ago; try again when it is in \
+                     effect; if the process that applies it was stopped, its lock expires in {left} s"
                 )));
             }
         }
@@ -352,7 +354,7 @@ impl InstalledApps {
         let locked = self.catalog.replace_documents(before, vec![lock_document(Some(&lock))]);
         locked.await.map_err(|error| match error {
             catalog::Error::Changed { .. } => Error::Changed(
-                "another bundle is being applied; try again when it is in force".to_owned(),
+                "another bundle is being applied; try again when it is in effect".to_owned(),
             ),
             error => error.into(),
         })?;

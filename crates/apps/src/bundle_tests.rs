@@ -171,6 +171,7 @@ async fn one_bundle_at_a_time_is_applied() {
     setup.catalog.put_document("bundle", "applying", lock(since)).await.unwrap();
     let refused = one.apply_bundle(first(), "ann").await;
     assert!(matches!(&refused, Err(Error::Changed(text)) if text.contains("bob")), "{refused:?}");
+    assert!(format!("{refused:?}").contains("expires in 600 s"), "{refused:?}");
     assert_eq!(definition(&one, "m"), None);
     // What a process has left behind that was killed holds nobody up for ever.
     setup.catalog.put_document("bundle", "applying", lock(since - 700_000_000)).await.unwrap();

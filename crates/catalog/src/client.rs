@@ -198,7 +198,7 @@ impl Leader {
             if let Some(reason) = transport::Error::refusal(&status) {
                 refused(reason);
             }
-            let reason = chain(&status);
+            let reason = transport::reason(&status);
             tracing::debug!(address = peer.address, reason, "it gives no feed of the catalog");
             // That somebody does not lead says least about why nobody does.
             let leads_not = matches!(wire::error_of(&status), Some(Error::NotLeading { .. }));
@@ -310,7 +310,7 @@ impl Leader {
                     let reason = status.message().to_owned();
                     Judgement::Answer(Error::Invalid { path, what, reason })
                 }
-                _ => Judgement::AskAgain(chain(status)),
+                _ => Judgement::AskAgain(transport::reason(status)),
             },
         }
     }
@@ -331,7 +331,7 @@ async fn ready(channel: Channel) -> std::result::Result<Grpc<Channel>, Status> {
     match grpc.ready().await {
         Ok(()) => Ok(grpc),
         Err(error) => {
-            let mut status = Status::unavailable(chain(&error));
+            let mut status = Status::unavailable(transport::reason(&error));
             status.set_source(Arc::new(error));
             Err(status)
         }

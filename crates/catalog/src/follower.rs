@@ -17,7 +17,7 @@ use crate::client::{Leader, jittered};
 use crate::codec::{self, Damage, Deleted, Entry, Shared};
 use crate::commit::Documents;
 use crate::contents::Contents;
-use crate::error::{Result, chain};
+use crate::error::Result;
 use crate::summaries::Summaries;
 use crate::wire;
 use crate::writer::count;
@@ -187,7 +187,7 @@ impl Task {
                     }
                 },
                 Ok(None) => return "the leader has ended".to_owned(),
-                Err(status) => return chain(&status),
+                Err(status) => return transport::reason(&status),
             }
         }
     }

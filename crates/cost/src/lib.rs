@@ -60,7 +60,7 @@ pub enum Error {
         known: String,
     },
     /// An input without a default that was neither given nor measured.
-    #[error("raw_gb_per_day is neither given nor measured: {reason}")]
+    #[error("the volume of events per day is neither given nor measured: {reason}")]
     NoVolume {
         /// Why it was not measured, and what helps.
         reason: String,

@@ -95,15 +95,15 @@ impl Counted {
         };
         let instance = rows.iter().find(|row| row.key == "instance");
         let Some((instance, started)) = instance.and_then(|row| Some((row, row.started?))) else {
-            return Err("no events of metrics.log in the index _internal, as far as the caller may search \
-                        it: they are written every 30 seconds, unless limits.conf [metrics] disables them"
+            return Err("the index _internal has no events of metrics.log that the caller may search; the \
+                        server writes them every 30 seconds, unless limits.conf [metrics] disables them"
                 .to_owned());
         };
         let seconds = (instance.last - started).max(0.0);
         if seconds < SHORTEST {
             return Err(format!(
-                "the events of metrics.log cover {seconds:.0} seconds so far: rates are measured over \
-                 {SHORTEST:.0} at least"
+                "the events of metrics.log cover only {seconds:.0} seconds so far; rates are measured over at \
+                 least {SHORTEST:.0} seconds"
             ));
         }
         let counted = Self {

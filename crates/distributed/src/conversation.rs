@@ -157,7 +157,7 @@ pub(crate) async fn ready(channel: Channel) -> Result<Grpc<Channel>, Status> {
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
     let ready = grpc.ready().await;
-    ready.map_err(|error| Status::unavailable(error.to_string()))?;
+    ready.map_err(|error| Status::unavailable(transport::reason(&error)))?;
     Ok(grpc)
 }
 
@@ -166,8 +166,5 @@ pub(crate) fn silent(silence: Duration) -> Failure {
 }
 
 pub(crate) fn lost(status: &Status) -> Failure {
-    let said = status.message();
-    let source = || std::error::Error::source(status).map(ToString::to_string);
-    let why = (!said.is_empty()).then(|| said.to_owned()).or_else(source);
-    Failure::Lost(why.unwrap_or_else(|| status.code().to_string()))
+    Failure::Lost(transport::reason(status))
 }

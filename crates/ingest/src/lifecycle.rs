@@ -276,9 +276,26 @@ impl Lifecycle {
             place: String::new(),
             reason: format!("index {} has no coldToFrozenDir; name the archive", wanted.index),
         })?;
-        let archive = self.archive(place)?;
+        let archive = match &wanted.from {
+            Some(from) => Archive::open_existing(from, &self.settings.lifecycle.archive_options)?,
+            None => self.archive(place)?,
+        };
+        let all = archive.find(&self.store, &wanted.index, &wanted.range).await?;
+        // A mistake in the name of an archive is not a time range without buckets.
+        if all.is_empty()
+            && wanted.from.is_some()
+            && !archive.has_any(&self.store, &wanted.index).await?
+        {
+            return Err(Error::Archive {
+                place: place.to_owned(),
+                reason: format!(
+                    "it has no buckets of the index {}; correct the place",
+                    wanted.index
+                ),
+            });
+        }
         let mut thawed = Thawed::default();
-        for found in archive.find(&self.store, &wanted.index, &wanted.range).await? {
+        for found in all {
             if self.catalog.snapshot().contains(&wanted.index, found.entry.id) {
                 thawed.present += 1;
                 continue;

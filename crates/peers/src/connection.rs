@@ -54,7 +54,7 @@ async fn ready(channel: Channel) -> Result<Grpc<Channel>, Status> {
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
     let ready = grpc.ready().await;
-    ready.map_err(|error| Status::unavailable(chain(&error)))?;
+    ready.map_err(|error| Status::unavailable(transport::reason(&error)))?;
     Ok(grpc)
 }
 
@@ -99,26 +99,7 @@ pub(crate) async fn read(
     Err(Status::data_loss(format!("{} bytes came instead of {length}", data.len())))
 }
 
-/// An error with its causes: the outermost says little.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.to_string();
-        if !text.contains(&inner) {
-            text = format!("{text}: {inner}");
-        }
-        cause = error.source();
-    }
-    text
-}
-
-/// Why an indexer did not answer, for those who search.
+/// Why a process did not answer, for those who search.
 pub(crate) fn reason(status: &Status) -> String {
-    let said = status.message();
-    if !said.is_empty() {
-        return said.to_owned();
-    }
-    let source = std::error::Error::source(status).map(chain);
-    source.unwrap_or_else(|| status.code().to_string())
+    transport::reason(status)
 }

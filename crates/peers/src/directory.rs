@@ -375,7 +375,7 @@ impl Peer {
     /// That it does not answer, for those who search.
     fn missing(&self, status: &Status) -> MissingIndexer {
         let Indexer { name, address, .. } = &self.indexer;
-        let name = format!("indexer {name} ({address})");
+        let name = format!("peer {name} ({address})");
         MissingIndexer { name, reason: connection::reason(status) }
     }
 

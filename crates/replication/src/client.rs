@@ -156,7 +156,7 @@ impl Client {
                 .max_decoding_message_size(MAX_MESSAGE)
                 .max_encoding_message_size(MAX_MESSAGE);
             let ready = grpc.ready().await;
-            ready.map_err(|error| Status::unavailable(chain(&error)))?;
+            ready.map_err(|error| Status::unavailable(transport::reason(&error)))?;
             let codec = ProstCodec::<Q, A>::default();
             let path = PathAndQuery::from_static(method);
             grpc.unary(Request::new(message), path, codec).await.map(tonic::Response::into_inner)
@@ -248,18 +248,4 @@ impl Client {
         };
         Ok(())
     }
-}
-
-/// An error with its causes: the outermost says little.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.to_string();
-        if !text.contains(&inner) {
-            text = format!("{text}: {inner}");
-        }
-        cause = error.source();
-    }
-    text
 }

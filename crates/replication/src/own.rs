@@ -371,7 +371,8 @@ impl Replicas {
             counter!(names::REPLICAS_OBJECTS).increment(1);
             return Ok(());
         };
-        let reason = || format!("indexer {} does not confirm: {}", member.peer, status.message());
+        let reason =
+            || format!("indexer {} does not confirm: {}", member.peer, transport::reason(&status));
         // One that has lost its copy will not have it later.
         let is_gone = status.code() == Code::NotFound;
         if !is_gone && !self.is_stalled() {
@@ -382,7 +383,7 @@ impl Replicas {
             self.note_lacking(&paused);
             return Err(paused);
         }
-        tracing::warn!(peer = %member.peer, reason = status.message(), "a copy of the journal is lost");
+        tracing::warn!(peer = %member.peer, reason = transport::reason(&status), "a copy of the journal is lost");
         self.replace(log, kept).await?;
         Err(Failed::For(format!("{}; another one has the copy now", reason())))
     }
@@ -488,7 +489,7 @@ impl Replicas {
         if self.is_stalled() || since.elapsed() >= self.settings.timeout {
             return Ok(());
         }
-        let reason = status.message();
+        let reason = transport::reason(&status);
         Err(Failed::For(format!("indexer {} does not answer: {reason}", member.peer)))
     }
 
@@ -597,7 +598,9 @@ impl Replicas {
                         held.push(sites_of[&member.peer].clone());
                         new.push(member);
                     }
-                    Err(status) => reasons.push(format!("{}: {}", member.peer, status.message())),
+                    Err(status) => {
+                        reasons.push(format!("{}: {}", member.peer, transport::reason(&status)));
+                    }
                 }
             }
             free.retain(|peer| !asked.contains(peer));
@@ -631,7 +634,7 @@ impl Replicas {
         let none = || Failed::For("no copy answers that has the records of the journal".to_owned());
         let (source, list) = source.ok_or_else(none)?;
         let failed = |member: Member, status: &Status| {
-            Failed::For(format!("indexer {}: {}", member.peer, status.message()))
+            Failed::For(format!("indexer {}: {}", member.peer, transport::reason(status)))
         };
         let numbers: Vec<u64> =
             list.iter().filter(|(_, bytes)| *bytes > 0).map(|(number, _)| *number).collect();

@@ -41,7 +41,7 @@ fn generic(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error
 }
 
 fn failed(status: &Status) -> Error {
-    generic(status.message().to_owned())
+    generic(transport::reason(status))
 }
 
 fn unsupported(operation: &str) -> Error {

@@ -33,15 +33,12 @@ pub enum Error {
         reason: String,
     },
     /// The store does not respond, or refuses.
-    #[error(
-        "object store \"{url}\" does not answer: {source}; check the address, the bucket's \
-             name and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT)"
-    )]
+    #[error("object store \"{url}\" cannot be used: {reason}")]
     StoreAway {
         /// The given value.
         url: String,
-        /// The error of the client.
-        source: object_store::Error,
+        /// What the store said, and what helps.
+        reason: String,
     },
     /// A setting is out of its range.
     #[error("setting {name} is not valid: {reason}")]

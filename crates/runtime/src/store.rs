@@ -91,12 +91,15 @@ impl OpenStore {
     /// the first upload.
     ///
     /// # Errors
-    /// [`Error::StoreAway`] with the error of the store.
+    /// [`Error::StoreAway`] with what the store said.
     pub async fn check(&self) -> Result<(), Error> {
         let first = self.store.list(None).next().await;
         match first {
             None | Some(Ok(_)) => Ok(()),
-            Some(Err(source)) => Err(Error::StoreAway { url: self.url.clone(), source }),
+            Some(Err(error)) => {
+                let reason = refusal(&error.to_string());
+                Err(Error::StoreAway { url: self.url.clone(), reason })
+            }
         }
     }
 }
@@ -187,6 +190,29 @@ fn s3_builder(bucket: &str, options: &Options) -> AmazonS3Builder {
     builder.with_client_options(client).with_retry(retry)
 }
 
+/// Why the first request failed, from the text of the client, and what helps.
+fn refusal(text: &str) -> String {
+    // Without keys, the client asks the metadata service of the machine for those of its role.
+    if text.contains("//169.254.169.254/") {
+        return format!(
+            "no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use an \
+             instance role ({text})"
+        );
+    }
+    let element = |name: &str| {
+        let (_, rest) = text.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once(&format!("</{name}>"))?.0)
+    };
+    let said = match (element("Code"), element("Message")) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        _ => text.to_owned(),
+    };
+    format!(
+        "{said}; check the address, the bucket's name and the credentials (AWS_ACCESS_KEY_ID, \
+         AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT)"
+    )
+}
+
 /// Whether an error, or any of its causes, says that a disk or quota is full.
 #[must_use]
 pub fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -253,6 +279,23 @@ mod tests {
         assert_eq!(size, (5 << 20) + 10);
         let tail = store.get_range(&path, size - 11..size).await.unwrap();
         assert_eq!(tail.as_ref(), [&[7_u8][..], &[9; 10]].concat());
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_wrong_without_the_document_of_the_store() {
+        let text = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1s \
+                    - Server returned non-2xx status code: 403 Forbidden: ";
+        assert!(
+            refusal(text).starts_with("no AWS credentials were found: set"),
+            "{}",
+            refusal(text)
+        );
+        let text = "Server returned non-2xx status code: 404 Not Found: <?xml version=\"1.0\"?><Error>\
+                    <Code>NoSuchBucket</Code><Message>The bucket does not exist</Message></Error>";
+        let said = refusal(text);
+        assert!(said.starts_with("NoSuchBucket: The bucket does not exist; check"), "{said}");
+        assert!(!said.contains('<'), "{said}");
+        assert!(refusal("connection refused").starts_with("connection refused; check"));
     }
 
     #[tokio::test]

@@ -255,7 +255,7 @@ impl HotFacts {
         let workers = self.engine.deps.workers.as_ref().map(|workers| workers.now());
         let mut workers = workers.unwrap_or_default().into_iter();
         let worker = workers.find(|worker| worker.id == view.indexer());
-        format!("indexer {}", worker.map_or_else(|| view.indexer().to_owned(), |known| known.name))
+        format!("peer {}", worker.map_or_else(|| view.indexer().to_owned(), |known| known.name))
     }
 
     /// The same buckets with their rows.

@@ -128,7 +128,7 @@ impl HotRows {
             if at.elapsed() < FRESH && attempts == ATTEMPTS {
                 view.missing.extend(restarted.iter().map(|indexer| {
                     MissingIndexer {
-                        name: format!("indexer {}", indexer.0),
+                        name: format!("peer {}", indexer.0),
                         reason: "it was started again, or its events recovered, since it was asked"
                             .to_owned(),
                     }
@@ -192,7 +192,7 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
     });
     // It starts again once it notices. It may have uploaded them meanwhile: they would be there twice.
     view.missing.extend(left.into_iter().map(|indexer| MissingIndexer {
-        name: format!("indexer {}", indexer.0),
+        name: format!("peer {}", indexer.0),
         reason:
             "another one recovers its events, without those that are on its disk only".to_owned(),
     }));
@@ -204,7 +204,7 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
     let mut unread: Vec<_> = under_way
         .filter(|taken| !has_read(view, catalog, taken.indexer))
         .map(|taken| MissingIndexer {
-            name: format!("indexer {}", taken.indexer.0),
+            name: format!("peer {}", taken.indexer.0),
             reason: format!(
                 "indexer {} has taken it over and has not read its events yet",
                 taken.owner.0

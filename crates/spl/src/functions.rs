@@ -303,7 +303,7 @@ pub const FUNCTIONS: &[FunctionDefinition] = &[
         2,
         2,
         "relative_time(time, \"-1d@d\")",
-        "a time shifted and snapped to a unit",
+        "a time shifted, then rounded down to a unit",
     ),
     function("replace", 3, 3, "replace(x, regex, replacement)", "text with matches replaced"),
     function("round", 1, 2, "round(x, [digits])", "rounded to a number of digits"),

@@ -9,7 +9,7 @@ use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
-use crate::error::Result;
+use crate::error::{Result, io_reason};
 use crate::hello::{self, Failed};
 use crate::socket::Socket;
 use crate::{Error, Transport, tls};
@@ -62,7 +62,7 @@ impl Transport {
         };
         let unreachable = |error: io::Error| Error::Unreachable {
             address: address.to_owned(),
-            reason: error.to_string(),
+            reason: io_reason(&error),
         };
         let stream = self.reach(address).await?;
         // Requests are small and urgent.
@@ -120,7 +120,7 @@ impl Transport {
             }
             match TcpStream::connect(place).await {
                 Ok(stream) => return Ok(stream),
-                Err(error) => reason = error.to_string(),
+                Err(error) => reason = io_reason(&error),
             }
         }
         Err(unreachable(reason))

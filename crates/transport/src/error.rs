@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use model::ErrorKind;
+use tonic::Status;
 
 /// Errors of connections between processes.
 #[derive(Debug, thiserror::Error)]
@@ -91,4 +92,90 @@ impl Error {
     }
 }
 
+/// Texts of libraries for every failure of a connection. The reason is in the causes.
+const EMPTY: [&str; 5] = [
+    "",
+    "transport error",
+    "http2 error",
+    "h2 protocol error: http2 error",
+    "operation was canceled",
+];
+
+/// Why a request to another process failed, for messages: what the process said, or the innermost cause of
+/// the failure of the connection, without the texts of the libraries around it.
+#[must_use]
+pub fn reason(failure: &(dyn std::error::Error + 'static)) -> String {
+    let (mut reason, mut next) = (None, Some(failure));
+    while let Some(error) = next {
+        if let Some(known) = error.downcast_ref::<Error>() {
+            return known.to_string();
+        }
+        let text = text_of(error);
+        if !EMPTY.contains(&text.as_str()) {
+            reason = Some(text);
+            if error.is::<Status>() {
+                break;
+            }
+        }
+        next = error.source();
+    }
+    let said = || match failure.downcast_ref::<Status>() {
+        Some(status) if status.message().is_empty() => status.code().to_string(),
+        _ => text_of(failure),
+    };
+    reason.unwrap_or_else(said)
+}
+
+fn text_of(error: &(dyn std::error::Error + 'static)) -> String {
+    if let Some(status) = error.downcast_ref::<Status>() {
+        return status.message().to_owned();
+    }
+    match error.downcast_ref::<std::io::Error>() {
+        Some(error) => io_reason(error),
+        None => error.to_string(),
+    }
+}
+
+/// The text of an error of a connection, without its number if its kind says it all.
+pub(crate) fn io_reason(error: &std::io::Error) -> String {
+    use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, TimedOut};
+
+    match error.kind() {
+        kind @ (ConnectionRefused | ConnectionReset | TimedOut) => kind.to_string(),
+        _ => error.to_string(),
+    }
+}
+
 pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn status(message: &str, source: impl std::error::Error + Send + Sync + 'static) -> Status {
+        let mut status = Status::unavailable(message);
+        status.set_source(Arc::new(source));
+        status
+    }
+
+    #[test]
+    fn the_reason_is_the_innermost_cause_that_says_something() {
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert_eq!(reason(&status("transport error", refused())), "connection refused");
+        let inner = status("http2 error", refused());
+        assert_eq!(reason(&status("h2 protocol error: http2 error", inner)), "connection refused");
+        let away = Error::Unreachable { address: "a:1".to_owned(), reason: "timed out".to_owned() };
+        assert_eq!(reason(&status("", away)), "a:1 cannot be reached: timed out");
+    }
+
+    #[test]
+    fn the_reason_is_what_the_other_process_said() {
+        let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+        assert_eq!(reason(&status("no answer within 5 s", reset)), "no answer within 5 s");
+        assert_eq!(reason(&Status::unavailable("transport error")), "transport error");
+        assert_eq!(reason(&Status::unavailable("")), tonic::Code::Unavailable.to_string());
+    }
+}

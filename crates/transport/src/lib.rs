@@ -29,7 +29,7 @@ mod socket;
 mod tls;
 
 pub use credentials::Credentials;
-pub use error::Error;
+pub use error::{Error, reason};
 pub use methods::{Answer, Call, Methods, Served};
 pub use serve::Peer;
 pub use settings::Settings;

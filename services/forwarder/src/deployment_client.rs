@@ -247,7 +247,7 @@ impl DeploymentClient {
                 tracing::info!(
                     app,
                     checksum = sum,
-                    "an app of the deployment server is put in force"
+                    "an app of the deployment server is put into effect"
                 );
             }
         }

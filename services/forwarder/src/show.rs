@@ -73,7 +73,7 @@ fn deployment(status: &status::Status, out: &mut impl Write) -> Result<()> {
         writeln!(out, "  {app}\t{checksum}")?;
     }
     for (app, reason) in &deployment.failed {
-        writeln!(out, "  {app}\tnot in force: {reason}")?;
+        writeln!(out, "  {app}\tnot in effect: {reason}")?;
     }
     Ok(())
 }

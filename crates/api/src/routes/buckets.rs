@@ -198,6 +198,12 @@ pub(super) fn cases() -> Vec<Case> {
         case("POST /services/data/indexes/main/freeze", "", 200, "\"buckets\":0"),
         case("POST /services/data/indexes/none/freeze", "", 404, none),
         case("POST /services/data/indexes/main/thaw", "earliest_time=x", 400, "earliest_time"),
-        case("POST /services/data/indexes/main/thaw", "from=archived", 200, "alreadyThere"),
+        case("POST /services/data/indexes/main/thaw", "", 200, "alreadyThere"),
+        case(
+            "POST /services/data/indexes/main/thaw",
+            "from=nowhere",
+            400,
+            "no buckets of the index",
+        ),
     ]
 }

@@ -49,7 +49,9 @@ async fn cost(call: Call, seen: Observed) -> Result<Response, RestError> {
     set(&mut inputs, &call.params, &prices)?;
     let bill = Bill::of(&inputs, &prices).map_err(|error| match (error, &counted) {
         (Error::NoVolume { .. }, Err(reason)) => {
-            invalid(&Error::NoVolume { reason: format!("{reason}; or set raw_gb_per_day") })
+            let help = "try again later, or give the volume (karst cost --raw-gb-per-day; over REST \
+                        raw_gb_per_day)";
+            invalid(&Error::NoVolume { reason: format!("{reason}; {help}") })
         }
         (error, _) => invalid(&error),
     })?;
@@ -161,7 +163,7 @@ pub(super) fn cases() -> Vec<Case> {
         get(&format!("{volume}&nodes=i8g.4xlarge%3D6"), 200, "\"nodes\":6012.86"),
         get(volume, 200, "no nodes are given"),
         get(volume, 200, "no events of metrics.log"),
-        get("", 400, "raw_gb_per_day is neither given nor measured: no events of metrics.log"),
+        get("", 400, "per day is neither given nor measured: the index _internal has no events"),
         get("raw_gb_per_day=-1", 400, "is not a number greater than 0"),
         get(&format!("{volume}&nodes=x1.large%3D3"), 400, "it has: c8gd.4xlarge"),
         get(&format!("{volume}&retention=30"), 400, "is not an input of the cost model"),

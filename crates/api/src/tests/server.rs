@@ -115,7 +115,12 @@ impl Server {
         let data = TestDir::new();
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let layers = Layers::builtin().with(Layer::SystemLocal, "inputs", INPUTS);
+        let archive = "[main]\ncoldToFrozenDir = archived\n";
+        let layers = Layers::builtin().with(Layer::SystemLocal, "inputs", INPUTS).with(
+            Layer::SystemLocal,
+            "indexes",
+            archive,
+        );
         let knowledge = Arc::new(Knowledge::new(layers.clone()));
         let opened = Catalog::open(
             Arc::clone(&store),

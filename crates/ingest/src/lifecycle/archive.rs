@@ -58,6 +58,19 @@ impl Archive {
         }
     }
 
+    /// An archive that must exist: opening a directory would create it.
+    pub(super) fn open_existing(
+        place: &str,
+        options: &runtime::store::Options,
+    ) -> Result<Self, Error> {
+        let path = place.strip_prefix("file://").unwrap_or(place);
+        if path.starts_with('/') && !std::path::Path::new(path).is_dir() {
+            let reason = "there is no such directory on the machine of the server".to_owned();
+            return Err(Error::Archive { place: place.to_owned(), reason });
+        }
+        Self::open(place, options)
+    }
+
     /// The store the archive is in, given the deployment's own.
     fn store<'a>(&'a self, own: &'a Arc<dyn ObjectStore>) -> &'a Arc<dyn ObjectStore> {
         match self {
@@ -120,6 +133,17 @@ impl Archive {
         found.retain(|found| found.entry.summary.overlaps(range));
         found.sort_by_key(|found| (found.entry.summary.last_time, found.entry.id));
         Ok(found)
+    }
+
+    /// Whether the archive has any bucket of an index, of whatever time.
+    pub(super) async fn has_any(
+        &self,
+        own: &Arc<dyn ObjectStore>,
+        index: &IndexName,
+    ) -> Result<bool, Error> {
+        let prefix = self.below(index.as_str());
+        let first = self.store(own).list(Some(&prefix)).try_next().await;
+        Ok(first.map_err(failed("list", &prefix))?.is_some())
     }
 
     /// Copies an archived bucket to `path` in the deployment's store.

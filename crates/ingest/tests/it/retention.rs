@@ -90,9 +90,13 @@ async fn nothing_comes_back_from_an_archive_that_is_not_there() {
     let setup = start_with_indexes(data.path(), quiet(), "").await;
     let error = setup.ingest.thaw(&thaw(1)).await.unwrap_err();
     assert!(error.to_string().contains("coldToFrozenDir"), "{error}");
-    let from = Some("nowhere".to_owned());
-    let thawed = setup.ingest.thaw(&Thaw { from, ..thaw(1) }).await.unwrap();
-    assert_eq!(thawed.buckets, 0);
+    let missing = data.path().join("missing");
+    for from in ["nowhere".to_owned(), missing.display().to_string()] {
+        let wanted = Thaw { from: Some(from.clone()), ..thaw(1) };
+        let error = setup.ingest.thaw(&wanted).await.unwrap_err();
+        assert!(error.to_string().contains(&from), "{error}");
+    }
+    assert!(!missing.exists(), "thawing creates no archive");
     let left: Vec<_> = setup.store.list(None).try_collect().await.unwrap();
     assert!(left.iter().all(|meta| !meta.location.as_ref().contains("nowhere")));
 }

@@ -82,7 +82,7 @@ async fn rows_that_do_not_fit_are_missing_and_the_setting_is_named() {
     }
     let view = all(&directory).await;
     assert!(view.missing[0].reason.contains("max_peer_rows_mb = 2"), "{:?}", view.missing);
-    assert!(view.missing[0].name.contains("indexer one (http://127.0.0.1:"), "{:?}", view.missing);
+    assert!(view.missing[0].name.contains("peer one (http://127.0.0.1:"), "{:?}", view.missing);
     assert!(view.buckets.is_empty());
 }
 
@@ -253,7 +253,7 @@ async fn many_rows_stay_at_their_indexer_as_they_were_until_nobody_reads_them() 
         assert_eq!(moved, expected.collect::<Vec<_>>());
     }
     let error = elsewhere.view.rows(id(3)).await.unwrap_err();
-    assert!(error.reason.contains("no such bucket") && error.name.contains("indexer one"));
+    assert!(error.reason.contains("no such bucket") && error.name.contains("peer one"));
 
     // A later search that lacks few rows has all of them moved.
     let later = all(&directory).await;
@@ -279,7 +279,7 @@ async fn rows_that_stayed_are_missing_once_their_indexer_is_gone() {
     let elsewhere = view.buckets[0].elsewhere.clone().unwrap();
     served.stop().await;
     let error = elsewhere.view.rows(id(1)).await.unwrap_err();
-    assert!(error.name.contains("indexer one") && !error.reason.is_empty(), "{error:?}");
+    assert!(error.name.contains("peer one") && !error.reason.is_empty(), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

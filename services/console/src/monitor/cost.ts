@@ -98,7 +98,7 @@ export const COST: Page = {
         { ...MONTH, about: 'Spent, by the elapsed part of the month' },
       ),
       money(
-        'All-in, per GB ingested',
+        'Total cost, per GB ingested',
         `${DAYS} | stats sum(usd) AS usd | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=if(b>0,usd/(b/1073741824),null()) | fields usd | where isnotnull(usd)`,
         { reason: NO_USAGE, options: { numberPrecision: '0.0000' } },
       ),

@@ -26,7 +26,11 @@ export const users: Kind = {
     column('E-mail', 'email'),
     column('Roles', 'roles'),
     { label: 'State', text: (entry) => (entry.content['locked-out'] === true ? 'locked out' : '') },
-    column('From', 'type'),
+    {
+      label: 'From',
+      // "Splunk" is Splunk's name for users of the server itself.
+      text: (entry) => (entry.content.type === 'Splunk' ? 'local' : contentText(entry, 'type')),
+    },
   ],
   fields: [
     { name: 'name', label: 'User name', kind: 'text', isRequired: true, when: 'new' },

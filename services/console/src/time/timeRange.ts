@@ -130,7 +130,7 @@ export function rangeLabel(range: TimeRange, zone: string): string {
   if (relative) {
     const unit = UNITS.find((candidate) => candidate.unit === relative.unit);
     const name = relative.amount === 1 ? unit?.one : `${relative.amount} ${unit?.many}`;
-    return `Last ${name}${relative.snap ? ', snapped' : ''}`;
+    return `Last ${name}${relative.snap ? ', rounded down' : ''}`;
   }
   const absolute = absoluteParts(range);
   if (absolute) {

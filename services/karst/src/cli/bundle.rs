@@ -44,7 +44,7 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let answer =
                 client.post(&format!("{CONTROL}/rollback"), &[("output_mode", "json")]).await?;
             let apps = &answer["entry"][0]["content"]["active_bundle"]["apps"];
-            println!("The previous bundle is in force again: {}", listed(apps));
+            println!("The previous bundle is in effect again: {}", listed(apps));
             in_force(&client).await
         }
     }
@@ -77,7 +77,7 @@ async fn post(
     Ok(answer["entry"][0]["content"].take())
 }
 
-/// The digests of the files that are in force, by app.
+/// The digests of the files that are in effect, by app.
 fn there(feed: &Value) -> BTreeMap<String, BTreeSet<String>> {
     let mut there = BTreeMap::new();
     for entry in feed["entry"].as_array().into_iter().flatten() {
@@ -131,15 +131,15 @@ async fn in_force(client: &Client) -> Result<ExitCode> {
         behind = all.iter().filter(|one| !one.has_it).map(|one| one.name.clone()).collect();
         if behind.is_empty() {
             match all.len() {
-                0 => println!("It is in force."),
-                all => println!("It is in force in all processes ({all})."),
+                0 => println!("It is in effect."),
+                all => println!("It is in effect in all processes ({all})."),
             }
             return Ok(ExitCode::SUCCESS);
         }
         tokio::time::sleep(LOOK).await;
     }
     eprintln!(
-        "karst: it is in force, but after {} s not in {}: see their health",
+        "karst: it is in effect, but after {} s not in {}: see their health",
         LOOK.as_secs() * LOOKS as u64,
         behind.join(", ")
     );
@@ -168,7 +168,7 @@ async fn show(options: &StatusOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
     let (info, peers) = (client.get(INFO).await?, client.get(PEERS).await?);
     let content = &info["entry"][0]["content"];
-    for (field, what) in [("active_bundle", "in force"), ("previous_active_bundle", "before it")] {
+    for (field, what) in [("active_bundle", "in effect"), ("previous_active_bundle", "before it")] {
         let bundle = &content[field];
         match bundle.is_null() {
             true => eprintln!("{what}: no bundle"),

@@ -66,7 +66,7 @@ async fn change(options: &ClientOptions, name: &str, form: &[(&str, &str)]) -> R
 
 async fn list(client: &Client, output: Option<Output>) -> Result<()> {
     let feed = client.get(&format!("{PATH}?output_mode=json&count=0")).await?;
-    let fields = ["name", "roles", "real name", "kept by", "locked", "must change password"];
+    let fields = ["name", "roles", "real name", "origin", "locked", "must change password"];
     let mut rows = Rows::default();
     rows.fields.extend(fields.map(str::to_owned));
     for entry in feed["entry"].as_array().into_iter().flatten() {
@@ -77,12 +77,20 @@ async fn list(client: &Client, output: Option<Output>) -> Result<()> {
             entry["name"].clone(),
             roles.join(" ").into(),
             content["realname"].clone(),
-            content["type"].clone(),
+            origin(&content["type"]),
             content["locked-out"].clone(),
             content["force-change-pass"].clone(),
         ]);
     }
     print_listing(&rows, output)
+}
+
+/// Where a user comes from. `Splunk` is Splunk's name for users of the server itself.
+fn origin(kind: &serde_json::Value) -> serde_json::Value {
+    match kind.as_str() {
+        Some("Splunk") => "local".into(),
+        _ => kind.clone(),
+    }
 }
 
 async fn add(options: AddUserOptions) -> Result<()> {

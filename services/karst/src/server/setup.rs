@@ -27,17 +27,16 @@ impl Setup {
     /// a warning.
     ///
     /// # Errors
-    /// If something in `system/local` or a flag is invalid.
+    /// If the directory is missing, or something in `system/local` or a flag is invalid.
     pub(crate) fn read(options: &ServerOptions) -> Result<(Self, Configured)> {
         let mut layers = match &options.conf_dir {
             Some(directory) => {
-                if !directory.exists() {
-                    // Apps may be installed there later.
-                    eprintln!(
-                        "karst: --conf-dir {}: there is no such directory; the built-in configuration is in force",
-                        directory.display()
-                    );
-                }
+                anyhow::ensure!(
+                    directory.is_dir(),
+                    "--conf-dir {} (KARST_CONF_DIR): there is no such directory; create it, or leave out the \
+                     option to use the built-in configuration",
+                    directory.display()
+                );
                 Layers::read(directory)?
             }
             None => Layers::builtin(),
