@@ -45,6 +45,11 @@ def row(server, search):
         "streamstats count as source",
         "eventstats values(host) as host",
         'makemv delim="." host',
+        'replace "10.0.0.1*" WITH "none" IN _raw',
+        "replace access_combined WITH foo IN sourcetype",
+        'strcat "kind-" sourcetype sourcetype',
+        'setfields sourcetype="foo"',
+        "tojson host",
     ],
 )
 def test_fields_are_those_of_the_event_as_it_was(server, access, commands):

@@ -103,6 +103,12 @@ pub(crate) trait CommandPlan: Sync {
         false
     }
 
+    /// Whether it changes or removes `_raw`, `host`, `source` or `sourcetype`, by name or by pattern: fields
+    /// that are extracted only for the shown rows would come from the changed values.
+    fn changes_source(&self) -> bool {
+        false
+    }
+
     /// Whether it merges rows of summary indexes.
     fn merges_summaries(&self) -> bool {
         false

@@ -2,6 +2,7 @@
 
 use spl::ast::AccumCommand;
 
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, running};
 
 impl CommandPlan for AccumCommand {
@@ -15,6 +16,10 @@ impl CommandPlan for AccumCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        is_source(&self.alias.as_ref().unwrap_or(&self.field).node)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

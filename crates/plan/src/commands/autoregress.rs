@@ -16,6 +16,7 @@ use frames::stream::{Output, StreamNode, StreamOp, StreamRun};
 use spl::ast::AutoregressCommand;
 
 use super::eval::{convert, is_time};
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
 
@@ -30,6 +31,10 @@ impl CommandPlan for AutoregressCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        self.alias.as_ref().is_some_and(|alias| is_source(&alias.node))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -14,6 +14,7 @@ use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
 use tables::bins::{NumberBins, TimeBins, default_span};
 
 use super::eval::convert;
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
 use crate::sql::layer::{Kind, Value};
@@ -32,6 +33,10 @@ impl CommandPlan for BinCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        is_source(&self.alias.as_ref().unwrap_or(&self.field).node)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -9,6 +9,7 @@ use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
 use tables::text::quantities::{duration, leading, memk, minutes, plain};
 
 use super::fields::expand;
+use super::required::{is_source, reaches_source};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
 use crate::value::parse_number;
@@ -24,6 +25,13 @@ impl CommandPlan for ConvertCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        self.conversions.iter().any(|one| match &one.alias {
+            Some(alias) => is_source(&alias.text),
+            None => one.function != ConvertFunction::None && reaches_source(&one.field),
+        })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -2,6 +2,7 @@
 
 use spl::ast::DeltaCommand;
 
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, running};
 
 impl CommandPlan for DeltaCommand {
@@ -15,6 +16,10 @@ impl CommandPlan for DeltaCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        self.alias.as_ref().is_some_and(|alias| is_source(&alias.node))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

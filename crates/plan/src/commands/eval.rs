@@ -12,6 +12,7 @@ use frames::Frame;
 use spl::ast::{EvalCommand, Expr, ExprKind, WhereCommand};
 
 use super::eval_named::Piece;
+use super::required::is_source;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
 use crate::context::PlanningContext;
 use crate::sql::layer::Kind;
@@ -37,6 +38,10 @@ impl CommandPlan for EvalCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        self.assignments.iter().any(|one| is_source(&one.field.node))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

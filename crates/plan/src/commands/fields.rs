@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use frames::Frame;
 use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
 
+use super::required::reaches_source;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::sql::layer::names;
 use crate::sql::{Layer, Reason, SqlText};
@@ -25,6 +26,10 @@ impl CommandPlan for FieldsCommand {
 
     fn output_fields(&self) -> OutputFields {
         if self.remove { OutputFields::Unchanged } else { OutputFields::Chosen }
+    }
+
+    fn changes_source(&self) -> bool {
+        self.remove && self.fields.iter().any(reaches_source)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -10,7 +10,7 @@ use spl::ast::FillnullCommand;
 
 use super::eval::convert;
 use super::fields::expand_or_all;
-use super::required::{choose_fields, required_by};
+use super::required::{choose_fields, reaches_source, required_by};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use crate::sql::layer::{Kind, Value, names};
 use crate::sql::{Layer, Reason, SqlText, literal};
@@ -27,6 +27,11 @@ impl CommandPlan for FillnullCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        // Without names it changes none of these fields: every event has a value of each.
+        self.fields.iter().any(reaches_source)
     }
 
     fn needs_presence(&self, frame: &Frame, rest: Rest<'_>) -> bool {

@@ -12,6 +12,7 @@ use spl::ast::{Field, LookupCommand, LookupField, LookupOutput};
 
 pub(super) use group::{Applied, apply_all, time_field};
 
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
 use crate::lookup::{self, Lookup};
@@ -36,6 +37,11 @@ impl CommandPlan for LookupCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        let mut outputs = self.output.iter().flat_map(|output| &output.fields);
+        outputs.any(|field| is_source(field.event_name()))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

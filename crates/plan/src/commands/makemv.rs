@@ -2,6 +2,7 @@
 
 use spl::ast::MakemvCommand;
 
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, multivalue};
 
 impl CommandPlan for MakemvCommand {
@@ -15,6 +16,10 @@ impl CommandPlan for MakemvCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        is_source(&self.field.node)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

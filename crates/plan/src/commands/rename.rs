@@ -6,6 +6,7 @@ use exprs::Typed;
 use frames::Frame;
 use spl::ast::{FieldPattern, RenameCommand};
 
+use super::required::{is_source, reaches_source};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::sql::aggregate::plain;
 use crate::sql::{Layer, Reason, SqlText};
@@ -21,6 +22,10 @@ impl CommandPlan for RenameCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        self.renames.iter().any(|one| reaches_source(&one.from) || is_source(&one.to.text))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -6,6 +6,7 @@ use exprs::kernel::text_of_each;
 use spl::ast::{PatternPart, ReplaceCommand, SearchPattern};
 
 use super::fields::expand_or_all;
+use super::required::reaches_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 
 impl CommandPlan for ReplaceCommand {
@@ -19,6 +20,10 @@ impl CommandPlan for ReplaceCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        self.fields.is_empty() || self.fields.iter().any(reaches_source)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

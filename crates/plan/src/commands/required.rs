@@ -5,7 +5,7 @@
 //! ([`CommandPlan`](super::CommandPlan)).
 
 use model::columns;
-use spl::ast::{Command, FieldPattern, RexMode, Span, Spanned, TableCommand};
+use spl::ast::{Command, FieldPattern, Span, Spanned, TableCommand};
 
 use super::{OutputFields, RequiredFields, of};
 
@@ -64,7 +64,7 @@ pub(crate) fn readers(
         |command: &Spanned<Command>| of(&command.node).output_fields() == OutputFields::Collected;
     let collected = tail.is_some()
         || commands.iter().any(collects)
-        || commands.iter().any(|command| changes_source(&command.node));
+        || commands.iter().any(|command| of(&command.node).changes_source());
     if collected && !choose_fields(&all) {
         let span = Span::default();
         let fields = vec![FieldPattern::new("*", span)];
@@ -73,26 +73,15 @@ pub(crate) fn readers(
     all
 }
 
-/// Whether a command changes or removes what fields are extracted from, or what chooses their rules:
-/// fields that are extracted only for the shown rows would come from the changed values.
-fn changes_source(command: &Command) -> bool {
-    let is_source = |name: &str| name == columns::RAW || columns::ORIGIN.contains(&name);
-    let reaches = |pattern: &FieldPattern| {
-        let origin = columns::ORIGIN.iter().any(|name| pattern.matches(name));
-        origin || pattern.text == columns::RAW || pattern.text == "_*"
-    };
-    match command {
-        Command::Fields(fields) => fields.remove && fields.fields.iter().any(reaches),
-        Command::Rename(rename) => {
-            rename.renames.iter().any(|one| reaches(&one.from) || is_source(&one.to.text))
-        }
-        Command::Eval(eval) => eval.assignments.iter().any(|one| is_source(&one.field.node)),
-        Command::Rex(rex) => {
-            let field = rex.field.as_ref().map_or(columns::RAW, |field| field.node.as_str());
-            !matches!(rex.mode, RexMode::Extract { .. }) && is_source(field)
-        }
-        _ => false,
-    }
+/// Whether fields are extracted from the field of this name, or their rules depend on it.
+pub(crate) fn is_source(name: &str) -> bool {
+    name == columns::RAW || columns::ORIGIN.contains(&name)
+}
+
+/// Whether a pattern matches such a field. Only patterns of internal fields match `_raw`.
+pub(crate) fn reaches_source(pattern: &FieldPattern) -> bool {
+    let origin = columns::ORIGIN.iter().any(|name| pattern.matches(name));
+    origin || pattern.text == columns::RAW || pattern.text == "_*"
 }
 
 /// Whether commands name all fields that are left at their end.
@@ -100,4 +89,80 @@ pub(crate) fn choose_fields(commands: &[Spanned<Command>]) -> bool {
     commands.iter().any(|command| {
         matches!(of(&command.node).output_fields(), OutputFields::Chosen | OutputFields::Replaced)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_say_whether_they_change_what_fields_are_extracted_from() {
+        let changing = [
+            "fields - _raw",
+            "fields - _*",
+            "fields - user, h*",
+            "rename source AS path",
+            "rename message AS _raw",
+            "eval x=1, sourcetype=\"a\"",
+            r#"rex mode=sed "s/a/b/""#,
+            r#"rex field=host mode=sed "s/a/b/""#,
+            r#"replace "a" WITH "b" IN _raw"#,
+            r#"replace "a" WITH "b""#,
+            "lookup hosts ip OUTPUT name AS host",
+            "spath path=log output=_raw",
+            "spath path=source",
+            r#"xpath outfield=source "//a""#,
+            "convert auto(source)",
+            "convert ctime(t) AS source",
+            "fillnull value=none host",
+            r#"makemv delim="," source"#,
+            "nomv source",
+            "mvexpand _raw",
+            r#"strcat host ":" user source"#,
+            r#"setfields source="a""#,
+            "tojson",
+            "accum n AS source",
+            "autoregress n AS source",
+            "bin span=10 size AS source",
+            "delta n AS source",
+        ];
+        let others = [
+            "fields source",
+            "fields - user",
+            "rename x AS y",
+            "eval x=source",
+            r#"rex "(?<user>a)""#,
+            r#"rex field=user mode=sed "s/a/b/""#,
+            r#"replace "a" WITH "b" IN user"#,
+            "lookup hosts host OUTPUT name",
+            "spath",
+            "spath path=source output=path",
+            r#"xpath field=source "//a""#,
+            "convert auto(size) none(source)",
+            "convert ctime(source) AS t",
+            "fillnull",
+            "makemv user",
+            "nomv user",
+            "mvexpand user",
+            r#"strcat host ":" source place"#,
+            r#"setfields user="a""#,
+            "tojson output_field=json",
+            "accum n",
+            "autoregress n",
+            "bin span=10 size",
+            "delta n",
+            "where source=x",
+        ];
+        for command in changing {
+            assert!(changes_source(command), "{command}");
+        }
+        for command in others {
+            assert!(!changes_source(command), "{command}");
+        }
+    }
+
+    fn changes_source(command: &str) -> bool {
+        let pipeline = spl::parse(&format!("index=main | {command}")).unwrap();
+        of(&pipeline.commands[1].node).changes_source()
+    }
 }

@@ -9,12 +9,14 @@ use eval::LONGEST_TEXT;
 use exprs::Pattern;
 use exprs::Typed;
 use exprs::kernel::{Several, multi, text};
+use exprs::required_fields::field_or;
 use exprs::types::ValueType;
 use frames::Frame;
 use spl::Spanned;
 use spl::ast::{RexCommand, RexMode};
 
 use super::eval::convert;
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 
 impl CommandPlan for RexCommand {
@@ -28,6 +30,10 @@ impl CommandPlan for RexCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        matches!(self.mode, RexMode::Sed { .. }) && is_source(field_or(&self.field, "_raw"))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -7,6 +7,7 @@ use exprs::types::ValueType;
 use spl::ast::SetfieldsCommand;
 
 use super::eval::{convert, is_time};
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 
 impl CommandPlan for SetfieldsCommand {
@@ -20,6 +21,10 @@ impl CommandPlan for SetfieldsCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        self.values.iter().any(|(field, _)| is_source(&field.node))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -14,7 +14,7 @@ use frames::Frame;
 use spl::ast::SpathCommand;
 
 use super::eval::convert;
-use super::required::required_by;
+use super::required::{is_source, required_by};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::stage::{Breaker, SpathAll};
 
@@ -29,6 +29,11 @@ impl CommandPlan for SpathCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        let output = self.output.as_ref().or(self.path.as_ref());
+        output.is_some_and(|name| is_source(&name.node))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -7,6 +7,7 @@ use exprs::kernel::text;
 use frames::Frame;
 use spl::ast::{StrcatCommand, StrcatPart};
 
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 
 impl CommandPlan for StrcatCommand {
@@ -24,6 +25,10 @@ impl CommandPlan for StrcatCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        is_source(&self.destination.node)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

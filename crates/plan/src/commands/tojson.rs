@@ -7,6 +7,7 @@ use frames::Frame;
 use spl::ast::{JsonKind, TojsonCommand};
 use tables::text::json::{of_value, quoted};
 
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step};
 
 impl CommandPlan for TojsonCommand {
@@ -23,6 +24,10 @@ impl CommandPlan for TojsonCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        is_source(&self.output_field)
     }
 
     fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {

@@ -7,6 +7,7 @@ use exprs::required_fields::field_or;
 use spl::ast::XpathCommand;
 use tables::text::xml::XPath;
 
+use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 
 impl CommandPlan for XpathCommand {
@@ -20,6 +21,10 @@ impl CommandPlan for XpathCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn changes_source(&self) -> bool {
+        is_source(field_or(&self.outfield, "xpath"))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -234,6 +234,12 @@ describe('completion', () => {
   });
 });
 
+it('the version of the server is that of Karst, not of the REST API', async () => {
+  const content = { version: '10.0.0', karst_version: '0.1.0', serverName: 'node' };
+  override = { status: 200, body: JSON.stringify({ entry: [{ name: 'server-info', content }] }) };
+  expect(await client().serverInfo()).toEqual({ version: '0.1.0', serverName: 'node' });
+});
+
 it('completions in the shape of the parser are understood', async () => {
   const body =
     '{"suggestions":[{"text":"stats","kind":"command","summary":"counts","span":{"start":2,"end":4}}]}';

@@ -63,7 +63,8 @@ export function decodeServerInfo(body: unknown): ServerInfo {
   const root = asObject(body);
   const content = asObject(asObject(asList(root.entry)[0]).content);
   return {
-    version: asText(content.version) || asText(asObject(root.generator).version),
+    // `version` is that of Splunk's REST API, which clients check.
+    version: asText(content.karst_version),
     serverName: asText(content.serverName),
   };
 }

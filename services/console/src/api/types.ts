@@ -6,6 +6,7 @@ export interface ServerMessage {
 }
 
 export interface ServerInfo {
+  /** Of Karst. */
   version: string;
   serverName: string;
 }

@@ -72,7 +72,8 @@ export function TopBar(props: TopBarProps) {
         </Button>
         {server && (
           <span className={styles.server} data-testid="server">
-            {server.serverName || 'server'} <span>{server.version}</span>
+            {server.serverName || 'server'}{' '}
+            <span title={`Karst ${server.version}`}>{server.version}</span>
           </span>
         )}
         <SchemeToggle />

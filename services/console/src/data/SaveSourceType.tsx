@@ -13,7 +13,7 @@ import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
 import { Snippet } from '../objects/Copyable';
 import objects from '../objects/Objects.module.css';
-import { decodeAppReport, type Place } from '../settings/appReport';
+import { decodeAppReport, messageText, type Place } from '../settings/appReport';
 import { appOf, packSourceType, sourceTypeProblem } from './archive';
 import { type Preview, settingsToSave, stanzaText } from './preview';
 
@@ -78,9 +78,7 @@ export function SaveSourceType({ preview, onSaved, onClose }: SaveSourceTypeProp
         <Snippet label="props.conf" text={stanzaText(name.trim() || 'NAME', settings)} />
         {ignored ? (
           <Notice kind="warning">
-            {`Saved, but some of it is not used:\n${ignored
-              .map((one) => `${one.place}: ${one.text}`)
-              .join('\n')}`}
+            {`Saved, but some of it is not used:\n${ignored.map(messageText).join('\n')}`}
           </Notice>
         ) : mayInstall ? (
           <>

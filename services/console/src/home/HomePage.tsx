@@ -19,6 +19,7 @@ import { grouped } from '../app/format';
 import { PageLink } from '../app/PageLink';
 import { useLetterShortcuts, useZone } from '../app/preferences';
 import { addressOf, navigate, paths } from '../app/routing';
+import { ShowAll } from '../app/ShowAll';
 import { useShortcuts } from '../app/shortcuts';
 import { useTitle } from '../app/useTitle';
 import { WAYS, wayPath } from '../data/ways';
@@ -32,6 +33,7 @@ import styles from './HomePage.module.css';
 import { readOpened } from './opened';
 import {
   agoText,
+  beginning,
   dashboardsOf,
   reportsOf,
   SOURCES_SEARCH,
@@ -42,6 +44,9 @@ import {
 
 /** Lines of a list; a link leads to the rest. */
 const MOST = 8;
+/** Warnings that are listed at first, and characters of each; apps can have hundreds of mistakes. */
+const MOST_WARNINGS = 4;
+const MOST_CHARACTERS = 300;
 /** Milliseconds between two looks at sources and warnings. */
 const EVERY = 60_000;
 /** What adding data needs: one of these. */
@@ -237,6 +242,7 @@ function Health({ sources, app }: { sources: ReturnType<typeof useSources>; app:
 const ICONS = { error: IconAlertTriangle, warning: IconAlertTriangle, info: IconInfoCircle };
 
 function Warnings({ warnings }: { warnings: Warning[] }) {
+  const [isAll, setAll] = useState(false);
   if (warnings.length === 0) {
     return (
       <p className={styles.well}>
@@ -244,19 +250,36 @@ function Warnings({ warnings }: { warnings: Warning[] }) {
       </p>
     );
   }
+  const shown = isAll ? warnings : warnings.slice(0, MOST_WARNINGS);
   return (
-    <ul className={styles.warnings}>
-      {warnings.slice(0, MOST).map((warning) => {
-        const Icon = ICONS[warning.level];
-        return (
-          <li key={warning.text} data-level={warning.level}>
-            <Icon size={15} aria-label={warning.level} />
-            <span>{warning.text}</span>
-          </li>
-        );
-      })}
-      {warnings.length > MOST && <li>{grouped(warnings.length - MOST)} more</li>}
-    </ul>
+    <>
+      <ul className={styles.warnings}>
+        {shown.map((warning) => {
+          const Icon = ICONS[warning.level];
+          return (
+            <li key={warning.text} data-level={warning.level}>
+              <Icon size={15} aria-label={warning.level} />
+              <WarningText text={warning.text} />
+            </li>
+          );
+        })}
+      </ul>
+      <ShowAll shown={shown.length} all={warnings.length} onAll={() => setAll(true)} />
+    </>
+  );
+}
+
+function WarningText({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  const short = isWhole ? null : beginning(text, MOST_CHARACTERS);
+  if (short === null) return <span>{text}</span>;
+  return (
+    <span>
+      {short}{' '}
+      <Button size="compact-xs" variant="default" onClick={() => setWhole(true)}>
+        Show all
+      </Button>
+    </span>
   );
 }
 

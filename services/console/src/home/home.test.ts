@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../api/types';
 import { type Opened, readOpened, rememberOpened } from './opened';
-import { agoText, dashboardsOf, ownFirst, sourcesOf, warningsOf } from './overview';
+import { agoText, beginning, dashboardsOf, ownFirst, sourcesOf, warningsOf } from './overview';
 
 function store() {
   const kept = new Map<string, string>();
@@ -91,6 +91,12 @@ describe('the home page', () => {
       entry('c', { severity: 'warn' }),
     ]);
     expect(found.map((one) => one.text)).toEqual(['full', 'c', 'low']);
+  });
+
+  it('shortens long warnings between words', () => {
+    expect(beginning('a short one', 11)).toBeNull();
+    expect(beginning('the disk of node a is full', 20)).toBe('the disk of node a …');
+    expect(beginning('0'.repeat(64), 10)).toBe('0000000000 …');
   });
 
   it('lists dashboards that are shown, own ones first', () => {

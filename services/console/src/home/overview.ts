@@ -103,3 +103,11 @@ export const reportsOf = (reports: readonly Report[], username: string): Report[
     reports.filter((report) => !report.disabled),
     username,
   );
+
+/** The beginning of a long text, up to a blank if there is one near its end; null if the text is not long. */
+export function beginning(text: string, most: number): string | null {
+  if (text.length <= most) return null;
+  const cut = text.slice(0, most);
+  const blank = cut.lastIndexOf(' ');
+  return `${(blank > most / 2 ? cut.slice(0, blank) : cut).trimEnd()} …`;
+}

@@ -69,6 +69,20 @@ it('the truth stands beside the estimate', () => {
   });
 });
 
+it('a search that reads more than its estimate has a multiple of it', () => {
+  const read = (dram: number) => {
+    const bytes = { dram, nvme: 0, store: 0 };
+    return { bytes, buckets: 4, events: 1, requests: 0, dollars: 0 };
+  };
+  const text = (share: number) => comparedText(decoded(), read(share * 6 * MB));
+  expect(text(1)).toBe('100% of the estimated 6.0 MB');
+  expect(text(1.02)).toBe('102% of the estimated 6.0 MB');
+  expect(text(2.62)).toBe('2.6 times the estimated 6.0 MB');
+  expect(text(1234)).toBe('1,234 times the estimated 6.0 MB');
+  const shares = compare(decoded(), read(2.62 * 6 * MB), 0.4).map(({ share }) => share);
+  expect(shares).toContain('2.6 times');
+});
+
 it('hot buckets are not part of what is compared', () => {
   const truth = { buckets: 1, events: 1, requests: 0, dollars: 0 };
   const none = { bytes: { dram: 0, nvme: 0, store: 0 }, ...truth };

@@ -142,13 +142,20 @@ export const truthOfCost = ({ bytes, storeRequests, dollars }: JobCost): Truth =
 
 const total = ({ dram, nvme, store }: Truth['bytes']) => dram + nvme + store;
 
+/** `18.0%`, `2.6 times`; empty if nothing was estimated. */
+function shareText(read: number, most: number): string {
+  const times = most > 0 ? read / most : 0;
+  if (times < 1.05) return percent(read, most);
+  return `${times < 100 ? times.toFixed(1) : grouped(Math.round(times))} times`;
+}
+
 /** The estimate beside what the search has read. */
 export function compare(estimate: Estimate, truth: Truth, per1000: number): Compared[] {
   const { tiers } = estimate;
   const rows: Compared[] = [];
   const add = (what: string, most: number, read: number | null, text = grouped) => {
     if (read === null) return;
-    rows.push({ what, estimated: text(most), read: text(read), share: percent(read, most) });
+    rows.push({ what, estimated: text(most), read: text(read), share: shareText(read, most) });
   };
   add('Buckets', estimate.buckets.toRead, truth.buckets);
   add('Events', estimate.rows, truth.events);
@@ -160,10 +167,11 @@ export function compare(estimate: Estimate, truth: Truth, per1000: number): Comp
   return rows;
 }
 
-/** `18% of the estimated 6.7 MB`. */
+/** `18.0% of the estimated 6.7 MB`, `2.6 times the estimated 6.7 MB`. */
 export function comparedText(estimate: Estimate, truth: Truth): string {
-  const share = percent(total(truth.bytes), estimate.bytes);
-  if (share !== '') return `${share} of the estimated ${size(estimate.bytes)}`;
+  const share = shareText(total(truth.bytes), estimate.bytes);
+  const joined = share.endsWith('%') ? `${share} of` : share;
+  if (share !== '') return `${joined} the estimated ${size(estimate.bytes)}`;
   return estimate.hotBytes > 0 ? 'Only hot buckets were read' : 'Nothing had to be read';
 }
 

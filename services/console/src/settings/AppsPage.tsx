@@ -140,7 +140,7 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
 }
 
 function ReportView({ report, onClose }: { report: AppReport; onClose: () => void }) {
-  const { files, gains, notUsed, used, ignored } = report;
+  const { files, gains, notUsed, used, ignored, notes } = report;
   return (
     <div className={styles.form} data-testid="app-report">
       <p>
@@ -156,7 +156,18 @@ function ReportView({ report, onClose }: { report: AppReport; onClose: () => voi
         />
       )}
       {ignored.length > 0 && (
-        <Places caption={`Ignored: ${ignored.length}`} head="Setting" places={ignored} />
+        <Places
+          caption={`Mistakes that are ignored: ${ignored.length}`}
+          head="File and line"
+          places={ignored}
+        />
+      )}
+      {notes.length > 0 && (
+        <Places
+          caption={`Notes, without effect on the app: ${notes.length}`}
+          head="File and line"
+          places={notes}
+        />
       )}
       <div className={styles.buttons}>
         <Button onClick={onClose}>Done</Button>

@@ -3,6 +3,7 @@
 import { asObject } from '../api/decode';
 
 export interface Place {
+  /** File and line, or the name of the part; empty where there is none. */
   place: string;
   text: string;
 }
@@ -14,7 +15,10 @@ export interface AppReport {
   used: string;
   gains: Place[];
   notUsed: Place[];
+  /** Mistakes: these settings are ignored. */
   ignored: Place[];
+  /** Settings that are oddly written and count nevertheless. */
+  notes: Place[];
 }
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
@@ -26,6 +30,20 @@ const places = (value: unknown): Place[] =>
     return { place: String(one.place ?? ''), text: String(one.text ?? '') };
   });
 
+/** `default/props.conf:7: what is wrong`; messages without a line of a file have no place. */
+const PLACED = /^([^:\n]+:\d+): ([\s\S]*)$/;
+
+const messages = (value: unknown): Place[] =>
+  list(value).map((item) => {
+    const message = String(item);
+    const found = PLACED.exec(message);
+    return { place: found?.[1] ?? '', text: found?.[2] ?? message };
+  });
+
+/** A message as one text. */
+export const messageText = ({ place, text }: Place): string =>
+  place === '' ? text : `${place}: ${text}`;
+
 export function decodeAppReport(body: unknown): AppReport {
   const entry = asObject(list(asObject(body).entry)[0]);
   const content = asObject(entry.content);
@@ -36,6 +54,7 @@ export function decodeAppReport(body: unknown): AppReport {
     used: used.join(', '),
     gains: places(content.gains),
     notUsed: places(content.not_used),
-    ignored: places(content.ignored),
+    ignored: messages(content.ignored),
+    notes: messages(content.notes),
   };
 }

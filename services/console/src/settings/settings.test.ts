@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decodeAppReport } from './appReport';
+import { decodeAppReport, messageText } from './appReport';
 import { csvRows } from './csv';
 import {
   byFile,
@@ -112,5 +112,23 @@ it('the report of an app names what is not used, with its place', () => {
     gains: [{ place: 'views', text: '6' }],
     notUsed: [{ place: 'default/x.xml:10', text: 'scripts are left out' }],
     ignored: [],
+    notes: [],
   });
+});
+
+it('the report of an app has its mistakes and notes, each with its place', () => {
+  const ignored = [
+    'gallery/default/props.conf:7: EXTRACT-a: unclosed group\nnear (',
+    '[monitor:///var/log]: the setting x is invalid',
+  ];
+  const notes = ['gallery/default/inputs.conf:2: a comment behind a value'];
+  const report = decodeAppReport({ entry: [{ name: 'gallery', content: { ignored, notes } }] });
+  expect(report.ignored).toEqual([
+    { place: 'gallery/default/props.conf:7', text: 'EXTRACT-a: unclosed group\nnear (' },
+    { place: '', text: '[monitor:///var/log]: the setting x is invalid' },
+  ]);
+  expect(report.notes).toEqual([
+    { place: 'gallery/default/inputs.conf:2', text: 'a comment behind a value' },
+  ]);
+  expect(report.ignored.map(messageText)).toEqual(ignored);
 });
