@@ -66,7 +66,9 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 /// A field without a type and brackets.
 fn bare(p: &mut Parser<'_>) -> Option<Field> {
     let field = p.field("a field name").ok()?;
-    (p.at_end() || p.at_keyword("as")).then_some(field)
+    // `add7(x)` reads as a name, too: results of `stats` are named like that.
+    let is_bare = !field.node.contains('(') && (p.at_end() || p.at_keyword("as"));
+    is_bare.then_some(field)
 }
 
 impl fmt::Display for X11Command {
