@@ -25,8 +25,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The name of a file in messages. The file of an app that was installed at run time is named from the app on:
-/// the directory of its copy, `<data>/installed/<SHA-256>/apps`, says nothing to a reader.
+/// The name of a file in messages. The file of an app that was installed at run time is named from the app
+/// on: the directory of its copy, `<data>/installed/<SHA-256>/apps`, says nothing to a reader.
 fn shown(file: &str) -> &str {
     let is_digest = |name: &str| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
     let is_copy = |at: usize| file[..at].rsplit(['/', '\\']).next().is_some_and(is_digest);

@@ -39,7 +39,8 @@ use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::stage::Breaker;
 use crate::{Error, rights};
 
-pub use enrich::{ShownFields, shown_fields};
+pub(crate) use enrich::Enrichment;
+pub(crate) use search::FIXED;
 
 /// What becomes of the fields of the source that a command does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@
 //! Modules use only those below them; what commands need of the planner above them is in `context`:
 //!
 //! ```text
+//! shown                               fields of events that are looked at
 //! pipeline, execute, report           all commands: planning, running, outline and SQL
 //! commands                            one file each
 //! stage, subsearch, event_types       what commands share
@@ -48,13 +49,14 @@ mod renames;
 mod report;
 pub mod rights;
 mod run;
+mod shown;
 mod sql;
 mod stage;
 mod stanzas;
 mod subsearch;
 
 pub use arguments::{AggregateCall, Arguments};
-pub use commands::{ShownFields, place_of, shown_fields};
+pub use commands::place_of;
 pub use context::{
     Completed, InnerSearch, LookedUp, OnBatch, PlanOf, PlannedSearch, Stage, Subsearches, Watch,
 };
@@ -77,6 +79,7 @@ pub use pipeline::{plan_inner, plan_search, plan_search_watched};
 pub use place::{Origin, Place, TwoStep};
 pub use plan_context::PlanContext;
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
+pub use shown::{ShownFields, shown_fields};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{CommandKind, Suggestion, begins_with_command, complete};
 pub use sql::{NoSql, SqlText};

@@ -10,6 +10,7 @@ mod results;
 mod retention;
 mod rows;
 mod saving;
+mod shown;
 mod state;
 mod stored;
 mod understood;
@@ -24,7 +25,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
 use model::{EventTime, TimeRange};
-use plan::{Message, MessageKind, PlannedSearch, ResultKind, Rows};
+use plan::{Message, MessageKind, PlannedSearch, ResultKind, Rows, ShownFields};
 use runtime::Clock;
 
 use self::answer::Answer;
@@ -36,12 +37,10 @@ use self::understood::Understood;
 use crate::Error;
 use crate::control::ScanControl;
 use crate::ended::Ended;
-use crate::engine::Engine;
 use crate::inspect::Inspection;
 use crate::preview::Kept;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport};
-use crate::shown::Shown;
 use crate::timeline::Timeline;
 use crate::traced::Traced;
 pub use fields::{FieldCounts, Mode};
@@ -50,6 +49,7 @@ pub use request::JobRequest;
 pub use results::Page;
 pub(crate) use results::{KnownFields, Results};
 pub use rows::ResultRows;
+pub(crate) use shown::{Planned, Shown};
 pub use state::{DispatchState, JobStatus};
 pub(crate) use stored::{Details, Loaded, Restoring, SavedJob};
 pub(crate) use uses::Uses;
@@ -450,14 +450,13 @@ impl Job {
     }
 
     /// Shows rows as the result of now.
-    pub(crate) async fn show(
+    pub(crate) fn show(
         &self,
         done: plan::Completed,
         batches: Vec<RecordBatch>,
-        engine: &Arc<Engine>,
+        fields: Option<Arc<ShownFields>>,
     ) {
-        let preview = Arc::new(self.results_of(done, batches).0);
-        self.add_shown_to(&preview, engine).await;
+        let preview = Arc::new(self.results_of(done, batches, fields).0);
         // Whoever ends it clears the preview after it has ended.
         self.answer.show(preview, || !self.lifecycle.has_ended());
     }
@@ -467,45 +466,51 @@ impl Job {
         self.lifecycle.start();
     }
 
-    pub(crate) async fn complete(
+    pub(crate) fn complete(
         &self,
         done: plan::Completed,
         batches: Vec<RecordBatch>,
-        engine: &Arc<Engine>,
+        fields: Option<Arc<ShownFields>>,
     ) {
-        let span = self.traced.child("search.finish");
-        let (results, mut messages) = self.results_of(done, batches);
-        self.add_shown_to(&results, engine).await;
-        drop(span);
         if !self.lifecycle.ends_now() {
             return;
         }
+        let span = self.traced.child("search.finish");
+        let (results, mut messages) = self.results_of(done, batches, fields);
+        drop(span);
         messages.extend(self.partial_message(results.rows()));
         self.answer.set(results);
         self.end(DispatchState::Done, messages, None);
     }
 
-    /// Plans what the configuration adds to the events of a result. They are shown without it before.
-    async fn add_shown_to(&self, results: &Results, engine: &Arc<Engine>) {
-        if results.kind == ResultKind::Events && !results.batches.is_empty() {
-            let (batches, request) = (&results.batches, &self.request);
-            let fields = self.shown.of(batches, engine, request, &results.knowledge).await;
-            let _ = results.shown.set(fields);
-        }
+    /// What is known of the fields that the configuration adds to its events.
+    pub(crate) fn shown(&self) -> &Shown {
+        &self.shown
     }
 
-    /// The same for a job that was read from object storage.
-    pub(crate) async fn add_shown(&self, engine: &Arc<Engine>) {
-        if let Some(results) = self.answer.results().filter(|results| results.shown.get().is_none())
-        {
-            self.add_shown_to(results, engine).await;
-        }
+    /// What its search sees of the configuration.
+    pub(crate) fn knowledge(&self) -> &Arc<Knowledge> {
+        &self.knowledge
+    }
+
+    /// Its events, if it is not known what the configuration adds to them: it was read from object storage.
+    pub(crate) fn events_without_shown(&self) -> Option<&[RecordBatch]> {
+        let results = self.answer.results()?;
+        results.shown.get().is_none().then_some(&results.batches)
+    }
+
+    /// Shows its events with this.
+    pub(crate) fn show_fields(&self, fields: Option<Arc<ShownFields>>) {
+        self.answer.results().iter().for_each(|results| {
+            let _ = results.shown.set(fields.clone());
+        });
     }
 
     fn results_of(
         &self,
         done: plan::Completed,
         batches: Vec<RecordBatch>,
+        fields: Option<Arc<ShownFields>>,
     ) -> (Results, Vec<Message>) {
         let (columns, batches) = results::present(done.columns, batches);
         let results = Results {
@@ -516,7 +521,7 @@ impl Job {
             knowledge: Arc::clone(&self.knowledge),
             renderer: self.renderer.clone(),
             known: KnownFields::default(),
-            shown: OnceLock::new(),
+            shown: OnceLock::from(fields),
         };
         (results, done.messages)
     }

@@ -21,6 +21,7 @@ use crate::jobs::Job;
 use crate::parts::{Distribution, Head};
 use crate::preview::{self, Preview};
 use crate::recipes::Recording;
+use crate::shown::fields_of_job;
 use crate::threads::Assigned;
 use crate::times::Phase;
 use crate::traced;
@@ -101,7 +102,8 @@ pub(crate) async fn run(
                 );
                 done.messages.push(Message { kind: MessageKind::Warning, text });
             }
-            job.complete(done, batches, &engine).await;
+            let fields = fields_of_job(&batches, &job, &engine).await;
+            job.complete(done, batches, fields);
         }
         Err(error) => job.fail(Error::of_search(&error, &job.request().search)),
     }
@@ -247,7 +249,10 @@ async fn previews(making: Making, preview: Preview) {
             match preview.make(&session, rows).await {
                 // What came together while partitions ended is not the whole of them.
                 Ok(_) if !preview.kept().is_open() => return,
-                Ok((done, batches)) => job.show(done, batches, &engine).await,
+                Ok((done, batches)) => {
+                    let fields = fields_of_job(&batches, &job, &engine).await;
+                    job.show(done, batches, fields);
+                }
                 Err(error) => {
                     return preview.kept().end(format!("there are no previews: {error}"));
                 }

@@ -24,6 +24,7 @@ use runtime::metrics as names;
 use crate::archive::{decode, encode, path_text};
 use crate::engine::Engine;
 use crate::jobs::{DispatchState, Job, Loaded, Restoring, SavedJob};
+use crate::shown::fields_of_job;
 use crate::{Error, SearchService};
 
 /// Time between two passes.
@@ -74,8 +75,10 @@ impl SearchService {
     /// [`Error::Unavailable`] if object storage fails, [`Error::StoredJob`] if its object is damaged.
     pub async fn load_job(&self, sid: &str) -> Result<Option<Arc<Job>>, Error> {
         let job = self.engine().load_job(sid).await?;
-        if let Some(job) = &job {
-            job.add_shown(self.engine()).await;
+        if let Some((job, batches)) =
+            job.as_ref().and_then(|job| Some((job, job.events_without_shown()?)))
+        {
+            job.show_fields(fields_of_job(batches, job, self.engine()).await);
         }
         Ok(job)
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::Rights;
-use apps::Namespace;
 use bucket::OpenViews;
 use futures::future::BoxFuture;
 use knowledge::Knowledge;
@@ -36,7 +35,7 @@ use crate::run::{run, stops_early};
 use crate::scan::{CountBySummary, ScanContext, TypedColumns};
 use crate::source::StoredEvents;
 use crate::summary_rows::SummaryRows;
-use crate::surroundings::Around;
+use crate::surroundings::{Around, namespace};
 use crate::threads::Assigned;
 use crate::times::Phase;
 use crate::traced::Traced;
@@ -527,11 +526,6 @@ pub(crate) fn restriction(rights: &Rights, now: EventTime) -> Result<plan::Restr
     let back = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
     let earliest = limits.earliest.map(|span| EventTime(now.0.saturating_sub(back(span))));
     Ok(plan::Restriction { filter, earliest, window: limits.window })
-}
-
-/// Who asks, in which app.
-pub(crate) fn namespace(request: &JobRequest) -> Namespace {
-    Namespace::new(&request.owner, &request.app)
 }
 
 /// The range of a request; either end may be missing.

@@ -11,11 +11,11 @@ use tokio::runtime::Handle;
 
 use crate::control::ScanControl;
 use crate::handover;
-use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results};
+use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results, Shown};
 use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
-use crate::shown::Shown;
+use crate::shown::fields_of;
 use crate::traced::Traced;
 use crate::{Error, SearchService};
 
@@ -66,7 +66,7 @@ impl SearchService {
                 tokio::task::block_in_place(|| {
                     let engine = service.engine();
                     let fields = (planned.kind == ResultKind::Events).then(|| {
-                        let fields = shown.of(&batches, engine, &request, &knowledge);
+                        let fields = fields_of(&batches, &shown, (engine, &request), &knowledge);
                         Handle::current().block_on(fields)
                     });
                     let results = Results {

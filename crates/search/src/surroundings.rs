@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::engine::Engine;
 use crate::hot_rows::{HotRows, Met};
-use crate::jobs::Job;
+use crate::jobs::{Job, JobRequest};
 use crate::lookup_files::csv_text;
 use crate::recipes::Lookups;
 
@@ -37,6 +37,11 @@ pub(crate) struct Around {
     pub(crate) search: String,
     /// What is done about the lookups that it reads.
     pub(crate) lookups: Lookups,
+}
+
+/// Who asks, in which app.
+pub(crate) fn namespace(request: &JobRequest) -> Namespace {
+    Namespace::new(&request.owner, &request.app)
 }
 
 impl Around {

@@ -99,8 +99,8 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
     found
 }
 
-/// What is ignored of apps, and notes about what is oddly written and counts. `tolerated` are the settings that
-/// were changed or left out before `knowledge` was made.
+/// What is ignored of apps, and notes about what is oddly written and counts. `tolerated` are the settings
+/// that were changed or left out before `knowledge` was made.
 pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mistake> {
     // There are thousands of places among thousands of files.
     let apps: HashMap<&str, &str> = knowledge.layers().files_of_apps().collect();

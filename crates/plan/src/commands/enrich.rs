@@ -9,7 +9,6 @@ mod default_fields;
 mod lookups;
 mod narrow;
 mod parsed;
-mod shown;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +21,6 @@ use spl::ast::SearchExpr;
 use self::calculated::Calculated;
 use self::lookups::Automatic;
 use self::parsed::{Meant, Parsed, ParsedField};
-pub use self::shown::{ShownFields, shown_fields};
 use crate::context::PlanningContext;
 use crate::lookup::Lookups;
 use crate::renames::Renames;
@@ -30,7 +28,7 @@ use crate::stanzas::Sourcetypes;
 use crate::{Error, event_types};
 
 /// What is added to the events of a search.
-pub(super) struct Enrichment {
+pub(crate) struct Enrichment {
     objects: Objects,
     /// What the calculated fields ask with `lookup()`.
     asked: Lookups,
@@ -104,8 +102,18 @@ impl Enrichment {
         self.sourcetypes.clone()
     }
 
+    /// The part of it that some events require which are there already. The source says which source types
+    /// these have.
+    pub(crate) async fn of_any(
+        required: &mut RequiredFields,
+        env: &PlanningContext<'_>,
+    ) -> Result<Self, Error> {
+        let any = Events { indexes: &[], range: &TimeRange::ALL, filter: None };
+        Self::of(required, any, env).await
+    }
+
     /// The fields that it sets.
-    fn fields(&self, env: &PlanningContext<'_>) -> Vec<String> {
+    pub(crate) fn fields(&self, env: &PlanningContext<'_>) -> Vec<String> {
         let mut fields: Vec<String> = self.objects.set.iter().cloned().collect();
         fields.extend(self.classes.fields(env));
         fields.sort_unstable();
@@ -127,7 +135,7 @@ impl Enrichment {
     }
 
     /// The events with all of it.
-    pub(super) fn apply(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
+    pub(crate) fn apply(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let Objects { calculated, lookups, .. } = self.objects;
         if !calculated.is_empty() {
             frame = calculated::calculate(frame, calculated, &env.asking(&self.asked))?;

@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn changes_source(command: &str) -> bool {
-        let pipeline = spl::parse(&format!("index=main | {command}")).unwrap();
+        let pipeline = spl::parse(&format!("index=main | {command}")).expect("it is SPL");
         of(&pipeline.commands[1].node).changes_source()
     }
 }

@@ -76,7 +76,7 @@ impl CommandPlan for SearchCommand {
 }
 
 /// The columns of every event, in the order users see them.
-pub(super) const FIXED: [(&str, ValueType); 7] = [
+pub(crate) const FIXED: [(&str, ValueType); 7] = [
     (columns::TIME, ValueType::Time),
     (columns::RAW, ValueType::Text),
     (columns::HOST, ValueType::Text),

@@ -21,6 +21,7 @@ use super::instruments::{Instruments, Restored};
 use super::lifecycle::Lifecycle;
 use super::retention::Retention;
 use super::saving::Saving;
+use super::shown::Shown;
 use super::understood::Understood;
 use super::uses::Uses;
 use super::{Job, JobRequest, KnownFields, Results};
@@ -28,7 +29,6 @@ use crate::control::ScanControl;
 use crate::ended::Ended;
 use crate::inspect::{Inspection, OperatorReport};
 use crate::render::Renderer;
-use crate::shown::Shown;
 use crate::timeline::Timeline;
 use crate::traced::Traced;
 

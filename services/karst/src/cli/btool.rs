@@ -88,8 +88,8 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The directories of the apps that a server has installed in its data directory, which have `apps/<app>`. The
-/// server keeps the files of a replaced version for an hour: of several versions, the newest counts.
+/// The directories of the apps that a server has installed in its data directory, which have `apps/<app>`.
+/// The server keeps the files of a replaced version for an hour: of several versions, the newest counts.
 fn installed(data: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let mut newest: BTreeMap<String, (SystemTime, PathBuf)> = BTreeMap::new();
     for version in folders(&data.join(INSTALLED))? {
@@ -107,7 +107,8 @@ fn installed(data: &Path) -> Result<BTreeMap<String, PathBuf>> {
     Ok(newest.into_iter().map(|(app, (_, version))| (app, version)).collect())
 }
 
-/// The folders in a folder; none if there is no such folder. Those whose names begin with a dot are not complete.
+/// The folders in a folder; none if there is no such folder. Those whose names begin with a dot are not
+/// complete.
 fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,8 +1,8 @@
 //! What the configuration adds to events that somebody looks at.
 //!
 //! A search computes the fields that it names. Lists of events show all of them, but of most events that a
-//! search finds nobody sees a page: what no command named is computed for the rows of a page, when it is asked
-//! for. Guarantees: the same functions as in a search, planned once for the events of a result.
+//! search finds nobody sees a page: what no command named is computed for the rows of a page, when it is
+//! requested. Guarantees: the same functions as in a search, planned once for the events of a result.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,8 +22,7 @@ use frames::{Frame, FrameColumn};
 use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, ValueCount};
 
-use super::super::search::FIXED;
-use super::{Enrichment, Events};
+use crate::commands::{Enrichment, FIXED};
 use crate::context::PlanningContext;
 use crate::pipeline::{PIPELINES, depth};
 use crate::{
@@ -73,8 +72,7 @@ async fn planned(
     let mut required = RequiredFields::default();
     required.pattern("*");
     crate::event_types::names(env).iter().for_each(|name| required.name(name));
-    let read = Events { indexes: &[], range: &TimeRange::ALL, filter: None };
-    let enrichment = Box::pin(Enrichment::of(&mut required, read, env)).await?;
+    let enrichment = Box::pin(Enrichment::of_any(&mut required, env)).await?;
     let sets = enrichment.fields(env);
     if sets.is_empty() {
         return Ok(None);
