@@ -54,8 +54,8 @@ impl BucketReader {
     }
 }
 
-/// Per row the compact JSON object of these indexed fields, as it is in [`FIELDS`] of hot rows, or null. Columns
-/// that `rows` lacks are left out.
+/// Per row the compact JSON object of these indexed fields, as it is in [`FIELDS`] of hot rows, or null.
+/// Columns that `rows` lacks are left out.
 ///
 /// # Errors
 /// If a column has a type that fields do not have.
