@@ -376,7 +376,7 @@ mod tests {
         ];
         assert!(Counted::of(&rows).unwrap_err().contains("no events of metrics.log"));
         let short = Row { last: 1_059.0, ..instance.clone() };
-        assert!(Counted::of(&[short]).unwrap_err().contains("cover 59 seconds"));
+        assert!(Counted::of(&[short]).unwrap_err().contains("cover only 59 seconds"));
         let (counted, indexes) = Counted::of(&[&rows[..], &[instance]].concat()).unwrap();
         assert_eq!((counted.seconds, counted.processes, counted.raw_bytes), (90.0, 2, 60.0));
         assert_eq!((counted.searches, counted.buckets), (3.0, 0.0));

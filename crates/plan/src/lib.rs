@@ -79,7 +79,7 @@ pub use pipeline::{plan_inner, plan_search, plan_search_watched};
 pub use place::{Origin, Place, TwoStep};
 pub use plan_context::PlanContext;
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
-pub use shown::{ShownFields, shown_fields};
+pub use shown::{ShownFields, ShownPlan, shown_fields};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{CommandKind, Suggestion, begins_with_command, complete};
 pub use sql::{NoSql, SqlText};

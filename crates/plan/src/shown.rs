@@ -32,6 +32,21 @@ use crate::{
 /// Steps of a plan that a thread computes which is not made for searches: its stack is a common one.
 const MAX_DEPTH: usize = 100;
 
+/// Fields from which on it is worth a look which of them events have: event types and tags of an installation
+/// with many add-ons are about thousands, and a plan with a column for each takes seconds.
+const WIDE: usize = 200;
+
+/// What is planned for shown events.
+#[derive(Debug)]
+pub enum ShownPlan {
+    /// The configuration adds nothing to them.
+    Nothing,
+    /// What it adds depends on so many fields that the plan has to be told which of them the events have.
+    Wide,
+    /// What it adds.
+    Fields(ShownFields),
+}
+
 /// The calculated fields, fields of automatic lookups, event types and tags of events.
 #[derive(Debug)]
 pub struct ShownFields {
@@ -47,8 +62,8 @@ struct Step {
     schema: SchemaRef,
 }
 
-/// What the configuration of a search adds to events of these source types; `None` if that is nothing. Of the
-/// context, the source of events is not asked.
+/// What the configuration of a search adds to events of these source types; `present` are the fields that are
+/// extracted from them or were sent along, if that is known. Of the context, the source of events is not asked.
 ///
 /// # Errors
 /// If it cannot be planned, for example because it is too deep.
@@ -56,26 +71,28 @@ pub async fn shown_fields(
     context: &PlanContext,
     session: &Session,
     sourcetypes: HashSet<String>,
-) -> Result<Option<ShownFields>, Error> {
+    present: Option<&HashSet<String>>,
+) -> Result<ShownPlan, Error> {
     let source = Arc::new(Shown { sourcetypes });
     let context = PlanContext { source, ..context.clone() };
     // What is wrong with the configuration is told where a search names its fields.
     let log = MessageLog::default();
     let env = PlanningContext::new(&context, &log, None, &PIPELINES);
-    context.planning.counted(Box::pin(planned(&env, session))).await
+    context.planning.counted(Box::pin(planned(&env, session, present))).await
 }
 
 async fn planned(
     env: &PlanningContext<'_>,
     session: &Session,
-) -> Result<Option<ShownFields>, Error> {
+    present: Option<&HashSet<String>>,
+) -> Result<ShownPlan, Error> {
     let mut required = RequiredFields::default();
     required.pattern("*");
     crate::event_types::names(env).iter().for_each(|name| required.name(name));
     let enrichment = Box::pin(Enrichment::of_any(&mut required, env)).await?;
     let sets = enrichment.fields(env);
     if sets.is_empty() {
-        return Ok(None);
+        return Ok(ShownPlan::Nothing);
     }
     let fixed = |name: &str| FIXED.iter().any(|(known, _)| *known == name);
     let mut columns: Vec<FrameColumn> = FIXED
@@ -84,9 +101,13 @@ async fn planned(
         .collect();
     let others = required.names.iter().filter(|name| !fixed(name) && !name.starts_with("__"));
     let mut seen = HashSet::new();
+    let others = others.filter(|name| present.is_none_or(|present| present.contains(*name)));
     for name in others.filter(|name| seen.insert(name.as_str())) {
         // Whether some event has several values is not known before.
         columns.push(FrameColumn { name: name.clone(), kind: ValueType::Multi });
+    }
+    if present.is_none() && columns.len() > WIDE {
+        return Ok(ShownPlan::Wide);
     }
     let field = |column: &FrameColumn| Field::new(&column.name, column.kind.data_type(), true);
     let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
@@ -99,7 +120,7 @@ async fn planned(
     depth::check(frame.plan(), MAX_DEPTH.min(env.context.limits.plan_depth))?;
     let (plan, _) = frame.finish()?;
     let plan = session.physical_plan(&plan).await?;
-    ShownFields::of(&plan).map(Some)
+    ShownFields::of(&plan).map(ShownPlan::Fields)
 }
 
 impl ShownFields {

@@ -337,6 +337,27 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_loses_the_alternatives_that_no_event_satisfies() {
+        let there = Sourcetypes::new(["web", "db"].map(str::to_owned).into());
+        let without = |filter: &str| {
+            let parsed = spl::parse_search_terms(filter).unwrap().expr.unwrap();
+            there.without_others(&parsed).map(|fewer| fewer.to_string())
+        };
+        let parsed = |text: &str| spl::parse_search_terms(text).unwrap().expr.unwrap().to_string();
+        let filter = "(sourcetype=web x=1) OR (sourcetype=mail x=2) OR y=3 OR sourcetype=d*";
+        let fewer = parsed("(sourcetype=web x=1) OR y=3 OR sourcetype=d*");
+        assert_eq!(without(filter), Some(fewer));
+        let inner = without("a=1 (sourcetype=mail OR (sourcetype=db b=2) OR c=3)");
+        assert_eq!(inner, Some(parsed("a=1 ((sourcetype=db b=2) OR c=3)")));
+        // A filter that nothing satisfies stays one.
+        let none = without("a=1 (sourcetype=mail OR sourcetype=ftp)").unwrap();
+        assert!(none.contains("sourcetype=mail") && !none.contains("ftp"), "{none}");
+        for same in ["sourcetype=mail", "NOT (sourcetype=mail OR x=1)", "a=1 OR sourcetype=web"] {
+            assert_eq!(without(same), None, "{same}");
+        }
+    }
+
+    #[test]
     fn a_filter_leaves_source_types_out_only_if_it_must() {
         let there = Sourcetypes::new(["web", "db", "mail"].map(str::to_owned).into());
         let within = |filter: &str| {

@@ -49,7 +49,7 @@ pub use request::JobRequest;
 pub use results::Page;
 pub(crate) use results::{KnownFields, Results};
 pub use rows::ResultRows;
-pub(crate) use shown::{Planned, Shown};
+pub(crate) use shown::{Shown, sourcetypes};
 pub use state::{DispatchState, JobStatus};
 pub(crate) use stored::{Details, Loaded, Restoring, SavedJob};
 pub(crate) use uses::Uses;

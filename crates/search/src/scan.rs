@@ -36,7 +36,7 @@ use model::columns;
 
 pub(crate) use counted::CountBySummary;
 pub(crate) use exec::BucketScanExec;
-pub(crate) use fields::{added_to, discover, each_sent, sourcetypes_of};
+pub(crate) use fields::{added_to, discover, each_sent, present_in, sourcetypes_of};
 pub(crate) use prune::index_expression;
 pub(crate) use slice::Slices;
 pub(crate) use table::{Ahead, EventsTable, ScanContext, Share};

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use knowledge::Knowledge;
 use model::TimeRange;
-use plan::{Limits, PlanContext, PlanningTime, Restriction, ShownFields};
+use plan::{Limits, PlanContext, PlanningTime, Restriction, ShownFields, ShownPlan};
 
 use crate::engine::Engine;
 use crate::hot_rows::HotRows;
-use crate::jobs::{Job, JobRequest, Planned, Shown};
+use crate::jobs::{Job, JobRequest, Shown, sourcetypes};
 use crate::recipes::Lookups;
 use crate::report::ScanReport;
+use crate::scan::present_in;
 use crate::surroundings::{Around, namespace};
 
 /// What is added to these events of the search of a request; `None` if that is nothing.
@@ -22,18 +23,32 @@ pub(crate) async fn fields_of(
     (engine, request): (&Arc<Engine>, &JobRequest),
     knowledge: &Arc<Knowledge>,
 ) -> Option<Arc<ShownFields>> {
-    let sourcetypes = match shown.of(batches) {
-        Planned::Known(fields) => return fields,
-        Planned::For(sourcetypes) => sourcetypes,
-    };
+    let sourcetypes = sourcetypes(batches);
+    if let Some(fields) = shown.of(&sourcetypes) {
+        return fields;
+    }
     let context = context(engine, request, knowledge);
-    let fields = plan::shown_fields(&context, &engine.session, sourcetypes.clone()).await;
-    let fields = fields.unwrap_or_else(|error| {
-        tracing::warn!(search = request.search, %error, "events are shown without calculated fields");
-        None
-    });
-    let fields = fields.map(Arc::new);
-    shown.keep(sourcetypes, fields.clone());
+    let mut present = shown.is_wide().then(|| present_in(batches, knowledge));
+    if let Some(fields) = present.as_ref().and_then(|found| shown.of_fields(&sourcetypes, found)) {
+        return fields;
+    }
+    let session = &engine.session;
+    let types = || sourcetypes.clone();
+    let mut plan = plan::shown_fields(&context, session, types(), present.as_ref()).await;
+    if matches!(plan, Ok(ShownPlan::Wide)) {
+        present = Some(present_in(batches, knowledge));
+        plan = plan::shown_fields(&context, session, types(), present.as_ref()).await;
+    }
+    let fields = match plan {
+        Ok(ShownPlan::Fields(fields)) => Some(Arc::new(fields)),
+        Ok(ShownPlan::Nothing | ShownPlan::Wide) => None,
+        Err(error) => {
+            let search = &request.search;
+            tracing::warn!(search, %error, "events are shown without calculated fields");
+            None
+        }
+    };
+    shown.keep(sourcetypes, present, fields.clone());
     fields
 }
 

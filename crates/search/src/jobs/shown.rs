@@ -10,41 +10,55 @@ use plan::ShownFields;
 
 /// See the module. Previews and the result of a job have the same source types most of the time.
 #[derive(Debug, Default)]
-pub(crate) struct Shown(Mutex<Known>);
+pub(crate) struct Shown(Mutex<Option<Known>>);
 
-/// Some source types, and what is added to their events.
-type Known = Option<(HashSet<String>, Option<Arc<ShownFields>>)>;
-
-/// What is still to be planned.
 #[derive(Debug)]
-pub(crate) enum Planned {
-    /// It is known; nothing is added if it is `None`.
-    Known(Option<Arc<ShownFields>>),
-    /// Nothing is known of some source types: it has to be planned for these.
-    For(HashSet<String>),
+struct Known {
+    sourcetypes: HashSet<String>,
+    /// The fields that the events were known to have, if the plan depends on that.
+    present: Option<HashSet<String>>,
+    fields: Option<Arc<ShownFields>>,
 }
 
 impl Shown {
-    /// What is known of these events.
-    pub(crate) fn of(&self, batches: &[RecordBatch]) -> Planned {
-        let mut sourcetypes = sourcetypes(batches);
-        if let Some((known, fields)) = &*self.0.lock() {
-            if sourcetypes.is_subset(known) {
-                return Planned::Known(fields.clone());
-            }
-            sourcetypes.extend(known.iter().cloned());
-        }
-        Planned::For(sourcetypes)
+    /// What is added to events of these source types; the outer `None` if that is not planned, or depends on
+    /// which fields they have.
+    pub(crate) fn of(&self, sourcetypes: &HashSet<String>) -> Option<Option<Arc<ShownFields>>> {
+        let known = self.0.lock();
+        let known = known.as_ref().filter(|known| known.present.is_none())?;
+        sourcetypes.is_subset(&known.sourcetypes).then(|| known.fields.clone())
     }
 
-    /// Keeps what was planned for source types.
-    pub(crate) fn keep(&self, sourcetypes: HashSet<String>, fields: Option<Arc<ShownFields>>) {
-        *self.0.lock() = Some((sourcetypes, fields));
+    /// The same of events that have these fields.
+    pub(crate) fn of_fields(
+        &self,
+        sourcetypes: &HashSet<String>,
+        present: &HashSet<String>,
+    ) -> Option<Option<Arc<ShownFields>>> {
+        let known = self.0.lock();
+        let known = known.as_ref().filter(|known| sourcetypes.is_subset(&known.sourcetypes))?;
+        let has_all = known.present.as_ref().is_some_and(|known| present.is_subset(known));
+        has_all.then(|| known.fields.clone())
+    }
+
+    /// Whether it depends on which fields events have.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.0.lock().as_ref().is_some_and(|known| known.present.is_some())
+    }
+
+    /// Keeps what was planned.
+    pub(crate) fn keep(
+        &self,
+        sourcetypes: HashSet<String>,
+        present: Option<HashSet<String>>,
+        fields: Option<Arc<ShownFields>>,
+    ) {
+        *self.0.lock() = Some(Known { sourcetypes, present, fields });
     }
 }
 
 /// The source types of events.
-fn sourcetypes(batches: &[RecordBatch]) -> HashSet<String> {
+pub(crate) fn sourcetypes(batches: &[RecordBatch]) -> HashSet<String> {
     let mut found = HashSet::new();
     for batch in batches {
         let column = batch.column_by_name(columns::SOURCETYPE);

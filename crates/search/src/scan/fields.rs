@@ -2,7 +2,7 @@
 //! fields that are needed and no others.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -141,6 +141,43 @@ pub(crate) fn added_to(
     shown: &ShownFields,
     knowledge: &Knowledge,
 ) -> Option<RecordBatch> {
+    let stored = as_stored(events)?;
+    let fixed = |name: &str| columns::ALL.contains(&name);
+    let reads = shown.reads().fields().iter();
+    let wanted: Vec<WantedField> = reads
+        .filter(|field| !fixed(field.name()))
+        .map(|field| WantedField { name: field.name().clone(), multivalue: true })
+        .collect();
+    let (extracted, _) = extract(&stored, &wanted, knowledge)?;
+    let known = columns::ALL
+        .into_iter()
+        .filter_map(|name| Some((name, Arc::clone(events.column_by_name(name)?), true)));
+    let extracted = wanted.iter().zip(extracted).map(|(field, c)| (field.name.as_str(), c, true));
+    let rows = RecordBatch::try_from_iter_with_nullable(known.chain(extracted)).ok()?;
+    let added = shown.of_rows(&rows);
+    added.inspect_err(|error| tracing::debug!(%error, "the fields of shown events")).ok()
+}
+
+/// The names of the fields that are extracted from events of a result, or were sent along with them.
+pub(crate) fn present_in(batches: &[RecordBatch], knowledge: &Knowledge) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let mut note = |name: &str| {
+        if !found.contains(name) {
+            found.insert(name.to_owned());
+        }
+    };
+    for stored in batches.iter().filter_map(as_stored) {
+        let Some(origins) = Origins::of(&stored) else { continue };
+        each_row(&origins, knowledge, &[], |raw, rules, _, sent| {
+            sent.iter().for_each(|sent| each_sent(sent, &mut |name, _| note(name)));
+            let _ = rules.extract(raw, &mut |name, _| note(name));
+        });
+    }
+    found
+}
+
+/// What extraction reads of events of a result, as buckets have it.
+fn as_stored(events: &RecordBatch) -> Option<RecordBatch> {
     let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let names = columns::ORIGIN.map(|name| (name, &dictionary));
     let sent = events.column_by_name(columns::FIELDS).map(|_| (columns::FIELDS, &DataType::Utf8));
@@ -150,23 +187,8 @@ pub(crate) fn added_to(
         column.as_string_view_opt()?;
         stored.push((name, cast(column, data_type).ok()?));
     }
-    let stored = RecordBatch::try_from_iter_with_nullable(
-        stored.into_iter().map(|(name, column)| (name, column, true)),
-    );
-    let fixed = |name: &str| columns::ALL.contains(&name);
-    let reads = shown.reads().fields().iter();
-    let wanted: Vec<WantedField> = reads
-        .filter(|field| !fixed(field.name()))
-        .map(|field| WantedField { name: field.name().clone(), multivalue: true })
-        .collect();
-    let (extracted, _) = extract(&stored.ok()?, &wanted, knowledge)?;
-    let known = columns::ALL
-        .into_iter()
-        .filter_map(|name| Some((name, Arc::clone(events.column_by_name(name)?), true)));
-    let extracted = wanted.iter().zip(extracted).map(|(field, c)| (field.name.as_str(), c, true));
-    let rows = RecordBatch::try_from_iter_with_nullable(known.chain(extracted)).ok()?;
-    let added = shown.of_rows(&rows);
-    added.inspect_err(|error| tracing::debug!(%error, "the fields of shown events")).ok()
+    let stored = stored.into_iter().map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(stored).ok()
 }
 
 /// Collects the values of all fields, row by row. What a row costs depends on the fields that it has, not on
