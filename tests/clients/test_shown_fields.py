@@ -24,10 +24,10 @@ search = sourcetype=never code=7
     "lookups/gate_teams.csv": "who,team\nada,red\nbob,blue\n",
     "metadata/default.meta": "[]\nexport = system\n",
 }
-EVENTS = [
-    {"event": "who=ada code=7 colour=text", "fields": {"colour": "sent", "badge": ["b1", "b2"]}},
-    {"event": "who=bob code=1 team=none"},
-]
+EVENTS = {
+    "who=ada code=7 colour=text": {"colour": "sent", "badge": ["b1", "b2"]},
+    "who=bob code=1 team=none": {},
+}
 ADDED = {"user", "action", "team", "eventtype", "tag", "tag::eventtype", "tag::user", "colour", "badge"}
 DENIED = {
     "who": "ada", "code": "7", "user": "ada", "action": "denied", "team": "red", "eventtype": "gate_denied",
@@ -42,8 +42,8 @@ def gate(server):
     answer = server.rest("POST", "/services/apps/upload?output_mode=json", None, body=archive(APP, "gate"))
     assert answer.status in (200, 201), answer
     server.create_index("gate")
-    for event in EVENTS:
-        assert server.send(event, index="gate", sourcetype="gate").status == 200
+    for event, fields in EVENTS.items():
+        server.send(event, index="gate", sourcetype="gate", fields=fields)
     wait_for(lambda: server.count("index=gate") == 2)
     yield "search index=gate sourcetype=gate | sort code"
     server.rest("DELETE", "/services/apps/local/gate")

@@ -271,7 +271,7 @@ const steps = {
     await page.waitForURL('**/settings/conf/limits');
     await page.waitForSelector(id('settings'));
     await page.fill('[aria-label="Filter settings"]', 'max_plan_time');
-    check(page.url().includes('filter=max_plan_time'), 'the address has the filter');
+    await page.waitForURL((address) => address.href.includes('filter=max_plan_time'));
     await page.click('button:has-text("max_plan_time")');
     const dialog = page.locator(id('setting'));
     await dialog.locator('input').fill('90');
