@@ -44,7 +44,7 @@ def gate(server):
     server.create_index("gate")
     for event, fields in EVENTS.items():
         server.send(event, index="gate", sourcetype="gate", fields=fields)
-    wait_for(lambda: server.count("index=gate") == 2)
+    wait_for(lambda: server.count("index=gate") == 2, "the events")
     yield "search index=gate sourcetype=gate | sort code"
     server.rest("DELETE", "/services/apps/local/gate")
 
@@ -57,7 +57,7 @@ def test_events_have_all_fields_hot_and_stored(server, gate):
     for stored in (False, True):
         if stored:
             server.roll("gate")
-            wait_for(lambda: server.bucket_files("gate"))
+            wait_for(lambda: server.bucket_files("gate"), "a bucket")
         assert [shown(row) for row in server.rows(gate)] == [ALLOWED, DENIED]
         assert [shown(row) for row in server.export(gate)] == [ALLOWED, DENIED]
         kept = server.rows(gate + " | fields - action, tag* | eval code = code + 1")

@@ -62,8 +62,9 @@ struct Step {
     schema: SchemaRef,
 }
 
-/// What the configuration of a search adds to events of these source types; `present` are the fields that are
-/// extracted from them or were sent along, if that is known. Of the context, the source of events is not asked.
+/// What the configuration of a search adds to events of these source types. `present` are the fields that are
+/// extracted from them or were sent along, if that is known. Of the context, the source of events is not
+/// asked.
 ///
 /// # Errors
 /// If it cannot be planned, for example because it is too deep.
