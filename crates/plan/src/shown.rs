@@ -19,15 +19,11 @@ use exprs::required_fields::RequiredFields;
 use exprs::types::{ArrowType, ValueType};
 use frames::scan::TABLE;
 use frames::{Frame, FrameColumn};
-use futures::future::BoxFuture;
-use model::{IndexName, TimeRange, ValueCount};
 
 use crate::commands::{Enrichment, FIXED};
 use crate::context::PlanningContext;
 use crate::pipeline::{PIPELINES, depth};
-use crate::{
-    Error, EventSource, EventsRequest, FieldInfo, MessageLog, MetadataKind, PlanContext, Session,
-};
+use crate::{Error, MessageLog, PlanContext, Session, event_types};
 
 /// Steps of a plan that a thread computes which is not made for searches: its stack is a common one.
 const MAX_DEPTH: usize = 100;
@@ -62,23 +58,19 @@ struct Step {
     schema: SchemaRef,
 }
 
-/// What the configuration of a search adds to events of these source types. `present` are the fields that are
-/// extracted from them or were sent along, if that is known. Of the context, the source of events is not
-/// asked.
+/// What the configuration of a search adds to events of the source types that the source of the context
+/// names. `present` are the fields that are extracted from the events or were sent along, if that is known.
 ///
 /// # Errors
 /// If it cannot be planned, for example because it is too deep.
 pub async fn shown_fields(
     context: &PlanContext,
     session: &Session,
-    sourcetypes: HashSet<String>,
     present: Option<&HashSet<String>>,
 ) -> Result<ShownPlan, Error> {
-    let source = Arc::new(Shown { sourcetypes });
-    let context = PlanContext { source, ..context.clone() };
     // What is wrong with the configuration is told where a search names its fields.
     let log = MessageLog::default();
-    let env = PlanningContext::new(&context, &log, None, &PIPELINES);
+    let env = PlanningContext::new(context, &log, None, &PIPELINES);
     context.planning.counted(Box::pin(planned(&env, session, present))).await
 }
 
@@ -89,7 +81,7 @@ async fn planned(
 ) -> Result<ShownPlan, Error> {
     let mut required = RequiredFields::default();
     required.pattern("*");
-    crate::event_types::names(env).iter().for_each(|name| required.name(name));
+    event_types::names(env).iter().for_each(|name| required.name(name));
     let enrichment = Box::pin(Enrichment::of_any(&mut required, env)).await?;
     let sets = enrichment.fields(env);
     if sets.is_empty() {
@@ -184,47 +176,5 @@ fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<R
         .map(|(field, column)| Field::new(field.name(), column.data_type().clone(), true))
         .collect();
     let schema = Arc::new(Schema::new(fields));
-    Ok(RecordBatch::try_new_with_options(schema, columns, &options)
-        .map_err(datafusion::error::DataFusionError::from)?)
-}
-
-/// Events of these source types, of which nothing else is known.
-#[derive(Debug)]
-struct Shown {
-    sourcetypes: HashSet<String>,
-}
-
-impl EventSource for Shown {
-    fn indexes(&self) -> Vec<IndexName> {
-        Vec::new()
-    }
-
-    fn events(&self, _: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
-        Err(Error::internal("the rows of shown events are there"))
-    }
-
-    fn fields<'a>(
-        &'a self,
-        _: &'a [IndexName],
-        _: &'a TimeRange,
-    ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
-        Box::pin(async move { Ok(Vec::new()) })
-    }
-
-    fn sourcetypes<'a>(
-        &'a self,
-        _: &'a [IndexName],
-        _: &'a TimeRange,
-    ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
-        Box::pin(async move { Ok(Some(self.sourcetypes.clone())) })
-    }
-
-    fn metadata<'a>(
-        &'a self,
-        _: MetadataKind,
-        _: &'a [IndexName],
-        _: &'a TimeRange,
-    ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
-        Box::pin(async move { Ok(Vec::new()) })
-    }
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }

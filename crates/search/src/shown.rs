@@ -1,12 +1,13 @@
 //! Plans the fields that the configuration adds to events which somebody looks at, for the source types that
 //! a result has.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use knowledge::Knowledge;
 use model::TimeRange;
-use plan::{Limits, PlanContext, PlanningTime, Restriction, ShownFields, ShownPlan};
+use plan::{EmptySource, Limits, PlanContext, PlanningTime, Restriction, ShownFields, ShownPlan};
 
 use crate::engine::Engine;
 use crate::hot_rows::HotRows;
@@ -27,17 +28,16 @@ pub(crate) async fn fields_of(
     if let Some(fields) = shown.of(&sourcetypes) {
         return fields;
     }
-    let context = context(engine, request, knowledge);
+    let context = context(engine, request, knowledge, &sourcetypes);
     let mut present = shown.is_wide().then(|| present_in(batches, knowledge));
     if let Some(fields) = present.as_ref().and_then(|found| shown.of_fields(&sourcetypes, found)) {
         return fields;
     }
     let session = &engine.session;
-    let types = || sourcetypes.clone();
-    let mut plan = plan::shown_fields(&context, session, types(), present.as_ref()).await;
+    let mut plan = plan::shown_fields(&context, session, present.as_ref()).await;
     if matches!(plan, Ok(ShownPlan::Wide)) {
         present = Some(present_in(batches, knowledge));
-        plan = plan::shown_fields(&context, session, types(), present.as_ref()).await;
+        plan = plan::shown_fields(&context, session, present.as_ref()).await;
     }
     let fields = match plan {
         Ok(ShownPlan::Fields(fields)) => Some(Arc::new(fields)),
@@ -65,7 +65,12 @@ pub(crate) async fn fields_of_job(
 }
 
 /// What the fields are planned against: the objects of the search and its lookups, and no events.
-fn context(engine: &Arc<Engine>, request: &JobRequest, knowledge: &Arc<Knowledge>) -> PlanContext {
+fn context(
+    engine: &Arc<Engine>,
+    request: &JobRequest,
+    knowledge: &Arc<Knowledge>,
+    sourcetypes: &HashSet<String>,
+) -> PlanContext {
     let report: Arc<ScanReport> = Arc::default();
     let hot = HotRows::new(Arc::clone(&engine.deps.hot), engine.deps.catalog.clone(), report);
     let sid = request.sid.clone().unwrap_or_default();
@@ -81,7 +86,7 @@ fn context(engine: &Arc<Engine>, request: &JobRequest, knowledge: &Arc<Knowledge
     };
     let plan = &engine.settings.plan;
     PlanContext {
-        source: Arc::new(plan::EmptySource::default()),
+        source: Arc::new(EmptySource::default().with_sourcetypes(sourcetypes.clone())),
         host: Arc::new(host),
         knowledge: Arc::clone(knowledge),
         now: request.now.unwrap_or_else(|| engine.deps.clock.now()),

@@ -16,13 +16,20 @@ use crate::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 #[derive(Debug, Clone, Default)]
 pub struct EmptySource {
     indexes: Vec<IndexName>,
+    sourcetypes: HashSet<String>,
 }
 
 impl EmptySource {
     /// A source of these indexes.
     #[must_use]
     pub fn new(indexes: Vec<IndexName>) -> Self {
-        Self { indexes }
+        Self { indexes, ..Self::default() }
+    }
+
+    /// The same, for plans of events of these source types.
+    #[must_use]
+    pub fn with_sourcetypes(self, sourcetypes: HashSet<String>) -> Self {
+        Self { sourcetypes, ..self }
     }
 }
 
@@ -63,7 +70,7 @@ impl EventSource for EmptySource {
         _: &'a [IndexName],
         _: &'a TimeRange,
     ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>> {
-        Box::pin(async move { Ok(Some(HashSet::new())) })
+        Box::pin(async move { Ok(Some(self.sourcetypes.clone())) })
     }
 
     fn metadata<'a>(

@@ -90,6 +90,8 @@ impl Enrichment {
             // Then events may be of any source type behind it.
             *required = before;
             classes = event_types::Wanted::of(required, None, events.filter, env)?;
+            let defaults = default_fields::named(required, &parsed, env);
+            let all = All { defaults: &defaults, ..all };
             (objects, is_part) = chosen(required, all, None, events.filter, env).await?;
         }
         let asked = calculated::read_lookups(&mut objects.calculated, env).await?;
