@@ -5,19 +5,16 @@
 //! itself, whose effort per search is bounded. A search that hits that bound counts as no
 //! match. `\d`, `\w`, `\s` and `\b` are about ASCII, as they are in PCRE.
 
+mod backtracking;
 mod linear;
 mod literal;
 mod sequence;
 
 use std::fmt;
 
+use backtracking::Backtracking;
 use linear::Linear;
 use sequence::{Outcome, Spans};
-
-/// Bounds of a search with a PCRE-only pattern: steps of backtracking, and KiB of heap.
-const PCRE_LIMITS: &str = "(*LIMIT_MATCH=1000000)(*LIMIT_HEAP=65536)";
-/// Bytes of the stack of compiled code, at most; it grows as a search needs it.
-const PCRE_STACK: usize = 1 << 20;
 
 /// A regular expression that has been checked; what runs it is compiled by its first search.
 #[derive(Clone)]
@@ -30,7 +27,7 @@ pub struct Pattern {
 #[derive(Clone)]
 enum Engine {
     Linear(Linear),
-    Backtracking(pcre2::bytes::Regex),
+    Backtracking(Backtracking),
 }
 
 impl fmt::Debug for Pattern {
@@ -48,9 +45,9 @@ impl Pattern {
         if let Some(pattern) = Self::linear(text) {
             return Ok(pattern);
         }
-        let regex = pcre(text)?;
-        let names = regex.capture_names().to_vec();
-        Ok(Self { engine: Engine::Backtracking(regex), names, text: text.to_owned() })
+        let pattern = Backtracking::new(text)?;
+        let names = pattern.names().to_vec();
+        Ok(Self { engine: Engine::Backtracking(pattern), names, text: text.to_owned() })
     }
 
     fn linear(text: &str) -> Option<Self> {
@@ -98,7 +95,7 @@ impl Pattern {
                 Outcome::None => false,
                 Outcome::GaveUp => linear.regex().is_match(text),
             },
-            Engine::Backtracking(regex) => regex.is_match(text.as_bytes()).unwrap_or(false),
+            Engine::Backtracking(pattern) => pattern.find_at(text, 0).is_some(),
         }
     }
 
@@ -111,10 +108,7 @@ impl Pattern {
                 Outcome::None => None,
                 Outcome::GaveUp => linear.regex().find_at(text, from).map(|m| (m.start(), m.end())),
             },
-            Engine::Backtracking(regex) => {
-                let found = regex.find_at(text.as_bytes(), from).ok().flatten();
-                found.map(|m| (m.start(), m.end()))
-            }
+            Engine::Backtracking(pattern) => pattern.find_at(text, from),
         }
     }
 
@@ -141,18 +135,8 @@ impl Pattern {
                     }
                 }
             }
-            Engine::Backtracking(regex) => {
-                for groups in regex.captures_iter(text.as_bytes()).map_while(Result::ok) {
-                    let spans = (0..groups.len()).map(|group| {
-                        let found = groups.get(group)?;
-                        Some((found.start(), found.end()))
-                    });
-                    let spans = spans.collect();
-                    if !visit(&Groups(Found::Backtracking { text, spans })) {
-                        return;
-                    }
-                }
-            }
+            Engine::Backtracking(pattern) => pattern
+                .each_match(text, |spans| visit(&Groups(Found::Backtracking { text, spans }))),
         }
     }
 
@@ -177,10 +161,8 @@ impl Pattern {
                     }
                 }
             }
-            Engine::Backtracking(regex) => {
-                let mut groups = regex.capture_locations();
-                regex.captures_read_at(&mut groups, text.as_bytes(), from).ok().flatten()?;
-                let spans = (0..groups.len()).map(|group| groups.get(group)).collect();
+            Engine::Backtracking(pattern) => {
+                let spans = pattern.groups_at(text, from)?;
                 Some(Groups(Found::Backtracking { text, spans }))
             }
         }
@@ -252,25 +234,6 @@ impl<'t> Groups<'t> {
             Found::Backtracking { spans, .. } => spans.get(group).copied().flatten(),
         }
     }
-}
-
-fn pcre(text: &str) -> Result<pcre2::bytes::Regex, String> {
-    // How PCRE1 spelled what holds here anyway.
-    let text = text.strip_prefix("(*UTF8)").unwrap_or(text);
-    let pattern = format!("{PCRE_LIMITS}{text}");
-    let mut builder = pcre2::bytes::RegexBuilder::new();
-    builder.utf(true).jit_if_available(true).max_jit_stack_size(Some(PCRE_STACK));
-    // Where memory may not be executed, the interpreter runs it.
-    let built =
-        builder.build(&pattern).or_else(|_| builder.jit_if_available(false).build(&pattern));
-    built.map_err(|error| {
-        let message = error.to_string();
-        let message = message.rsplit_once(": ").map_or(message.as_str(), |(_, last)| last);
-        match error.offset() {
-            Some(at) => format!("{message} at offset {}", at.saturating_sub(PCRE_LIMITS.len())),
-            None => message.to_owned(),
-        }
-    })
 }
 
 /// Spells what PCRE allows and `regex` refuses or reads differently in its own way: an opening
