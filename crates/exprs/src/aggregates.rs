@@ -7,6 +7,7 @@
 
 mod distinct;
 mod extreme;
+mod field_values;
 #[doc(hidden)]
 pub mod fuzzing;
 mod groups;
@@ -41,6 +42,7 @@ use crate::{Report, Scope, Typed, compile};
 
 use distinct::{Distinct, Estimate};
 use extreme::Extreme;
+pub use field_values::{FIELD_NUMBERS, field_values};
 use mode::Mode;
 use moments::{Moment, Moments};
 use percentile::Percentile;

@@ -128,7 +128,7 @@ impl Estimate {
         Self { few: HashSet::default(), registers: None, error }
     }
 
-    fn add_text(&mut self, text: &str) {
+    pub(crate) fn add_text(&mut self, text: &str) {
         if let Some(whole) = whole_number(text) {
             return self.add_whole(whole);
         }
@@ -171,7 +171,7 @@ impl Estimate {
     }
 
     #[allow(clippy::cast_precision_loss)]
-    fn estimate(&self) -> f64 {
+    pub(crate) fn estimate(&self) -> f64 {
         let Some(registers) = &self.registers else { return self.few.len() as f64 };
         let count = REGISTERS as f64;
         let inverse: f64 = registers.iter().map(|rank| 2_f64.powi(-i32::from(*rank))).sum();

@@ -98,11 +98,21 @@ impl Moments {
         self.most = self.most.max(most);
     }
 
+    /// How many numbers there are.
+    pub(crate) fn count(&self) -> f64 {
+        self.count
+    }
+
     pub(crate) fn value(&self) -> Option<f64> {
+        self.value_of(self.moment)
+    }
+
+    /// Another moment of the same numbers.
+    pub(crate) fn value_of(&self, moment: Moment) -> Option<f64> {
         if self.count == 0.0 {
             return None;
         }
-        match self.moment {
+        match moment {
             Moment::Sum => Some(self.sum),
             Moment::Average => Some(self.sum / self.count),
             Moment::Range => Some(self.most - self.least),

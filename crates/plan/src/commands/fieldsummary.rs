@@ -1,16 +1,18 @@
 //! `fieldsummary`: a row of statistics for each field.
 //!
-//! Split: runs at the search head, over all rows.
+//! Split: indexers summarize the values of each field, the search head merges the summaries and makes rows
+//! of them.
 
+use exprs::aggregates::{FIELD_NUMBERS, field_values};
 use spl::ast::FieldsummaryCommand;
 use tables::analysis::fieldsummary::Fieldsummary;
 
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::stage::Breaker;
 
 impl CommandPlan for FieldsummaryCommand {
     fn place(&self) -> Place {
-        Place::SearchHead
+        Place::TwoStep(TwoStep::Aggregate)
     }
 
     fn required_fields(&self, fields: &mut RequiredFields) {
@@ -23,8 +25,18 @@ impl CommandPlan for FieldsummaryCommand {
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let frame = input.frame;
-        let values = usize::try_from(self.maxvals).unwrap_or(usize::MAX);
-        let op = Fieldsummary { values, fields: self.fields.clone() };
-        Ok(Step::Materialize(frame, Breaker::table(op)))
+        let listed = usize::try_from(self.maxvals).unwrap_or(usize::MAX);
+        let wanted = |name: &String| match self.fields.is_empty() {
+            true => !name.starts_with('_'),
+            false => self.fields.iter().any(|pattern| pattern.matches(name)),
+        };
+        let fields = frame.names().into_iter().filter(wanted);
+        let values = fields.map(|name| {
+            let values = field_values(frame.field(&name), listed);
+            (name, values)
+        });
+        let summaries = frame.clone().aggregate(Vec::new(), values.collect())?;
+        let op = Fieldsummary { values: listed, numbers: &FIELD_NUMBERS };
+        Ok(Step::Materialize(summaries, Breaker::table(op)))
     }
 }
