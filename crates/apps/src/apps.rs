@@ -1,6 +1,6 @@
 //! The apps of an installation: what is seen where, and how it is changed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use conf::{Layer, Layers, Warning};
 use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use object_store::ObjectStore;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::sync::Notify;
 
 use crate::collections::Collections;
@@ -18,13 +18,12 @@ use crate::install::counts_installed;
 use crate::installed::{Directories, InstalledApps};
 use crate::listing::Listing;
 use crate::lookups::Lookups;
-use crate::objects::{KIND, Stored, check_name, document, with_objects};
+use crate::objects::{KIND, Stored, changed_confs, check_name, document, with_objects};
 use crate::pages::Pages;
 use crate::rules::Rules;
+use crate::views::{Source, Views};
 use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
 
-/// Views that are kept compiled; one more empties the cache.
-const KEPT_VIEWS: usize = 256;
 /// The file that says what an app is.
 const APP: &str = "app";
 
@@ -78,9 +77,6 @@ impl AppInfo {
     }
 }
 
-/// A namespace, and the places of shared objects that are left out of it.
-type View = (Namespace, Vec<String>);
-
 /// All apps. Clones are handles to the same.
 #[derive(Debug, Clone)]
 pub struct Apps {
@@ -103,7 +99,7 @@ struct Inner {
     /// Other processes have changed objects.
     changed: Notify,
     applied: OnceLock<Arc<dyn Applied>>,
-    views: Mutex<HashMap<View, Arc<Knowledge>>>,
+    views: Views,
     lookups: Lookups,
     collections: Collections,
 }
@@ -140,20 +136,16 @@ impl Files {
 struct State {
     files: Arc<Files>,
     /// By the names of their documents.
-    objects: BTreeMap<String, Stored>,
-    layers: Layers,
+    objects: Arc<BTreeMap<String, Stored>>,
+    layers: Arc<Layers>,
     knowledge: Arc<Knowledge>,
     rules: Rules,
 }
 
 impl State {
-    fn new(files: Arc<Files>, objects: BTreeMap<String, Stored>) -> Self {
+    fn new(files: Arc<Files>, objects: Arc<BTreeMap<String, Stored>>) -> Self {
         let rules = Rules::new(&files.rules, &objects);
-        Self::of(files, objects, rules)
-    }
-
-    fn of(files: Arc<Files>, objects: BTreeMap<String, Stored>, rules: Rules) -> Self {
-        let layers = with_objects(&files.layers, objects.values());
+        let layers = Arc::new(with_objects(&files.layers, objects.values()));
         let knowledge = Arc::new(Knowledge::new(layers.shared()));
         Self { files, objects, layers, knowledge, rules }
     }
@@ -161,7 +153,16 @@ impl State {
     /// The same files with other objects.
     fn with(&self, objects: BTreeMap<String, Stored>) -> Self {
         let rules = self.rules.with(&objects);
-        Self::of(Arc::clone(&self.files), objects, rules)
+        let layers = Arc::new(with_objects(&self.files.layers, objects.values()));
+        let changed = changed_confs(&self.objects, &objects);
+        let knowledge = Arc::new(self.knowledge.changed(layers.shared(), &changed));
+        Self {
+            files: Arc::clone(&self.files),
+            objects: Arc::new(objects),
+            layers,
+            knowledge,
+            rules,
+        }
     }
 
     fn listing<'s>(&'s self, conf: &'s str) -> Listing<'s> {
@@ -180,9 +181,8 @@ impl Followed for Apps {
         let objects =
             Self::read(&self.inner.catalog.snapshot()).map_err(|error| error.to_string())?;
         // A change of this process is there already.
-        if objects != state.objects {
+        if objects != *state.objects {
             *state = state.with(objects);
-            self.inner.views.lock().clear();
             self.inner.changed.notify_one();
         }
         Ok(())
@@ -201,7 +201,7 @@ impl Apps {
         let directories = directories.unwrap_or_default();
         let directory = parts.directory.as_deref();
         let files = Files::new(&base, directory, directories, parts.tolerate)?;
-        let state = State::new(files, objects);
+        let state = State::new(files, Arc::new(objects));
         let in_force = tokio::sync::Mutex::new(Arc::clone(&state.rules.all));
         let state = RwLock::new(state);
         let inner = Inner {
@@ -217,7 +217,7 @@ impl Apps {
             in_force,
             changed: Notify::new(),
             applied: OnceLock::new(),
-            views: Mutex::default(),
+            views: Views::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -312,8 +312,7 @@ impl Apps {
             let files =
                 Files::new(&self.inner.base, self.directory(), directories, self.inner.tolerate)?;
             let mut state = self.inner.state.write();
-            *state = State::new(files, state.objects.clone());
-            self.inner.views.lock().clear();
+            *state = State::new(files, Arc::clone(&state.objects));
         }
         self.put_in_force(&mut in_force).await;
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
@@ -363,23 +362,19 @@ impl Apps {
     /// and apps (`nobody/app`), which somebody may not read: to that user's searches they do not exist.
     #[must_use]
     pub fn view_without(&self, namespace: &Namespace, hidden: &[String]) -> Arc<Knowledge> {
-        let key: View = (namespace.clone(), hidden.to_vec());
-        if let Some(view) = self.inner.views.lock().get(&key) {
-            return Arc::clone(view);
-        }
-        let layers = self.inner.state.read().layers.view(&namespace.owner, &namespace.app);
-        let layers = layers.without(|app, conf, name| {
-            let whole = [format!("{NOBODY}/{app}"), format!("{NOBODY}/{app}/{conf}")];
-            let place = document(NOBODY, app, conf, name);
-            hidden.iter().any(|known| *known == place || whole.contains(known))
-        });
-        let view = Arc::new(Knowledge::new(layers));
-        let mut views = self.inner.views.lock();
-        if views.len() >= KEPT_VIEWS {
-            views.clear();
-        }
-        views.insert(key, Arc::clone(&view));
-        view
+        let (source, layers) = {
+            let state = self.inner.state.read();
+            let (files, objects) = (Arc::clone(&state.files.rules), Arc::clone(&state.objects));
+            (Source { files, objects }, Arc::clone(&state.layers))
+        };
+        self.inner.views.get((namespace.clone(), hidden.to_vec()), source, || {
+            let layers = layers.view(&namespace.owner, &namespace.app);
+            layers.without(|app, conf, name| {
+                let whole = [format!("{NOBODY}/{app}"), format!("{NOBODY}/{app}/{conf}")];
+                let place = document(NOBODY, app, conf, name);
+                hidden.iter().any(|known| *known == place || whole.contains(known))
+            })
+        })
     }
 
     /// The objects of a file that a namespace sees, by name. An owner or app of `-` stands for all.
@@ -553,7 +548,7 @@ impl Apps {
     /// Refuses what makes the configuration wrong that was right before.
     fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
         let state = self.inner.state.read().clone();
-        let (mut objects, known) = (state.objects.clone(), state.knowledge.errors().len());
+        let (mut objects, known) = ((*state.objects).clone(), state.knowledge.errors().len());
         let mut shared = stored.clone();
         // Errors of a user's objects are found in the shared view of all.
         shared.sharing = Sharing::App;
@@ -570,11 +565,10 @@ impl Apps {
     async fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Stored>) + Send) {
         {
             let mut state = self.inner.state.write();
-            let mut objects = state.objects.clone();
+            let mut objects = (*state.objects).clone();
             change(&mut objects);
             *state = state.with(objects);
         }
-        self.inner.views.lock().clear();
         let mut in_force = self.inner.in_force.lock().await;
         self.put_in_force(&mut in_force).await;
     }

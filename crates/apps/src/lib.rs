@@ -45,6 +45,7 @@ mod static_files;
 mod suppressions;
 #[cfg(test)]
 mod tests;
+mod views;
 
 pub use apps::{AppInfo, Applied, Apps, Parts, Tolerate};
 pub use bundle::{Change, Validated, pack_bundle, read_bundle};

@@ -1,5 +1,7 @@
 //! Objects: stanzas of `.conf` files that were made at run time, as documents of the catalog.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use conf::{ConfFile, Entry, Layer, Layers, Place, Stanza};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,18 @@ impl ConfObject {
     pub fn get(&self, key: &str) -> Option<&str> {
         self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
+}
+
+/// The files (without `.conf`) of the objects that differ, by the names of their documents.
+pub(crate) fn changed_confs(
+    old: &BTreeMap<String, Stored>,
+    new: &BTreeMap<String, Stored>,
+) -> BTreeSet<String> {
+    let differ = |one: &BTreeMap<String, Stored>, other: &BTreeMap<String, Stored>| {
+        let differing = one.iter().filter(|(name, stored)| other.get(*name) != Some(*stored));
+        differing.map(|(_, stored)| stored.conf.clone()).collect::<Vec<_>>()
+    };
+    differ(old, new).into_iter().chain(differ(new, old)).collect()
 }
 
 /// What is stored of an object.

@@ -1,7 +1,7 @@
 //! Everything the configuration says, compiled once and shared.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use conf::{Effective, Entry, Layers, Place, Setting, Stanza, Warning};
@@ -76,6 +76,14 @@ struct Compiled {
 #[derive(Debug)]
 struct Inner {
     layers: Layers,
+    warnings: Vec<Warning>,
+    base: Arc<Base>,
+    compiled: Mutex<HashMap<TypeId, Derived>>,
+}
+
+/// What is made of the files [`OF_BASE`]: most of the work, since each pattern is parsed.
+#[derive(Debug)]
+struct Base {
     props: Props,
     transforms: Effective,
     recogniser: Recogniser,
@@ -91,7 +99,17 @@ struct Inner {
     /// Whether any stanza has rules that run on events as they arrive.
     index_time: bool,
     rules: Compiled,
-    compiled: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+/// The files that [`Base`] is made of; `app.conf` says which apps count.
+const OF_BASE: [&str; 5] = ["app", "props", "transforms", "limits", "indexes"];
+
+/// What others have made of the configuration.
+#[derive(Debug, Clone)]
+struct Derived {
+    /// The files that it is made of; `None` if any may matter.
+    of: Option<&'static [&'static str]>,
+    value: Arc<dyn Any + Send + Sync>,
 }
 
 /// The stanzas that apply, and the metadata that their rules read.
@@ -102,56 +120,28 @@ impl Knowledge {
     /// its default or left out, and a program decides whether to start with that.
     #[must_use]
     pub fn new(layers: Layers) -> Self {
-        let mut warnings = layers.warnings();
-        let mut errors = Vec::new();
-        let conf = layers.effective("props");
-        let props = Props::new(&conf, &mut warnings);
-        let recogniser = Recogniser::new(&conf, &mut warnings);
-        let mut transforms = layers.effective("transforms");
-        crate::modular::expand(&mut transforms, &mut errors);
-        let limits = ExtractionLimits::read(&layers).unwrap_or_else(|invalid| {
-            errors.push(invalid.into());
-            ExtractionLimits::default()
-        });
-        let effective = layers.effective("indexes");
-        let indexes = indexes::read(&effective, &mut errors);
-        let default_ack_level = indexes::default_ack_level(&effective);
-        index_time::check_all(&transforms, &mut errors);
-        let mut anywhere = 0_u64;
-        let mut index_time = false;
-        let mut renamed = BTreeMap::new();
-        for stanza in &props.stanzas {
-            let values = Values::of(&stanza.stanza);
-            let parsing = ParsingRules::read(&values, &transforms, layers.files(), &mut errors);
-            index_time |= !parsing.index_time.is_empty();
-            let none = [("host", ""), ("source", ""), ("sourcetype", "")];
-            let rules = searching::field_rules(&values, &transforms, limits, none, &mut errors);
-            let StanzaMatcher::Sourcetype(name) = &stanza.matcher else {
-                anywhere = anywhere.rotate_left(7) ^ rules.fingerprint();
-                continue;
-            };
-            let shown = values.get(&keys::RENAME).map(|entry| &entry.value);
-            if let Some(shown) = shown.filter(|shown| !shown.is_empty() && *shown != name) {
-                renamed.insert(name.clone(), shown.clone());
-            }
-        }
-        let inner = Inner {
-            layers,
-            props,
-            transforms,
-            recogniser,
-            limits,
-            indexes,
-            default_ack_level,
-            warnings,
-            errors,
-            anywhere,
-            renamed: Arc::new(renamed),
-            index_time,
-            rules: Compiled::default(),
-            compiled: Mutex::new(HashMap::new()),
-        };
+        let base = Arc::new(Base::new(&layers));
+        Self::of(layers, base, HashMap::new())
+    }
+
+    fn of(layers: Layers, base: Arc<Base>, compiled: HashMap<TypeId, Derived>) -> Self {
+        let warnings = layers.warnings().into_iter().chain(base.warnings.iter().cloned()).collect();
+        let inner = Inner { layers, warnings, base, compiled: Mutex::new(compiled) };
         Self { inner: Arc::new(inner), tried: None }
+    }
+
+    /// Compiles layers that differ from those of this configuration in the files `changed` only (named
+    /// without `.conf`). What was made of other files stays: after a change of one saved search, the
+    /// thousands of patterns of add-ons are not parsed again.
+    #[must_use]
+    pub fn changed(&self, layers: Layers, changed: &BTreeSet<String>) -> Self {
+        let differ = |files: &[&str]| files.iter().any(|file| changed.contains(*file));
+        if differ(&OF_BASE) {
+            return Self::new(layers);
+        }
+        let mut compiled = self.inner.compiled.lock().clone();
+        compiled.retain(|_, derived| derived.of.is_some_and(|files| !differ(files)));
+        Self::of(layers, Arc::clone(&self.inner.base), compiled)
     }
 
     /// The same with settings of `props.conf` that go before those of all stanzas, whatever the event. One
@@ -172,10 +162,10 @@ impl Knowledge {
         let place = Place { file: TRIED.into(), line: 0 };
         let stanza = Stanza { name: TRIED.to_owned(), place, entries };
         let mut errors = Vec::new();
-        let (values, transforms) = (Values::of(&stanza), &self.inner.transforms);
+        let (values, transforms) = (Values::of(&stanza), &self.inner.base.transforms);
         ParsingRules::read(&values, transforms, self.inner.layers.files(), &mut errors);
         let none = [("host", ""), ("source", ""), ("sourcetype", "")];
-        searching::field_rules(&values, transforms, self.inner.limits, none, &mut errors);
+        searching::field_rules(&values, transforms, self.inner.base.limits, none, &mut errors);
         if !errors.is_empty() {
             return Err(errors.swap_remove(0));
         }
@@ -184,12 +174,12 @@ impl Knowledge {
     }
 
     fn rules(&self) -> &Compiled {
-        self.tried.as_ref().map_or(&self.inner.rules, |tried| &tried.rules)
+        self.tried.as_ref().map_or(&self.inner.base.rules, |tried| &tried.rules)
     }
 
     /// What stanzas say together, and what is tried before them.
     fn values(&self, stanzas: &[usize]) -> Values<'_> {
-        let mut values = self.inner.props.merged(stanzas);
+        let mut values = self.inner.base.props.merged(stanzas);
         if let Some(tried) = &self.tried {
             values.put(&tried.stanza);
         }
@@ -200,10 +190,10 @@ impl Knowledge {
     /// those that are written, and the defaults of the others.
     #[must_use]
     pub fn props_in_force(&self, sourcetype: &str, source: &str, host: &str) -> Vec<InForce> {
-        let stanzas = self.inner.props.matching(sourcetype, source, host);
+        let stanzas = self.inner.base.props.matching(sourcetype, source, host);
         let values = self.values(&stanzas);
         let stanza_of = |entry: &Entry| {
-            let mut named = stanzas.iter().map(|at| &self.inner.props.stanzas[*at].stanza);
+            let mut named = stanzas.iter().map(|at| &self.inner.base.props.stanzas[*at].stanza);
             let found =
                 named.find(|stanza| stanza.entries.iter().any(|one| std::ptr::eq(one, entry)));
             found.map_or_else(String::new, |stanza| stanza.name.clone())
@@ -240,17 +230,17 @@ impl Knowledge {
     /// Settings that are wrong, each with file and line. Each is left out, or its default stands for it.
     #[must_use]
     pub fn errors(&self) -> &[Error] {
-        &self.inner.errors
+        &self.inner.base.errors
     }
 
     /// The errors that should keep a program from starting: those that are not an app's.
     pub fn fatal_errors(&self) -> impl Iterator<Item = &Error> {
-        self.inner.errors.iter().filter(|error| !self.is_of_app(error))
+        self.inner.base.errors.iter().filter(|error| !self.is_of_app(error))
     }
 
     /// The errors of apps: what is wrong is ignored.
     pub fn app_errors(&self) -> impl Iterator<Item = &Error> {
-        self.inner.errors.iter().filter(|error| self.is_of_app(error))
+        self.inner.base.errors.iter().filter(|error| self.is_of_app(error))
     }
 
     fn is_of_app(&self, error: &Error) -> bool {
@@ -278,25 +268,25 @@ impl Knowledge {
     /// `ackLevel` of indexes that are not configured.
     #[must_use]
     pub fn default_ack_level(&self) -> AckLevel {
-        self.inner.default_ack_level
+        self.inner.base.default_ack_level
     }
 
     /// All configured indexes in the order of their names.
     #[must_use]
     pub fn indexes(&self) -> &[IndexSettings] {
-        &self.inner.indexes
+        &self.inner.base.indexes
     }
 
     /// How to cut a source into events. Cached: callers may ask per batch.
     #[must_use]
     pub fn parsing_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<ParsingRules> {
-        let stanzas = self.inner.props.matching(sourcetype, source, host);
+        let stanzas = self.inner.base.props.matching(sourcetype, source, host);
         let mut cache = self.rules().parsing.lock();
         if let Some(rules) = cache.get(&stanzas) {
             return rules.clone();
         }
         let values = self.values(&stanzas);
-        let transforms = &self.inner.transforms;
+        let transforms = &self.inner.base.transforms;
         let rules = Arc::new(ParsingRules::read(
             &values,
             transforms,
@@ -310,20 +300,20 @@ impl Knowledge {
     /// Whether there are events that have rules to go through as they arrive.
     #[must_use]
     pub fn has_index_time_rules(&self) -> bool {
-        self.inner.index_time || self.tried.is_some()
+        self.inner.base.index_time || self.tried.is_some()
     }
 
     /// What source types are called in searches (`rename`), by their stored names.
     #[must_use]
     pub fn renamed_sourcetypes(&self) -> &Arc<BTreeMap<String, String>> {
-        &self.inner.renamed
+        &self.inner.base.renamed
     }
 
     /// How to extract the fields of an event with this stored source type. Cached: callers may ask per batch.
     #[must_use]
     pub fn field_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<FieldRules> {
-        let sourcetype = self.inner.renamed.get(sourcetype).map_or(sourcetype, String::as_str);
-        let stanzas = self.inner.props.matching(sourcetype, source, host);
+        let sourcetype = self.inner.base.renamed.get(sourcetype).map_or(sourcetype, String::as_str);
+        let stanzas = self.inner.base.props.matching(sourcetype, source, host);
         let mut cache = self.rules().fields.lock();
         let general = (stanzas, None);
         if let Some(rules) = cache.get(&general) {
@@ -336,7 +326,7 @@ impl Knowledge {
         }
         let values = self.values(&special.0);
         let metadata = [("host", host), ("source", source), ("sourcetype", sourcetype)];
-        let (transforms, limits) = (&self.inner.transforms, self.inner.limits);
+        let (transforms, limits) = (&self.inner.base.transforms, self.inner.base.limits);
         let errors = &mut Vec::new();
         let rules = Arc::new(searching::field_rules(&values, transforms, limits, metadata, errors));
         let key = if rules.reads_metadata() { special } else { (special.0, None) };
@@ -350,7 +340,7 @@ impl Knowledge {
     /// What is wrong with the stanza, or that it does not extract fields.
     #[must_use]
     pub fn extractor(&self, stanza: &str) -> Option<Result<Extractor, String>> {
-        let values = Values::of(self.inner.transforms.stanza(stanza)?);
+        let values = Values::of(self.inner.base.transforms.stanza(stanza)?);
         let mut errors = Vec::new();
         let transform = searching::transform(&values, &mut errors);
         Some(match (transform, errors.first()) {
@@ -364,14 +354,14 @@ impl Knowledge {
     /// whatever its source and host. Stored with columns made from the rules.
     #[must_use]
     pub fn fingerprint(&self, sourcetype: &str) -> u64 {
-        self.field_rules(sourcetype, "", "").fingerprint() ^ self.inner.anywhere.rotate_left(1)
+        self.field_rules(sourcetype, "", "").fingerprint() ^ self.inner.base.anywhere.rotate_left(1)
     }
 
     /// All calculated fields, in the order of precedence of their stanzas.
     #[must_use]
     pub fn calculated_fields(&self) -> Vec<CalculatedField> {
         let mut fields = Vec::new();
-        for stanza in &self.inner.props.stanzas {
+        for stanza in &self.inner.base.props.stanzas {
             for (field, entry) in Values::of(&stanza.stanza).family(&keys::EVAL) {
                 fields.push(CalculatedField {
                     matcher: stanza.matcher.clone(),
@@ -384,28 +374,48 @@ impl Knowledge {
         fields
     }
 
-    /// What others make of the configuration, such as parsed expressions: made once, and kept as long as the
-    /// configuration stays the same.
+    /// What others make of the configuration: made once, and kept as long as the configuration stays the
+    /// same.
     #[must_use]
     pub fn compiled<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
+        self.compiled_from(None, make)
+    }
+
+    /// The same of something that is made of some files (named without `.conf`) only, such as parsed
+    /// expressions: kept as long as those stay the same.
+    #[must_use]
+    pub fn compiled_of<T: Send + Sync + 'static>(
+        &self,
+        files: &'static [&'static str],
+        make: impl FnOnce(&Self) -> T,
+    ) -> Arc<T> {
+        self.compiled_from(Some(files), make)
+    }
+
+    fn compiled_from<T: Send + Sync + 'static>(
+        &self,
+        of: Option<&'static [&'static str]>,
+        make: impl FnOnce(&Self) -> T,
+    ) -> Arc<T> {
         let known = self.inner.compiled.lock().get(&TypeId::of::<T>()).cloned();
-        if let Some(known) = known.and_then(|known| known.downcast().ok()) {
+        if let Some(known) = known.and_then(|known| known.value.downcast().ok()) {
             return known;
         }
         let made = Arc::new(make(self));
-        self.inner.compiled.lock().insert(TypeId::of::<T>(), made.clone());
+        let derived = Derived { of, value: made.clone() };
+        self.inner.compiled.lock().insert(TypeId::of::<T>(), derived);
         made
     }
 
     /// `transforms.conf` as all layers make it: merged once, as each lookup of a search is found in it.
     #[must_use]
     pub fn transforms(&self) -> &Effective {
-        &self.inner.transforms
+        &self.inner.base.transforms
     }
 
     /// The stanzas of `props.conf`, in the order of precedence.
     pub(crate) fn props_stanzas(&self) -> &[crate::props::PropsStanza] {
-        &self.inner.props.stanzas
+        &self.inner.base.props.stanzas
     }
 
     /// The source type of a source without one: what `[source::...]` stanzas assign, else what the
@@ -419,9 +429,9 @@ impl Knowledge {
     /// The same, and what told it.
     #[must_use]
     pub fn recognise(&self, source: &str, sample: &str) -> Recognised {
-        let stanzas = self.inner.props.matching("", source, "");
+        let stanzas = self.inner.base.props.matching("", source, "");
         let assigned = stanzas.iter().find_map(|at| {
-            let stanza = &self.inner.props.stanzas[*at];
+            let stanza = &self.inner.base.props.stanzas[*at];
             let is_source = matches!(stanza.matcher, StanzaMatcher::Source(_));
             let entry = stanza.stanza.get(keys::SOURCETYPE.name());
             let entry = entry.filter(|entry| is_source && !entry.value.is_empty())?;
@@ -429,8 +439,60 @@ impl Knowledge {
             let by = RecognisedBy::Stanza { name, place };
             Some(Recognised { sourcetype: entry.value.clone(), by })
         });
-        let recogniser = &self.inner.recogniser;
-        assigned.unwrap_or_else(|| recogniser.recognise(source, sample, &self.inner.transforms))
+        let recogniser = &self.inner.base.recogniser;
+        assigned
+            .unwrap_or_else(|| recogniser.recognise(source, sample, &self.inner.base.transforms))
+    }
+}
+
+impl Base {
+    fn new(layers: &Layers) -> Self {
+        let (mut warnings, mut errors) = (Vec::new(), Vec::new());
+        let conf = layers.effective("props");
+        let props = Props::new(&conf, &mut warnings);
+        let recogniser = Recogniser::new(&conf, &mut warnings);
+        let mut transforms = layers.effective("transforms");
+        crate::modular::expand(&mut transforms, &mut errors);
+        let limits = ExtractionLimits::read(layers).unwrap_or_else(|invalid| {
+            errors.push(invalid.into());
+            ExtractionLimits::default()
+        });
+        let effective = layers.effective("indexes");
+        let indexes = indexes::read(&effective, &mut errors);
+        let default_ack_level = indexes::default_ack_level(&effective);
+        index_time::check_all(&transforms, &mut errors);
+        let mut anywhere = 0_u64;
+        let mut index_time = false;
+        let mut renamed = BTreeMap::new();
+        for stanza in &props.stanzas {
+            let values = Values::of(&stanza.stanza);
+            let parsing = ParsingRules::read(&values, &transforms, layers.files(), &mut errors);
+            index_time |= !parsing.index_time.is_empty();
+            let none = [("host", ""), ("source", ""), ("sourcetype", "")];
+            let rules = searching::field_rules(&values, &transforms, limits, none, &mut errors);
+            let StanzaMatcher::Sourcetype(name) = &stanza.matcher else {
+                anywhere = anywhere.rotate_left(7) ^ rules.fingerprint();
+                continue;
+            };
+            let shown = values.get(&keys::RENAME).map(|entry| &entry.value);
+            if let Some(shown) = shown.filter(|shown| !shown.is_empty() && *shown != name) {
+                renamed.insert(name.clone(), shown.clone());
+            }
+        }
+        Self {
+            props,
+            transforms,
+            recogniser,
+            limits,
+            indexes,
+            default_ack_level,
+            warnings,
+            errors,
+            anywhere,
+            renamed: Arc::new(renamed),
+            index_time,
+            rules: Compiled::default(),
+        }
     }
 }
 
@@ -497,6 +559,34 @@ mod tests {
         assert_eq!(knowledge.parsing_rules("a", "", "").truncate, Some(5));
         let renamed: Vec<_> = knowledge.renamed_sourcetypes().iter().collect();
         assert_eq!(renamed, [(&"a".to_owned(), &"b".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_made_of_a_file_is_kept_until_the_file_changes() {
+        struct Macros(usize);
+        struct Everything(usize);
+        let count = |knowledge: &Knowledge, file| knowledge.conf(file).stanzas.len();
+        let macros = |knowledge: &Knowledge| {
+            knowledge.compiled_of(&["macros"], |of| Macros(count(of, "macros")))
+        };
+        let everything =
+            |knowledge: &Knowledge| knowledge.compiled(|of| Everything(count(of, "savedsearches")));
+        let with = |knowledge: &Knowledge, file: &str, text| {
+            let layers = knowledge.layers().clone().with(Layer::SystemLocal, file, text);
+            knowledge.changed(layers, &BTreeSet::from([file.to_owned()]))
+        };
+        let first = knowledge();
+        let (made, all, none) = (macros(&first), everything(&first), macros(&first).0);
+        let second = with(&first, "savedsearches", "[s]\nsearch = x\n");
+        assert!(Arc::ptr_eq(&first.inner.base, &second.inner.base));
+        assert!(Arc::ptr_eq(&made, &macros(&second)));
+        assert_eq!(everything(&second).0, all.0 + 1);
+        let third = with(&second, "macros", "[m]\ndefinition = x\n");
+        assert!(Arc::ptr_eq(&first.inner.base, &third.inner.base));
+        assert_eq!(macros(&third).0, none + 1);
+        let fourth = with(&third, "props", "[other]\nTRUNCATE = 3\n");
+        let truncate = |of: &Knowledge| of.parsing_rules("other", "", "").truncate;
+        assert_eq!((truncate(&third), truncate(&fourth)), (Some(10_000), Some(3)));
     }
 
     #[test]

@@ -87,7 +87,8 @@ impl ParsedType {
 }
 
 fn classes(env: &PlanningContext<'_>) -> Arc<Classes> {
-    env.context.knowledge.compiled(Classes::of)
+    const FILES: &[&str] = &["eventtypes", "tags", "macros"];
+    env.context.knowledge.compiled_of(FILES, Classes::of)
 }
 
 /// A filter with what event types and tags stand for in place of them.

@@ -219,7 +219,9 @@ mod tests {
         let (all, merged) = (result(all), result(merged));
         // The last digit of the standard deviation depends on the order.
         assert_eq!((&all[..6], &all[7..]), (&merged[..6], &merged[7..]));
-        assert!(all[6].starts_with("2.02197523189178") && merged[6].starts_with("2.02197523189178"));
+        assert!(
+            all[6].starts_with("2.02197523189178") && merged[6].starts_with("2.02197523189178")
+        );
         assert_eq!(all[..6], ["100", "7", "6", "2.95", "0", "100"]);
         assert_eq!(all[7..], ["0", "15", "1", "15", "2", "14"]);
     }

@@ -63,7 +63,7 @@ impl Enrichment {
         events: Events<'_>,
         env: &PlanningContext<'_>,
     ) -> Result<Self, Error> {
-        let parsed = env.context.knowledge.compiled(Parsed::of);
+        let parsed = env.context.knowledge.compiled_of(Parsed::FILES, Parsed::of);
         let asks_classes = event_types::Wanted::any(required, env);
         let defaults = default_fields::named(required, &parsed, env);
         if !asks_classes && defaults.is_empty() && !parsed.has_any(&Meant::of(required)) {
@@ -149,7 +149,7 @@ impl Enrichment {
 
 /// Whether the configuration may set the source type of events: then it says nothing of the stored ones.
 pub(super) fn may_set_sourcetype(env: &PlanningContext<'_>) -> bool {
-    env.context.knowledge.compiled(Parsed::of).set(columns::SOURCETYPE)
+    env.context.knowledge.compiled_of(Parsed::FILES, Parsed::of).set(columns::SOURCETYPE)
 }
 
 /// What a search may require.

@@ -32,6 +32,9 @@ pub(super) struct ParsedLookup {
 }
 
 impl Parsed {
+    /// The files that it is made of.
+    pub(super) const FILES: &[&str] = &["props"];
+
     pub(super) fn of(knowledge: &Knowledge) -> Self {
         let calculated = knowledge.calculated_fields().into_iter().map(|field| {
             let expr = spl::parse_expression(&field.expression);
