@@ -77,15 +77,22 @@ def test_add_oneshot_skips_what_is_no_text_in_a_directory_and_refuses_it_by_name
     (tmp_path / "b.log").write_bytes(gzip.compress(TEXT.encode()))
     (tmp_path / "c.bz2").write_bytes(bz2.compress(TEXT.encode()))
     (tmp_path / "d.tar").write_bytes(b"d.log" + bytes(600))
+    (tmp_path / "e.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(3) + b"\rIHDR" + bytes(range(256)) * 40)
     (tmp_path / "dangling.log").symlink_to("nowhere")
     (tmp_path / "loop").symlink_to(tmp_path)
     done = server.cli("add", "oneshot", tmp_path, "--index", index, "--sourcetype", "st")
     assert done.returncode == 0, done.stderr
     assert "2 files, 120 events" in done.stdout, done.stdout
-    for name, reason in [("c.bz2", "bzip2"), ("d.tar", "not text"), ("dangling.log", ""), ("loop", "link")]:
+    for name, reason in [
+        ("c.bz2", "bzip2"),
+        ("d.tar", "not text"),
+        ("e.png", "not text"),
+        ("dangling.log", ""),
+        ("loop", "link"),
+    ]:
         assert any(name in line and reason in line for line in done.stderr.splitlines()), (name, done.stderr)
     assert loaded(server, index) == sorted(LINES * 2)
-    for name, reason in [("c.bz2", "bzip2"), ("d.tar", "--no-binary-check")]:
+    for name, reason in [("c.bz2", "bzip2"), ("d.tar", "--no-binary-check"), ("e.png", "not text")]:
         refused = server.cli("add", "oneshot", tmp_path / name, "--index", index)
         assert refused.returncode == 1 and name in refused.stderr and reason in refused.stderr, refused
     added = server.cli("add", "oneshot", tmp_path / "d.tar", "--index", index, "--no-binary-check")

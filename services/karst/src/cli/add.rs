@@ -6,7 +6,7 @@ mod preview;
 mod report;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, stdin};
+use std::io::{Cursor, Read, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, UNIX_EPOCH};
@@ -25,6 +25,9 @@ use crate::config::{AddOptions, AddWhat, OneshotOptions};
 /// Why a file or object is not added.
 const NOT_TEXT: &str = "it is not text: it has zero bytes; unpack archives first, or add it as it is with \
                         --no-binary-check";
+
+/// Bytes at the start of a file that the binary check reads.
+const CHECKED: u64 = 8 << 10;
 
 /// Chunk size in bytes: large enough to hide the round trip of the acknowledgement.
 const PIECE: usize = 4 << 20;
@@ -288,17 +291,26 @@ async fn send_file(
     }
 }
 
-/// The text of a file, decompressed.
+/// The text of a file, decompressed; standard input as it is.
 fn open(path: &Path, bar: &ProgressBar, options: &OneshotOptions) -> Result<Box<dyn Read>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(stdin().lock()));
-    }
-    let file = bar.wrap_read(File::open(path)?);
-    let mut text = BufReader::new(inputs::unpack(file)?);
-    if !options.no_binary_check && inputs::is_binary(text.fill_buf()?) {
+    let mut text: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(stdin().lock())
+    } else {
+        inputs::unpack(bar.wrap_read(File::open(path)?))?
+    };
+    let first = first_block(&mut text)?;
+    if !options.no_binary_check && inputs::is_binary(&first) {
         bail!(NOT_TEXT);
     }
-    Ok(Box::new(text))
+    Ok(Box::new(Cursor::new(first).chain(text)))
+}
+
+/// The first bytes of a text, for the binary check. One read may return only a few: of a plain file, it
+/// returns those that told how the file is packed, and images have their first NUL bytes behind them.
+fn first_block(text: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut block = Vec::new();
+    text.take(CHECKED).read_to_end(&mut block)?;
+    Ok(block)
 }
 
 /// A file or object being sent.
@@ -339,5 +351,31 @@ impl Stream {
         let answer = client.send(request).await?;
         report.take(&answer);
         Ok(answer["events"].as_u64().unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_check_reads_behind_the_bytes_that_tell_the_packing() {
+        let header: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x06\x40";
+        let mut image = inputs::unpack(header).unwrap();
+        let first = first_block(&mut image).unwrap();
+        assert_eq!(first, header);
+        assert!(inputs::is_binary(&first));
+    }
+
+    #[test]
+    fn the_binary_check_reads_a_block_and_loses_nothing() {
+        let text = "line\n".repeat(4000);
+        let mut reader = inputs::unpack(text.as_bytes()).unwrap();
+        let first = first_block(&mut reader).unwrap();
+        assert_eq!(first.len() as u64, CHECKED);
+        let mut whole = Vec::new();
+        Cursor::new(first).chain(reader).read_to_end(&mut whole).unwrap();
+        assert_eq!(whole, text.as_bytes());
     }
 }
