@@ -1,9 +1,12 @@
 """Jobs while they run: previews, control, the inspector."""
 
 import datetime
+import json
+import signal
+import subprocess
 
 import pytest
-from karst import PASSWORD, USER, wait_for
+from karst import BINARY, PASSWORD, USER, wait_for
 from splunklib import client
 
 EVENTS = 500_000
@@ -176,3 +179,66 @@ def test_the_command_line_explains_a_search(busy):
     stats = server.cli("search", f"index={index} user=u7 | stats count by ms", "--stats")
     for part in ("buckets: ", "granules: ", "pruned by: ", "filter: ", "dram: ", "$ at 2"):
         assert part in stats.stderr, (part, stats.stderr)
+
+
+def jobs_with(server, marker):
+    """The IDs of jobs whose search has the marker."""
+    entries = server.rest("GET", "/services/search/jobs?output_mode=json&count=0").json()["entry"]
+    return [entry["content"]["sid"] for entry in entries if marker in json.dumps(entry)]
+
+
+def started(server, search):
+    return subprocess.Popen(
+        [BINARY, "search", search, "-o", "csv", "-n", "0"],
+        env=server.environment,
+        cwd=server.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def held(server, marker, search):
+    """A command whose job is held while it runs."""
+    for _ in range(50):
+        command = started(server, f'{search} | eval marker="{marker}"')
+        wait_for(lambda: jobs_with(server, marker) or command.poll() is not None, "a job")
+        for sid in jobs_with(server, marker):
+            control(server, sid, "pause")
+            # A command that has printed everything has removed its job.
+            job = server.rest("GET", f"/services/search/jobs/{sid}?output_mode=json")
+            if job.status == 200 and job.json()["entry"][0]["content"]["dispatchState"] == "PAUSED":
+                return command
+            control(server, sid, "unpause")
+        command.communicate(timeout=60)
+        wait_for(lambda: not jobs_with(server, marker), "the job is gone")
+    raise AssertionError("every job was done before it could be held")
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_command_that_is_interrupted_removes_its_job(busy, number, code):
+    server, index = busy
+    marker = f"interrupted {code}"
+    command = held(server, marker, f"index={index} | {REPORT}")
+    command.send_signal(number)
+    _, said = command.communicate(timeout=30)
+    assert command.returncode == code, said
+    assert jobs_with(server, marker) == []
+
+
+def test_a_command_whose_output_nobody_reads_removes_its_job(busy):
+    server, index = busy
+    marker = "closed pipe"
+    command = started(server, f'index={index} | head 50000 | eval marker="{marker}"')
+    command.stdout.readline()
+    command.stdout.close()
+    assert command.wait(60) == 0, command.stderr.read()
+    assert jobs_with(server, marker) == []
+
+
+def test_a_command_whose_search_fails_removes_its_job(busy):
+    server, index = busy
+    marker = "no number"
+    search = f'index={index} | head 1 | eval marker="{marker}" | sort 0 n | lookup nowhere.csv n'
+    done = server.cli("search", search)
+    assert done.returncode != 0, done
+    assert jobs_with(server, marker) == []

@@ -1,7 +1,8 @@
 //! Commands that talk to a server, and those that look at files.
 //!
 //! Exit codes: 0 done, 1 the server or a file failed, 2 wrong usage (from the argument parser), 3
-//! the search is invalid, 4 the server cannot be reached, 5 not logged in.
+//! the search is invalid, 4 the server cannot be reached, 5 not logged in, 130 and 143 ended by SIGINT and
+//! SIGTERM.
 
 pub(crate) mod add;
 pub(crate) mod app;
@@ -47,5 +48,8 @@ pub(crate) fn run(
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(command)
+    let done = runtime.block_on(command);
+    // A write to a pipe that nobody reads would hold up a command that was interrupted.
+    runtime.shutdown_background();
+    done
 }

@@ -1,12 +1,19 @@
 //! `karst search`: runs a search, shows its progress, prints its results.
+//!
+//! The job is removed when the command ends: with the results, with an error, because nobody reads its output
+//! any more, or by a signal. Only `kill -9` and a lost connection leave it to the server.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use reqwest::Method;
 use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::client::{Client, Failure};
 use super::inspection;
@@ -15,6 +22,8 @@ use crate::config::{Output, SearchOptions};
 
 /// Rows fetched per request.
 const PAGE: usize = 10_000;
+/// Time for removing the job of a search that has failed or was interrupted.
+const REMOVAL: Duration = Duration::from_secs(5);
 
 pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
     if options.search.trim().is_empty() {
@@ -22,8 +31,43 @@ pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
         return Err(Failure::Search(text.to_owned()).into());
     }
     let client = Client::new(&options.client)?;
-    let sid = dispatch(&client, &options).await?;
-    let job = wait(&client, &sid).await?;
+    let mut signals = Signals::listen()?;
+    let mut dispatched = pin!(dispatch(&client, &options));
+    let sid = tokio::select! {
+        sid = &mut dispatched => sid?,
+        code = signals.received() => {
+            // The server may have created the job already.
+            if let Ok(Ok(sid)) = tokio::time::timeout(REMOVAL, dispatched).await {
+                give_up(&client, &sid, &mut signals).await;
+            }
+            return Ok(code);
+        }
+    };
+    let ended = tokio::select! {
+        shown = show(&client, &sid, &options) => shown.map(|()| None),
+        code = signals.received() => Ok(Some(code)),
+    };
+    match ended {
+        Ok(None) => {
+            // The results are printed, so the job is no longer needed.
+            remove(&client, &sid).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(Some(code)) => {
+            give_up(&client, &sid, &mut signals).await;
+            Ok(code)
+        }
+        Err(error) => {
+            // The error says more than that of a removal, which often has the same cause.
+            let _ = tokio::time::timeout(REMOVAL, remove(&client, &sid)).await;
+            Err(error)
+        }
+    }
+}
+
+/// Waits for the results and prints them.
+async fn show(client: &Client, sid: &str, options: &SearchOptions) -> Result<()> {
+    let job = wait(client, sid).await?;
     let content = &job["entry"][0]["content"];
     if content["isFailed"] == Value::Bool(true) {
         let text = content["messages"][0]["text"].as_str().unwrap_or("the search failed");
@@ -31,22 +75,74 @@ pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
     }
     print_messages(content);
     if options.explain {
-        let inspected = client.get(&path(&sid, "/inspector")).await?;
-        inspection::print_plans(&mut std::io::stdout().lock(), &inspected["inspection"])?;
+        let inspected = client.get(&path(sid, "/inspector")).await?;
+        let mut text = Vec::new();
+        inspection::print_plans(&mut text, &inspected["inspection"])?;
+        write_out(&text).await?;
     } else {
-        let printed = print_results(&client, &sid, content, &options).await?;
+        let printed = print_results(client, sid, content, options).await?;
         let total = content["resultCount"].as_u64().unwrap_or(0);
         if total > printed as u64 {
             eprintln!("{printed} of {total} rows are shown; --limit 0 shows all");
         }
     }
     if options.stats {
-        let inspected = client.get(&path(&sid, "/inspector")).await?;
+        let inspected = client.get(&path(sid, "/inspector")).await?;
         inspection::print_stats(&mut std::io::stderr().lock(), &inspected["inspection"])?;
     }
-    // The results are printed, so the job is no longer needed.
-    client.send(client.request(reqwest::Method::DELETE, &path(&sid, "?output_mode=json"))).await?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Cancels and removes the job of a search that was interrupted. A second signal ends the wait.
+async fn give_up(client: &Client, sid: &str, signals: &mut Signals) {
+    let removed = tokio::select! {
+        removed = tokio::time::timeout(REMOVAL, remove(client, sid)) => removed,
+        _ = signals.received() => return,
+    };
+    let reason = match removed {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => format!("{error:#}"),
+        Err(_) => "the server does not answer".to_owned(),
+    };
+    eprintln!("the search job {sid} was not removed and may still run: {reason}");
+}
+
+/// Removes the job, which cancels it if it still runs.
+async fn remove(client: &Client, sid: &str) -> Result<()> {
+    let request = client.request(Method::DELETE, &path(sid, "?output_mode=json"));
+    client.send(request).await.map(drop)
+}
+
+/// The signals that end a command.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for a signal. Returns the exit code of a process that it ended: 128 and its number.
+    async fn received(&mut self) -> ExitCode {
+        tokio::select! {
+            _ = self.interrupt.recv() => ExitCode::from(130),
+            _ = self.terminate.recv() => ExitCode::from(143),
+        }
+    }
+}
+
+/// Writes to standard output without blocking the wait for signals, while the reader of a pipe is slow.
+async fn write_out(text: &[u8]) -> Result<()> {
+    let mut out = tokio::io::stdout();
+    out.write_all(text).await?;
+    out.flush().await?;
+    Ok(())
 }
 
 fn path(sid: &str, rest: &str) -> String {
@@ -120,7 +216,6 @@ async fn print_results(
     let is_events = content["reportSearch"].is_null();
     let highlight: Vec<String> =
         serde_json::from_value(content["highlight"].clone()).unwrap_or_default();
-    let mut out = std::io::stdout().lock();
     let mut printed = 0;
     let wanted = if options.limit == 0 { usize::MAX } else { options.limit };
     loop {
@@ -131,12 +226,13 @@ async fn print_results(
         let rows = Rows::of(&body);
         let got = rows.rows.len();
         let marked = if terminal && is_events { highlight.as_slice() } else { &[] };
-        print_rows(&mut out, &rows, output, is_events, marked, printed == 0)?;
+        let mut text = Vec::new();
+        print_rows(&mut text, &rows, output, is_events, marked, printed == 0)?;
+        write_out(&text).await?;
         printed += got;
         if got < count || printed >= wanted {
             break;
         }
     }
-    out.flush()?;
     Ok(printed)
 }
