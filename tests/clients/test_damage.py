@@ -384,6 +384,8 @@ def test_an_upload_that_stops_says_where_to_go_on(server, tmp_path):
     _, said = add.communicate(timeout=120)
     assert add.returncode != 0
     at = re.search(r"--skip-bytes (\d+)", said)
+    # A server that was killed between two requests refuses the connection, and has all that was sent.
+    assert at is None or "up to 4 MiB" in said or "Connection refused" in said, said
     server.start()
     if at is None:
         # Nothing had been acknowledged, or all of it.

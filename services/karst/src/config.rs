@@ -413,7 +413,7 @@ pub(crate) struct OneshotOptions {
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Skip this many bytes (decompressed) at the start of the file, to resume an interrupted
-    /// upload. Its error message has the number.
+    /// upload. Its error message has the number, and says whether resuming may index up to 4 MiB twice.
     #[arg(long, default_value_t = 0)]
     pub(crate) skip_bytes: u64,
     /// Target index.

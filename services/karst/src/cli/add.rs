@@ -19,7 +19,7 @@ use runtime::{Clock, SystemClock};
 
 use self::objects::Unreadable;
 use self::report::{Report, counted};
-use super::client::Client;
+use super::client::{Client, Failure};
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
 
 /// Why a file or object is not added.
@@ -28,6 +28,10 @@ const NOT_TEXT: &str = "it is not text: it has zero bytes; unpack archives first
 
 /// Bytes at the start of a file that the binary check reads.
 const CHECKED: u64 = 8 << 10;
+
+/// What may be indexed twice after a chunk was sent and not acknowledged.
+const IN_FLIGHT: &str = "; up to 4 MiB that were in flight may have been indexed, too, and sending them again may \
+                         index them twice";
 
 /// Chunk size in bytes: large enough to hide the round trip of the acknowledgement.
 const PIECE: usize = 4 << 20;
@@ -85,7 +89,8 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
                 continue;
             }
             Err(error) => {
-                return Err(error).with_context(|| stopped(path, Sent::default(), &sum, 0));
+                let text = stopped(path, Sent::default(), &sum, 0, &error);
+                return Err(error.context(text));
             }
         };
         let mut sent = Sent { skipped: options.skip_bytes, ..Sent::default() };
@@ -94,7 +99,10 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         if added.is_ok() || sent.events > 0 {
             bar.suspend(|| println!("{report}"));
         }
-        added.with_context(|| stopped(path, sent, &sum, options.skip_bytes))?;
+        if let Err(error) = added {
+            let text = stopped(path, sent, &sum, options.skip_bytes, &error);
+            return Err(error.context(text));
+        }
         sum.add(sent);
         loaded += 1;
     }
@@ -110,8 +118,9 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         if let Some(error) = added.as_ref().err().filter(|_| is_unreadable && objects.len() > 1) {
             bar.suspend(|| eprintln!("skipped {}: {error:#}", object.url));
             unreadable += 1;
-        } else {
-            added.with_context(|| stopped_object(&object.url, sent, &sum))?;
+        } else if let Err(error) = added {
+            let text = stopped_object(&object.url, sent, &sum, &error);
+            return Err(error.context(text));
         }
         sum.add(sent);
         if !is_unreadable || sent.events > 0 {
@@ -150,8 +159,21 @@ struct Sent {
     last_line: u64,
 }
 
+/// Whether a part of the chunk that was being sent may have been indexed: the server stores a chunk in parts,
+/// and neither a broken connection nor most refusals tell how many it had stored. A server that stops takes
+/// all of a chunk or nothing.
+fn may_be_indexed(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<Failure>() {
+        Some(Failure::Unreachable(text)) => !text.contains("Connection refused"),
+        Some(Failure::Server(text)) => !text.contains("shutting down"),
+        Some(_) => false,
+        // The response ended before its end.
+        None => error.is::<reqwest::Error>(),
+    }
+}
+
 /// The message for an incomplete upload: what was loaded, and how to resume.
-fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
+fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64, error: &anyhow::Error) -> String {
     let mut text = format!("cannot add {}", path.display());
     if before.events > 0 {
         text.push_str(&format!(
@@ -159,20 +181,24 @@ fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
             before.events
         ));
     }
+    let may_be_indexed = may_be_indexed(error);
     if sent.bytes > 0 {
         let at = skip + sent.last_line;
+        let most = if may_be_indexed { "" } else { ", which duplicates at most its last line" };
         text.push_str(&format!(
             "; {} events ({} bytes) of it have already been indexed, and sending it again would \
-             duplicate them: continue with --skip-bytes {at} and only this file, which duplicates at \
-             most its last line",
+             duplicate them: continue with --skip-bytes {at} and only this file{most}",
             sent.events, sent.bytes
         ));
+    }
+    if may_be_indexed {
+        text.push_str(IN_FLIGHT);
     }
     text
 }
 
 /// The message for an object that was not added to its end.
-fn stopped_object(url: &str, sent: Sent, before: &Sent) -> String {
+fn stopped_object(url: &str, sent: Sent, before: &Sent, error: &anyhow::Error) -> String {
     let mut text = format!("cannot add {url}");
     if before.events > 0 {
         text.push_str(&format!(
@@ -187,6 +213,9 @@ fn stopped_object(url: &str, sent: Sent, before: &Sent) -> String {
              again duplicates them",
             sent.bytes
         )),
+    }
+    if may_be_indexed(error) {
+        text.push_str(IN_FLIGHT);
     }
     text
 }
@@ -358,6 +387,24 @@ impl Stream {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    fn told(failure: Failure) -> String {
+        let sent = Sent { bytes: 5 << 20, events: 9, last_line: 5_000_000, ..Sent::default() };
+        stopped(Path::new("a.log"), sent, &Sent::default(), 0, &anyhow::Error::from(failure))
+    }
+
+    #[test]
+    fn a_broken_connection_leaves_open_what_of_a_chunk_is_indexed() {
+        let broken = told(Failure::Unreachable("the connection broke".to_owned()));
+        assert!(broken.contains("--skip-bytes 5000000 and only this file; up to 4 MiB"), "{broken}");
+        for exact in [
+            Failure::Server("ingest is shutting down; send again when it is back".to_owned()),
+            Failure::Unreachable("Connection refused (os error 111)".to_owned()),
+        ] {
+            let text = told(exact);
+            assert!(text.ends_with("which duplicates at most its last line"), "{text}");
+        }
+    }
 
     #[test]
     fn the_binary_check_reads_behind_the_bytes_that_tell_the_packing() {
