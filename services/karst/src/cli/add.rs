@@ -113,14 +113,18 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         if added.is_ok() || sent.events > 0 {
             bar.suspend(|| println!("{report}"));
         }
-        // One of many, which running the command again would stop at, too.
+        // Adding it again would fail in the same way, so it does not keep others from being added.
         let is_unreadable = added.as_ref().is_err_and(|error| error.is::<Unreadable>());
-        if let Some(error) = added.as_ref().err().filter(|_| is_unreadable && objects.len() > 1) {
-            bar.suspend(|| eprintln!("skipped {}: {error:#}", object.url));
-            unreadable += 1;
-        } else if let Err(error) = added {
-            let text = stopped_object(&object.url, sent, &sum, &error);
-            return Err(error.context(text));
+        match added {
+            Ok(()) => {}
+            Err(error) if is_unreadable => {
+                bar.suspend(|| eprintln!("skipped {}: {error:#}", object.url));
+                unreadable += 1;
+            }
+            Err(error) => {
+                let text = stopped_object(&object.url, sent, &sum, &error);
+                return Err(error.context(text));
+            }
         }
         sum.add(sent);
         if !is_unreadable || sent.events > 0 {
@@ -128,7 +132,10 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         }
     }
     bar.finish_and_clear();
-    report(loaded, objects.len() - unreadable, skipped, sum, started, &options.index);
+    let added = objects.len() - unreadable;
+    if loaded + added + skipped > 0 {
+        report(loaded, added, skipped, sum, started, &options.index);
+    }
     if unreadable > 0 {
         bail!(
             "{} skipped: the content cannot be read (see above)",
