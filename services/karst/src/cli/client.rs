@@ -1,5 +1,6 @@
 //! The REST client of the command line: server address, credentials, error handling.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -398,7 +399,9 @@ fn message(body: &str) -> Option<String> {
     }
     let start = body.find("<msg")?;
     let text = &body[start + body[start..].find('>')? + 1..];
-    Some(text[..text.find("</msg>")?].to_owned())
+    let text = &text[..text.find("</msg>")?];
+    // Some refusals come before the parameters of a form are read, output_mode among them.
+    Some(quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned))
 }
 
 #[cfg(test)]
@@ -414,6 +417,12 @@ mod tests {
         let user = "/services/authentication/users/nosuch";
         assert_eq!(text(user), "there is no user \"nosuch\"");
         assert_eq!(text("/services/else/nosuch"), "Could not find object id=nosuch");
+    }
+
+    #[test]
+    fn an_xml_answer_is_shown_without_entities() {
+        let body = "<response><messages><msg type=\"ERROR\">the user &quot;eve&quot; lacks &lt;x&gt;</msg>";
+        assert_eq!(message(body).as_deref(), Some("the user \"eve\" lacks <x>"));
     }
 
     #[test]
