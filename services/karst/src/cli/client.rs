@@ -42,8 +42,10 @@ pub(crate) enum Failure {
     Search(String),
     /// The server is unreachable.
     Unreachable(String),
-    /// Not logged in, or not allowed.
+    /// Not logged in.
     Unauthorized(String),
+    /// Logged in, and not allowed.
+    Forbidden(String),
     /// Any other server error.
     Server(String),
 }
@@ -51,7 +53,7 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Server(_) => 1,
+            Self::Server(_) | Self::Forbidden(_) => 1,
             Self::Usage(_) => 2,
             Self::Search(_) => 3,
             Self::Unreachable(_) => 4,
@@ -67,6 +69,7 @@ impl fmt::Display for Failure {
             | Self::Search(text)
             | Self::Unreachable(text)
             | Self::Unauthorized(text)
+            | Self::Forbidden(text)
             | Self::Server(text) => f.write_str(text),
         }
     }
@@ -360,8 +363,9 @@ fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
     match status {
         StatusCode::BAD_REQUEST if path.contains("/search/") => Failure::Search(text),
         StatusCode::BAD_REQUEST => Failure::Usage(text),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Unauthorized(format!(
-            "{text}; check --auth, log in again (karst login), or start the server over this --data-dir again"
+        StatusCode::FORBIDDEN => Failure::Forbidden(text),
+        StatusCode::UNAUTHORIZED => Failure::Unauthorized(format!(
+            "{text}; check --auth, log in again (karst login), or restart the server that uses this --data-dir"
         )),
         StatusCode::NOT_FOUND if body.contains("\"code\":404") => Failure::Server(format!(
             "{text}; is this the port of HEC? The management API is usually at https://HOST:8089"
@@ -431,6 +435,18 @@ mod tests {
         let code = |path: &str| refused(StatusCode::BAD_REQUEST, path, body).code();
         assert_eq!(code("/services/search/v2/jobs"), 3);
         assert_eq!(code("/services/receivers/simple"), 2);
+    }
+
+    #[test]
+    fn a_missing_capability_is_not_a_missing_login() {
+        let body = r#"{"messages":[{"type":"ERROR","text":"the user \"eve\" lacks the capability x"}]}"#;
+        let refused = |status| refused(status, "/services/data/indexes/t/roll-hot-buckets", body);
+        let forbidden = refused(StatusCode::FORBIDDEN);
+        assert_eq!(forbidden.code(), 1);
+        assert_eq!(forbidden.to_string(), "the user \"eve\" lacks the capability x");
+        let unauthorized = refused(StatusCode::UNAUTHORIZED);
+        assert_eq!(unauthorized.code(), 5);
+        assert!(unauthorized.to_string().contains("log in again"), "{unauthorized}");
     }
 
     #[test]
