@@ -294,6 +294,7 @@ def test_errors_of_the_connection_say_what_to_do(server, tmp_path):
     assert "--insecure" in error(f"https://127.0.0.1:{server.management_port}")
     assert "write --uri https://" in error(f"127.0.0.1:{server.management_port}", code=2)
     assert "Connection refused" in error("https://127.0.0.1:1")
+    assert "use https://" in error(f"http://127.0.0.1:{server.management_port}")
     wrong = server.cli("list", "jobs", "--auth", "admin")
     assert wrong.returncode == 2 and "user:password" in wrong.stderr, wrong
     nosuch = server.cli("roll", "nosuch")

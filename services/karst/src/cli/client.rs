@@ -358,9 +358,16 @@ fn is_starting(status: StatusCode, body: &str) -> bool {
     status == StatusCode::SERVICE_UNAVAILABLE && body.contains("the server is starting: ")
 }
 
+/// The answer of a TLS port to a request without TLS.
+const NEEDS_TLS: &str = "This port speaks TLS";
+
 fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
-    let text = message(body).unwrap_or_else(|| format!("the server answered {status}: {body}"));
+    let shown = body.trim_end();
+    let text = message(body).unwrap_or_else(|| format!("the server answered {status}: {shown}"));
     match status {
+        StatusCode::BAD_REQUEST if body.starts_with(NEEDS_TLS) => Failure::Unreachable(
+            "the port speaks TLS: use https:// in place of http:// in --uri (or KARST_URI)".to_owned(),
+        ),
         StatusCode::BAD_REQUEST if path.contains("/search/") => Failure::Search(text),
         StatusCode::BAD_REQUEST => Failure::Usage(text),
         StatusCode::FORBIDDEN => Failure::Forbidden(text),
@@ -435,6 +442,16 @@ mod tests {
         let code = |path: &str| refused(StatusCode::BAD_REQUEST, path, body).code();
         assert_eq!(code("/services/search/v2/jobs"), 3);
         assert_eq!(code("/services/receivers/simple"), 2);
+    }
+
+    #[test]
+    fn a_port_that_needs_tls_is_not_reached() {
+        let body = "This port speaks TLS: use https:// in place of http://.\n";
+        let failure = refused(StatusCode::BAD_REQUEST, "/services/search/v2/jobs", body);
+        assert_eq!(failure.code(), 4);
+        assert!(failure.to_string().contains("use https://"), "{failure}");
+        let other = refused(StatusCode::BAD_GATEWAY, "/services/search/v2/jobs", "no\n");
+        assert_eq!(other.to_string(), "the server answered 502 Bad Gateway: no");
     }
 
     #[test]
