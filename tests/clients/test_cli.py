@@ -299,6 +299,8 @@ def test_errors_of_the_connection_say_what_to_do(server, tmp_path):
     assert wrong.returncode == 2 and "user:password" in wrong.stderr, wrong
     nosuch = server.cli("roll", "nosuch")
     assert nosuch.returncode == 1 and 'there is no index "nosuch"' in nosuch.stderr, nosuch
+    removed = server.cli("user", "remove", "nosuch")
+    assert removed.returncode == 1 and 'there is no user "nosuch"' in removed.stderr, removed
     bucket = server.cli("inspect", "bucket", "nosuch")
     assert "cannot read nosuch: No such file or directory" in bucket.stderr, bucket
     empty = server.cli("search", " ")

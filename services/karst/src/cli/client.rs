@@ -368,6 +368,10 @@ fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
         StatusCode::BAD_REQUEST if body.starts_with(NEEDS_TLS) => Failure::Unreachable(
             "the port speaks TLS: use https:// in place of http:// in --uri (or KARST_URI)".to_owned(),
         ),
+        // The status for removing a user, role or token that is not there.
+        StatusCode::BAD_REQUEST if named(path, &text).is_some() => {
+            Failure::Server(named(path, &text).unwrap_or(text))
+        }
         StatusCode::BAD_REQUEST if path.contains("/search/") => Failure::Search(text),
         StatusCode::BAD_REQUEST => Failure::Usage(text),
         StatusCode::FORBIDDEN => Failure::Forbidden(text),
@@ -427,6 +431,8 @@ mod tests {
         assert_eq!(text(roll), "there is no index \"nosuch\"");
         let user = "/services/authentication/users/nosuch";
         assert_eq!(text(user), "there is no user \"nosuch\"");
+        let removal = refused(StatusCode::BAD_REQUEST, user, body);
+        assert_eq!((removal.code(), removal.to_string()), (1, text(user)));
         assert_eq!(text("/services/else/nosuch"), "Could not find object id=nosuch");
     }
 
