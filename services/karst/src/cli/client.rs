@@ -364,9 +364,13 @@ const NEEDS_TLS: &str = "This port speaks TLS";
 fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
     let shown = body.trim_end();
     let text = message(body).unwrap_or_else(|| format!("the server answered {status}: {shown}"));
+    // The parameter of the REST API is this flag here.
+    let is_cluster = path.starts_with("/services/cluster/");
+    let text = if is_cluster { text.replace("force=1", "--force") } else { text };
     match status {
         StatusCode::BAD_REQUEST if body.starts_with(NEEDS_TLS) => Failure::Unreachable(
-            "the port speaks TLS: use https:// in place of http:// in --uri (or KARST_URI)".to_owned(),
+            "the port speaks TLS: use https:// in place of http:// in --uri (or KARST_URI)"
+                .to_owned(),
         ),
         // The status for removing a user, role or token that is not there.
         StatusCode::BAD_REQUEST if named(path, &text).is_some() => {
@@ -451,6 +455,15 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_of_the_cluster_names_the_flag() {
+        let body =
+            r#"{"messages":[{"type":"ERROR","text":"start it, remove it, or use force=1"}]}"#;
+        let path = "/services/cluster/manager/control/control/restart";
+        let text = refused(StatusCode::CONFLICT, path, body).to_string();
+        assert_eq!(text, "start it, remove it, or use --force");
+    }
+
+    #[test]
     fn a_port_that_needs_tls_is_not_reached() {
         let body = "This port speaks TLS: use https:// in place of http://.\n";
         let failure = refused(StatusCode::BAD_REQUEST, "/services/search/v2/jobs", body);
@@ -462,7 +475,8 @@ mod tests {
 
     #[test]
     fn a_missing_capability_is_not_a_missing_login() {
-        let body = r#"{"messages":[{"type":"ERROR","text":"the user \"eve\" lacks the capability x"}]}"#;
+        let body =
+            r#"{"messages":[{"type":"ERROR","text":"the user \"eve\" lacks the capability x"}]}"#;
         let refused = |status| refused(status, "/services/data/indexes/t/roll-hot-buckets", body);
         let forbidden = refused(StatusCode::FORBIDDEN);
         assert_eq!(forbidden.code(), 1);
