@@ -10,6 +10,7 @@ mod identity;
 mod operate;
 mod secrets;
 mod spl;
+mod store_url;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,6 +32,7 @@ pub(crate) use operate::{
     Reloadable, StatusOptions, StopOptions,
 };
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
+use store_url::store_url;
 
 /// The machine-data engine on object storage.
 #[derive(Debug, Parser)]
@@ -167,7 +169,7 @@ pub(crate) struct ServerOptions {
     pub(crate) data: DataDir,
     /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix (credentials, region
     /// and endpoint from the AWS_* variables). Default: DATA_DIR/objects.
-    #[arg(long, env = "KARST_OBJECT_STORE")]
+    #[arg(long, env = "KARST_OBJECT_STORE", value_parser = store_url)]
     pub(crate) object_store: Option<String>,
     /// Take the catalog over from a running server, which is then fenced and stops, or stands by in a
     /// cluster. Without this flag, the start fails if another live server uses the catalog, and a control
@@ -547,7 +549,7 @@ pub(crate) struct StoreOptions {
     pub(crate) data: DataDir,
     /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix. Default:
     /// DATA_DIR/objects.
-    #[arg(long, env = "KARST_OBJECT_STORE")]
+    #[arg(long, env = "KARST_OBJECT_STORE", value_parser = store_url)]
     pub(crate) object_store: Option<String>,
 }
 

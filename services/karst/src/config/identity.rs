@@ -34,7 +34,7 @@ pub(crate) struct StoreOptions {
     #[command(flatten)]
     pub(crate) client: ClientOptions,
     /// Object store of a stopped server. Default: DATA_DIR/objects.
-    #[arg(long, env = "KARST_OBJECT_STORE")]
+    #[arg(long, env = "KARST_OBJECT_STORE", value_parser = super::store_url)]
     pub(crate) object_store: Option<String>,
     /// Directory of .conf layers of a stopped server.
     #[arg(long, env = "KARST_CONF_DIR")]
