@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import os
 
 import pyarrow
 import pytest
@@ -114,6 +115,21 @@ def test_add_oneshot_reads_standard_input(server, index):
     done = server.cli("add", "oneshot", "-", "--index", index, "--source", "pipe", stdin=TEXT)
     assert done.returncode == 0, done.stderr
     assert loaded(server, index) == sorted(LINES)
+
+
+def test_add_of_a_path_is_add_oneshot(server, index, tmp_path):
+    (tmp_path / "a.log").write_text(TEXT)
+    done = server.cli("add", tmp_path / "a.log", "--index", index)
+    assert done.returncode == 0, done.stderr
+    assert loaded(server, index) == sorted(LINES)
+    assert "cannot read nothing.log" in server.cli("add", "nothing.log").stderr
+
+
+def test_add_oneshot_of_a_named_pipe_says_how_to_read_it(server, index, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    done = server.cli("add", "oneshot", tmp_path / "fifo", "--index", index)
+    assert done.returncode == 1, done
+    assert f"use karst add oneshot - < {tmp_path}/fifo" in done.stderr, done.stderr
 
 
 def test_add_oneshot_of_a_file_that_is_not_there_fails(server, index):

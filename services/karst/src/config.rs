@@ -9,6 +9,7 @@ mod cluster;
 mod identity;
 mod operate;
 mod secrets;
+mod short_forms;
 mod spl;
 mod store_url;
 
@@ -31,6 +32,7 @@ pub(crate) use operate::{
     CompletionsOptions, CostOptions, LoginOptions, LogoutOptions, ManOptions, ReloadOptions,
     Reloadable, StatusOptions, StopOptions,
 };
+pub(crate) use short_forms::words;
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 use store_url::store_url;
 
@@ -403,8 +405,7 @@ pub(crate) struct AddOptions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AddWhat {
     /// Load files or S3 objects once; gzip and zstd are decompressed, directories are read
-    /// recursively. `karst add s3://bucket/prefix` is short for `karst add oneshot
-    /// s3://bucket/prefix`.
+    /// recursively. `karst add FILE` is short for `karst add oneshot FILE`.
     Oneshot(OneshotOptions),
 }
 
@@ -705,18 +706,6 @@ fn site(text: &str) -> Result<String, String> {
                       or total)"
             .to_owned()),
     }
-}
-
-/// The arguments of the command line, with short forms expanded.
-pub(crate) fn words() -> Vec<std::ffi::OsString> {
-    let mut words: Vec<_> = std::env::args_os().collect();
-    let is = |at: usize, fits: fn(&str) -> bool| {
-        words.get(at).and_then(|w| w.to_str()).is_some_and(fits)
-    };
-    if is(1, |word| word == "add") && is(2, |word| word.starts_with("s3://")) {
-        words.insert(2, "oneshot".into());
-    }
-    words
 }
 
 /// The variables that S3 credentials, region and endpoint come from.

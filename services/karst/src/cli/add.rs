@@ -7,6 +7,7 @@ mod report;
 
 use std::fs::File;
 use std::io::{Cursor, Read, stdin};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, UNIX_EPOCH};
@@ -263,6 +264,9 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>, above: &mut Vec<PathBuf>) -> Resu
     let metadata = path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
     if metadata.is_file() {
         files.push(path.to_owned());
+    } else if metadata.file_type().is_fifo() && above.is_empty() {
+        let pipe = path.display();
+        bail!("{pipe} is a named pipe: use karst add oneshot - < {pipe}");
     } else if metadata.is_dir() {
         let real =
             path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;
