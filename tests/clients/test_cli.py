@@ -247,6 +247,8 @@ def test_btool_names_the_file_of_each_setting(server):
 def test_btool_of_an_unknown_file_fails(server):
     done = server.cli("btool", "prop")
     assert done.returncode == 1 and "did you mean props?" in done.stderr, done
+    done = server.cli("btool", "nosuchconf")
+    assert done.returncode == 1 and "there is no nosuchconf.conf" in done.stderr, done
 
 
 def test_the_command_says_its_version(server):

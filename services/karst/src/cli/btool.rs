@@ -46,7 +46,7 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         if let Some(nearest) = nearest {
             bail!("there is no {}.conf; did you mean {nearest}?", options.conf);
         }
-        eprintln!("no file {}.conf has a stanza", options.conf);
+        bail!("there is no {}.conf: no file has a stanza of it", options.conf);
     }
     let mut out = io::stdout().lock();
     for stanza in &effective.stanzas {
