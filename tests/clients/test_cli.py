@@ -323,6 +323,8 @@ def test_errors_of_the_connection_say_what_to_do(server, tmp_path):
     assert "cannot read nosuch: No such file or directory" in bucket.stderr, bucket
     empty = server.cli("search", " ")
     assert empty.returncode == 3 and "the search is empty" in empty.stderr
+    dash = server.cli("search", "-", stdin="index=main")
+    assert dash.returncode == 2 and "$(cat FILE)" in dash.stderr
 
 
 def test_a_command_says_that_the_server_of_its_directory_is_stopped(own_server):

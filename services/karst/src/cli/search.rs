@@ -30,6 +30,10 @@ pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
         let text = "the search is empty: give one, for example karst search 'index=main error'";
         return Err(Failure::Search(text.to_owned()).into());
     }
+    if options.search.trim() == "-" {
+        let text = "searches are not read from standard input: use karst search \"$(cat FILE)\"";
+        return Err(Failure::Usage(text.to_owned()).into());
+    }
     let client = Client::new(&options.client)?;
     let mut signals = Signals::listen()?;
     let mut dispatched = pin!(dispatch(&client, &options));
