@@ -47,6 +47,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run Karst: all roles in one process, or some of them.
+    // Otherwise, the usage of an error lists every option that the environment sets, as if it were required.
+    #[command(override_usage = "karst server [OPTIONS]")]
     Server(Box<ServerOptions>),
     /// Run a search and print what it finds.
     Search(SearchOptions),
