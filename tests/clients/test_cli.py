@@ -247,8 +247,8 @@ def test_btool_names_the_file_of_each_setting(server):
 def test_btool_of_an_unknown_file_fails(server):
     done = server.cli("btool", "prop")
     assert done.returncode == 1 and "did you mean props?" in done.stderr, done
-    done = server.cli("btool", "nosuchconf")
-    assert done.returncode == 1 and "there is no nosuchconf.conf" in done.stderr, done
+    done = server.cli("btool", "nosuch")
+    assert done.returncode == 1 and "there is no nosuch.conf" in done.stderr, done
 
 
 def test_the_command_says_its_version(server):
@@ -284,7 +284,7 @@ def test_status_and_stop(own_server):
     assert stopped.returncode == 0 and "has stopped" in stopped.stdout, stopped.stderr
     assert server.process.wait(5) == 0
     after = server.cli("status")
-    assert after.returncode == 4 and "no server runs over" in after.stderr
+    assert after.returncode == 4 and "no server is running on" in after.stderr
     again = server.cli("stop")
     assert again.returncode == 0 and "no server" in again.stdout
 
@@ -331,7 +331,7 @@ def test_a_command_says_that_the_server_of_its_directory_is_stopped(own_server):
     server = own_server().start()
     assert server.stop() == 0
     done = server.cli("search", "index=main | stats count")
-    assert done.returncode == 4 and "no server runs over" in done.stderr, done
+    assert done.returncode == 4 and "no server is running on" in done.stderr, done
 
 
 def test_login_keeps_a_session_for_a_named_server(server, tmp_path):

@@ -132,7 +132,7 @@ def test_a_second_server_over_the_directory_changes_nothing(servers, ports):
     said = refused(second)
     assert f"a server (pid {first.process.pid}, since 2" in said
     assert f"management https://127.0.0.1:{first.management_port}" in said
-    assert "already runs over" in said and "karst is ready" not in said
+    assert "already running on" in said and "karst is ready" not in said
     assert files(first.data) == before
     first.roll(index)
     first.send("after", index=index)

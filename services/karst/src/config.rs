@@ -433,7 +433,7 @@ pub(crate) struct OneshotOptions {
     /// Source of the events. Default: the path of each file.
     #[arg(long)]
     pub(crate) source: Option<String>,
-    /// Add files that are not text, too: those with zero bytes at their start.
+    /// Add files that are not text, too: those with NUL bytes in their first 8 KiB.
     #[arg(long)]
     pub(crate) no_binary_check: bool,
     /// Load nothing: print the first events of each file as they would be indexed, with their time, its

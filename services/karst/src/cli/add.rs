@@ -24,7 +24,7 @@ use super::client::{Client, Failure};
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
 
 /// Why a file or object is not added.
-const NOT_TEXT: &str = "it is not text: it has zero bytes; unpack archives first, or add it as it is with \
+const NOT_TEXT: &str = "it is not text: it contains NUL bytes; unpack archives first, or add it as it is with \
                         --no-binary-check";
 
 /// Bytes at the start of a file that the binary check reads.
@@ -54,7 +54,7 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         }
     }
     if files.is_empty() && objects.is_empty() {
-        bail!("there are no files and no objects at the given places");
+        bail!("there are no files and no objects under the given paths");
     }
     if options.preview {
         if !objects.is_empty() {

@@ -166,7 +166,7 @@ fn lock(data: &Path) -> Result<Vec<File>> {
         match file.try_lock() {
             Ok(()) => held.push(file),
             Err(TryLockError::WouldBlock) => {
-                bail!("a server runs over {}; stop it first, nothing was changed", data.display())
+                bail!("a server is running on {}; stop it first, nothing was changed", data.display())
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", path.display()));

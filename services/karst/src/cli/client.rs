@@ -339,7 +339,7 @@ fn auth(options: &ClientOptions, local: Option<&LocalSession>) -> Result<Auth> {
         if options.uri.is_none() && stopped {
             let data = data.display();
             let text = format!(
-                "no server runs over {data}: start it with karst server --data-dir {data}, or name another: \
+                "no server is running on {data}: start it with karst server --data-dir {data}, or name another: \
                  karst login --uri https://HOST:8089"
             );
             return Failure::Unreachable(text).into();

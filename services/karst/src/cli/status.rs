@@ -22,7 +22,7 @@ pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
     let owner = if local { Owner::running(data) } else { None };
     if local && owner.is_none() && !super::LocalSession::path(data).exists() {
         let text = format!(
-            "no server runs over {}: start one with karst server --data-dir {}, or give --data-dir or \
+            "no server is running on {}: start one with karst server --data-dir {}, or give --data-dir or \
              --uri of the one you mean",
             data.display(),
             data.display()
@@ -79,7 +79,7 @@ async fn readiness(options: &ClientOptions) -> Result<(bool, Value)> {
 pub(crate) async fn stop(options: StopOptions) -> Result<ExitCode> {
     let data = &options.data.data_dir;
     let Some(owner) = Owner::running(data) else {
-        println!("no server of this user runs over {}", data.display());
+        println!("no server of this user is running on {}", data.display());
         return Ok(ExitCode::SUCCESS);
     };
     let pid = owner.pid;

@@ -66,7 +66,7 @@ async fn list(client: &Client, output: Option<Output>) -> Result<()> {
             claims["aud"].clone(),
             content["status"].clone(),
             time(&claims["exp"], "never"),
-            time(&content["lastUsed"], "not since the start"),
+            time(&content["lastUsed"], "not since the server started"),
             content["lastUsedIp"].clone(),
         ]);
     }

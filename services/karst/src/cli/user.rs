@@ -259,7 +259,7 @@ fn lock(data: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => bail!(
-            "a server runs over {} and does not answer: stop it, or wait until it does",
+            "a server is running on {} and does not answer: stop it, or wait until it does",
             data.display()
         ),
         Err(TryLockError::Error(error)) => {

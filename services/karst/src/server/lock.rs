@@ -91,7 +91,7 @@ pub(super) fn identity_of(file: &File) -> Option<String> {
 }
 
 impl Owner {
-    /// The server that runs over a data directory. Nothing is locked: a server that starts meanwhile
+    /// The server that is running on a data directory. Nothing is locked: a server that starts meanwhile
     /// is not disturbed.
     pub(crate) fn running(directory: &Path) -> Option<Self> {
         let path = fs::canonicalize(directory).ok()?.join("server.lock");
@@ -130,7 +130,7 @@ fn occupied(lock: &Path, directory: &Path) -> String {
         },
     );
     format!(
-        "{who} already runs over {}; nothing was started and nothing was changed. Use that one, stop \
+        "{who} is already running on {}; nothing was started and nothing was changed. Use that one, stop \
          it first, or give this one a directory of its own (--data-dir)",
         directory.display()
     )

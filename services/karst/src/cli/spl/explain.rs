@@ -89,8 +89,8 @@ fn print(out: &mut impl Write, explanation: &Value) -> Result<()> {
     writeln!(out, "\nfilter")?;
     let indexes = list(&explanation["indexes"]);
     writeln!(out, "  indexes           {}", some(&indexes.join(", ")))?;
-    let bound = |name: &str| time_text(&explanation[name]);
-    writeln!(out, "  time range        {} .. {}", bound("earliest"), bound("latest"))?;
+    let (earliest, latest) = (&explanation["earliest"], &explanation["latest"]);
+    writeln!(out, "  time range        {}", time_range(earliest, latest))?;
     writeln!(out, "  index expression  {}", text(&explanation["index_expression"]))?;
     for condition in list(&explanation["filters"]) {
         writeln!(out, "  condition         {condition}")?;
@@ -159,8 +159,17 @@ fn some(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
+fn time_range(earliest: &Value, latest: &Value) -> String {
+    match (earliest.is_null(), latest.is_null()) {
+        (true, true) => "all time".to_owned(),
+        (true, false) => format!("before {}", time_text(latest)),
+        (false, true) => format!("{} and later", time_text(earliest)),
+        (false, false) => format!("{} .. {}", time_text(earliest), time_text(latest)),
+    }
+}
+
 fn time_text(seconds: &Value) -> String {
-    let Some(seconds) = seconds.as_f64() else { return "any".to_owned() };
+    let Some(seconds) = seconds.as_f64() else { return seconds.to_string() };
     #[allow(clippy::cast_possible_truncation, reason = "epoch seconds of events")]
     let time = jiff::Timestamp::from_microsecond((seconds * 1e6) as i64);
     time.map_or_else(|_| seconds.to_string(), |time| time.to_string())
