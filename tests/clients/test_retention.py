@@ -92,7 +92,7 @@ def test_old_events_are_archived_and_come_back(configured):
     wait_for(lambda: server.count("index=main") == 1, "old buckets are frozen")
     done = server.cli("thaw", "main", "--earliest", "-150m", "--latest", "-90m")
     assert done.returncode == 0, done.stderr
-    assert "1 buckets of main with 1 events" in done.stdout
+    assert "1 bucket of main with 1 event is searchable again" in done.stdout
     rows = server.rows("search index=main | sort hours | table hours")
     assert [row["hours"] for row in rows] == ["0", "2"]
     assert sorted(bucket["state"] for bucket in buckets(server, "main")) == ["thawed", "warm"]

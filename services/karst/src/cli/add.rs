@@ -19,8 +19,9 @@ use reqwest::Method;
 use runtime::{Clock, SystemClock};
 
 use self::objects::Unreadable;
-use self::report::{Report, counted};
+use self::report::Report;
 use super::client::{Client, Failure};
+use super::plural::counted;
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
 
 /// Why a file or object is not added.
@@ -138,10 +139,7 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         report(loaded, added, skipped, sum, started, &options.index);
     }
     if unreadable > 0 {
-        bail!(
-            "{} skipped: the content cannot be read (see above)",
-            counted(unreadable as u64, "object")
-        );
+        bail!("{} skipped: the content cannot be read (see above)", counted(unreadable, "object"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -407,7 +405,10 @@ mod tests {
     #[test]
     fn a_broken_connection_leaves_open_what_of_a_chunk_is_indexed() {
         let broken = told(Failure::Unreachable("the connection broke".to_owned()));
-        assert!(broken.contains("--skip-bytes 5000000 and only this file; up to 4 MiB"), "{broken}");
+        assert!(
+            broken.contains("--skip-bytes 5000000 and only this file; up to 4 MiB"),
+            "{broken}"
+        );
         for exact in [
             Failure::Server("ingest is shutting down; send again when it is back".to_owned()),
             Failure::Unreachable("Connection refused (os error 111)".to_owned()),

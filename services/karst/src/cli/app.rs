@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::app_check;
 use super::client::{Client, Failure};
+use super::plural::counted;
 use super::table::{Rows, print_listing};
 use crate::config::{AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions};
 use crate::mistakes::{self, Mistake, Weight};
@@ -166,11 +167,6 @@ fn print(app: &str, (place, check): (&str, &str), report: &Report) -> Result<()>
         writeln!(out, "  not used  {app}/{}: {text}{others}", places[0])?;
     }
     sums(&mut out, check, report)
-}
-
-/// `1 file`, `2 files`.
-fn counted(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What the app adds, and how much of it does not count.

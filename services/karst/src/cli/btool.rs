@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use conf::Layers;
 use knowledge::Knowledge;
 
+use super::plural::counted;
 use crate::config::BtoolOptions;
 use crate::mistakes::{self, Weight};
 use crate::settings;
@@ -153,11 +154,6 @@ fn check(layers: Layers, app: Option<&str>) -> Result<ExitCode> {
         counted(count(Weight::Note), "note")
     )?;
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// `1 note`, `2 notes`.
-fn counted(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

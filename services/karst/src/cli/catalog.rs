@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use ingest::restore;
 use object_store::ObjectStore;
 
+use super::plural::{counted, is_or_are, was_or_were};
 use crate::config::{
     CatalogCheckOptions, CatalogOptions, CatalogWhat, StoreOptions, aws_variables,
 };
@@ -30,14 +31,13 @@ async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
     let store = open(&options.store)?;
     let found = restore::check(&store, CATALOG, options.deep).await?;
     println!(
-        "{} buckets, {} events, {} bytes; {} documents; {} journal positions; {} objects wait for their \
-         deletion",
-        found.buckets,
-        found.events,
-        found.bytes,
-        found.documents.values().sum::<usize>(),
-        found.positions,
-        found.discarded
+        "{}, {}, {}; {}; {}; {} to be deleted",
+        counted(found.buckets, "bucket"),
+        counted(found.events, "event"),
+        counted(found.bytes, "byte"),
+        counted(found.documents.values().sum::<usize>(), "document"),
+        counted(found.positions, "journal position"),
+        counted(found.discarded, "object")
     );
     print_kinds(&found.documents);
     for taken in &found.taken_over {
@@ -45,9 +45,11 @@ async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
         println!("set {set} of indexer {indexer} is owned by indexer {owner} (epoch {epoch})");
     }
     if !found.unknown.is_empty() {
+        let unknown = found.unknown.len();
         println!(
-            "{} objects of buckets are not in the catalog: left by a crash, or lost to the catalog",
-            found.unknown.len()
+            "{} of buckets {} not in the catalog: left by a crash, or lost to the catalog",
+            counted(unknown, "object"),
+            is_or_are(unknown)
         );
         print_list(&found.unknown);
     }
@@ -57,7 +59,7 @@ async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
         println!("nothing is damaged or missing ({how})");
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("{} problems:", found.problems.len());
+    eprintln!("{}:", counted(found.problems.len(), "problem"));
     for problem in &found.problems {
         eprintln!("  {problem}");
     }
@@ -79,11 +81,14 @@ async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
     let done = restore::rebuild(&store, CATALOG, &clock).await;
     lease.release().await;
     let done = done?;
-    println!("{} buckets with {} events are in the new catalog", done.buckets, done.events);
-    println!("{} of them only their objects knew", done.found);
-    println!("{} objects are left out: parts of merged buckets, or discarded", done.superseded);
+    let (buckets, events) = (counted(done.buckets, "bucket"), counted(done.events, "event"));
+    println!("in the new catalog: {buckets} with {events}");
+    println!("{} of them {} missing from the old catalog", done.found, was_or_were(done.found));
+    let left_out = counted(done.superseded, "object");
+    println!("left out: {left_out}, parts of merged buckets or discarded");
     let documents: usize = done.documents.values().sum();
-    println!("{documents} documents and {} journal positions are kept", done.positions);
+    let positions = counted(done.positions, "journal position");
+    println!("kept: {} and {positions}", counted(documents, "document"));
     print_kinds(&done.documents);
     if done.documents.get("users").is_none_or(|users| *users == 0) {
         println!(
@@ -97,7 +102,7 @@ async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
         );
     }
     if !done.damage.is_empty() {
-        println!("{} things could not be read:", done.damage.len());
+        println!("not readable ({}):", done.damage.len());
         print_list(&done.damage);
     }
     println!("the next start compares the journal below {} with the buckets", data.display());
@@ -166,7 +171,10 @@ fn lock(data: &Path) -> Result<Vec<File>> {
         match file.try_lock() {
             Ok(()) => held.push(file),
             Err(TryLockError::WouldBlock) => {
-                bail!("a server is running on {}; stop it first, nothing was changed", data.display())
+                bail!(
+                    "a server is running on {}; stop it first, nothing was changed",
+                    data.display()
+                )
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", path.display()));

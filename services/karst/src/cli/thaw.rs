@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::client::Client;
+use super::plural::{counted, is_or_are};
 use crate::config::ThawOptions;
 
 /// Default time-out: archives may be large and remote.
@@ -15,11 +16,13 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {
     let content = ask(&options, "thaw").await?;
     let number = |name: &str| content[name].as_u64().unwrap_or(0);
+    let buckets = number("buckets");
     println!(
-        "{} buckets of {} with {} events are searchable again; {} were there already",
-        number("buckets"),
+        "{} of {} with {} {} searchable again; {} had been thawed before",
+        counted(buckets, "bucket"),
         options.index,
-        number("events"),
+        counted(number("events"), "event"),
+        is_or_are(buckets),
         number("alreadyThere")
     );
     Ok(ExitCode::SUCCESS)
@@ -28,7 +31,8 @@ pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {
 pub(crate) async fn freeze(options: ThawOptions) -> Result<ExitCode> {
     let content = ask(&options, "freeze").await?;
     let buckets = content["buckets"].as_u64().unwrap_or(0);
-    println!("{buckets} thawed buckets of {} are in their archive only", options.index);
+    let (thawed, verb) = (counted(buckets, "thawed bucket"), is_or_are(buckets));
+    println!("{thawed} of {} {verb} in the archive only", options.index);
     Ok(ExitCode::SUCCESS)
 }
 

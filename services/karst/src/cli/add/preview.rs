@@ -10,8 +10,9 @@ use indicatif::ProgressBar;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::report::{counted, shown};
+use super::report::shown;
 use super::{Client, open};
+use crate::cli::plural::counted;
 use crate::cli::table::{Rows, print_listing};
 use crate::config::{OneshotOptions, Output};
 

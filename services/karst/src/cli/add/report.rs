@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::cli::plural::counted;
+
 /// Characters of a header that are shown.
 const SHOWN: usize = 100;
 
@@ -123,10 +125,6 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
-}
-
-pub(super) fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A time in UTC.

@@ -128,8 +128,9 @@ impl Summary {
         }
         writeln!(
             out,
-            "{} searches, {} ok, {} with errors ({:.2} % ok)",
+            "{} {}, {} ok, {} with errors ({:.2} % ok)",
             self.searches,
+            if self.searches == 1 { "search" } else { "searches" },
             self.ok,
             self.searches - self.ok,
             self.percent()
