@@ -339,8 +339,8 @@ pub(crate) struct ClientOptions {
     /// user:password. Default: the local session of the server on --data-dir.
     #[arg(long, env = "KARST_AUTH", hide_env_values = true)]
     pub(crate) auth: Option<String>,
-    /// Seconds to wait for each response of the server; 0 for no limit. Default for thawing and
-    /// freezing: 600.
+    /// Seconds to wait for each response of the server; 0 for no limit. Default: 60; for thawing, freezing,
+    /// apps and bundles: 600.
     #[arg(long, env = "KARST_TIMEOUT", value_name = "SECONDS", hide_default_value = true)]
     pub(crate) timeout: Option<u64>,
     /// Accept any certificate.
