@@ -104,6 +104,18 @@ pub enum Error {
         /// Since this epoch.
         epoch: u64,
     },
+    /// The catalog has a later epoch of a hot set of this indexer, which is its own.
+    #[error(
+        "no events are accepted: set {set} of this indexer has begun again in epoch {epoch}: another indexer \
+         has recovered its events and given it back, or a process was started with a copy of its data \
+         directory; events that this one has not stored stay in its journal"
+    )]
+    BegunAgain {
+        /// The set.
+        set: u16,
+        /// The later epoch.
+        epoch: u64,
+    },
     /// The journal of this indexer in object storage is another process's.
     #[error(
         "no events are accepted: journal object {number} of this indexer belongs to another process, \
@@ -220,6 +232,7 @@ impl Error {
             | Self::Closed
             | Self::Fenced { .. }
             | Self::TakenOver { .. }
+            | Self::BegunAgain { .. }
             | Self::LogTaken { .. }
             | Self::JournalBehind
             | Self::Thread(_) => ErrorKind::Unavailable,
@@ -232,6 +245,18 @@ impl Error {
             Self::Setting { .. } | Self::Archive { .. } | Self::Reserved(_) => ErrorKind::Invalid,
             Self::Merge { .. } | Self::EncodePanicked { .. } => ErrorKind::Internal,
         }
+    }
+
+    /// A set of this indexer has a later epoch, in which `by` owns it.
+    pub(crate) fn lost_set(
+        own: model::IndexerId,
+        set: u16,
+        (epoch, by): (u64, model::IndexerId),
+    ) -> Self {
+        if by == own {
+            return Self::BegunAgain { set, epoch };
+        }
+        Self::TakenOver { set, by, epoch }
     }
 
     pub(crate) fn journal_write(path: impl Into<PathBuf>, source: io::Error) -> Self {

@@ -353,13 +353,13 @@ impl Ingest {
     /// Whether this process still owns its sets.
     ///
     /// # Errors
-    /// [`Error::TakenOver`].
+    /// [`Error::TakenOver`], or [`Error::BegunAgain`] if they were given back since.
     pub fn check_owner(&self, snapshot: &Snapshot) -> Result<(), Error> {
         for SetId { indexer, set } in self.sets.iter().map(|set| set.id) {
             let own = self.hot.epoch(SetId { indexer, set });
             let (epoch, by) = snapshot.owner(indexer, set);
             if epoch > own {
-                return Err(Error::TakenOver { set, by, epoch });
+                return Err(Error::lost_set(indexer, set, (epoch, by)));
             }
         }
         Ok(())

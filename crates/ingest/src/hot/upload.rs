@@ -372,7 +372,7 @@ impl Job {
                     return Some(Outcome::Dropped);
                 }
                 Err(catalog::Error::OldEpoch { set, known, owner, .. }) => {
-                    self.stop(&Error::TakenOver { set, by: owner, epoch: known });
+                    self.stop(&Error::lost_set(self.uploader.indexer, set, (known, owner)));
                     return None;
                 }
                 Err(error) => self.uploads.failed(&Error::Catalog(Arc::new(error)), pause),
@@ -413,7 +413,7 @@ fn cause(error: &Error) -> &'static str {
         Error::Storage { .. } => "object storage",
         Error::ObjectConflict { .. } => "another object",
         Error::Catalog(_) => "catalog",
-        Error::TakenOver { .. } => "taken over",
+        Error::TakenOver { .. } | Error::BegunAgain { .. } => "taken over",
         Error::Bucket(_) => "encoding",
         _ => "other",
     }
