@@ -19,6 +19,7 @@
 mod connection;
 mod directory;
 mod held;
+mod identity;
 mod leaving;
 mod maintenance;
 mod objects;
@@ -30,6 +31,7 @@ mod settings;
 
 pub use connection::Connect;
 pub use directory::{Answered, Directory, Indexer, Indexers};
+pub use identity::identity_at;
 pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
 pub use maintenance::{maintenance, set_maintenance};
 pub use registration::{

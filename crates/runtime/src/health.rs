@@ -34,6 +34,8 @@ pub const STARTING: &str = "starting";
 pub const STOPPING: &str = "stopping";
 /// Another server has taken the catalog.
 pub const FENCED: &str = "fenced";
+/// Another server runs with the id of this one.
+pub const SUPERSEDED: &str = "superseded";
 /// Events are refused.
 pub const INTAKE_STOPPED: &str = "intake_stopped";
 /// A file system is full.
@@ -103,6 +105,10 @@ impl Condition {
             STARTING => "the server is starting",
             STOPPING => "the server is shutting down",
             FENCED => "the catalog has been taken over by another server",
+            SUPERSEDED => {
+                "another server runs with the id of this one: a data directory was copied, and one of both \
+                 servers has to be stopped"
+            }
             INTAKE_STOPPED => "no events are accepted until the disk has free space",
             DISK_FULL => "a file system has no free space",
             UPLOADS_FAILING => "buckets cannot be uploaded to object storage",

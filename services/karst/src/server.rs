@@ -21,6 +21,7 @@ mod hangup;
 mod health_port;
 mod http_conf;
 mod identity;
+mod incarnation;
 mod indexers;
 mod ingest_conf;
 mod inputs;
@@ -66,6 +67,7 @@ use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
 use self::credentials::InitialPassword;
 use self::directories::Directories;
+use self::failover::Lost;
 use self::gateway::Progress;
 use self::health_port::HealthPort;
 use self::leadership::Leadership;
@@ -154,7 +156,7 @@ enum Ended {
     Stopped,
     /// Somebody asked for a restart.
     ToBeginAgain,
-    /// Another server has its catalog.
+    /// Another server has its catalog or its identity.
     Fenced(Arc<str>),
 }
 
@@ -289,22 +291,31 @@ async fn wait_for_end(
     leadership: &Leadership,
     (intake, told_to_stop): (&Shutdown, &StopSignal),
 ) -> Result<Ended> {
-    let reason = tokio::select! {
+    let (reason, is_superseded) = tokio::select! {
         () = told_to_stop.arrived() => return Ok(Ended::Stopped),
         () = karst.state.control.retirement_wanted() => return Ok(Ended::Stopped),
         () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
-        reason = leadership.ended(karst.catalog()) => reason,
-        reason = karst.failover.lost() => {
-            intake.stop();
-            karst.fence(&reason);
-            tracing::error!("this process starts again, to go on when its events are stored: {reason}");
-            return Ok(Ended::ToBeginAgain);
-        }
+        reason = leadership.ended(karst.catalog()) => (reason, false),
+        lost = karst.failover.lost() => match lost {
+            Lost::Recovered(reason) => {
+                intake.stop();
+                karst.fence(&reason);
+                tracing::error!(
+                    "this process starts again, to go on when its events are stored: {reason}"
+                );
+                return Ok(Ended::ToBeginAgain);
+            }
+            // Starting again would take the sets from the other process, which would do the same.
+            Lost::Superseded(reason) => (reason, true),
+        },
     };
     // First: what is refused would be logged by every input that goes on.
     intake.stop();
-    karst.fence(&reason);
-    if leadership.stands_by() {
+    match is_superseded {
+        true => karst.supersede(&reason),
+        false => karst.fence(&reason),
+    }
+    if leadership.stands_by() && !is_superseded {
         tracing::warn!("another process leads now; this one restarts as its standby: {reason}");
         return Ok(Ended::ToBeginAgain);
     }

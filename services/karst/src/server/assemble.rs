@@ -34,11 +34,13 @@ use super::directories::Directories;
 use super::failover::{self, Failover, OwnSearches};
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
+use super::incarnation::{self, Incarnation, Place};
 use super::installed_apps::{self, Consumers, Teller};
 use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
 use super::memory::Memory;
 use super::own_events::{Collector, OwnEvents};
+use super::ownership::now_text;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::traces::Traces;
@@ -163,14 +165,14 @@ pub(crate) async fn assemble(
     .context("cannot read what is kept beside the files of apps")?;
     let knowledge = apps.rules();
     progress.set("recovering the journal");
-    let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
+    let incarnation = begin_incarnation(options, &catalog, &cluster).await?;
+    let indexer = incarnation.indexer;
     traces.send(&[
         ("service.instance.id", indexer.to_string()),
         ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
         ("host.name", host_name()),
         ("karst.roles", cluster.roles.names().join(",")),
     ])?;
-    whole::begin(&catalog, indexer).await?;
     let copies = cluster.serve_early(&catalog, data, peers)?;
     failover::wait_until_returned(&catalog, indexer, progress).await?;
     progress.set("recovering the journal");
@@ -232,6 +234,7 @@ pub(crate) async fn assemble(
         replicas,
         ingest: Arc::clone(&ingest),
         own: indexer,
+        incarnation,
         searches: Arc::new(OwnSearches(search.ended())),
     };
     let settings = ::cluster::Settings::read(&layers)?;
@@ -394,6 +397,31 @@ pub(crate) async fn assemble(
     Ok((karst, cluster))
 }
 
+/// The identity with which this process runs, once it is certain that no other process runs with it, or has
+/// run with it over another directory.
+async fn begin_incarnation(
+    options: &ServerOptions,
+    catalog: &Catalog,
+    cluster: &Cluster,
+) -> Result<Incarnation> {
+    let data = &options.data.data_dir;
+    incarnation::end_split(data)?;
+    let new_instance = options.new_instance || incarnation::is_split(data);
+    let known = whole::indexer_id(data, &catalog.snapshot(), new_instance)?;
+    if let Some(address) = cluster.runs_elsewhere(catalog, &known.to_string()).await {
+        let role = if cluster.roles.indexer { "indexer" } else { "process" };
+        anyhow::bail!(incarnation::refusal(role, known, &address, data));
+    }
+    whole::begin(catalog, known).await?;
+    let place = Place {
+        host: host_name(),
+        data: std::path::absolute(data).unwrap_or_else(|_| data.clone()).display().to_string(),
+        address: cluster.address().map(str::to_owned),
+        started: now_text(),
+    };
+    Incarnation::begin(catalog, data, known, &place).await
+}
+
 /// What has documents in memory that other processes may change.
 fn kept_documents(state: &ApiState) -> Vec<Arc<dyn Followed>> {
     vec![
@@ -443,7 +471,16 @@ impl Karst {
     /// Another server has the catalog, for the reason: takes nothing in and changes nothing any more.
     pub(crate) fn fence(&self, reason: &Arc<str>) {
         metrics::gauge!(names::CATALOG_FENCED).set(1.0);
-        self.state.health.set(health::FENCED, Severity::Fatal, Arc::clone(reason));
+        self.fence_for(health::FENCED, reason);
+    }
+
+    /// The same where another server has the id of this one.
+    pub(crate) fn supersede(&self, reason: &Arc<str>) {
+        self.fence_for(health::SUPERSEDED, reason);
+    }
+
+    fn fence_for(&self, condition: &'static str, reason: &Arc<str>) {
+        self.state.health.set(condition, Severity::Fatal, Arc::clone(reason));
         // Senders hear it, who need not know whose server it is.
         let summary = self.state.health.fatal().map_or("", |condition| condition.summary());
         self.ingest.fence(&Arc::from(summary));
@@ -463,7 +500,10 @@ impl Karst {
         let _ = tokio::time::timeout(time, own).await;
         if self.ingest.drain(deadline).await {
             tracing::info!("drained: everything is in object storage");
-            cluster::leave(&self.catalog, &self.state.info.guid).await;
+            // The entry in the list is that of the process which has the id now.
+            if !self.failover.incarnation.is_over(&self.catalog.snapshot()) {
+                cluster::leave(&self.catalog, &self.state.info.guid).await;
+            }
         } else {
             let status = self.ingest.status();
             tracing::warn!(

@@ -21,12 +21,13 @@ use replication::{Copies, Peer, ReplicaService, Replicas};
 use runtime::{Clock, Shutdown};
 use search::Workers;
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tonic::service::Routes;
 use transport::{Credentials, Served, Transport};
 use uuid::Uuid;
 
 use super::assemble::{Karst, host_name};
-use super::early::Later;
+use super::early::{Later, STARTING};
 use super::failover::Failover;
 use super::gateway::Progress;
 use super::indexers::Indexers;
@@ -105,6 +106,37 @@ impl Cluster {
     /// Whether there may be other processes.
     pub(crate) fn is_one_of_many(&self) -> bool {
         self.address.is_some()
+    }
+
+    /// Where the others reach this process.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// The address of another process that runs with the identity, as the list of the cluster says and the
+    /// process confirms. `None` also if the list has the address of this process: it may be that of its
+    /// former life.
+    pub(crate) async fn runs_elsewhere(&self, catalog: &Catalog, id: &str) -> Option<String> {
+        /// The time for the connection and for the answer.
+        const ANSWER: Duration = Duration::from_secs(5);
+        /// How long the process at the address may be starting: it does not tell its identity until then.
+        const START: Duration = Duration::from_secs(30);
+        const PAUSE: Duration = Duration::from_millis(200);
+        let (own, began) = (self.address.as_ref()?, Instant::now());
+        loop {
+            let Registration { address, .. } = Registration::of(&catalog.snapshot(), id)?;
+            if address == *own {
+                return None;
+            }
+            let channel = self.transport.channel(&address).ok()?;
+            match peers::identity_at(channel, ANSWER).await {
+                Ok(other) => return (other == id).then_some(address),
+                Err(reason) if reason.contains(STARTING) && began.elapsed() < START => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Whether there are other processes that may lead.

@@ -13,7 +13,8 @@ use tonic::Status;
 use tonic::service::Routes;
 use tower::ServiceExt;
 
-const STARTING: &str = "the process is starting";
+/// The answer of a process to requests that it does not serve yet.
+pub(crate) const STARTING: &str = "the process is starting";
 
 /// Where everything is served from once the process has started. Clones share it.
 #[derive(Debug, Clone, Default)]

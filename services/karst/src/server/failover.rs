@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::gateway::Progress;
+use super::incarnation::Incarnation;
 
 /// How often journals in object storage are listed, and while an indexer of the list does not answer.
 const LIST: Duration = Duration::from_secs(10);
@@ -35,7 +36,17 @@ pub(crate) struct Failover {
     pub(crate) replicas: Option<Arc<Replicas>>,
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) own: IndexerId,
+    pub(crate) incarnation: Incarnation,
     pub(crate) searches: Arc<dyn CountsSearches>,
+}
+
+/// Why the sets of this process are not its own any more.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// Another indexer recovers its events, or has recovered them.
+    Recovered(Arc<str>),
+    /// Another process has been started with the id of this one.
+    Superseded(Arc<str>),
 }
 
 /// The searches of this process.
@@ -363,13 +374,16 @@ impl Failover {
         }
     }
 
-    /// Waits until another process has taken over the sets of this one; the reason.
-    pub(crate) async fn lost(&self) -> Arc<str> {
+    /// Waits until another process has taken over the sets of this one, or has been started with its id.
+    pub(crate) async fn lost(&self) -> Lost {
         let mut changes = self.catalog.subscribe();
         loop {
             let snapshot = changes.borrow_and_update().clone();
+            if let Some(reason) = self.incarnation.superseded(&snapshot) {
+                return Lost::Superseded(reason.into());
+            }
             if let Err(error) = self.ingest.check_owner(&snapshot) {
-                return error.to_string().into();
+                return Lost::Recovered(error.to_string().into());
             }
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;

@@ -1,0 +1,300 @@
+//! The incarnation of a journal: a random number that is new at every start, in the journal's directory and
+//! in the catalog. A copy of a data directory has the id of the original, and both would number their records
+//! with the same positions: a commit of one of them would cover records of the other, which nobody stores.
+//!
+//! ```text
+//! start --> the catalog has a number of this directory  --> a new number: directory, catalog, directory
+//!   |
+//!   +-----> the catalog has the number of another start --> split: a new id for this directory
+//! ```
+//!
+//! Guarantees: a process reads positions of an id only if the last process with that id ran over the same
+//! directory. Otherwise the directory gets a new id, and `ingest` compares the records of its journal with
+//! the stored buckets (`hot::stored`): those that no bucket has are stored. A crash between the writes is not
+//! mistaken for a copy, because numbers that have been begun count, too.
+//!
+//! It leaves to others: whether a process with the id is running (`Cluster::runs_elsewhere`, the lease of the
+//! catalog), and that a running process stops its intake (`failover`).
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use catalog::{Catalog, Snapshot};
+use ingest::restore;
+use model::IndexerId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::identity::{self, write_once};
+
+/// The kind of the documents of the catalog, by the id of the indexer.
+const KIND: &str = "incarnation";
+/// Beside the directories of the sets.
+const FILE: &str = "incarnation.json";
+/// Maximum number of numbers that were begun and of which it is not known whether the catalog has them.
+const BEGUN: usize = 32;
+/// Attempts to record a start while other processes record theirs, and the wait for the news of them.
+const ATTEMPTS: usize = 8;
+const NEWS: Duration = Duration::from_secs(2);
+
+/// The start of a process over a data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Incarnation {
+    /// The id of the directory, which is another one than before after a split.
+    pub(crate) indexer: IndexerId,
+    number: Uuid,
+}
+
+/// Where a process runs, for the messages of others.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) host: String,
+    /// Its data directory.
+    pub(crate) data: String,
+    /// Its cluster address.
+    pub(crate) address: Option<String>,
+    /// RFC 3339.
+    pub(crate) started: String,
+}
+
+/// What the directory of the journal says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Noted {
+    indexer: IndexerId,
+    /// The number that the catalog had at the last start.
+    current: Option<Uuid>,
+    /// Later numbers, which the catalog may have.
+    #[serde(default)]
+    begun: Vec<Uuid>,
+    /// The id before the split.
+    #[serde(default)]
+    split_from: Option<IndexerId>,
+}
+
+impl Noted {
+    fn has(&self, number: Uuid) -> bool {
+        self.current == Some(number) || self.begun.contains(&number)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// The directory keeps its id.
+    Continue,
+    /// The id is another directory's.
+    Split,
+}
+
+/// `noted`: what the directory says of this id. `recorded`: the number of the last start with this id.
+fn decide(noted: Option<&Noted>, recorded: Option<Uuid>, has_records: bool) -> Start {
+    let Some(recorded) = recorded else { return Start::Continue };
+    match noted {
+        Some(noted) if noted.has(recorded) => Start::Continue,
+        // The disk was lost, and other places restore the journal: there is nothing that could be skipped.
+        None if !has_records => Start::Continue,
+        _ => Start::Split,
+    }
+}
+
+impl Incarnation {
+    /// Begins an incarnation of the directory, before anything of its journal is read.
+    ///
+    /// # Errors
+    /// The disk or the catalog does not take the change.
+    pub(crate) async fn begin(
+        catalog: &Catalog,
+        data: &Path,
+        id: IndexerId,
+        place: &Place,
+    ) -> Result<Self> {
+        let has_records = restore::journal_segment(data)?.is_some();
+        let mut changes = catalog.subscribe();
+        let mut indexer = id;
+        for _ in 0..ATTEMPTS {
+            let snapshot = changes.borrow_and_update().clone();
+            let before = document(&snapshot, indexer);
+            let recorded = before.as_deref().and_then(number_of);
+            let noted = read(data).filter(|noted| noted.indexer == indexer);
+            if decide(noted.as_ref(), recorded, has_records) == Start::Split {
+                indexer = split(data, indexer, before.as_deref())?;
+                continue;
+            }
+            let own = Self { indexer, number: runtime::random::uuid() };
+            if own.record(catalog, (data, noted), (before, place)).await? {
+                return Ok(own);
+            }
+            // Another process has recorded its start since: the next look says which.
+            let _ = tokio::time::timeout(NEWS, changes.changed()).await;
+        }
+        bail!(
+            "other processes with the id of this one ({indexer}) start at the same time: {} is a copy of \
+             their data directory, or they run over it; stop them, or start them one after the other",
+            shown(data).display()
+        )
+    }
+
+    /// Writes the number; `false` if the catalog has changed since it was read.
+    async fn record(
+        self,
+        catalog: &Catalog,
+        (data, noted): (&Path, Option<Noted>),
+        (before, place): (Option<Arc<Value>>, &Place),
+    ) -> Result<bool> {
+        let Self { indexer, number } = self;
+        let split_from = noted.as_ref().and_then(|noted| noted.split_from);
+        let last = noted.as_ref().and_then(|noted| noted.current);
+        let current = before.as_deref().and_then(number_of).or(last);
+        let mut begun = noted.map(|noted| noted.begun).unwrap_or_default();
+        begun.push(number);
+        let excess = begun.len().saturating_sub(BEGUN);
+        begun.drain(..excess);
+        // First here: a process that is killed after the change of the catalog finds its number.
+        write(data, &Noted { indexer, current, begun, split_from })?;
+        let named = |json| vec![(KIND.to_owned(), indexer.to_string(), json)];
+        let expected = named(before.map(|json| (*json).clone()));
+        let after = named(Some(json!({ "number": number, "place": place })));
+        match catalog.replace_documents(expected, after).await {
+            Ok(()) => {}
+            Err(catalog::Error::Changed { .. }) => return Ok(false),
+            Err(error) => {
+                return Err(error).context("cannot record the start of this process in the catalog");
+            }
+        }
+        write(data, &Noted { indexer, current: Some(number), begun: Vec::new(), split_from })?;
+        Ok(true)
+    }
+
+    /// Whether a process has been started with the id since, over another directory.
+    pub(crate) fn is_over(self, snapshot: &Snapshot) -> bool {
+        self.successor(snapshot).is_some()
+    }
+
+    /// Why this process takes nothing in any more, once another one has been started with its id.
+    pub(crate) fn superseded(self, snapshot: &Snapshot) -> Option<String> {
+        let later = self.successor(snapshot)?;
+        let indexer = self.indexer;
+        Some(format!(
+            "no events are accepted: another process with the id of this one ({indexer}) {}: one of their \
+             data directories is a copy of the other. Stop one of the two; events that this one has not \
+             stored stay in its journal, and its next start stores them under a new id",
+            whereabouts(&later)
+        ))
+    }
+
+    fn successor(self, snapshot: &Snapshot) -> Option<Arc<Value>> {
+        let latest = document(snapshot, self.indexer)?;
+        number_of(&latest).is_some_and(|number| number != self.number).then_some(latest)
+    }
+}
+
+/// The error of a start beside a process with the same id.
+pub(crate) fn refusal(role: &str, id: IndexerId, address: &str, data: &Path) -> String {
+    format!(
+        "{role} {id} already runs at {address}: {} is a copy of its data directory (or that process runs \
+         over it); give this {role} a directory of its own, or stop the other",
+        shown(data).display()
+    )
+}
+
+/// Ends a split that was interrupted.
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn end_split(data: &Path) -> Result<()> {
+    let Some(noted) = read(data) else { return Ok(()) };
+    if noted.split_from.is_none() || known_id(data) != noted.split_from {
+        return Ok(());
+    }
+    write_once(&data.join("instance.id"), noted.indexer.0.to_string().as_bytes(), 0o600)
+}
+
+/// Whether the id is that of a split, and the journal may still name the one before.
+pub(crate) fn is_split(data: &Path) -> bool {
+    let noted = read(data).filter(|noted| noted.split_from.is_some());
+    noted.is_some_and(|noted| known_id(data) == Some(noted.indexer))
+}
+
+/// Gives the directory a new id.
+fn split(data: &Path, from: IndexerId, latest: Option<&Value>) -> Result<IndexerId> {
+    let indexer = IndexerId(runtime::random::uuid());
+    let noted = Noted { indexer, current: None, begun: Vec::new(), split_from: Some(from) };
+    write(data, &noted)?;
+    end_split(data)?;
+    tracing::warn!(
+        %from, to = %indexer, data = %shown(data).display(),
+        "another process with the id of this one {}: one of their data directories is a copy of the other. \
+         This directory has a new id, and its journal is compared with the buckets: events that no bucket \
+         has are stored; those that the other process has, too, and has not stored yet, may be there twice",
+        latest.map_or_else(|| "has been started".to_owned(), whereabouts)
+    );
+    Ok(indexer)
+}
+
+/// Where and when a process was started.
+fn whereabouts(document: &Value) -> String {
+    let Ok(place) = serde_json::from_value::<Place>(document["place"].clone()) else {
+        return "has been started".to_owned();
+    };
+    let Place { host, data, address, started } = place;
+    let at = address.map_or_else(String::new, |address| format!(" at {address}"));
+    format!("was started{at} ({started}, host {host}, data {data})")
+}
+
+fn document(snapshot: &Snapshot, indexer: IndexerId) -> Option<Arc<Value>> {
+    snapshot.document(KIND, &indexer.to_string())
+}
+
+fn number_of(document: &Value) -> Option<Uuid> {
+    Uuid::parse_str(document["number"].as_str()?).ok()
+}
+
+/// The id in `instance.id`.
+fn known_id(data: &Path) -> Option<IndexerId> {
+    Uuid::parse_str(&identity::known(data)?).ok().map(IndexerId)
+}
+
+/// What the directory of the journal says. A file that is damaged says nothing: a journal with records is
+/// then compared with the buckets.
+fn read(data: &Path) -> Option<Noted> {
+    let path = data.join("journal").join(FILE);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        Err(error) => {
+            tracing::warn!(
+                path = %path.display(), %error,
+                "the journal's incarnation cannot be read"
+            );
+            return None;
+        }
+    };
+    let noted = serde_json::from_slice(&bytes);
+    if let Err(error) = &noted {
+        tracing::warn!(path = %path.display(), %error, "the journal's incarnation is damaged");
+    }
+    noted.ok()
+}
+
+fn write(data: &Path, noted: &Noted) -> Result<()> {
+    let directory = data.join("journal");
+    let unwritable = || format!("cannot write {}", directory.join(FILE).display());
+    fs::create_dir_all(&directory).with_context(unwritable)?;
+    write_once(&directory.join(FILE), &serde_json::to_vec(noted)?, 0o600)?;
+    // The file of the last start, after a loss of power, would be taken for that of a copy.
+    let synced = File::open(&directory).and_then(|directory| directory.sync_all());
+    synced.with_context(unwritable)
+}
+
+/// The directory as messages name it.
+fn shown(data: &Path) -> PathBuf {
+    std::path::absolute(data).unwrap_or_else(|_| data.to_owned())
+}
+
+#[cfg(test)]
+#[path = "incarnation_tests.rs"]
+mod tests;

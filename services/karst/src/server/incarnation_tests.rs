@@ -1,0 +1,129 @@
+//! Tests of incarnations.
+
+#![allow(clippy::unwrap_used)]
+
+use object_store::memory::InMemory;
+
+use super::*;
+
+#[test]
+fn a_start_continues_if_the_last_start_with_the_id_was_of_the_directory() {
+    let (current, begun, other) = (number(1), number(2), number(3));
+    let noted = noted(current, vec![begun]);
+    for has_records in [false, true] {
+        for recorded in [None, Some(current), Some(begun)] {
+            let start = decide(Some(&noted), recorded, has_records);
+            assert_eq!(start, Start::Continue, "{recorded:?}");
+        }
+        assert_eq!(decide(Some(&noted), Some(other), has_records), Start::Split);
+        // A first start, or one of an earlier version.
+        assert_eq!(decide(None, None, has_records), Start::Continue);
+    }
+    assert_eq!(decide(None, Some(other), false), Start::Continue, "a lost disk is restored");
+    assert_eq!(decide(None, Some(other), true), Start::Split, "records of an earlier version");
+}
+
+#[tokio::test]
+async fn a_directory_keeps_its_id_from_start_to_start() {
+    let (catalog, data) = (catalog().await, tempfile::tempdir().unwrap());
+    let first = begin(&catalog, data.path()).await;
+    assert!(!first.is_over(&catalog.snapshot()));
+    let second = begin(&catalog, data.path()).await;
+    assert_eq!((first.indexer, second.indexer), (id(), id()));
+    assert!(first.is_over(&catalog.snapshot()) && !second.is_over(&catalog.snapshot()));
+}
+
+#[tokio::test]
+async fn a_start_that_ends_between_the_writes_is_not_taken_for_a_copy() {
+    let (catalog, data) = (catalog().await, tempfile::tempdir().unwrap());
+    begin(&catalog, data.path()).await;
+    let before = read(data.path()).unwrap();
+    let killed = begin(&catalog, data.path()).await;
+    // Killed after the change of the catalog.
+    let begun = vec![number(7), killed.number];
+    write(data.path(), &Noted { begun, ..before }).unwrap();
+    assert_eq!(begin(&catalog, data.path()).await.indexer, id());
+    // Killed before it.
+    let known = read(data.path()).unwrap();
+    write(data.path(), &Noted { begun: vec![number(8)], ..known }).unwrap();
+    assert_eq!(begin(&catalog, data.path()).await.indexer, id());
+}
+
+#[tokio::test]
+async fn the_original_gets_a_new_id_after_a_copy_has_run() {
+    let (catalog, data) = (catalog().await, tempfile::tempdir().unwrap());
+    let copy = tempfile::tempdir().unwrap();
+    let original = begin(&catalog, data.path()).await;
+    fs::create_dir(copy.path().join("journal")).unwrap();
+    let file = Path::new("journal").join(FILE);
+    fs::copy(data.path().join(&file), copy.path().join(&file)).unwrap();
+    assert_eq!(begin(&catalog, copy.path()).await.indexer, id());
+    let reason = original.superseded(&catalog.snapshot()).unwrap();
+    assert!(reason.contains("was started at 127.0.0.1:7 ("), "{reason}");
+
+    let again = begin(&catalog, data.path()).await;
+    assert_ne!(again.indexer, id());
+    assert!(is_split(data.path()) && !is_split(copy.path()));
+    assert_eq!(known_id(data.path()), Some(again.indexer));
+    // Both go on with what they are.
+    let next = Incarnation::begin(&catalog, data.path(), again.indexer, &place()).await.unwrap();
+    assert_eq!(next.indexer, again.indexer);
+    assert_eq!(begin(&catalog, copy.path()).await.indexer, id());
+}
+
+#[test]
+fn a_split_that_was_interrupted_is_ended() {
+    let data = tempfile::tempdir().unwrap();
+    let indexer = IndexerId(number(5));
+    let noted = Noted { indexer, current: None, begun: Vec::new(), split_from: Some(id()) };
+    write(data.path(), &noted).unwrap();
+    fs::write(data.path().join("instance.id"), id().0.to_string()).unwrap();
+    assert!(!is_split(data.path()));
+    end_split(data.path()).unwrap();
+    assert!(is_split(data.path()));
+    assert_eq!(known_id(data.path()), Some(indexer));
+}
+
+#[test]
+fn a_refusal_names_the_directory_and_the_address_of_the_other() {
+    let text = refusal("indexer", id(), "127.0.0.1:31297", Path::new("/path/data"));
+    let known = id();
+    let expected = format!("indexer {known} already runs at 127.0.0.1:31297: /path/data is a copy of");
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+fn id() -> IndexerId {
+    IndexerId(number(1))
+}
+
+fn noted(current: Uuid, begun: Vec<Uuid>) -> Noted {
+    Noted { indexer: id(), current: Some(current), begun, split_from: None }
+}
+
+fn number(value: u128) -> Uuid {
+    Uuid::from_u128(value)
+}
+
+fn place() -> Place {
+    Place {
+        host: "here".to_owned(),
+        data: "/data".to_owned(),
+        address: Some("127.0.0.1:7".to_owned()),
+        started: "2026-11-28T00:00:00Z".to_owned(),
+    }
+}
+
+/// A start over a directory, which writes its id first.
+async fn begin(catalog: &Catalog, data: &Path) -> Incarnation {
+    let file = data.join("instance.id");
+    if !file.exists() {
+        fs::write(&file, id().0.to_string()).unwrap();
+    }
+    Incarnation::begin(catalog, data, id(), &place()).await.unwrap()
+}
+
+async fn catalog() -> Catalog {
+    let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+    let settings = catalog::Settings::default();
+    Catalog::open(store, "catalog", settings, clock).await.unwrap()
+}
