@@ -59,6 +59,17 @@ impl Verify {
         }
     }
 
+    /// Notes that everything is to be compared: a start that is killed before [`note`](Self::note) has made
+    /// some of the journals its own, and the next one could not tell any more.
+    pub(crate) async fn begin(&self, parts: &Parts) -> Result<(), Error> {
+        if !matches!(self, Self::All) {
+            return Ok(());
+        }
+        let (name, content) = (parts.indexer.to_string(), json!({ "all": true }));
+        let put = parts.catalog.put_document(KIND, &name, content).await;
+        put.map_err(|error| Error::Catalog(std::sync::Arc::new(error)))
+    }
+
     /// Notes how far the journals go now: later records have positions as always.
     pub(crate) async fn note(
         &self,
@@ -92,6 +103,9 @@ pub(crate) fn to_verify(
     // Earlier releases have written the one for all over with that of the only indexer.
     let earlier = general.clone().filter(|note| note["indexer"] == own);
     if let Some(note) = snapshot.document(KIND, &own).or(earlier) {
+        if note["all"] == true {
+            return Verify::All;
+        }
         let sets = note["sets"].as_object().into_iter().flatten();
         let sets = sets
             .filter_map(|(set, last)| Some((set.parse().ok()?, JournalPosition(last.as_u64()?))));

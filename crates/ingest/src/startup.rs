@@ -89,6 +89,7 @@ pub(crate) async fn recover(
     // Over a catalog that it follows, each start takes an epoch.
     let is_known = epochs.values().any(|epoch| *epoch > OWN_EPOCH + 1);
     let verify = restore::to_verify(parts, &committed, is_known);
+    verify.begin(parts).await?;
     let mut highest = HashMap::default();
     let mut recovered = Vec::new();
     for number in numbers {
