@@ -113,7 +113,8 @@ impl Backtracking {
                 false => end,
             };
             // What is empty right behind a match belongs to that.
-            if !(is_empty && last_end == Some(end)) && !visit(spans) || from > text.len() {
+            let belongs = is_empty && last_end == Some(end);
+            if (!belongs && !visit(spans)) || from > text.len() {
                 return;
             }
             last_end = Some(end);

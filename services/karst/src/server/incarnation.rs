@@ -162,7 +162,8 @@ impl Incarnation {
             Ok(()) => {}
             Err(catalog::Error::Changed { .. }) => return Ok(false),
             Err(error) => {
-                return Err(error).context("cannot record the start of this process in the catalog");
+                return Err(error)
+                    .context("cannot record the start of this process in the catalog");
             }
         }
         write(data, &Noted { indexer, current: Some(number), begun: Vec::new(), split_from })?;

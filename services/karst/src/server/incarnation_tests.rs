@@ -88,7 +88,8 @@ fn a_split_that_was_interrupted_is_ended() {
 fn a_refusal_names_the_directory_and_the_address_of_the_other() {
     let text = refusal("indexer", id(), "127.0.0.1:31297", Path::new("/path/data"));
     let known = id();
-    let expected = format!("indexer {known} already runs at 127.0.0.1:31297: /path/data is a copy of");
+    let expected =
+        format!("indexer {known} already runs at 127.0.0.1:31297: /path/data is a copy of");
     assert!(text.starts_with(&expected), "{text}");
 }
 
