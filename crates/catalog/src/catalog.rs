@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use model::{BucketId, BucketSummary, IndexerId, JournalPosition, StreamId};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
@@ -20,6 +21,7 @@ use crate::commit::{Documents, violated_by_name};
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
 use crate::rules::Changes;
+use crate::store_id::{PLACE, StoreId, contradiction};
 use crate::summaries::Source;
 use crate::writer::{Opened, Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, load, migration};
@@ -112,10 +114,11 @@ impl Catalog {
 
     /// Opens the catalog that this process has followed, and fences the writer. Who has subscribed to it
     /// notices nothing but the next snapshot, and changes that wait for the former leader are made here. If
-    /// it fails, this process goes on following.
+    /// it fails, this process goes on following. A catalog that does not exist is not created.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open). [`Error::OtherCatalog`] if the store has no catalog, another one than the one
+    /// that was followed, or an older state of it.
     pub async fn lead(
         &self,
         store: Arc<dyn ObjectStore>,
@@ -125,13 +128,23 @@ impl Catalog {
         let Role::Follower(follower) = self.role() else { return Ok(()) };
         let (settings, view) = (follower.settings.clone(), Arc::clone(&self.inner.view));
         let failure = LastFailure::default();
+        if !exists(&store, path).await? {
+            let reason = "there is none in this object store".to_owned();
+            return Err(other_catalog(path, &reason));
+        }
         let database = open_database(store, path, &settings, &failure).await?;
         // Nobody writes any more. What was fed is durable, so the follower has this state or an older one.
         let number = load::number_of(&database, path).await?;
+        let found = (load::store_id_of(&database, path).await?, number);
+        let followed = Arc::clone(&view.borrow());
+        if let Some(reason) = contradiction((followed.store_id(), followed.number()), found) {
+            // Nothing was written, so a failure loses nothing.
+            let _ = Box::pin(database.close()).await;
+            return Err(other_catalog(path, &reason));
+        }
         let mut headers = codec::Shared::default();
         let mut newer = None;
-        let known = view.borrow().number();
-        if known != number {
+        if followed.number() != number {
             let (snapshot, shared) = read(&database, path, &settings, &failure).await?;
             headers = shared;
             newer = Some(Snapshot { changed: clock.now(), ..snapshot });
@@ -145,6 +158,35 @@ impl Catalog {
         writer.feed_followers();
         self.inner.role.send_replace(Role::Writer(writer));
         Ok(())
+    }
+
+    /// Gives the catalog, which this process has open, and its object store the same identity. An identity
+    /// that only one of them has becomes that of the other.
+    ///
+    /// # Errors
+    /// [`Error::OtherCatalog`] if they have two identities. [`Error::Store`] if the object cannot be read or
+    /// written; as [`put_document`](Self::put_document).
+    pub async fn identify(&self, store: &dyn ObjectStore) -> Result<StoreId> {
+        let known = self.snapshot().store_id();
+        let found = match StoreId::read(store).await? {
+            Some(found) => found,
+            None => known.unwrap_or_else(StoreId::random).create(store).await?,
+        };
+        match known {
+            Some(known) if known != found => {
+                let reason = format!(
+                    "its id is {known}, and that of the object store is {found}; restore both from the same \
+                     copy, or delete the object {PLACE} if the buckets of this catalog are in the store"
+                );
+                Err(other_catalog(&self.path(), &reason))
+            }
+            Some(known) => Ok(known),
+            None => {
+                let (kind, name, json) = found.document();
+                self.put_document(kind, name, json).await?;
+                Ok(found)
+            }
+        }
     }
 
     /// Waits until this process has the catalog open.
@@ -397,6 +439,22 @@ impl Catalog {
             None => Ok(()),
         }
     }
+}
+
+fn other_catalog(path: &str, reason: &str) -> Error {
+    let reason = format!("catalog \"{path}\" is not that of the cluster: {reason}");
+    Error::OtherCatalog { reason }
+}
+
+/// Whether there is a database.
+async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool> {
+    let manifests = Path::from(format!("{path}/manifest"));
+    let first = store.list(Some(&manifests)).next().await.transpose();
+    let first = first.map_err(|error| {
+        let (path, reason) = (path.to_owned(), chain(&error));
+        Error::Store { path, what: "be found", reason }
+    })?;
+    Ok(first.is_some())
 }
 
 /// Opens the database, creating it if it does not exist, and fences any earlier writer.

@@ -182,6 +182,7 @@ impl Leader {
     ) -> Streaming<FollowResponse> {
         let peer = &self.peers[place];
         let (mut pause, longest) = self.pauses;
+        let mut is_other = false;
         loop {
             let (channel, request) = (peer.channel.clone(), Request::new(request.clone()));
             let opening = async {
@@ -200,8 +201,18 @@ impl Leader {
             }
             let reason = transport::reason(&status);
             tracing::debug!(address = peer.address, reason, "it gives no feed of the catalog");
+            let error = wire::error_of(&status);
+            if matches!(error, Some(Error::OtherCatalog { .. }))
+                && !std::mem::replace(&mut is_other, true)
+            {
+                tracing::error!(
+                    address = peer.address,
+                    reason,
+                    "it leads another catalog: not followed"
+                );
+            }
             // That somebody does not lead says least about why nobody does.
-            let leads_not = matches!(wire::error_of(&status), Some(Error::NotLeading { .. }));
+            let leads_not = matches!(error, Some(Error::NotLeading { .. }));
             if !leads_not || self.peers.len() == 1 {
                 self.fail(reason);
             }
@@ -299,9 +310,12 @@ impl Leader {
 
     fn judge(&self, status: &Status) -> Judgement {
         match wire::error_of(status) {
-            // It is no leader any more; another one is, or will be.
+            // It is no leader any more, or never was that of this catalog; another one is, or will be.
             Some(
-                error @ (Error::Fenced { .. } | Error::Closed { .. } | Error::NotLeading { .. }),
+                error @ (Error::Fenced { .. }
+                | Error::Closed { .. }
+                | Error::NotLeading { .. }
+                | Error::OtherCatalog { .. }),
             ) => Judgement::AskAgain(error.to_string()),
             Some(error) => Judgement::Answer(error),
             None => match status.code() {

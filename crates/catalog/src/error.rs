@@ -82,6 +82,12 @@ pub enum Error {
         /// The address, why, and what helps.
         reason: String,
     },
+    /// The catalog, or the object store, is not the one of the cluster.
+    #[error("{reason}")]
+    OtherCatalog {
+        /// What is compared, how it differs, and what helps.
+        reason: String,
+    },
     /// The store ignores conditional puts, so two writers could overwrite each other's changes.
     #[error(
         "the object store of catalog \"{path}\" ignores If-Match on PUT; use S3, a current MinIO \
@@ -208,6 +214,7 @@ impl Error {
             | Self::Overlap { .. }
             | Self::OldEpoch { .. }
             | Self::Gone { .. }
+            | Self::OtherCatalog { .. }
             | Self::Changed { .. } => ErrorKind::Conflict,
             // Another server can handle it.
             Self::Fenced { .. } | Self::NotLeading { .. } => ErrorKind::Unavailable,

@@ -3,7 +3,7 @@
 //!
 //! A task of its own keeps the state up to date. When the connection is lost, reading goes on with the state
 //! as it is, and following goes on from its number once a leader answers. The state never goes back: a leader
-//! with an older one is not followed.
+//! with an older one is not followed, and neither is one with another catalog.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +92,8 @@ impl Follower {
 
     /// Makes a change, and waits until the own state has it.
     async fn send(&self, request: CommitRequest) -> Result<()> {
+        let store_id = self.view.borrow().store_id().map(|id| id.to_string());
+        let request = CommitRequest { store_id, ..request };
         let number = self.leader.commit(request).await?;
         let mut view = self.view.subscribe();
         let seen = view.wait_for(|snapshot| snapshot.number() >= number);
@@ -164,7 +166,8 @@ impl Task {
     async fn follow(&mut self) -> String {
         let number = self.has_state.borrow().then(|| self.state.next.number());
         self.state.interrupted();
-        let request = FollowRequest { number, kinds: bytes::Bytes::new() };
+        let store_id = self.state.next.store_id().map(|id| id.to_string());
+        let request = FollowRequest { number, kinds: bytes::Bytes::new(), store_id };
         let refused = |reason| {
             self.refused.send_replace(Some(reason));
         };
@@ -234,7 +237,13 @@ impl State {
         response: FollowResponse,
         summaries: &Summaries,
     ) -> std::result::Result<bool, Damage> {
-        let FollowResponse { number, begins, ends, entries } = response;
+        let FollowResponse { number, begins, ends, entries, store_id } = response;
+        let known = self.next.store_id();
+        if let (Some(known), Some(theirs)) = (known, store_id)
+            && known.to_string() != theirs
+        {
+            return Err(codec::content(format!("it is of catalog {theirs}, not of {known}")));
+        }
         if begins {
             self.interrupted();
             self.whole = Some(Contents::default());
@@ -254,7 +263,12 @@ impl State {
         let what = if self.whole.is_some() { "whole" } else { "write" };
         metrics::counter!(names::CATALOG_STATES, "what" => what).increment(1);
         if let Some(whole) = self.whole.take() {
-            self.next = whole.into_snapshot(number);
+            let next = whole.into_snapshot(number);
+            // A leader of an earlier release compares no identities.
+            if known.is_some() && next.store_id() != known {
+                return Err(codec::content("it is the state of another catalog"));
+            }
+            self.next = next;
             return Ok(true);
         }
         let expected = self.next.number().saturating_add(1);

@@ -33,6 +33,8 @@
 //! Between processes, one has the catalog open and serves it ([`Catalog::service`], gRPC), and others follow
 //! it ([`Catalog::follow`]) with the same snapshots, a moment later; their changes are made by the first
 //! (docs/decisions/0030). A follower becomes the writer in place ([`Catalog::lead`]; docs/decisions/0033).
+//! The catalog and its object store have the same identity ([`StoreId`]), so that a process with another
+//! store, or another catalog, is recognized.
 //!
 //! Example:
 //! ```no_run
@@ -71,6 +73,7 @@ pub mod salvage;
 mod service;
 mod settings;
 mod snapshot;
+mod store_id;
 mod summaries;
 mod wire;
 mod writer;
@@ -88,3 +91,4 @@ pub use salvage::{Salvaged, salvage};
 pub use service::CatalogService;
 pub use settings::Settings;
 pub use snapshot::{Document, OWN_EPOCH, Snapshot};
+pub use store_id::{OtherStore, StoreId};

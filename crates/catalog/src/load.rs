@@ -17,6 +17,7 @@ use crate::Snapshot;
 use crate::codec::{self, Entry};
 use crate::contents::Contents;
 use crate::error::{Error, Result};
+use crate::store_id::StoreId;
 
 /// Read-ahead while opening a catalog, in bytes.
 const READ_AHEAD: usize = 4 << 20;
@@ -200,6 +201,19 @@ pub(crate) async fn number_of(database: &Db, path: &str) -> Result<u64> {
     match entry.map_err(|damage| damage.at(path, codec::NUMBER))? {
         Entry::Number(number) => Ok(number),
         _ => Ok(0),
+    }
+}
+
+/// The identity of the catalog.
+pub(crate) async fn store_id_of(database: &Db, path: &str) -> Result<Option<StoreId>> {
+    let key = StoreId::key();
+    let value = database.get(&key).await;
+    let value = value.map_err(|error| Error::from_database(path, "read", &error))?;
+    let Some(value) = value else { return Ok(None) };
+    let entry = codec::decode(&key, &value, &mut codec::Shared::default());
+    match entry.map_err(|damage| damage.at(path, &key))? {
+        Entry::Document { json, .. } => Ok(StoreId::in_document(&json)),
+        _ => Ok(None),
     }
 }
 

@@ -52,6 +52,7 @@ impl Catalog {
 impl CatalogService {
     async fn commit(self, request: CommitRequest) -> Result<CommitResponse> {
         let writer = self.catalog.writer()?;
+        refuse_other(&writer, request.store_id.as_deref())?;
         match wire::wanted(request).map_err(|damage| unreadable(&writer, damage))? {
             Wanted::Commit(commit) => writer.commit(commit).await?,
             Wanted::Documents(documents) => writer.documents(documents).await?,
@@ -67,6 +68,7 @@ impl CatalogService {
         }
         let changes = writer.view.subscribe();
         let number = changes.borrow().number();
+        let store_id = refuse_other(&writer, request.store_id.as_deref())?;
         if let Some(newer) = request.number.filter(|theirs| *theirs > number) {
             let reason = format!("its state {number} is older than the follower's state {newer}");
             let path = writer.path.clone();
@@ -78,12 +80,16 @@ impl CatalogService {
             changes,
             kinds: Kinds(request.kinds.to_vec()),
             sent: request.number,
+            store_id,
             whole: None,
             ready: VecDeque::new(),
         };
         let responses = stream::try_unfold(following, |mut following| async {
             match following.next().await {
-                Ok(response) => Ok(Some((response, following))),
+                Ok(mut response) => {
+                    response.store_id = following.store_id.take();
+                    Ok(Some((response, following)))
+                }
                 Err(error) => Err(wire::status(&error)),
             }
         });
@@ -132,6 +138,23 @@ fn unrenewed(writer: &Writer, age: Duration) -> Error {
     Error::Store { path: writer.path.clone(), what: "be followed", reason }
 }
 
+/// Refuses a follower of another catalog: this one must not replace its state or take its changes, whatever
+/// the numbers say. Returns the own identity.
+fn refuse_other(writer: &Writer, theirs: Option<&str>) -> Result<Option<String>> {
+    let own = writer.view.borrow().store_id().map(|id| id.to_string());
+    match theirs {
+        Some(theirs) if own.as_deref() != Some(theirs) => {
+            let (path, own) = (&writer.path, own.as_deref().unwrap_or("none"));
+            let reason = format!(
+                "catalog \"{path}\" is another one than the follower's: its id is {own}, and the follower's \
+                 {theirs}; start all control planes with the --object-store of the cluster"
+            );
+            Err(Error::OtherCatalog { reason })
+        }
+        _ => Ok(own),
+    }
+}
+
 fn unreadable(writer: &Writer, damage: Damage) -> Error {
     match damage.at(&writer.path, b"request") {
         Error::Corrupt { reason, .. } => writer.invalid("a request", &reason),
@@ -149,6 +172,8 @@ struct Following {
     kinds: Kinds,
     /// The state that it has; none: it has nothing.
     sent: Option<u64>,
+    /// The identity of the catalog, until the first response.
+    store_id: Option<String>,
     /// The rest of a whole state.
     whole: Option<(u64, Whole)>,
     /// The rest of a write.

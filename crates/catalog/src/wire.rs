@@ -243,6 +243,7 @@ fn failure(error: &Error) -> Failure {
         Error::Invalid { path, what, reason } => {
             Failure { what, reason, ..of(FailureKind::Invalid, &path) }
         }
+        Error::OtherCatalog { reason } => Failure { reason, ..of(FailureKind::OtherCatalog, "") },
         Error::Corrupt { path, key, reason } => {
             Failure { what: key, reason, ..of(FailureKind::Corrupt, &path) }
         }
@@ -290,6 +291,7 @@ pub(crate) fn error_of(status: &Status) -> Option<Error> {
             Error::OldEpoch { path, indexer, set, epoch: first, known, owner }
         }
         FailureKind::Changed => Error::Changed { path, kind: what, name: reason },
+        FailureKind::OtherCatalog => Error::OtherCatalog { reason },
         FailureKind::Invalid => Error::Invalid { path, what, reason },
         FailureKind::Corrupt => Error::Corrupt { path, key: what, reason },
         FailureKind::Version => {

@@ -34,6 +34,8 @@ pub struct CommitRequest {
     pub documents: Vec<Entry>,
     #[prost(message, repeated, tag = "9")]
     pub documents_before: Vec<Entry>,
+    #[prost(string, optional, tag = "10")]
+    pub store_id: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -60,6 +62,8 @@ pub struct FollowRequest {
     pub number: Option<u64>,
     #[prost(bytes = "bytes", tag = "2")]
     pub kinds: Bytes,
+    #[prost(string, optional, tag = "3")]
+    pub store_id: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -72,6 +76,8 @@ pub struct FollowResponse {
     pub ends: bool,
     #[prost(message, repeated, tag = "4")]
     pub entries: Vec<Entry>,
+    #[prost(string, optional, tag = "5")]
+    pub store_id: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -127,6 +133,7 @@ pub enum FailureKind {
     Version = 11,
     NotLeading = 12,
     Changed = 13,
+    OtherCatalog = 14,
 }
 
 #[cfg(test)]

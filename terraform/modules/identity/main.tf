@@ -14,7 +14,8 @@ locals {
       # Whether somebody has begun to make the catalog anew: every process asks at its start.
       "catalog-rebuild" = local.read
       "collections/"    = local.read
-      "installed/"      = local.read
+      # Apps, and the identity of the store, which every process compares at its start.
+      "installed/" = local.read
       # Journals of indexes with ackLevel = remote: their records go once they are in buckets.
       "journal/" = local.everything
       "lookups/" = local.read

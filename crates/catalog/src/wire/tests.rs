@@ -119,6 +119,7 @@ fn errors_come_back() {
             owner,
         },
         Error::Changed { path: path(), kind: text("peer"), name: text("a") },
+        Error::OtherCatalog { reason: text("another id") },
         Error::Invalid { path: path(), what: text("a commit"), reason: text("bad") },
         Error::Corrupt { path: path(), key: text("k"), reason: text("bad") },
         Error::Version { path: path(), key: text("k"), found: 9, known: 2 },

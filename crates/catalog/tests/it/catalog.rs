@@ -8,8 +8,9 @@ use super::support::{
 };
 use karst_catalog::{Catalog, Commit, Error, Settings};
 use model::{BucketState, EventTime, JournalPosition, TimeRange};
-use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::store::{DurableLocal, Options};
 use testkit::{CountingStore, FailingStore, Moment, Operation, S3Server, TestDir};
 
@@ -386,4 +387,32 @@ async fn on_s3_it_keeps_its_promises_through_a_restart_of_the_server() {
     assert_eq!(ids(&second), [1, 2]);
     let error = first.commit(add(3)).await.unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_catalog_and_its_object_store_have_the_same_identity() {
+    let dir = TestDir::new();
+    let (store, object) = (local(&dir), Path::from("installed/store.id"));
+    let catalog = open(Arc::clone(&store), Settings::default()).await.unwrap();
+    assert_eq!(catalog.snapshot().store_id(), None);
+    let id = catalog.identify(store.as_ref()).await.unwrap();
+    assert_eq!(catalog.snapshot().store_id(), Some(id));
+    assert_eq!(catalog.identify(store.as_ref()).await.unwrap(), id);
+    // The object was not restored with the catalog.
+    store.delete(&object).await.unwrap();
+    assert_eq!(catalog.identify(store.as_ref()).await.unwrap(), id);
+    catalog.close().await.unwrap();
+    let again = open(Arc::clone(&store), Settings::default()).await.unwrap();
+    assert_eq!(again.snapshot().store_id(), Some(id));
+    // A rebuilt catalog, of which only the object store has the identity.
+    let settings = Settings::default();
+    let clock = Arc::new(runtime::SystemClock);
+    let new = Catalog::open(Arc::clone(&store), "new", settings, clock).await.unwrap();
+    assert_eq!(new.identify(store.as_ref()).await.unwrap(), id);
+    let other: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let second = open(Arc::clone(&other), Settings::default()).await.unwrap();
+    second.identify(other.as_ref()).await.unwrap();
+    let error = again.identify(other.as_ref()).await.unwrap_err();
+    assert!(matches!(error, Error::OtherCatalog { .. }), "{error:?}");
+    assert!(error.to_string().contains(&id.to_string()), "{error}");
 }

@@ -272,6 +272,39 @@ async fn after_a_lost_connection_it_goes_on_from_its_state() {
     server.stop().await;
 }
 
+/// A process with another catalog has the address of the leader, and is further by its number.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_catalog_is_not_followed_whatever_its_number() {
+    let add = |number: u128| Commit { add: vec![bucket(number, 0, 9)], ..Commit::default() };
+    let store = Arc::new(InMemory::new());
+    let leader = open(Arc::clone(&store) as Arc<dyn ObjectStore>, quick()).await.unwrap();
+    let id = leader.identify(&*store).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let patience = Settings { leader_deadline: Duration::from_secs(10), ..quick() };
+    let follower = follow(&[server.url()], patience).await.unwrap();
+    follower.commit(add(1)).await.unwrap();
+    assert_eq!(follower.snapshot().store_id(), Some(id));
+    let address = server.stop().await;
+
+    let store = Arc::new(InMemory::new());
+    let other = open(Arc::clone(&store) as Arc<dyn ObjectStore>, quick()).await.unwrap();
+    other.identify(&*store).await.unwrap();
+    for number in 10..20 {
+        other.commit(add(number)).await.unwrap();
+    }
+    let server = Server::start(&other, Some(address)).await;
+    let error = follower.commit(add(2)).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains("another one than the follower's"), "{error}");
+    assert_eq!((follower.snapshot().len(), follower.snapshot().store_id()), (1, Some(id)));
+    server.stop().await;
+
+    let server = Server::start(&leader, Some(address)).await;
+    follower.commit(add(2)).await.unwrap();
+    compare(&follower, &leader).await;
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn errors_are_those_of_the_leader() {
     let leader = open(Arc::new(InMemory::new()), Settings::default()).await.unwrap();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use karst_catalog::{Catalog, Commit, Error, Settings};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -160,4 +161,50 @@ async fn no_acknowledged_change_is_lost_when_it_changes_hands() {
     reopened.commit(Commit { ranges: at(1), ..add(1_000) }).await.unwrap();
     let overlapping = Commit { ranges: records(1, 2), ..add(1_001) };
     assert!(matches!(reopened.commit(overlapping).await, Err(Error::Overlap { .. })));
+}
+
+/// The store of the standby is not that of its leader: it creates no catalog there, and leads none that it
+/// has not followed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_leads_no_other_and_no_older_catalog() {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let old = open(Arc::clone(&store), Settings::default()).await.unwrap();
+    let server = Server::start(&old, None).await;
+    let standby = follow(&[server.url()], quick()).await.unwrap();
+    standby.commit(add(1)).await.unwrap();
+    standby.commit(add(2)).await.unwrap();
+    let refused = async |store: &Arc<dyn ObjectStore>| {
+        let error = lead(&standby, store).await.unwrap_err();
+        assert!(matches!(error, Error::OtherCatalog { .. }), "{error:?}");
+        error.to_string()
+    };
+
+    let empty: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let reason = refused(&empty).await;
+    assert!(reason.contains("there is none"), "{reason}");
+    assert!(empty.list(None).next().await.is_none(), "something was written");
+
+    let other: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let another = open(Arc::clone(&other), Settings::default()).await.unwrap();
+    another.commit(add(7)).await.unwrap();
+    let reason = refused(&other).await;
+    assert!(reason.contains("state 1 is older than the state 2"), "{reason}");
+
+    // Later by its number, and yet another one.
+    old.identify(store.as_ref()).await.unwrap();
+    compare(&standby, &old).await;
+    let another = open(Arc::clone(&other), Settings::default()).await.unwrap();
+    another.identify(other.as_ref()).await.unwrap();
+    for number in 10..20 {
+        another.commit(add(number)).await.unwrap();
+    }
+    let reason = refused(&other).await;
+    assert!(reason.contains("the id of the followed one"), "{reason}");
+
+    standby.commit(add(3)).await.unwrap();
+    compare(&standby, &old).await;
+    lead(&standby, &store).await.unwrap();
+    standby.commit(add(4)).await.unwrap();
+    assert_eq!(standby.snapshot().len(), 4);
+    server.stop().await;
 }
