@@ -2,13 +2,14 @@
 //!
 //! A bucket comes here by hand or because a search met damage in it: then the whole object is read
 //! once more, past the cache, and only if that fails too the bucket is put into quarantine. The list is in
-//! the catalog, so it holds over restarts and until somebody releases the bucket.
+//! the catalog, so it holds over restarts and until somebody releases the bucket. It holds for all processes:
+//! one whose object store is not that of the catalog adds nothing to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bucket::BucketReader;
-use catalog::{Catalog, Snapshot};
+use catalog::{Catalog, OtherStore, Snapshot};
 use model::{BucketHeader, BucketId, IndexName};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -164,7 +165,7 @@ impl Quarantine {
             );
             return false;
         };
-        if !is_damage(&again) {
+        if !is_damage(&again) || !is_of_catalog(store, &snapshot, entry).await {
             return false;
         }
         let reason = Error::unreadable(entry, &again).to_string();
@@ -176,6 +177,24 @@ impl Quarantine {
             }
         }
     }
+}
+
+/// Whether the object store is that of the catalog: a bucket that is missing in another one is not damaged.
+async fn is_of_catalog(
+    store: &Arc<dyn ObjectStore>,
+    snapshot: &Snapshot,
+    entry: &BucketHeader,
+) -> bool {
+    let why = match OtherStore::find(store.as_ref(), snapshot).await {
+        Ok(None) => return true,
+        Ok(Some(other)) => format!("this object store is not that of the cluster ({other})"),
+        Err(error) => error.to_string(),
+    };
+    tracing::error!(
+        bucket = %entry.id, index = %entry.index, why,
+        "bucket is not quarantined, because it was not looked for in the object store of the cluster"
+    );
+    false
 }
 
 /// Whether the object is there, and as long as it was written.
@@ -201,4 +220,66 @@ async fn verify(store: &Arc<dyn ObjectStore>, entry: &BucketHeader) -> Result<()
 fn failed(entry: &BucketHeader, error: &catalog::Error) -> Error {
     let (bucket, message) = (entry.path(), error.to_string());
     Error::Bucket { bucket, message, damaged: false }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use catalog::{Commit, Settings};
+    use model::{BucketEntry, BucketState, BucketSummary, EventTime};
+    use object_store::memory::InMemory;
+    use runtime::SystemClock;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn entry() -> BucketEntry {
+        let (id, time) = (BucketId(Uuid::from_u128(1)), EventTime(1));
+        let index = IndexName::new("main").unwrap();
+        BucketEntry {
+            id,
+            path: id.object_path(&index, "20261120"),
+            index,
+            size: 1000,
+            state: BucketState::Warm,
+            summary: Arc::new(BucketSummary {
+                rows: 10,
+                raw_bytes: 900,
+                first_time: time,
+                last_time: time,
+                first_index_time: time,
+                last_index_time: time,
+                hosts: vec![],
+                sources: vec![],
+                sourcetypes: vec![],
+                fields: vec![],
+                fields_complete: true,
+                rules: vec![],
+            }),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bucket_that_is_missing_in_another_object_store_is_not_quarantined() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let opening =
+            Catalog::open(Arc::clone(&store), "catalog", Settings::default(), Arc::clone(&clock));
+        let catalog = opening.await.unwrap();
+        catalog.identify(store.as_ref()).await.unwrap();
+        let add = vec![entry()];
+        catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+        let header = catalog.snapshot().bucket(entry().id).unwrap();
+        let error = Error::Bucket {
+            bucket: header.path(),
+            message: "it is not there".to_owned(),
+            damaged: true,
+        };
+        let other: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        for (store, is_quarantined) in [(other, false), (store, true)] {
+            let quarantine = Quarantine::new(catalog.clone(), Some(store), Arc::clone(&clock));
+            assert_eq!(quarantine.confirm(&header, &error).await, is_quarantined);
+            assert_eq!(quarantined(&catalog.snapshot()).len(), usize::from(is_quarantined));
+        }
+    }
 }
