@@ -94,8 +94,12 @@ impl InitialPassword {
     }
 
     /// Removes the file if the password was changed: an old password is useless, and a valid one
-    /// should not be stored longer than necessary.
+    /// should not be stored longer than necessary. Without a local user admin nothing is known: the catalog
+    /// may be another one.
     async fn forget_what_changed(&self, accounts: &Accounts) {
+        if !accounts.user(USER).is_some_and(|user| user.is_local()) {
+            return;
+        }
         let Ok(text) = fs::read_to_string(&self.path) else { return };
         let Some(password) = text.lines().find_map(|line| line.strip_prefix("password ")) else {
             return;
@@ -162,6 +166,12 @@ pub(crate) fn remove_local_session(data: &Path) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::Arc;
+
+    use access::{AuthenticationSettings, UserChange};
+    use catalog::Catalog;
+    use object_store::memory::InMemory;
+    use runtime::SystemClock;
 
     use super::*;
 
@@ -171,6 +181,32 @@ mod tests {
         assert_eq!(reached("0.0.0.0:8089"), "127.0.0.1:8089");
         assert_eq!(reached("[::]:8089"), "[::1]:8089");
         assert_eq!(reached("10.0.0.5:8089"), "10.0.0.5:8089");
+    }
+
+    #[tokio::test]
+    async fn the_file_is_removed_only_if_the_password_of_admin_has_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(SystemClock));
+        let settings = catalog::Settings::default();
+        let catalog = Catalog::open(store, "catalog", settings, clock.clone()).await.unwrap();
+        let settings = AuthenticationSettings::default();
+        let accounts = Accounts::load(catalog, settings, clock).await.unwrap();
+        let initial = InitialPassword::below(dir.path());
+        initial.keep("user admin\npassword correct horse\n").unwrap();
+        initial.forget_what_changed(&accounts).await;
+        assert!(initial.path.exists(), "there is no user admin");
+
+        let (name, password) = (USER.to_owned(), "correct horse".to_owned());
+        let roles = vec!["admin".to_owned()];
+        accounts.put(NewUser { name, password, roles }).await.unwrap();
+        initial.forget_what_changed(&accounts).await;
+        assert!(initial.path.exists(), "the password is the same");
+
+        let password = Some("battery staple".to_owned());
+        let change = UserChange { password, ..UserChange::default() };
+        assert!(accounts.change(USER, change, None).await.unwrap());
+        initial.forget_what_changed(&accounts).await;
+        assert!(!initial.path.exists() && !initial.unshown.exists());
     }
 
     #[test]
