@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -631,6 +632,57 @@ def test_one_clear_sentence_for_each_reason_not_to_join(cluster, tmp_path):
     wait_for(waits, "the indexer says what it waits for", 20)
     cluster.control_plane.start()
     indexer.ready()
+    cluster.stop()
+
+
+@pytest.mark.parametrize("theirs", [None, "7d0cfb0e-2bd1-4d5e-9b1c-0e7a8c0f2f11"])
+def test_a_process_with_another_object_store_does_not_join(cluster, tmp_path, theirs):
+    cluster = cluster(indexers=1, heads=1, standbys=1).start()
+    (head,), (indexer,), standby = cluster.heads, cluster.indexers, cluster.control_planes[1]
+    indexer.send({"n": 1}, index="main")
+    indexer.roll("main")
+    own = (pathlib.Path(cluster.store) / "installed" / "store.id").read_text().strip()
+    other = tmp_path / "other"
+    (other / "installed").mkdir(parents=True)
+    if theirs:
+        (other / "installed" / "store.id").write_text(theirs)
+    before = sorted(other.rglob("*"))
+    for process in (head, indexer, standby):
+        assert process.stop() == 0
+        process.environment["KARST_OBJECT_STORE"] = str(other)
+        said = refused(process)
+        has = f"its id is {theirs}" if theirs else "it has no id"
+        assert said == (
+            f"karst: this object store ({other}) is not the object store of the cluster ({has}, "
+            f"the cluster's is {own}): correct --object-store"
+        )
+        process.environment["KARST_OBJECT_STORE"] = cluster.store
+        process.start()
+    assert sorted(other.rglob("*")) == before, "something was written there"
+    assert cluster.leader(head) is cluster.control_plane
+    assert head.answer(ALL)[1] == [] and numbers(head.rows(ALL)) == [1]
+    cluster.stop()
+
+
+def test_a_standby_leads_no_catalog_that_it_has_not_followed(cluster):
+    """The catalog is gone from the object store: the standby creates no new one, and leads once it is back."""
+    cluster = cluster(indexers=0, heads=0, standbys=1).start()
+    leader, standby = cluster.control_planes
+    leader.kill()
+    catalog = pathlib.Path(cluster.store) / "catalog"
+    aside = catalog.with_name("aside")
+    catalog.rename(aside)
+    wait_for(lambda: "this standby does not take over" in standby.log_text(), "its refusal", 60)
+    assert not catalog.exists(), "a new catalog was created"
+    assert "this process leads now" not in standby.log_text()
+
+    def is_told():
+        return 'karst_health{condition="cannot_lead"} 1' in standby.rest("GET", "/metrics").text
+
+    wait_for(is_told, "the condition cannot_lead", 20)
+    aside.rename(catalog)
+    wait_for(lambda: "this process leads now" in standby.log_text(), "the standby leads", 60)
+    cluster.control_plane.start()
     cluster.stop()
 
 

@@ -58,6 +58,8 @@ pub const LOG_UNWRITABLE: &str = "log_unwritable";
 pub const APPS_NOT_COPIED: &str = "apps_not_copied";
 /// The journal of this process is at too few other indexers.
 pub const TOO_FEW_COPIES: &str = "too_few_copies";
+/// A standby cannot take over: its object store does not have the catalog that it follows.
+pub const CANNOT_LEAD: &str = "cannot_lead";
 /// The certificate expires soon, or is not valid for TLS.
 pub const CERTIFICATE: &str = "certificate";
 
@@ -120,6 +122,7 @@ impl Condition {
             LOG_UNWRITABLE => "the log of the server cannot be written",
             APPS_NOT_COPIED => "an installed app cannot be copied",
             TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
+            CANNOT_LEAD => "this standby cannot take over",
             CERTIFICATE => "the certificate needs to be renewed",
             // A text that nobody has looked at for this purpose is told to nobody.
             _ => "see the log of the server",

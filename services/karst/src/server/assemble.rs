@@ -132,7 +132,7 @@ pub(crate) async fn assemble(
     memory.limit_catalog(&mut catalog_settings);
     let mut peer_settings = peers::Settings::read(&layers)?;
     memory.limit_peers(&mut peer_settings);
-    let at = (progress, shutdown);
+    let at = (progress, &conditions, shutdown);
     let catalog = leading.catalog(&cluster, catalog_settings, &clock, at).await?;
     whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
     let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
@@ -173,6 +173,8 @@ pub(crate) async fn assemble(
         ("host.name", host_name()),
         ("karst.roles", cluster.roles.names().join(",")),
     ])?;
+    // Before the catalog is served: processes that join compare their object store with it.
+    leading.identify(&catalog).await?;
     let copies = cluster.serve_early(&catalog, data, peers)?;
     failover::wait_until_returned(&catalog, indexer, progress).await?;
     progress.set("recovering the journal");
@@ -558,12 +560,16 @@ pub(crate) async fn object_store(
     options: &ServerOptions,
     layers: &Layers,
 ) -> Result<Arc<dyn ObjectStore>> {
-    let default = options.data.data_dir.join("objects");
-    let url = options.object_store.clone().unwrap_or_else(|| default.display().to_string());
-    let opened = runtime::store::open(&url, &store_conf::store(layers)?)?;
+    let opened = runtime::store::open(&store_url(options), &store_conf::store(layers)?)?;
     tracing::info!(store = opened.description, "object store");
     reach(opened.store.as_ref()).await?;
     Ok(opened.store)
+}
+
+/// Where the object store is.
+pub(crate) fn store_url(options: &ServerOptions) -> String {
+    let default = || options.data.data_dir.join("objects").display().to_string();
+    options.object_store.clone().unwrap_or_else(default)
 }
 
 /// Asks the store once. Later, a store that fails is waited for; at the start, it is more likely

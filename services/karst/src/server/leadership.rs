@@ -12,14 +12,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use catalog::{Catalog, Holder, LeaseSettings, LeaseWatch, Seen};
+use anyhow::{Context, Result, bail};
+use catalog::{Catalog, Holder, LeaseSettings, LeaseWatch, OtherStore, Seen};
 use conf::Layers;
+use futures::TryStreamExt;
 use object_store::ObjectStore;
-use runtime::{Clock, Shutdown, metrics as names};
+use object_store::path::Path;
+use runtime::health::{self, Severity};
+use runtime::{Clock, Health, Shutdown, metrics as names};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::assemble::store_url;
 use super::cluster::Cluster;
 use super::gateway::Progress;
 use super::lock::DataLock;
@@ -31,13 +35,20 @@ use crate::config::ServerOptions;
 pub(crate) const CATALOG: &str = "catalog";
 /// How long a start looks for a process that leads.
 const LOOK: Duration = Duration::from_secs(1);
+/// The same if its object store has no catalog. It would begin a new cluster; with a wrong `--object-store`,
+/// it learns from the process that leads that it must not.
+const LOOK_BEFORE_BEGINNING: Duration = Duration::from_secs(5);
 /// How often a standby that receives no feed looks at the lease.
 const OFTEN: Duration = Duration::from_millis(200);
+/// How long a standby waits that may not lead: each attempt takes the lease for a moment.
+const REFUSED: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Leadership {
     store: Arc<dyn ObjectStore>,
+    /// Where the store is, for messages.
+    url: String,
     settings: LeaseSettings,
     holder: Holder,
     take_over: bool,
@@ -63,6 +74,7 @@ impl Leadership {
         }
         Ok(Arc::new(Self {
             store: Arc::clone(store),
+            url: store_url(options),
             settings,
             holder: holder(options, lock),
             take_over: options.take_over,
@@ -74,24 +86,28 @@ impl Leadership {
     /// The catalog: open if this process is to lead, otherwise that of the process that does.
     ///
     /// # Errors
-    /// If the catalog cannot be opened, a server outside of the cluster has it, or the leader refuses this
-    /// process.
+    /// If the catalog cannot be opened, a server outside of the cluster has it, the leader refuses this
+    /// process, or the object store of this process is not that of the cluster.
     pub(crate) async fn catalog(
         self: &Arc<Self>,
         cluster: &Cluster,
         settings: catalog::Settings,
         clock: &Arc<dyn Clock>,
-        (progress, shutdown): (&Progress, &Shutdown),
+        (progress, conditions, shutdown): (&Progress, &Health, &Shutdown),
     ) -> Result<Catalog> {
         if !cluster.roles.control_plane {
-            return cluster.follow(&settings, clock, progress).await;
+            let catalog = cluster.follow(&settings, clock, progress).await?;
+            self.refuse_other_store(&catalog).await?;
+            return Ok(catalog);
         }
         let renewals = loop {
             progress.set("looking for a control plane that leads");
             if let Some(catalog) = self.followed(cluster, &settings, clock).await? {
+                self.refuse_other_store(&catalog).await?;
                 let (own, clock) = (Arc::clone(self), Arc::clone(clock));
                 let (followed, stop) = (catalog.clone(), shutdown.clone());
-                shutdown.spawn(async move { own.stand_by(followed, clock, stop).await });
+                let told = conditions.clone();
+                shutdown.spawn(async move { own.stand_by(followed, clock, (told, stop)).await });
                 return Ok(catalog);
             }
             let holder = self.holder.clone();
@@ -128,19 +144,63 @@ impl Leadership {
         if !self.stands_by() {
             return Ok(None);
         }
-        match tokio::time::timeout(LOOK, cluster.try_follow(settings, clock)).await {
+        let look = if self.has_catalog().await { LOOK } else { LOOK_BEFORE_BEGINNING };
+        match tokio::time::timeout(look, cluster.try_follow(settings, clock)).await {
             Ok(Ok(catalog)) => Ok(Some(catalog)),
             Ok(Err(catalog::Error::Unreachable { .. })) | Err(_) => Ok(None),
             Ok(Err(error)) => Err(error).context("cannot follow the catalog (--manager-uri)"),
         }
     }
 
+    /// Whether the object store has a catalog, as far as it can be listed.
+    async fn has_catalog(&self) -> bool {
+        let listed = self.store.list(Some(&Path::from(CATALOG))).try_next().await;
+        !matches!(listed, Ok(None))
+    }
+
+    /// Gives the catalog and its object store the same identity, if this process leads.
+    ///
+    /// # Errors
+    /// If they have two identities already, or the store or the catalog fails.
+    pub(crate) async fn identify(&self, catalog: &Catalog) -> Result<()> {
+        if catalog.follows() {
+            return Ok(());
+        }
+        let identified = catalog.identify(self.store.as_ref()).await;
+        let refused = || format!("cannot identify the object store ({})", self.url);
+        identified.map(drop).with_context(refused)
+    }
+
+    /// Fails if the object store of this process is not that of the catalog that it follows: it would find no
+    /// bucket there, and store its own buckets where nobody else reads them.
+    async fn refuse_other_store(&self, catalog: &Catalog) -> Result<()> {
+        match self.other_store(catalog).await {
+            Ok(None) => Ok(()),
+            Ok(Some(sentence)) => bail!(sentence),
+            Err(error) => Err(error).with_context(|| {
+                format!("cannot compare the object store ({}) with that of the cluster", self.url)
+            }),
+        }
+    }
+
+    /// What is wrong if the object store is not that of the catalog.
+    async fn other_store(&self, catalog: &Catalog) -> Result<Option<String>, catalog::Error> {
+        let other = OtherStore::find(self.store.as_ref(), &catalog.snapshot()).await?;
+        Ok(other.map(|other| not_of_the_cluster(&self.url, &other)))
+    }
+
     /// Takes over once the leader is gone: this process receives no feed, and the lease is not renewed. One
     /// of both is not enough: the network between two processes can fail alone, and so can the store of a
     /// leader.
-    async fn stand_by(&self, catalog: Catalog, clock: Arc<dyn Clock>, shutdown: Shutdown) {
+    async fn stand_by(
+        &self,
+        catalog: Catalog,
+        clock: Arc<dyn Clock>,
+        (conditions, shutdown): (Health, Shutdown),
+    ) {
         let mut lease = LeaseWatch::new(Arc::clone(&self.store));
         let mut pause = OFTEN;
+        let mut refusal = String::new();
         while shutdown.sleep(pause).await {
             let is_lost = catalog.lacks_leader();
             pause = if is_lost { OFTEN } else { self.settings.renewal };
@@ -162,8 +222,20 @@ impl Leadership {
                 continue;
             }
             match self.lead(&catalog, &lease, &clock).await {
-                Ok(true) => return,
+                Ok(true) => {
+                    conditions.clear(health::CANNOT_LEAD);
+                    return;
+                }
                 Ok(false) => {}
+                Err(error @ catalog::Error::OtherCatalog { .. }) => {
+                    pause = REFUSED;
+                    let text = format!("this standby does not take over: {error}");
+                    if text != refusal {
+                        tracing::error!("{text}");
+                        conditions.set(health::CANNOT_LEAD, Severity::Warning, text.clone());
+                        refusal = text;
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "this standby cannot take over; it will try again")
                 }
@@ -171,7 +243,8 @@ impl Leadership {
         }
     }
 
-    /// Leads from now on; `false` if another process was faster.
+    /// Leads from now on; `false` if another process was faster. Before anything is written to the object
+    /// store, it is compared with that of the catalog.
     async fn lead(
         &self,
         catalog: &Catalog,
@@ -179,6 +252,9 @@ impl Leadership {
         clock: &Arc<dyn Clock>,
     ) -> Result<bool, catalog::Error> {
         let began = Instant::now();
+        if let Some(reason) = self.other_store(catalog).await? {
+            return Err(catalog::Error::OtherCatalog { reason });
+        }
         let Some(lease) = lease.take(self.holder.clone(), self.settings).await? else {
             return Ok(false);
         };
@@ -194,6 +270,10 @@ impl Leadership {
         metrics::counter!(names::CATALOG_TAKEOVERS).increment(1);
         let (write, seconds) = (catalog.snapshot().number(), began.elapsed().as_secs_f64());
         tracing::warn!(write, seconds, "the leader is gone; this process leads now");
+        // A catalog of an earlier release has no identity yet. Without one everything goes on as before.
+        if let Err(error) = Box::pin(catalog.identify(self.store.as_ref())).await {
+            tracing::error!(%error, "the object store and the catalog have no common identity");
+        }
         Ok(true)
     }
 
@@ -229,5 +309,37 @@ impl Leadership {
         if let Some(ownership) = held {
             ownership.release().await;
         }
+    }
+}
+
+fn not_of_the_cluster(url: &str, other: &OtherStore) -> String {
+    format!(
+        "this object store ({url}) is not the object store of the cluster ({other}): correct \
+         --object-store"
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use object_store::memory::InMemory;
+    use runtime::SystemClock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_process_with_another_object_store_learns_which_setting_is_wrong() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let (settings, clock) = (catalog::Settings::default(), Arc::new(SystemClock));
+        let catalog = Catalog::open(Arc::clone(&store), CATALOG, settings, clock).await.unwrap();
+        let expected = catalog.identify(store.as_ref()).await.unwrap();
+        let other = OtherStore { found: None, expected };
+        assert_eq!(
+            not_of_the_cluster("s3://karst/other", &other),
+            format!(
+                "this object store (s3://karst/other) is not the object store of the cluster (it has no id, \
+                 the cluster's is {expected}): correct --object-store"
+            )
+        );
     }
 }
