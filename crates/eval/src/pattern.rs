@@ -27,7 +27,7 @@ pub struct Pattern {
 #[derive(Clone)]
 enum Engine {
     Linear(Linear),
-    Backtracking(Backtracking),
+    Backtracking(Box<Backtracking>),
 }
 
 impl fmt::Debug for Pattern {
@@ -47,7 +47,7 @@ impl Pattern {
         }
         let pattern = Backtracking::new(text)?;
         let names = pattern.names().to_vec();
-        Ok(Self { engine: Engine::Backtracking(pattern), names, text: text.to_owned() })
+        Ok(Self { engine: Engine::Backtracking(Box::new(pattern)), names, text: text.to_owned() })
     }
 
     fn linear(text: &str) -> Option<Self> {
