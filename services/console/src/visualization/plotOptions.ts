@@ -150,17 +150,22 @@ const DASHES: Record<string, 'dashed' | 'dotted'> = {
   shortdot: 'dotted',
 };
 
-/** Values as they are drawn: null as a gap, zero, or nothing; as shares of the whole. */
+/**
+ * Values as they are drawn: null as a gap, zero, or nothing; as shares of the whole. In a stack of areas null is
+ * zero: the areas above a gap would have no lower edge.
+ */
 function drawnValues(
   data: PlotData,
   plot: PlotLook,
   stacked: PlotSeries[],
 ): Map<PlotSeries, (number | null)[]> {
-  const zero = plot.nulls === 'zero';
+  const isAreaStack = plot.kind === 'area' && plot.stack !== 'none' && !isSplit(data, plot);
+  const isZero = (series: PlotSeries) =>
+    plot.nulls === 'zero' || (isAreaStack && stacked.includes(series));
   const all = new Map(
     data.series.map((series) => [
       series,
-      series.values.map((value) => (value === null && zero ? 0 : value)),
+      series.values.map((value) => (value === null && isZero(series) ? 0 : value)),
     ]),
   );
   if (plot.stack !== 'stacked100') return all;
@@ -174,6 +179,9 @@ function drawnValues(
   });
   return all;
 }
+
+/** Whether each series has a grid of its own. */
+const isSplit = (data: PlotData, plot: PlotLook) => plot.splitsSeries && data.series.length > 1;
 
 function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
   const { look, zone } = context;
@@ -223,7 +231,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
         : { width: isFlat ? Math.min(180, context.width * 0.3) : 110, overflow: 'truncate' }),
     },
   };
-  const grids = plot.splitsSeries && data.series.length > 1 ? data.series.length : 1;
+  const grids = isSplit(data, plot) ? data.series.length : 1;
   const bounds = {
     left: shown.place === 'left' ? shown.room + 14 : 10,
     right: shown.place === 'right' ? shown.room + 14 : 16,
@@ -294,7 +302,6 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
         data: isTime ? drawn.map((value, index) => [times[index] ?? 0, value]) : drawn,
         color,
         stack: isStacked && grids === 1 ? 'all' : undefined,
-        stackStrategy: 'all',
         areaStyle:
           plot.kind === 'area' && !isOverlay(series)
             ? { opacity: isStacked ? 0.6 : 0.2 }

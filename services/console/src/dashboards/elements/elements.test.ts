@@ -1,3 +1,7 @@
+import { BarChart, LineChart } from 'echarts/charts';
+import { GridComponent, LegendComponent, TooltipComponent } from 'echarts/components';
+import { init, use } from 'echarts/core';
+import { SVGRenderer } from 'echarts/renderers';
 import { expect, it } from 'vitest';
 import type { ResultRows } from '../../api/types';
 import { plotData } from '../../visualization/plot';
@@ -16,6 +20,8 @@ import {
 import { choroplethColors, mapLook } from './mapLook';
 import { plotLook } from './plotLook';
 import { singleView } from './singleValue';
+
+use([BarChart, LineChart, GridComponent, LegendComponent, TooltipComponent, SVGRenderer]);
 
 const rows = (fields: string[], ...all: string[][]): ResultRows => ({
   fields,
@@ -182,6 +188,49 @@ it('options of charts are read in old and new spellings', () => {
   expect(chart.series[0]).toMatchObject({ color: '#00ff00', stack: 'all' });
   expect(chart.xAxis.name).toBe('Old');
   expect(chart.legend).toMatchObject({ orient: 'horizontal', bottom: 2 });
+});
+
+/** A chart of three series with gaps, drawn by the library as SVG. */
+const picture = (pairs: Record<string, string>) => {
+  const table = [
+    ['A', '1', '2', '3'],
+    ['B', '', '5', ''],
+    ['C', '4', '', ''],
+    ['D', '', '5', '6'],
+  ];
+  const look = { ...LOOK, palette: ['#110000', '#220000', '#330000'] };
+  const context = { look, zone: 'UTC', width: 800, height: 250 };
+  const data = plotData(rows(['t', 'x', 'y', 'z'], ...table));
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 800, height: 250 });
+  chart.setOption(plotOptions(data, plotLook(options(pairs)), context));
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  return svg;
+};
+
+it.each([
+  ['column', 'stacked'],
+  ['column', 'stacked100'],
+  ['bar', 'stacked'],
+  ['bar', 'stacked100'],
+])('a %s with %s draws all values above an empty one', (kind, stack) => {
+  const svg = picture({
+    'charting.chart': kind,
+    'charting.chart.stackMode': stack,
+    'charting.legend.placement': 'none',
+  });
+  const bars = (color: string) => svg.split(`fill="${color}"`).length - 1;
+  expect([bars('#110000'), bars('#220000'), bars('#330000')]).toEqual([2, 3, 2]);
+});
+
+it('in a stack of areas an empty value is zero, and elsewhere a gap', () => {
+  const area = { 'charting.chart': 'area', 'charting.chart.stackMode': 'stacked' };
+  expect(drawn(area).series.map((series) => series.data)).toEqual([
+    [1, 0],
+    [3, 5],
+  ]);
+  expect(drawn({ 'charting.chart': 'area' }).series[0]?.data).toEqual([1, null]);
+  expect(picture(area)).not.toContain('NaN');
 });
 
 it('an overlay is a line, on a second axis if there is one', () => {
