@@ -24,6 +24,7 @@ export function readInput(element: XmlElement, keys: Keys): Input {
   const populating = childOf(element, 'populatingsearch');
   const saved = childText(element, 'populatingsavedsearch');
   const search = childOf(element, 'search');
+  const choices = childrenOf(element, 'choice').map(readChoice);
   const change = childOf(element, 'change');
   const text = (name: string) => {
     const child = childOf(element, name);
@@ -38,7 +39,7 @@ export function readInput(element: XmlElement, keys: Keys): Input {
     searchWhenChanged: flag(element.attributes.get('searchwhenchanged'), false),
     depends: tokenList(element.attributes.get('depends')),
     rejects: tokenList(element.attributes.get('rejects')),
-    choices: childrenOf(element, 'choice').map(readChoice),
+    choices,
     search: search
       ? readSearch(search, keys, NO_DEFAULTS)
       : populating || saved !== undefined
@@ -50,8 +51,8 @@ export function readInput(element: XmlElement, keys: Keys): Input {
       childText(element, 'fieldforvalue') ?? populating?.attributes.get('fieldforvalue') ?? '',
     selectFirstChoice: flag(childText(element, 'selectfirstchoice'), false),
     allowCustomValues: flag(childText(element, 'allowcustomvalues'), false),
-    default: valuesOf(childOf(element, 'default') ?? childOf(element, 'seed'), kind),
-    initial: valuesOf(childOf(element, 'initialvalue'), kind),
+    default: valuesOf(childOf(element, 'default') ?? childOf(element, 'seed'), kind, choices),
+    initial: valuesOf(childOf(element, 'initialvalue'), kind, choices),
     prefix: text('prefix') ?? '',
     suffix: text('suffix') ?? '',
     valuePrefix: text('valueprefix') ?? '',
@@ -88,7 +89,11 @@ function populatingSearch(element: XmlElement | undefined, saved: string | undef
   return { ...base, source: { kind: 'query' as const, query: textOf(element) } };
 }
 
-function valuesOf(element: XmlElement | undefined, kind: InputKind): string[] | null {
+function valuesOf(
+  element: XmlElement | undefined,
+  kind: InputKind,
+  choices: Choice[],
+): string[] | null {
   if (!element) return null;
   if (kind === 'time') {
     const earliest = childText(element, 'earliest', 'earliesttime');
@@ -100,5 +105,7 @@ function valuesOf(element: XmlElement | undefined, kind: InputKind): string[] | 
     return [earliest ?? '', latest ?? ''];
   }
   const text = textOf(element);
-  return kind === 'multiselect' || kind === 'checkbox' ? (text === '' ? [] : listOf(text)) : [text];
+  if (kind !== 'multiselect' && kind !== 'checkbox') return [text];
+  // The value of a choice may be a condition with quotes and commas.
+  return choices.some((choice) => choice.value === text) ? [text] : listOf(text);
 }

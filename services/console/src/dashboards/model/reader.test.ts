@@ -144,6 +144,9 @@ it.each([
 
 it('lists are read in any spelling', () => {
   expect(listOf('["a, b", c]')).toEqual(['a, b', 'c']);
+  expect(listOf(`'a, b' , "c"`)).toEqual(['a, b', 'c']);
+  expect(listOf("O'Brien, D'Arcy")).toEqual(["O'Brien", "D'Arcy"]);
+  expect(listOf(' , ')).toEqual([]);
   expect(colorsOf('[0x111111,"#222222"]')).toEqual(['#111111', '#222222']);
   expect(fieldList('a b')).toEqual(['a', 'b']);
   expect(fieldList('a b, c')).toEqual(['a b', 'c']);
@@ -152,6 +155,27 @@ it('lists are read in any spelling', () => {
     ['a:b', '0x1'],
     ['c', '#2'],
   ]);
+});
+
+it.each([
+  ['status!="*resolved" status!="closed*"', ['status!="*resolved" status!="closed*"']],
+  ['"x" OR "y"', ['"x" OR "y"']],
+  ['host="a,b", host=c', ['host="a,b"', 'host=c']],
+  ['5" disk, b', ['5" disk', 'b']],
+])('quotes inside a part of %j stay', (text, parts) => expect(listOf(text)).toEqual(parts));
+
+it('a default of several values keeps the quotes of conditions and the value of a choice', () => {
+  const input = (kind: string, value: string, choice: string) => {
+    const xml = `<form><fieldset><input type="${kind}" token="t"><choice value='${choice}'>c</choice><default>${value}</default></input></fieldset></form>`;
+    return readDashboard(xml).inputs[0]?.default;
+  };
+  const condition = 'sourcetype="linux_secure"';
+  expect(input('checkbox', condition, condition)).toEqual([condition]);
+  expect(input('multiselect', `${condition}, b`, 'b')).toEqual([condition, 'b']);
+  expect(input('multiselect', 'a,b', 'a,b')).toEqual(['a,b']);
+  expect(input('multiselect', '"a"', '"a"')).toEqual(['"a"']);
+  expect(input('multiselect', '"a"', 'a')).toEqual(['a']);
+  expect(input('multiselect', '', 'a')).toEqual([]);
 });
 
 it('words and times are read in any spelling', () => {

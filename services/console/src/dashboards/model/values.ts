@@ -30,12 +30,21 @@ export function tokenList(text: string | null | undefined): string[] {
     .filter((name) => name !== '');
 }
 
-/** A list in any spelling: `a,b`, `["a","b"]`, `[a b]`, `"a", "b"`. */
+/** An apostrophe within a word opens no quotes; a quotation mark without a second one is a character. */
+const LIST_PART = /(?:"[^"]*"|\B'[^']*'|[^,])+/g;
+
+/**
+ * A list in any spelling: `a,b`, `["a","b"]`, `[a b]`, `"a", "b"`. Quotes around a whole part are left out; those
+ * inside one (`host="a,b"`) are a part of it, with their commas.
+ */
 export function listOf(text: string | null | undefined): string[] {
-  const inner = (text ?? '').trim().replace(/^\[|\]$/g, '');
-  const parts = inner.match(/"[^"]*"|'[^']*'|[^,]+/g) ?? [];
-  return parts.map((part) => part.trim().replace(/^["']|["']$/g, '')).filter((part) => part !== '');
+  const inner = (text ?? '').trim().replace(/^\[(.*)\]$/s, '$1');
+  const parts = inner.match(LIST_PART) ?? [];
+  return parts.map((part) => unquoted(part.trim())).filter((part) => part !== '');
 }
+
+const unquoted = (part: string): string =>
+  /^"([^"]*)"$/.exec(part)?.[1] ?? /^'([^']*)'$/.exec(part)?.[1] ?? part;
 
 /** Names of fields: as `listOf`, where blanks separate, too, if there is no comma. */
 export function fieldList(text: string | null | undefined): string[] {
