@@ -398,6 +398,22 @@ const steps = {
     await screenshot(page, 'dashboards-form-editor');
   },
 
+  async 'a link and Cancel ask before unsaved changes are lost'(page) {
+    const ask = page.locator(id('leave'));
+    const leaves = {
+      link: () => page.locator('nav a[href="/jobs"]').first().click(),
+      button: () => page.getByRole('button', { name: 'Cancel', exact: true }).first().click(),
+    };
+    for (const [name, go] of Object.entries(leaves)) {
+      await go();
+      await ask.waitFor();
+      check(page.url().includes('/app/gallery/my_page/edit'), `${name}: the address stays`);
+      await ask.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await ask.waitFor({ state: 'detached' });
+    }
+    await page.waitForSelector(id('editor'));
+  },
+
   async 'its source has what the form did; mistakes are in place; it is saved as typed, and deleted'(
     page,
   ) {

@@ -12,6 +12,7 @@ import { AREAS } from './areas';
 import { useConnection } from './clientContext';
 import { ErrorBoundary } from './ErrorBoundary';
 import styles from './Frame.module.css';
+import { leave } from './leaving';
 import { NotFoundPage } from './NotFoundPage';
 import { useLastApp, useLetterShortcuts } from './preferences';
 import { Rail } from './Rail';
@@ -44,6 +45,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const [areKeysShown, setKeysShown] = useState(false);
   const [letters] = useLetterShortcuts();
   const main = useRef<HTMLElement>(null);
+  const signOut = () => leave(onSignOut);
   const apps = useQuery({
     queryKey: ['apps'],
     queryFn: ({ signal }) => client.apps(signal),
@@ -84,7 +86,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
         onMenu={() => setMenuOpen((open) => !open)}
         onPalette={() => setPaletteOpen(true)}
         onKeys={() => setKeysShown(true)}
-        onSignOut={onSignOut}
+        onSignOut={signOut}
       />
       <div className={styles.body}>
         <Rail route={route} app={app} isOpen={isMenuOpen} onClose={() => setMenuOpen(false)} />
@@ -104,7 +106,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
             app={app}
             onClose={() => setPaletteOpen(false)}
             onKeys={() => setKeysShown(true)}
-            onSignOut={onSignOut}
+            onSignOut={signOut}
           />
         </Suspense>
       )}

@@ -6,6 +6,7 @@
  */
 
 import { navigate as go, usePathname, useSearch } from 'wouter/use-browser-location';
+import { leave } from './leaving';
 
 export type Route =
   | { view: 'home' }
@@ -175,7 +176,12 @@ export function addressOf(path: string, parameters: Record<string, string | unde
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** Goes to an address of this page; `replace`: back does not lead to the one of now. */
+/**
+ * Goes to an address of this page; `replace`: back does not lead to the one of now. A view with unsaved changes asks
+ * before another path is shown.
+ */
 export function navigate(to: string, options: { replace?: boolean } = {}): void {
-  go(to, options);
+  const { href, pathname } = window.location;
+  if (new URL(to, href).pathname === pathname) go(to, options);
+  else leave(() => go(to, options));
 }

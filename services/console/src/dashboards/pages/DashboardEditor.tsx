@@ -7,6 +7,7 @@ import { ActionIcon, Button, Group, SegmentedControl, Skeleton, Tooltip } from '
 import { IconArrowBackUp, IconArrowForwardUp } from '@tabler/icons-react';
 import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import type { ApiError } from '../../api/client';
+import { type Go, holdBack } from '../../app/leaving';
 import { Notice } from '../../app/Notice';
 import { begun, changed, redone, undone } from '../edit/history';
 import { findingText } from '../model/features';
@@ -18,6 +19,7 @@ import { useConnection } from '../useConnection';
 import { replaceQuery } from './address';
 import styles from './DashboardEditor.module.css';
 import { DashboardView } from './DashboardView';
+import { LeaveDialog } from './dialogs';
 import type { Mark } from './XmlEditor';
 
 const XmlEditor = lazy(() => import('./XmlEditor'));
@@ -88,6 +90,8 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
   const [error, setError] = useState<ApiError | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [isSaved, setWasSaved] = useState(false);
+  /** What leaves the editor, while it is asked about. */
+  const [leaving, setLeaving] = useState<Go | null>(null);
   const { dashboard, marks } = useMemo(() => check(text), [text]);
   const isChanged = text !== saved;
   const edit = useCallback(
@@ -100,7 +104,11 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
     if (!isChanged) return;
     const warn = (event: BeforeUnloadEvent) => event.preventDefault();
     window.addEventListener('beforeunload', warn);
-    return () => window.removeEventListener('beforeunload', warn);
+    const release = holdBack((go) => setLeaving(() => go));
+    return () => {
+      window.removeEventListener('beforeunload', warn);
+      release();
+    };
   }, [isChanged]);
 
   // A form has no text of its own to undo in, beside its fields.
@@ -137,9 +145,12 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
     }
   };
   const close = () => {
-    if (isChanged && !window.confirm('Leave without saving your changes?')) return;
-    writeMode('form');
-    onClose();
+    const go = () => {
+      writeMode('form');
+      onClose();
+    };
+    if (isChanged) setLeaving(() => go);
+    else go();
   };
   const mistake = marks.find((mark) => mark.severity === 'error');
   // What is no dashboard that can be drawn is a text.
@@ -190,6 +201,9 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
           </Button>
         </Group>
       </header>
+      {leaving && (
+        <LeaveDialog name={view.label} onLeave={leaving} onClose={() => setLeaving(null)} />
+      )}
       {!view.canWrite && (
         <Notice kind="info">You may not change this dashboard. Clone it to make your own.</Notice>
       )}

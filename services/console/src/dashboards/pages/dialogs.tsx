@@ -1,8 +1,9 @@
-/** The dialogs of the list of dashboards. */
+/** The dialogs of the list of dashboards, and those of the editor. */
 
 import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { ApiError } from '../../api/client';
+import { ConfirmDialog } from '../../app/ConfirmDialog';
 import { Notice } from '../../app/Notice';
 import { RoleRights } from '../../app/RoleRights';
 import type { ViewInfo } from '../runtime/server';
@@ -210,5 +211,28 @@ export function PermissionsDialog({ view, onClose, onDone }: ViewDialogProps) {
         </Stack>
       </form>
     </Modal>
+  );
+}
+
+interface LeaveDialogProps {
+  name: string;
+  onLeave: () => void;
+  onClose: () => void;
+}
+
+export function LeaveDialog({ name, onLeave, onClose }: LeaveDialogProps) {
+  return (
+    <ConfirmDialog
+      title="Unsaved changes"
+      action="Leave without saving"
+      isDangerous
+      testId="leave"
+      onConfirm={async () => onLeave()}
+      onClose={onClose}
+    >
+      <p>
+        The changes of <strong>{name}</strong> are not saved. They are lost when you leave.
+      </p>
+    </ConfirmDialog>
   );
 }
