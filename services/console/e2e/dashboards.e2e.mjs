@@ -47,6 +47,24 @@ async function sumBetween(page, above, below) {
   return sum.jsonValue();
 }
 
+/** Saves `my_page` as another session would. */
+async function storeElsewhere(page, text) {
+  const status = await page.evaluate(async (body) => {
+    const { sessionKey } = JSON.parse(sessionStorage.getItem('karst.session') ?? '{}');
+    const key = /(?:^|;\s*)splunkweb_csrf_token_\d+=([^;]*)/.exec(document.cookie)?.[1] ?? '';
+    const headers = sessionKey
+      ? { Authorization: `Splunk ${sessionKey}` }
+      : { 'X-Splunk-Form-Key': key };
+    const answer = await fetch('/servicesNS/nobody/gallery/data/ui/views/my_page', {
+      method: 'POST',
+      headers,
+      body: new URLSearchParams({ 'eai:data': body }),
+    });
+    return answer.status;
+  }, text);
+  check(status === 200, `the other session saves: ${status}`);
+}
+
 const steps = {
   async 'a person logs in'(page) {
     await page.goto(url);
@@ -438,6 +456,27 @@ const steps = {
       .getByText('As typed & kept')
       .waitFor();
     await screenshot(page, 'dashboards-editor');
+    await page.click(id('save'));
+    await page
+      .locator(`${id('editor')} [role="status"]`, { hasText: 'Saved' })
+      .first()
+      .waitFor();
+    await storeElsewhere(page, text.replace('typed', 'changed'));
+    await source.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.insertText('<!-- mine -->');
+    await page.click(id('save'));
+    const conflict = page.locator(id('conflict'));
+    await conflict.getByRole('button', { name: 'Cancel' }).click();
+    await conflict.waitFor({ state: 'detached' });
+    await page.click(id('save'));
+    await conflict.getByRole('button', { name: 'Discard mine and show theirs' }).click();
+    await page.waitForFunction(() =>
+      document.querySelector('[data-testid="source"]').textContent.includes('As <b>changed</b>'),
+    );
+    await source.click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText(text);
     await page.click(id('save'));
     await page
       .locator(`${id('editor')} [role="status"]`, { hasText: 'Saved' })

@@ -19,7 +19,8 @@ import { useConnection } from '../useConnection';
 import { replaceQuery } from './address';
 import styles from './DashboardEditor.module.css';
 import { DashboardView } from './DashboardView';
-import { LeaveDialog } from './dialogs';
+import { ConflictDialog, LeaveDialog } from './dialogs';
+import { saveUnlessChanged } from './saving';
 import type { Mark } from './XmlEditor';
 
 const XmlEditor = lazy(() => import('./XmlEditor'));
@@ -78,13 +79,20 @@ function writeMode(mode: Mode): void {
 
 /** A mark in front of the text belongs to the file, and places are counted without it. */
 const MARK = '\uFEFF';
+const withoutMark = (text: string) => (text.startsWith(MARK) ? text.slice(MARK.length) : text);
 
 export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEditorProps) {
   const { server } = useConnection();
   const mark = view.text.startsWith(MARK) ? MARK : '';
-  const [history, setHistory] = useState(() => begun(view.text.slice(mark.length)));
+  const [history, setHistory] = useState(() => begun(withoutMark(view.text)));
   const { text } = history;
   const [saved, setSaved] = useState(text);
+  /** What the server had when the text was read or saved. */
+  const [base, setBase] = useState(view.text);
+  /** What somebody else has saved meanwhile, while the user is asked. */
+  const [theirs, setTheirs] = useState<ViewInfo | null>(null);
+  /** Texts that were put in place of the typed one: the source begins anew with each. */
+  const [taken, setTaken] = useState(0);
   const [mode, setMode] = useState<Mode>(modeOf);
   const [line, setLine] = useState<number | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
@@ -130,11 +138,15 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
     setLine(at);
     setMode(next);
   };
-  const save = async () => {
+  const save = async (known: string) => {
     setSaving(true);
     setError(null);
+    setTheirs(null);
     try {
-      await server.saveView(view, mark + text);
+      const other = await saveUnlessChanged(server, view, known, mark + text);
+      setTheirs(other);
+      if (other) return;
+      setBase(mark + text);
       setSaved(text);
       setWasSaved(true);
       onSaved();
@@ -143,6 +155,17 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
     } finally {
       setSaving(false);
     }
+  };
+  /** Their text in place of the own one, which Undo of the form brings back. */
+  const take = (other: ViewInfo) => {
+    const next = withoutMark(other.text);
+    setHistory((now) => changed(now, next));
+    setSaved(next);
+    setBase(other.text);
+    setTheirs(null);
+    setTaken((count) => count + 1);
+    setWasSaved(false);
+    onSaved();
   };
   const close = () => {
     const go = () => {
@@ -192,7 +215,7 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
           </Button>
           <Button
             size="compact-sm"
-            onClick={() => void save()}
+            onClick={() => void save(base)}
             loading={isSaving}
             disabled={!isChanged || dashboard === null || !view.canWrite}
             data-testid="save"
@@ -203,6 +226,14 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
       </header>
       {leaving && (
         <LeaveDialog name={view.label} onLeave={leaving} onClose={() => setLeaving(null)} />
+      )}
+      {theirs && (
+        <ConflictDialog
+          name={view.label}
+          onOverwrite={() => void save(theirs.text)}
+          onShow={() => take(theirs)}
+          onClose={() => setTheirs(null)}
+        />
       )}
       {!view.canWrite && (
         <Notice kind="info">You may not change this dashboard. Clone it to make your own.</Notice>
@@ -220,6 +251,7 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
           />
         ) : (
           <SourceEditor
+            key={taken}
             view={view}
             times={times}
             text={text}

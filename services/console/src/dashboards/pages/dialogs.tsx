@@ -236,3 +236,35 @@ export function LeaveDialog({ name, onLeave, onClose }: LeaveDialogProps) {
     </ConfirmDialog>
   );
 }
+
+interface ConflictDialogProps {
+  name: string;
+  onOverwrite: () => void;
+  onShow: () => void;
+  onClose: () => void;
+}
+
+/** Somebody else has saved the dashboard that is edited. The server does not record who. */
+export function ConflictDialog({ name, onOverwrite, onShow, onClose }: ConflictDialogProps) {
+  return (
+    <Modal opened onClose={onClose} title="Changed by somebody else">
+      <Stack gap="sm" data-testid="conflict">
+        <p>
+          <strong>{name}</strong> was changed since you opened it, in another session. Your changes
+          are not saved.
+        </p>
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" data-autofocus onClick={onClose}>
+            Cancel
+          </Button>
+          <Button variant="default" onClick={onShow}>
+            Discard mine and show theirs
+          </Button>
+          <Button color="red" onClick={onOverwrite}>
+            Overwrite theirs
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

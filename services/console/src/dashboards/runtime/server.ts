@@ -267,6 +267,13 @@ export function dashboardServer({ username, sessionKey }: Connection) {
   const homeOf = (view: ViewInfo) =>
     namespace(view.app, view.sharing === 'user' ? view.owner : 'nobody');
 
+  /** The view as it is now, at the place where `saveView` writes it. */
+  async function storedView(view: ViewInfo): Promise<ViewInfo> {
+    const [entry] = entriesOf(await json(`${homeOf(view)}/data/ui/views/${seg(view.name)}`));
+    if (!entry) throw new ApiError('notFound', 404, []);
+    return viewOf(entry);
+  }
+
   async function createView(app: string, name: string, source: string): Promise<void> {
     const form = { name, 'eai:data': source };
     await json(`${namespace(app)}/data/ui/views`, { method: 'POST', form });
@@ -337,6 +344,7 @@ export function dashboardServer({ username, sessionKey }: Connection) {
     jobCost,
     listViews,
     readView,
+    storedView,
     createView,
     saveView,
     deleteView,
