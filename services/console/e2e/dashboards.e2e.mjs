@@ -127,7 +127,9 @@ const steps = {
   async 'a click moves an input and shows a panel, a link in HTML hides it again'(page) {
     await open(page, 'overview');
     await finished(page);
-    await page.locator('#paths tbody tr').first().locator('button').first().click();
+    // Beside the letters: the whole cell is clicked.
+    const cell = page.locator('#paths tbody tr').first().locator('td:has(button)').first();
+    await cell.click({ position: { x: 3, y: 3 } });
     await page.waitForSelector('#clicked');
     await page.waitForFunction(() => new URL(location.href).searchParams.get('form.host') !== '');
     check(

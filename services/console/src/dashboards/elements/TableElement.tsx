@@ -276,7 +276,8 @@ function sparklineOf(cell: Cell): number[] | null {
   return cell.slice(1).map(Number).filter(Number.isFinite);
 }
 
-function CellView({
+/** A cell. A click counts anywhere in it; with the keyboard, it is the click of its button, which comes here, too. */
+export function CellView({
   column,
   row,
   isFirst,
@@ -285,7 +286,7 @@ function CellView({
   column: Column;
   row: Row;
   isFirst: boolean;
-  table: RowsProps;
+  table: Pick<RowsProps, 'onClick' | 'isRow' | 'zone'>;
 }) {
   const cell = row[column.at] ?? null;
   const spark = sparklineOf(cell);
@@ -318,16 +319,10 @@ function CellView({
       style={style}
       title={whole.length > MOST_CHARACTERS ? whole.slice(0, 10_000) : undefined}
       data-clickable={click !== null}
-      onClick={
-        click && !isStop ? (event) => click(row, column, event.ctrlKey || event.metaKey) : undefined
-      }
+      onClick={click ? (event) => click(row, column, event.ctrlKey || event.metaKey) : undefined}
     >
       {isStop ? (
-        <button
-          type="button"
-          className={styles.link}
-          onClick={(event) => click(row, column, event.ctrlKey || event.metaKey)}
-        >
+        <button type="button" className={styles.link}>
           {content}
         </button>
       ) : (

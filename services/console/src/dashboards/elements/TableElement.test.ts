@@ -1,0 +1,55 @@
+import type { ReactElement } from 'react';
+import { expect, it } from 'vitest';
+import { CellView } from './TableElement';
+
+it.each([
+  ['a cell that is clicked by itself', { isRow: false, isFirst: false, text: 'x' }],
+  ['the first cell of a row that is clicked as a whole', { isRow: true, isFirst: true, text: 'x' }],
+  ['a further cell of such a row', { isRow: true, isFirst: false, text: 'x' }],
+  ['an empty cell', { isRow: false, isFirst: true, text: '' }],
+])('the whole area of %s reacts, and once', (_, { isRow, isFirst, text }) => {
+  const clicks: unknown[] = [];
+  const cell = drawn(text, isRow, isFirst, (row, column, newTab) =>
+    clicks.push([row, column.name, newTab]),
+  );
+  cell.props.onClick?.({ ctrlKey: true, metaKey: false });
+  expect(clicks).toEqual([[[text], 'host', true]]);
+  // The button's own click bubbles up to the cell.
+  const button = buttonOf(cell);
+  expect(button === null).toBe(text === '' || (isRow && !isFirst));
+  expect(button?.props.onClick).toBeUndefined();
+});
+
+it('a cell without drilldown has no button and no reaction', () => {
+  const cell = drawn('x', false, true, null);
+  expect([cell.props.onClick, buttonOf(cell)]).toEqual([undefined, null]);
+});
+
+interface CellProps {
+  onClick?: (event: { ctrlKey: boolean; metaKey: boolean }) => void;
+  children: unknown;
+}
+
+const COLUMN = {
+  name: 'host',
+  at: 0,
+  isNumeric: false,
+  color: null,
+  number: null,
+  sparkline: null,
+};
+
+function drawn(
+  text: string,
+  isRow: boolean,
+  isFirst: boolean,
+  onClick: Parameters<typeof CellView>[0]['table']['onClick'],
+) {
+  const table = { onClick, isRow, zone: 'UTC' };
+  return CellView({ column: COLUMN, row: [text], isFirst, table }) as ReactElement<CellProps>;
+}
+
+function buttonOf(cell: ReactElement<CellProps>): ReactElement<CellProps> | null {
+  const child = cell.props.children as ReactElement<CellProps> | string;
+  return typeof child === 'object' && child?.type === 'button' ? child : null;
+}
