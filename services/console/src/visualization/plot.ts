@@ -126,12 +126,28 @@ export const MOST_CATEGORIES = 5_000;
 /** Series that are drawn. */
 export const MOST_SERIES = 100;
 
-/** First column: categories; the others: series. Columns that begin with `_` are hidden, but for `_time`. */
-export function plotData(results: ResultRows): PlotData {
-  const shown = results.fields
+/** The column of categories, and those of series. One column alone is a series: its rows are numbered. */
+function columnsOf(fields: string[]) {
+  const shown = fields
     .map((name, column) => ({ name, column }))
     .filter(({ name }) => !name.startsWith('_') || name === '_time');
   const first = shown.find(({ name }) => name === '_time') ?? shown[0];
+  const others = shown.filter(({ column }) => column !== first?.column);
+  return { first, others, drawn: others.length === 0 && first ? [first] : others };
+}
+
+/** Whether there is no value to draw: only times, as timechart makes them of no events, or only empty columns. */
+export function hasNoValues({ fields, rows }: Pick<ResultRows, 'fields' | 'rows'>): boolean {
+  const { drawn } = columnsOf(fields);
+  return drawn.every(
+    ({ name, column }) =>
+      name === '_time' || rows.every((row) => cellText(row[column] ?? null) === ''),
+  );
+}
+
+/** First column: categories; the others: series. Columns that begin with `_` are hidden, but for `_time`. */
+export function plotData(results: ResultRows): PlotData {
+  const { first, others, drawn } = columnsOf(results.fields);
   const rows = results.rows.slice(0, MOST_CATEGORIES);
   const isTime = first?.name === '_time';
   const spanColumn = results.fields.indexOf('_span');
@@ -141,9 +157,6 @@ export function plotData(results: ResultRows): PlotData {
     return isTime ? (parseTime(text) ?? text) : text;
   });
   const span = spanColumn === -1 ? 0 : (cellNumber(cell(rows[0] ?? [], spanColumn)) ?? 0);
-  const others = shown.filter(({ column }) => column !== first?.column);
-  // One column alone: its rows are numbered.
-  const drawn = others.length === 0 && first ? [first] : others;
   return {
     category: first?.name ?? '',
     isTime,

@@ -6,13 +6,15 @@ import type { ResultRows } from '../../api/types';
 import { cellText } from '../../statistics/table';
 import { PALETTE_DARK, PALETTE_LIGHT } from '../../visualization/chartOptions';
 import { Plot, type PlotClick } from '../../visualization/Plot';
-import { type PlotLook, plotData } from '../../visualization/plot';
+import { hasNoValues, type PlotLook, plotData } from '../../visualization/plot';
 import { useDashboard } from '../DashboardContext';
 import { showsEventsBehind } from '../model/drilldownOption';
 import type { DashboardElement } from '../model/types';
 import type { Click } from '../runtime/links';
+import type { SearchState } from '../runtime/manager';
 import type { ResultsProps } from './ElementView';
 import { plotLook } from './plotLook';
+import { NoValues } from './SearchStates';
 import { type Part, Parts, useSplit } from './Trellis';
 import { commonSeries, sharedLook } from './trellis';
 
@@ -37,6 +39,9 @@ export function ChartElement({ element, options, state, height, title }: Results
     return split.isShared ? sharedLook(plain, split.panels) : plain;
   }, [split, look, series]);
   if (!rows) return null;
+  if (split?.panels.length === 0) {
+    return <NoValues element={element} options={options} state={state} height={height} />;
+  }
   return (
     <Parts
       rows={rows}
@@ -46,7 +51,9 @@ export function ChartElement({ element, options, state, height, title }: Results
       label={title}
       series={look.legend === 'none' ? [] : series}
     >
-      {(part) => <OneChart element={element} options={options} look={panelLook} {...part} />}
+      {(part) => (
+        <OneChart element={element} options={options} state={state} look={panelLook} {...part} />
+      )}
     </Parts>
   );
 }
@@ -54,10 +61,12 @@ export function ChartElement({ element, options, state, height, title }: Results
 interface OneChartProps extends Part {
   element: DashboardElement;
   options: ReadonlyMap<string, string>;
+  state: SearchState;
   look: PlotLook;
 }
 
-function OneChart({ element, results, options, look, height, label, panel }: OneChartProps) {
+function OneChart(props: OneChartProps) {
+  const { element, results, options, state, look, height, label, panel } = props;
   const { run } = useDashboard();
   const data = useMemo(() => plotData(results), [results]);
   const select = useMemo(() => {
@@ -97,6 +106,9 @@ function OneChart({ element, results, options, look, height, label, panel }: One
     }
     run.click(element, found, newTab);
   };
+  if (data.series.length === 0 && hasNoValues(results)) {
+    return <NoValues element={element} options={options} state={state} height={height} />;
+  }
   if (data.series.length === 0) {
     return <p>A chart needs a column of numbers; these results have none.</p>;
   }

@@ -4,6 +4,8 @@ import { Button, Skeleton } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { explainJobError } from '../../api/explain';
 import { Notice } from '../../app/Notice';
+import { useDashboard } from '../DashboardContext';
+import type { DashboardElement, Options } from '../model/types';
 import { MAX_ROWS, type SearchState } from '../runtime/manager';
 import styles from './SearchStates.module.css';
 
@@ -13,7 +15,7 @@ interface SearchStatesProps {
   height: number;
   isInput?: boolean;
   /** Why there may be no rows, where the author of the element says so. */
-  reason?: string;
+  reason?: string | undefined;
   onRetry: () => void;
 }
 
@@ -76,6 +78,21 @@ export function SearchPlaceholder({ state, height, reason, onRetry }: SearchStat
     default:
       return <Waiting state={state} height={height} />;
   }
+}
+
+interface NoValuesProps {
+  element: DashboardElement;
+  options: Options;
+  state: SearchState;
+  height: number;
+}
+
+/** Of an element whose rows have no values to draw: the same as without rows. */
+export function NoValues({ element, options, state, height }: NoValuesProps) {
+  const { run } = useDashboard();
+  const retry = () => element.search && run.manager.rerun(element.search.key);
+  const reason = options.get('karst.reason');
+  return <SearchPlaceholder state={state} height={height} reason={reason} onRetry={retry} />;
 }
 
 function Waiting({ state, height }: { state: SearchState; height: number }) {

@@ -8,8 +8,10 @@ import { useDashboard } from '../DashboardContext';
 import { showsEventsBehind } from '../model/drilldownOption';
 import type { DashboardElement } from '../model/types';
 import type { Click } from '../runtime/links';
+import type { SearchState } from '../runtime/manager';
 import { legible, readableOn } from './cellFormat';
 import type { ResultsProps } from './ElementView';
+import { NoValues } from './SearchStates';
 import styles from './SingleElement.module.css';
 import { type SingleView, singleView } from './singleValue';
 import { type Part, Parts, useSplit } from './Trellis';
@@ -22,9 +24,12 @@ export function SingleElement({ element, options, state, height, title }: Result
   const { rows } = state;
   const split = useSplit(rows, options);
   if (!rows) return null;
+  if (split?.panels.length === 0) {
+    return <NoValues element={element} options={options} state={state} height={height} />;
+  }
   return (
     <Parts rows={rows} split={split} height={height} heights={HEIGHTS} label={title}>
-      {(part) => <OneValue element={element} options={options} {...part} />}
+      {(part) => <OneValue element={element} options={options} state={state} {...part} />}
     </Parts>
   );
 }
@@ -32,12 +37,17 @@ export function SingleElement({ element, options, state, height, title }: Result
 interface OneValueProps extends Part {
   element: DashboardElement;
   options: ReadonlyMap<string, string>;
+  state: SearchState;
 }
 
-function OneValue({ element, results, options, height, label, panel }: OneValueProps) {
+function OneValue(props: OneValueProps) {
+  const { element, results, options, state, height, label, panel } = props;
   const { run } = useDashboard();
   const view = useMemo(() => singleView(results, options), [results, options]);
-  if (!view) return null;
+  // A unit or a label alone would look like a value.
+  if (!view || view.text === '') {
+    return <NoValues element={element} options={options} state={state} height={height} />;
+  }
   const isClickable = element.drilldown !== null || showsEventsBehind('single', options);
   const click = (newTab: boolean) => {
     const name = results.fields[view.column] ?? '';

@@ -4,7 +4,7 @@ import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { expect, it } from 'vitest';
 import type { ResultRows } from '../../api/types';
-import { plotData } from '../../visualization/plot';
+import { hasNoValues, plotData } from '../../visualization/plot';
 import { plotOptions, slices } from '../../visualization/plotOptions';
 import { readDashboard } from '../model/reader';
 import { commandsOf, eventsBehind } from '../runtime/links';
@@ -111,6 +111,13 @@ it('a single value is the first row, or the last of a series with its trend', ()
   expect(singleView(rows(['a']), options({}))).toBeNull();
 });
 
+it('a single value without a value has no text, whatever its unit is', () => {
+  expect(singleView(rows(['n'], ['']), options({ unit: '%' }))?.text).toBe('');
+  const series = rows(['_time', 'n'], ['2026-01-01T00:00:00Z', ''], ['2026-01-01T01:00:00Z', '']);
+  expect(singleView(series, options({ unit: '%' }))?.text).toBe('');
+  expect(singleView(rows(['_time'], ['2026-01-01T00:00:00Z']), options({}))).toBeNull();
+});
+
 it('n bounds of a single value make n+1 colours', () => {
   const view = (value: string) =>
     singleView(
@@ -137,6 +144,19 @@ it('the first column of a chart is its category, hidden columns are left out', (
     { name: 'a', values: [1, 2] },
     { name: 'b', values: [null, 5] },
   ]);
+});
+
+it.each([
+  ['times alone', rows(['_time', '_span'], ['2026-01-01T00:00:00Z', '3600']), true],
+  ['an empty column', rows(['host', 'n'], ['a', ''], ['b', '']), true],
+  ['an empty column alone', rows(['n'], ['']), true],
+  ['no columns', rows([]), true],
+  ['a number', rows(['host', 'n'], ['a', ''], ['b', '0']), false],
+  ['a text, which a chart cannot draw', rows(['host', 'state'], ['a', 'up']), false],
+  ['one column of texts', rows(['host'], ['a']), false],
+])('rows of %s have no values: %j', (_, results, isEmpty) => {
+  expect(hasNoValues(results)).toBe(isEmpty);
+  if (isEmpty) expect(plotData(results).series).toEqual([]);
 });
 
 const LOOK = {
