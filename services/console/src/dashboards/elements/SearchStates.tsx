@@ -105,16 +105,15 @@ function Waiting({ state, height }: { state: SearchState; height: number }) {
   return (
     <div style={{ height }} className={styles.loading} data-state={state.phase} aria-busy="true">
       {isLate && <Skeleton height={Math.max(24, height - 24)} animate={isRunning} />}
-      {isLate && (
-        <p className={styles.hint}>
-          {state.phase === 'queued' ? 'Waiting in the queue' : progressText(state)}
-        </p>
-      )}
+      {isLate && <p className={styles.hint}>{progressText(state)}</p>}
     </div>
   );
 }
 
-function progressText(state: SearchState): string {
+/** How far a search is that has no rows yet. The queue is that of the server, once it has said so. */
+export function progressText(state: Pick<SearchState, 'phase' | 'isHeld' | 'job'>): string {
+  if (state.phase !== 'running') return state.isHeld ? 'Waiting for other searches' : 'Starting';
+  if (state.job?.dispatchState === 'QUEUED') return 'Waiting in the queue';
   const share = Math.round(100 * (state.job?.doneProgress ?? 0));
   return share > 0 ? `Running, ${share} %` : 'Running';
 }

@@ -3,11 +3,12 @@ import { GridComponent, LegendComponent, TooltipComponent } from 'echarts/compon
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { expect, it } from 'vitest';
-import type { ResultRows } from '../../api/types';
+import type { JobStatus, ResultRows } from '../../api/types';
 import { hasNoValues, plotData } from '../../visualization/plot';
 import { plotOptions, slices } from '../../visualization/plotOptions';
 import { readDashboard } from '../model/reader';
 import { commandsOf, eventsBehind } from '../runtime/links';
+import type { SearchState } from '../runtime/manager';
 import {
   colorer,
   contrast,
@@ -19,6 +20,7 @@ import {
 } from './cellFormat';
 import { choroplethColors, mapLook } from './mapLook';
 import { plotLook } from './plotLook';
+import { progressText } from './SearchStates';
 import { singleView } from './singleValue';
 
 use([BarChart, LineChart, GridComponent, LegendComponent, TooltipComponent, SVGRenderer]);
@@ -251,6 +253,18 @@ it('in a stack of areas an empty value is zero, and elsewhere a gap', () => {
   ]);
   expect(drawn({ 'charting.chart': 'area' }).series[0]?.data).toEqual([1, null]);
   expect(picture(area)).not.toContain('NaN');
+});
+
+it('a search starts until the server has its job, and is in a queue only if the server says so', () => {
+  const job = (dispatchState: string, doneProgress = 0) =>
+    ({ dispatchState, doneProgress }) as JobStatus;
+  const text = (phase: SearchState['phase'], isHeld: boolean, status: JobStatus | null) =>
+    progressText({ phase, isHeld, job: status });
+  expect(text('queued', false, null)).toBe('Starting');
+  expect(text('queued', true, null)).toBe('Waiting for other searches');
+  expect(text('running', false, job('QUEUED'))).toBe('Waiting in the queue');
+  expect(text('running', false, null)).toBe('Running');
+  expect(text('running', false, job('RUNNING', 0.5))).toBe('Running, 50 %');
 });
 
 it('an overlay is a line, on a second axis if there is one', () => {

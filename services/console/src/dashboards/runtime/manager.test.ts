@@ -180,9 +180,21 @@ it('no more than so many jobs run at a time, in the order of the page', async ()
   await settle();
   // The last one was the first to be watched; its turn had come.
   expect(server.created).toHaveLength(MAX_RUNNING);
+  const held = () => keys.filter((key) => manager.state(key).isHeld);
+  expect(held()).toHaveLength(3);
   server.finish();
   await settle();
   expect(server.created).toHaveLength(MAX_RUNNING + 3);
+  expect(held()).toEqual([]);
+});
+
+it('a search whose job the server is being asked for is not held, nor are those based on it', () => {
+  server.createJob = () => new Promise(() => {});
+  const { manager, keys } = open(
+    `<search id="base"><query>index=a</query></search>${table('<search base="base"><query>stats count</query></search>')}`,
+  );
+  manager.watch(keys[0] ?? '');
+  expect(manager.state(keys[0] ?? '')).toMatchObject({ phase: 'queued', isHeld: false });
 });
 
 it('a search that the server has no place for waits for its turn and does not fail', async () => {
@@ -196,6 +208,7 @@ it('a search that the server has no place for waits for its turn and does not fa
   expect(server.created).toHaveLength(3);
   const phases = keys.map((key) => manager.state(key).phase);
   expect(phases.filter((phase) => phase === 'queued')).toHaveLength(5);
+  expect(keys.filter((key) => manager.state(key).isHeld)).toHaveLength(5);
   for (let round = 0; round < 4; round += 1) {
     server.finish();
     await vi.advanceTimersByTimeAsync(5_000);

@@ -37,6 +37,8 @@ export type SearchPhase =
 
 export interface SearchState {
   phase: SearchPhase;
+  /** While it is queued: whether other searches of the page or of the user run first. */
+  isHeld: boolean;
   /** Tokens that it waits for. */
   missing: string[];
   rows: ResultRows | null;
@@ -55,6 +57,7 @@ export interface SearchState {
 
 export const IDLE: SearchState = {
   phase: 'idle',
+  isHeld: false,
   missing: [],
   rows: null,
   isPreview: false,
@@ -403,6 +406,7 @@ export class SearchManager {
     node.isDoneTold = false;
     this.#set(node, {
       phase: 'queued',
+      isHeld: false,
       missing: [],
       error: null,
       job: null,
@@ -468,9 +472,10 @@ export class SearchManager {
     node.postProcess = postProcess === '' ? null : postProcess;
     node.run += 1;
     node.isDoneTold = false;
-    const { phase, missing } = root.state;
+    const { phase, isHeld, missing } = root.state;
     this.#set(node, {
       phase: phase === 'done' ? 'running' : phase === 'idle' ? 'queued' : phase,
+      isHeld,
       missing,
       isStale: node.state.rows !== null,
       error: root.state.error,
@@ -529,9 +534,20 @@ export class SearchManager {
     let running = all.filter((job) => job.phase === 'starting' || job.phase === 'running').length;
     const waiting = all.filter((job) => job.phase === 'queued').sort((a, b) => a.order - b.order);
     for (const job of waiting) {
-      if (running >= this.#most) return;
+      const isHeld = running >= this.#most;
+      this.#tellTurn(job, isHeld);
+      if (isHeld) continue;
       running += 1;
       void this.#dispatch(job);
+    }
+  }
+
+  /** Says whether a job waits for its turn; otherwise the server is being asked for it. */
+  #tellTurn(job: Job, isHeld: boolean): void {
+    for (const node of [...job.users]) {
+      if (node.state.isHeld === isHeld) continue;
+      this.#set(node, { isHeld });
+      this.#updateChildren(node);
     }
   }
 
@@ -557,6 +573,7 @@ export class SearchManager {
       const isWanted = !this.#isDisposed && (job.phase as Job['phase']) === 'starting';
       if (failure.kind === 'busy' && isWanted) {
         job.phase = 'queued';
+        this.#tellTurn(job, true);
         this.#holdBack();
         return;
       }
@@ -690,12 +707,12 @@ export class SearchManager {
       if (node.search.source.kind !== 'base' || this.#root(node) !== parent || node === parent)
         continue;
       if (!this.#isWanted(node)) continue;
-      const { phase, error, job } = parent.state;
+      const { phase, isHeld, error, job } = parent.state;
       if (phase === 'done') {
         node.resolved = null;
         this.#updateNode(node);
       } else {
-        this.#set(node, { phase, error, job, missing: parent.state.missing });
+        this.#set(node, { phase, isHeld, error, job, missing: parent.state.missing });
       }
     }
   }
