@@ -121,6 +121,7 @@ impl Session {
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(Arc::new(QueryPlanner))
+            .with_analyzer_rules(rules::analysis())
             .with_optimizer_rules(rules::logical())
             .with_physical_optimizer_rules(rules::physical(rules));
         let context = SessionContext::new_with_state(builder.build());

@@ -17,6 +17,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
@@ -29,8 +30,15 @@ use rewrites::Rewrites;
 
 pub(super) use texts::longest as longest_constant;
 
+type Analysis = Arc<dyn AnalyzerRule + Send + Sync>;
 type Logical = Arc<dyn OptimizerRule + Send + Sync>;
 type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// Those that find the types of a plan, before it is made better.
+pub(crate) fn analysis() -> Vec<Analysis> {
+    let rules = Analyzer::new().rules;
+    rules.into_iter().map(|rule| Arc::new(WatchedAnalysis(rule)) as Analysis).collect()
+}
 
 /// Those of logical plans.
 pub(crate) fn logical() -> Vec<Logical> {
@@ -51,6 +59,20 @@ fn check(config: &ConfigOptions) -> Result<()> {
     match PlanningTime::of(config) {
         Some(time) => Ok(time.check()?),
         None => Ok(()),
+    }
+}
+
+#[derive(Debug)]
+struct WatchedAnalysis(Analysis);
+
+impl AnalyzerRule for WatchedAnalysis {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        check(config)?;
+        self.0.analyze(plan, config)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
     }
 }
 
