@@ -32,8 +32,15 @@ const SORTING: &str = "sorting the results";
 const JOINING: &str = "joining rows (join, lookup)";
 const GROUPING: &str = "grouping rows (stats, chart, timechart, top, rare)";
 
+/// What functions say of a text that is longer than any text may be, whatever memory the search has.
+const LONG_TEXT: &str = " makes a text of more than ";
+
 /// What the user is told about a refusal of memory.
 pub(crate) fn explained(reason: &str) -> String {
+    // No setting raises this limit.
+    if reason.contains(LONG_TEXT) {
+        return format!("{reason}: one string can have at most 16 MiB");
+    }
     let place = |(name, work): &(&str, &'static str)| Some((reason.find(name)?, *work));
     let Some((_, work)) = WORK.iter().filter_map(place).min() else {
         return format!(
@@ -90,6 +97,12 @@ mod tests {
             assert!(found.ends_with("raise max_mem_usage_mb in limits.conf [search]"), "{found}");
             assert!(!found.contains("Exec") && !found.contains("Stream"), "{found}");
         }
+    }
+
+    #[test]
+    fn a_limit_that_no_setting_raises_is_said_without_one() {
+        let found = explained("replace makes a text of more than 16777216 bytes");
+        assert!(!found.contains("max_mem_usage_mb"), "{found}");
     }
 
     #[test]

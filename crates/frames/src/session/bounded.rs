@@ -13,7 +13,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue, resources_err};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
@@ -21,6 +21,8 @@ use datafusion::logical_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use exprs::ledger::{Charge, LONGEST_TEXT, Meter};
+
+use crate::Error;
 
 /// What a text or a list element takes besides its bytes.
 const VIEW: u64 = 16;
@@ -176,10 +178,7 @@ impl ScalarUDFImpl for Bounded {
         for row in 0..made_of {
             let bytes = (self.grows)(&sizes, row);
             if bytes > LONGEST_TEXT as u64 {
-                return resources_err!(
-                    "{}() makes a value of {bytes} bytes, more than {LONGEST_TEXT}",
-                    self.name
-                );
+                return Err(too_long(self.name, bytes).into());
             }
             unpaid += bytes;
             if unpaid > 1 << 20 {
@@ -193,6 +192,16 @@ impl ScalarUDFImpl for Bounded {
             ColumnarValue::Scalar(value) => spread(value, rows, &config)?,
         })
     }
+}
+
+/// A limit of one value, which no setting raises.
+fn too_long(function: &str, bytes: u64) -> Error {
+    let what = if LISTS.contains(&function) { "list" } else { "string" };
+    let message = format!(
+        "{function}() makes a {what} of {bytes} bytes: one {what} can have at most {} MiB",
+        LONGEST_TEXT >> 20
+    );
+    Error::Exhausted { message }
 }
 
 fn counted(array: ArrayRef, config: &ConfigOptions) -> Result<ArrayRef> {
@@ -349,5 +358,12 @@ mod tests {
         assert_eq!(made("replace", &[text("aaaa"), text("a"), text("0123456789")]), 54);
         assert_eq!(made("range", &[number(10), number(0), number(-2)]), 40);
         assert_eq!(made("generate_series", &[number(i64::MIN), number(i64::MAX)]), u64::MAX);
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_without_the_name_of_a_setting() {
+        let refused = too_long("repeat", 100_000_000).to_string();
+        assert!(refused.ends_with("one string can have at most 16 MiB"), "{refused}");
+        assert!(!refused.contains("max_mem_usage_mb"), "{refused}");
     }
 }
