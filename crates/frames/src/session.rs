@@ -2,6 +2,7 @@
 
 mod batches;
 mod bounded;
+mod checked;
 mod memory;
 mod planning;
 mod rules;
@@ -132,6 +133,9 @@ impl Session {
         for function in bounded::functions(|name| theirs.scalar_functions().get(name).cloned()) {
             context.register_udf(function);
         }
+        if let Some(sum) = theirs.aggregate_functions().get("sum") {
+            context.register_udaf(checked::sum(Arc::clone(sum)));
+        }
         let mut state = context.state();
         state.register_function_rewrite(Arc::new(CountedConcat))?;
         let config = config_for(&state, settings.memory_bytes);
@@ -181,6 +185,7 @@ impl Session {
         let state = SessionStateBuilder::new_from_existing((*self.state).clone())
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
+            .with_analyzer_rule(Arc::new(checked::CheckedArithmetic))
             // A list of its own: the tables of one query are of one user and one time range.
             .with_catalog_list(Arc::new(MemoryCatalogProviderList::new()))
             .build();
