@@ -52,6 +52,7 @@ mod slices;
 mod source;
 mod sql;
 mod sql_depth;
+mod sql_errors;
 mod stream;
 mod summary_rows;
 mod surroundings;

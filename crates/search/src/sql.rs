@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use access::Rights;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
 use datafusion::datasource::TableProvider;
 use datafusion::error::DataFusionError;
@@ -16,7 +15,7 @@ use datafusion::prelude::DataFrame;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
-use model::{ErrorKind, IndexName, TimeRange};
+use model::{IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, PlanningTime, SourceField, Waiting};
 use runtime::trace::TraceContext;
 
@@ -31,6 +30,7 @@ use crate::service::{restriction, time_range, within};
 use crate::slices::{self, Slices};
 use crate::source::StoredEvents;
 use crate::sql_depth;
+use crate::sql_errors::{planning_error, sql_error};
 use crate::threads::Assigned;
 use crate::traced::{About, Traced};
 use crate::{Error, SearchService};
@@ -320,53 +320,6 @@ impl Forward {
         drop(rows);
         drop(granted);
     }
-}
-
-/// Bytes of a mistake that are told: the engine lists all fields of a table, which may be thousands.
-const MAX_TEXT: usize = 2_000;
-
-/// What cannot be planned is a mistake in the query, unless the engine says otherwise.
-fn planning_error(error: DataFusionError) -> Error {
-    use DataFusionError as E;
-    let in_query = matches!(
-        error.find_root(),
-        E::SQL(..) | E::Plan(_) | E::SchemaError(..) | E::NotImplemented(_) | E::Diagnostic(..)
-    );
-    if !in_query {
-        return sql_error(error);
-    }
-    // Which rule of the optimizer has found it is nobody's business.
-    let mut text = match error.find_root() {
-        E::Plan(text) | E::NotImplemented(text) => text.clone(),
-        _ => plan::Error::from(error).to_string(),
-    };
-    if text.len() > MAX_TEXT {
-        text.truncate(text.floor_char_boundary(MAX_TEXT));
-        text.push_str(" ...");
-    }
-    Error::Search { text, kind: ErrorKind::Invalid }
-}
-
-fn sql_error(error: DataFusionError) -> Error {
-    let about_values = is_about_values(&error);
-    let error = plan::Error::from(error);
-    let kind = if about_values { ErrorKind::Invalid } else { error.kind() };
-    Error::Search { kind, text: error.to_string() }
-}
-
-/// Whether a query does with values what they do not allow: reads a text as a number that is none,
-/// divides by zero.
-fn is_about_values(error: &DataFusionError) -> bool {
-    use ArrowError as A;
-    let DataFusionError::ArrowError(error, _) = error.find_root() else { return false };
-    matches!(
-        **error,
-        A::CastError(_)
-            | A::ParseError(_)
-            | A::ComputeError(_)
-            | A::DivideByZero
-            | A::ArithmeticOverflow(_)
-    )
 }
 
 /// A context whose tables are the indexes, sharing memory and functions with all other queries.
