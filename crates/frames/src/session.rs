@@ -192,13 +192,21 @@ impl Session {
         SessionContext::new_with_state(state)
     }
 
+    /// Takes from the memory of the search what planning needs for a plan, for as long as the result is held.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] with the name of the limit.
+    pub fn charge_plan(&self, plan: &LogicalPlan) -> Result<Charge, Error> {
+        weight::charge(plan, self.charge(), self.memory_bytes)
+    }
+
     /// The plan as it will run.
     pub fn physical_plan<'p>(
         &'p self,
         plan: &'p LogicalPlan,
     ) -> BoxFuture<'p, Result<Arc<dyn ExecutionPlan>>> {
         self.planning.counted(Box::pin(async move {
-            let _held = weight::charge(plan, self.charge(), self.memory_bytes)?;
+            let _held = self.charge_plan(plan)?;
             self.state.create_physical_plan(plan).await
         }))
     }

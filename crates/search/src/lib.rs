@@ -53,6 +53,8 @@ mod source;
 mod sql;
 mod sql_depth;
 mod sql_errors;
+mod sql_plan;
+mod sql_size;
 mod stream;
 mod summary_rows;
 mod surroundings;

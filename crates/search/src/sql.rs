@@ -10,8 +10,7 @@ use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider
 use datafusion::datasource::TableProvider;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::context::{SQLOptions, SessionContext};
-use datafusion::prelude::DataFrame;
+use datafusion::execution::context::SessionContext;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
@@ -29,8 +28,8 @@ use crate::scan::{EventsTable, FIXED};
 use crate::service::{restriction, time_range, within};
 use crate::slices::{self, Slices};
 use crate::source::StoredEvents;
-use crate::sql_depth;
 use crate::sql_errors::{planning_error, sql_error};
+use crate::sql_plan::{self, PlannedQuery};
 use crate::threads::Assigned;
 use crate::traced::{About, Traced};
 use crate::{Error, SearchService};
@@ -164,10 +163,10 @@ impl SearchService {
             let granted = service.grant(&planning).await?;
             let report = Arc::new(ScanReport::default());
             let planned = service.plan_sql(&request, &granted.session, &report);
-            let frame = planning.counted(Box::pin(planned));
-            let frame = frame.await?;
-            let schema = Arc::new(frame.schema().as_arrow().clone());
+            let planned = planning.counted(Box::pin(planned));
+            let PlannedQuery { frame, schema, held } = planned.await?;
             let rows = planning.counted(Box::pin(frame.execute_stream())).await;
+            drop(held);
             // Some mistakes, such as a negative LIMIT, are found by the optimizer.
             let rows = rows.map_err(planning_error)?;
             let limit = match request.rows {
@@ -196,8 +195,8 @@ impl SearchService {
     pub async fn sql_schema(&self, request: SqlRequest) -> Result<SchemaRef, Error> {
         let service = self.clone();
         let plan = async move {
-            let frame = service.plan_sql(&request, service.session(), &Arc::default()).await?;
-            Ok::<_, Error>(Arc::new(frame.schema().as_arrow().clone()))
+            let planned = service.plan_sql(&request, service.session(), &Arc::default()).await?;
+            Ok::<_, Error>(planned.schema)
         };
         within(&self.assign_threads(), Box::pin(plan)).await
     }
@@ -219,12 +218,11 @@ impl SearchService {
         request: &SqlRequest,
         session: &plan::Session,
         report: &Arc<ScanReport>,
-    ) -> Result<DataFrame, Error> {
+    ) -> Result<PlannedQuery, Error> {
         let mut times = JobRequest::new("", "");
         times.earliest = request.earliest.clone();
         times.latest = request.latest.clone();
         times.timezone = request.timezone.clone();
-        sql_depth::check(&request.query, self.settings().plan.plan_depth)?;
         let restriction = restriction(&request.rights, self.now())?;
         let range = restriction.within(time_range(&times, self.now())?, self.now());
         let mut events = {
@@ -233,14 +231,8 @@ impl SearchService {
         };
         events.indexes.retain(|index| request.rights.may_search(index));
         let context = context_over(session, Indexes { events, range, restriction })?;
-        // Nothing that writes: events are changed by ingest only. Nothing that changes the session, which
-        // lasts as long as the query.
-        let options = SQLOptions::new()
-            .with_allow_ddl(false)
-            .with_allow_dml(false)
-            .with_allow_statements(false);
-        let planned = context.sql_with_options(&request.query, options).await;
-        planned.map_err(planning_error)
+        let limit = self.settings().plan.plan_depth;
+        Box::pin(sql_plan::planned(&request.query, &context, session, limit)).await
     }
 }
 

@@ -12,7 +12,7 @@ use model::ErrorKind;
 use crate::Error;
 
 /// About how many steps of a plan a query within the query takes, or a table that is joined.
-const QUERY_STEPS: usize = 10;
+pub(crate) const QUERY_STEPS: usize = 10;
 
 /// Refuses a query that may become deeper than `limit`, and one that has no words.
 pub(crate) fn check(query: &str, limit: usize) -> Result<(), Error> {

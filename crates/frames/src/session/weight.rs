@@ -17,12 +17,12 @@ const COLUMN: usize = 250;
 /// How often a plan is there at the same time: as it was, as it is made better, as operators.
 const COPIES: usize = 3;
 
-/// The bytes that planning takes for a plan, about.
+/// The bytes that planning takes for a plan with the queries within its expressions, about.
 #[must_use]
 pub fn of(plan: &LogicalPlan) -> usize {
     let (mut steps, mut columns) = (0_usize, 0_usize);
     // None of these functions fails.
-    let _ = plan.apply(|node| {
+    let _ = plan.apply_with_subqueries(|node| {
         columns += node.schema().fields().len();
         node.apply_expressions(|expr| {
             expr.apply(|_| {
