@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::error::DataFusionError;
 use datafusion::execution::context::{SQLOptions, SessionContext};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::DataFrame;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Parsed};
@@ -50,7 +52,7 @@ pub(crate) async fn planned(
     options.verify_plan(&plan).map_err(planning_error)?;
     let held = session.charge_plan(&plan).map_err(|error| planning_error(error.into()))?;
     let frame = context.execute_logical_plan(plan).await.map_err(planning_error)?;
-    let schema = Arc::new(frame.schema().as_arrow().clone());
+    let schema = schema(context, frame.logical_plan()).map_err(planning_error)?;
     Ok(PlannedQuery { frame, schema, held })
 }
 
@@ -82,6 +84,24 @@ fn only_reads(statement: &Statement) -> bool {
         },
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
     }
+}
+
+/// The columns as they come: the types of the parsed plan are those of its first branch, before
+/// `1 UNION ALL 'a'` and `CASE` find a type for all of them. Every column may be null, because the parts of a
+/// plan do not agree on that, and clients of Flight compare this schema with that of the rows.
+fn schema(context: &SessionContext, plan: &LogicalPlan) -> Result<SchemaRef, DataFusionError> {
+    let state = context.state();
+    // An EXPLAIN tells of what it cannot analyze.
+    let analyzed = match plan {
+        LogicalPlan::Explain(_) => plan.clone(),
+        plan => {
+            let options = state.config_options();
+            state.analyzer().execute_and_check(plan.clone(), options, |_, _| {})?
+        }
+    };
+    let fields = analyzed.schema().fields().iter();
+    let fields = fields.map(|field| Field::clone(field).with_nullable(true));
+    Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
 }
 
 #[cfg(test)]
