@@ -36,13 +36,21 @@ impl Value {
 #[derive(Debug, Clone)]
 pub(crate) struct Renderer {
     timezone: TimeZone,
+    /// Whether times have microseconds where these are not zero.
+    has_micros: bool,
 }
 
 impl Renderer {
-    /// Times are written with this zone's offset.
+    /// Times are written with this zone's offset, and with milliseconds, as Splunk writes them.
     #[must_use]
     pub(crate) fn new(timezone: TimeZone) -> Self {
-        Self { timezone }
+        Self { timezone, has_micros: false }
+    }
+
+    /// The same, but the microseconds of a time are not cut off: a time of a result of SQL finds its event.
+    #[must_use]
+    pub(crate) fn exact(timezone: TimeZone) -> Self {
+        Self { timezone, has_micros: true }
     }
 
     /// The value of a row, `None` where it is null. A multivalue field with one value is that value, as
@@ -97,11 +105,13 @@ impl Renderer {
     /// `2026-11-20T21:00:00.000+00:00`.
     #[must_use]
     pub(crate) fn time(&self, micros: i64) -> String {
+        let format = if self.has_micros && micros.rem_euclid(1_000) != 0 {
+            "%Y-%m-%dT%H:%M:%S%.6f%:z"
+        } else {
+            "%Y-%m-%dT%H:%M:%S%.3f%:z"
+        };
         match Timestamp::from_microsecond(micros) {
-            Ok(timestamp) => timestamp
-                .to_zoned(self.timezone.clone())
-                .strftime("%Y-%m-%dT%H:%M:%S%.3f%:z")
-                .to_string(),
+            Ok(timestamp) => timestamp.to_zoned(self.timezone.clone()).strftime(format).to_string(),
             // Outside of the calendar's years (-9999..9999): the number says more than an error.
             Err(_) => NumberText::time(micros).to_string(),
         }
@@ -151,6 +161,14 @@ mod tests {
         let column = Arc::new(TimestampMicrosecondArray::from(vec![1_500]).with_timezone("UTC"));
         let expected = Value::One("1970-01-01T00:00:00.001+00:00".to_owned());
         assert_eq!(text("_time", column), Some(expected));
+    }
+
+    #[test]
+    fn times_of_sql_have_their_microseconds() {
+        let exact = Renderer::exact(TimeZone::UTC);
+        assert_eq!(exact.time(50_675_872), "1970-01-01T00:00:50.675872+00:00");
+        assert_eq!(exact.time(50_675_000), "1970-01-01T00:00:50.675+00:00");
+        assert_eq!(exact.time(-1), "1969-12-31T23:59:59.999999+00:00");
     }
 
     #[test]

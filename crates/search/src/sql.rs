@@ -123,7 +123,7 @@ impl SearchService {
     /// # Errors
     /// [`Error::Search`] where the query is at fault, with the engine's words.
     pub async fn sql(&self, request: SqlRequest) -> Result<SqlResult, Error> {
-        let renderer = Renderer::new(request.timezone.clone());
+        let renderer = Renderer::exact(request.timezone.clone());
         let mut stream = self.sql_stream(request).await?;
         let mut batches = Vec::new();
         let (limit, mut bytes) = (self.settings().search_memory_bytes, 0);
