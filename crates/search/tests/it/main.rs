@@ -17,6 +17,7 @@ mod previews;
 mod saved;
 mod shortcuts;
 mod specs;
+mod sql;
 mod summaries;
 mod support;
 mod traces;
