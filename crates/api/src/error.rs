@@ -38,6 +38,11 @@ impl RestError {
         Self::new(StatusCode::BAD_REQUEST, "FATAL", text)
     }
 
+    /// An argument that a handler does not know, in Splunk's words.
+    pub(crate) fn unknown_argument(name: &str) -> Self {
+        Self::invalid(format!("Argument \"{name}\" is not supported by this handler."))
+    }
+
     pub(crate) fn not_found(text: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "ERROR", text)
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, Followed, IndexNames, Snapshot};
-use knowledge::{IndexSettings, Knowledge};
+use knowledge::{AckLevel, IndexSettings, Knowledge};
 use model::IndexName;
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,9 @@ pub struct IndexDefinition {
     /// `maxTotalDataSizeMB`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_mb: Option<u64>,
+    /// `ackLevel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_level: Option<AckLevel>,
     /// It is being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     removing: bool,
@@ -81,6 +84,12 @@ impl KnownIndex {
             total: self.total_mb() << 20,
         })
     }
+
+    /// Tells ingest what was set at run time.
+    fn tell(&self, name: &IndexName, ingest: &Ingest) {
+        ingest.set_keep(name, self.keep());
+        ingest.set_ack_level(name, self.definition.ack_level);
+    }
 }
 
 /// The names of all indexes.
@@ -118,7 +127,7 @@ impl IndexCatalog {
                 definition: IndexDefinition::default(),
             });
             entry.configured = Some(index.clone());
-            ingest.set_keep(&index.name, entry.keep());
+            entry.tell(&index.name, ingest);
         }
     }
 
@@ -139,7 +148,7 @@ impl IndexCatalog {
             if known.definition.removing {
                 self.finish_removal(&name, ingest).await?;
             } else {
-                ingest.set_keep(&name, known.keep());
+                known.tell(&name, ingest);
             }
         }
         Ok(())
@@ -199,6 +208,7 @@ impl IndexCatalog {
     ) -> Result<(), Error> {
         self.put(name, definition).await?;
         ingest.set_keep(name, self.get(name).and_then(|known| known.keep()));
+        ingest.set_ack_level(name, self.get(name).and_then(|known| known.definition.ack_level));
         Ok(())
     }
 
@@ -214,6 +224,7 @@ impl IndexCatalog {
     async fn finish_removal(&self, name: &IndexName, ingest: &Ingest) -> Result<(), Error> {
         ingest.empty(name).await?;
         ingest.set_keep(name, None);
+        ingest.set_ack_level(name, None);
         self.catalog.delete_document(KIND, name.as_str()).await.map_err(refused)?;
         self.known.write().remove(name);
         Ok(())
@@ -252,7 +263,7 @@ impl Followed for FollowedIndexes {
     }
 
     fn reload(&self) -> Result<(), String> {
-        let keep: Vec<_> = {
+        let told: Vec<_> = {
             let mut known = self.indexes.known.write();
             let mut now = known.clone();
             now.retain(|_, index| index.configured.is_some());
@@ -260,10 +271,10 @@ impl Followed for FollowedIndexes {
             define(&mut now, &self.indexes.catalog.snapshot())
                 .map_err(|error| error.to_string())?;
             *known = now;
-            known.iter().map(|(name, index)| (name.clone(), index.keep())).collect()
+            known.iter().map(|(name, index)| (name.clone(), index.clone())).collect()
         };
-        for (name, keep) in keep {
-            self.ingest.set_keep(&name, keep);
+        for (name, index) in told {
+            index.tell(&name, &self.ingest);
         }
         Ok(())
     }
@@ -321,6 +332,15 @@ mod tests {
         assert_eq!((changed.frozen_seconds(), changed.total_mb()), (90, 7));
         let keep = changed.keep().unwrap();
         assert_eq!((keep.period, keep.total), (Duration::from_secs(90), 7 << 20));
+    }
+
+    #[test]
+    fn a_level_is_part_of_the_document_that_all_processes_follow() {
+        let level = Some(AckLevel::Replicated);
+        let definition = IndexDefinition { ack_level: level, ..IndexDefinition::default() };
+        let document = serde_json::to_value(&definition).unwrap();
+        assert_eq!(document, serde_json::json!({ "ack_level": "replicated" }));
+        assert_eq!(serde_json::from_value::<IndexDefinition>(document).unwrap(), definition);
     }
 
     #[test]

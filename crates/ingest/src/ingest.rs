@@ -10,7 +10,7 @@ use foldhash::HashSet;
 use foldhash::fast::RandomState;
 use futures::future::BoxFuture;
 use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
-use knowledge::Knowledge;
+use knowledge::{AckLevel, Knowledge};
 use model::{ErrorKind, IndexName, IndexerId, TimeRange};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
@@ -485,6 +485,18 @@ impl Ingest {
     /// again. It is not remembered over a restart.
     pub fn set_keep(&self, index: &IndexName, keep: Option<Keep>) {
         self.limits.set_keep(index, keep);
+    }
+
+    /// Replaces the level at which events of an index are acknowledged; without `level`, `indexes.conf`
+    /// counts again. It is not remembered over a restart.
+    pub fn set_ack_level(&self, index: &IndexName, level: Option<AckLevel>) {
+        self.limits.set_ack_level(index, level);
+    }
+
+    /// The level at which events of an index are acknowledged.
+    #[must_use]
+    pub fn ack_level(&self, index: &IndexName) -> AckLevel {
+        self.limits.ack_level(index)
     }
 
     /// Freezes now what the index need not keep any more.

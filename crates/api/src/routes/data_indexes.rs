@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use axum::response::Response;
 use ingest::{DEFAULT_INDEX, IndexDefinition, KnownIndex};
+use knowledge::AckLevel;
 use model::{EventTime, IndexName, TimeRange};
 use serde_json::{Map, Value, json};
 
 use super::feed;
+use super::objects::REQUEST_PARAMETERS;
 use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
@@ -23,7 +25,80 @@ const PATH: &str = "/services/data/indexes";
 /// Time after which buckets are looked at again that were too young to be frozen at once.
 const SHORT: Duration = Duration::from_secs(60);
 /// What can be changed while the server runs.
-const EDITABLE: [&str; 3] = ["disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
+const EDITABLE: [&str; 4] =
+    ["ackLevel", "disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
+/// Arguments of Splunk's handler that clients and Terraform providers send, and that have no effect here.
+/// Those that decide what happens to frozen events are not among them.
+const IGNORED: [&str; 66] = [
+    "archiver.enableDataArchive",
+    "archiver.maxDataArchiveRetentionPeriod",
+    "assureUTF8",
+    "blockSignSize",
+    "bloomHomePath",
+    "bucketRebuildMemoryHint",
+    "coldPath",
+    "coldPath.maxDataSizeMB",
+    "compressRawdata",
+    "datatype",
+    "defaultDatabase",
+    "enableDataIntegrityControl",
+    "enableOnlineBucketRepair",
+    "enableRealtimeSearch",
+    "enableTsidxReduction",
+    "homePath",
+    "homePath.maxDataSizeMB",
+    "hotBucketTimeRefreshInterval",
+    "indexThreads",
+    "journalCompression",
+    "maxBloomBackfillBucketAge",
+    "maxConcurrentOptimizes",
+    "maxDataSize",
+    "maxGlobalDataSizeMB",
+    "maxGlobalRawDataSizeMB",
+    "maxHotBuckets",
+    "maxHotIdleSecs",
+    "maxHotSpanSecs",
+    "maxMemMB",
+    "maxMetaEntries",
+    "maxRunningProcessGroups",
+    "maxRunningProcessGroupsLowPriority",
+    "maxTimeUnreplicatedNoAcks",
+    "maxTimeUnreplicatedWithAcks",
+    "maxWarmDBCount",
+    "memPoolMB",
+    "metric.enableFloatingPointCompression",
+    "metric.stubOutRawdataJournal",
+    "metric.timestampResolution",
+    "minHotIdleSecsBeforeForceRoll",
+    "minRawFileSyncSecs",
+    "minStreamGroupQueueSize",
+    "partialServiceMetaPeriod",
+    "processTrackerServiceInterval",
+    "quarantineFutureSecs",
+    "quarantinePastSecs",
+    "rawChunkSizeBytes",
+    "remotePath",
+    "repFactor",
+    "rotatePeriodInSecs",
+    "searchableDays",
+    "serviceInactiveIndexesPeriod",
+    "serviceMetaPeriod",
+    "serviceOnlyAsNeeded",
+    "serviceSubtaskTimingPeriod",
+    "splitByIndexKeys",
+    "summaryHomePath",
+    "suppressBannerList",
+    "suspendHotRollByDeleteQuery",
+    "sync",
+    "syncMeta",
+    "thawedPath",
+    "throttleCheckPeriod",
+    "timePeriodInSecBeforeTsidxReduction",
+    "tsidxWritingLevel",
+    "tstatsHomePath",
+];
+/// Arguments of Splunk's handler that decide where frozen events go: ignored, they would be deleted.
+const ARCHIVES: [&str; 3] = ["coldToFrozenDir", "coldToFrozenScript", "warmToColdScript"];
 
 pub(super) fn routes() -> Routes {
     let (see, edit) = (Some(Own), May("indexes_edit"));
@@ -113,6 +188,7 @@ fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<Strin
     }
     let path = |part: &str| format!("{}/{name}/{part}", state.info.home.display());
     content.extend(feed::content(json!({
+        "ackLevel": state.ingest.ack_level(name).name(),
         "assureUTF8": false,
         "coldPath": path("objects"),
         "homePath": path("journal"),
@@ -181,6 +257,7 @@ impl Resource for Indexes {
         }
         let name = IndexName::new(params.required("name")?)
             .map_err(|error| RestError::invalid(error.to_string()))?;
+        check_arguments(params, |_| false)?;
         let definition = changed(IndexDefinition::default(), params)?;
         if !state.indexes.create(name.clone()).await? {
             let text = format!("an index with name={name} already exists");
@@ -207,6 +284,7 @@ impl Resource for Indexes {
                 )));
             }
         }
+        check_arguments(params, |key| fixed.contains_key(key))?;
         let definition = changed(known.definition, params)?;
         state.indexes.define(&name, definition, &state.ingest).await?;
         retain_soon(state, &name);
@@ -235,6 +313,29 @@ pub(super) fn existing(state: &ApiState, name: &str) -> Result<IndexName, RestEr
     found(state, name).map(|(name, _)| name)
 }
 
+/// Refuses arguments that would be ignored without the caller's knowledge. `is_shown`: those that an edit has
+/// compared with the settings of the index.
+fn check_arguments(params: &Params, is_shown: impl Fn(&str) -> bool) -> Result<(), RestError> {
+    for (key, value) in params.iter() {
+        let is_known = EDITABLE.contains(&key)
+            || REQUEST_PARAMETERS.contains(&key)
+            || IGNORED.contains(&key)
+            || key.starts_with("eai:")
+            || is_shown(key);
+        if is_known || (ARCHIVES.contains(&key) && value.is_empty()) {
+            continue;
+        }
+        if ARCHIVES.contains(&key) {
+            return Err(RestError::invalid(format!(
+                "{key} cannot be set over REST: set coldToFrozenDir in indexes.conf [{}]",
+                params.text("name").unwrap_or("<index>")
+            )));
+        }
+        return Err(RestError::unknown_argument(key));
+    }
+    Ok(())
+}
+
 /// The definition as the request changes it.
 fn changed(mut definition: IndexDefinition, params: &Params) -> Result<IndexDefinition, RestError> {
     let number = |name: &str| params.number(name).map(|number| number.map(|value| value as u64));
@@ -243,6 +344,13 @@ fn changed(mut definition: IndexDefinition, params: &Params) -> Result<IndexDefi
     }
     if let Some(size) = number("maxTotalDataSizeMB")? {
         definition.total_mb = Some(size);
+    }
+    if let Some(name) = params.text("ackLevel") {
+        let level = AckLevel::named(name).ok_or_else(|| {
+            let levels = AckLevel::NAMES.join(", ");
+            RestError::invalid(format!("ackLevel must be one of {levels}, not \"{name}\""))
+        })?;
+        definition.ack_level = Some(level);
     }
     if params.text("disabled").is_some() {
         definition.disabled = Some(params.flag("disabled"));
@@ -306,6 +414,20 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "name=Not+valid", 400, "Not valid"),
         case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=much", 400, "must be a whole number"),
         case(&format!("POST {PATH}/one"), "homePath=x", 400, "is defined in indexes.conf"),
+        case(&format!("POST {PATH}/one"), "nonsense=1", 400, "\\\"nonsense\\\" is not supported"),
+        case(&format!("GET {PATH}/one"), "", 200, "\"ackLevel\":\"local\""),
+        case(&format!("POST {PATH}/one"), "ackLevel=sure", 400, "local, remote, replicated"),
+        case(&format!("POST {PATH}/one"), "ackLevel=remote", 200, "\"ackLevel\":\"remote\""),
+        case(&format!("POST {PATH}"), "name=no&ackLevel=sure", 400, "local, remote, replicated"),
+        case(&format!("POST {PATH}"), "name=no&nonsense=1", 400, "is not supported"),
+        case(&format!("POST {PATH}"), "name=no&coldToFrozenDir=%2Fa", 400, "in indexes.conf [no]"),
+        case(&format!("GET {PATH}/no"), "", 404, "Could not find object id=no"),
+        case(
+            &format!("POST {PATH}"),
+            "name=sure&ackLevel=replicated&datatype=event&homePath=%24SPLUNK_DB%2Fx&maxHotBuckets=3",
+            201,
+            "\"ackLevel\":\"replicated\"",
+        ),
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
         case(&format!("POST {PATH}/none/disable"), "", 404, none),
         case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),

@@ -32,7 +32,7 @@ use crate::session::Caller;
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 /// Parameters of requests, which are not settings of objects.
-const REQUEST_PARAMETERS: [&str; 9] = [
+pub(super) const REQUEST_PARAMETERS: [&str; 9] = [
     "name",
     "output_mode",
     "count",
@@ -130,8 +130,7 @@ impl<'a> Asked<'a> {
                 continue;
             }
             if !self.kind.takes(key) {
-                let text = format!("Argument \"{key}\" is not supported by this handler.");
-                return Err(RestError::invalid(text));
+                return Err(RestError::unknown_argument(key));
             }
             let value = match self.kind.is_flag(key) {
                 true => u8::from(is_true(value)).to_string(),

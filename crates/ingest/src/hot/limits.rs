@@ -24,6 +24,8 @@ pub(crate) struct HotLimits {
     ack_level: RwLock<AckLevel>,
     /// How long indexes are kept where that was changed since the start.
     kept: RwLock<HashMap<IndexName, Keep>>,
+    /// The levels that were set over REST, which take precedence.
+    set_levels: RwLock<HashMap<IndexName, AckLevel>>,
 }
 
 impl HotLimits {
@@ -33,6 +35,7 @@ impl HotLimits {
             by_index: RwLock::default(),
             ack_level: RwLock::default(),
             kept: RwLock::default(),
+            set_levels: RwLock::default(),
         };
         limits.configure(knowledge);
         limits
@@ -65,16 +68,33 @@ impl HotLimits {
 
     /// When events of the index are acknowledged.
     pub(crate) fn ack_level(&self, index: &IndexName) -> AckLevel {
+        if let Some(level) = self.set_levels.read().get(index) {
+            return *level;
+        }
         let configured = self.by_index.read().get(index).map(|index| index.ack_level);
         configured.unwrap_or_else(|| *self.ack_level.read())
     }
 
+    /// Replaces the level of the index, or goes back to `indexes.conf`.
+    pub(crate) fn set_ack_level(&self, index: &IndexName, level: Option<AckLevel>) {
+        let mut levels = self.set_levels.write();
+        match level {
+            Some(level) => levels.insert(index.clone(), level),
+            None => levels.remove(index),
+        };
+    }
+
     /// Whether an index of users acknowledges events that are on the disk of this machine only.
     pub(crate) fn acknowledges_locally(&self) -> bool {
-        let is_local = |index: &IndexSettings| {
-            index.ack_level == AckLevel::Local && !index.name.as_str().starts_with('_')
+        let set = self.set_levels.read();
+        let is_local = |(index, level): (&IndexName, &AckLevel)| {
+            *level == AckLevel::Local && !index.as_str().starts_with('_')
         };
-        *self.ack_level.read() == AckLevel::Local || self.by_index.read().values().any(is_local)
+        let by_index = self.by_index.read();
+        let mut configured = by_index.values().filter(|index| !set.contains_key(&index.name));
+        *self.ack_level.read() == AckLevel::Local
+            || configured.any(|index| is_local((&index.name, &index.ack_level)))
+            || set.iter().any(is_local)
     }
 
     /// How long events may wait for a remote acknowledgement before their bucket rolls.
@@ -131,5 +151,29 @@ impl HotLimits {
     /// Raw text of all hot buckets together.
     pub(crate) fn max_hot_memory(&self) -> u64 {
         self.settings.max_hot_memory
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_that_was_set_takes_precedence_over_indexes_conf() {
+        let text = "[default]\nackLevel = remote\n[web]\nackLevel = replicated\n";
+        let layers = conf::Layers::builtin().with(conf::Layer::SystemLocal, "indexes", text);
+        let limits = HotLimits::new(Arc::new(Settings::default()), &Knowledge::new(layers));
+        let [web, new] = ["web", "new"].map(|name| IndexName::new(name).unwrap());
+        let levels = || [&web, &new].map(|index| limits.ack_level(index));
+        assert_eq!(levels(), [AckLevel::Replicated, AckLevel::Remote]);
+        assert!(!limits.acknowledges_locally());
+        limits.set_ack_level(&new, Some(AckLevel::Replicated));
+        limits.set_ack_level(&web, Some(AckLevel::Local));
+        assert_eq!(levels(), [AckLevel::Local, AckLevel::Replicated]);
+        assert!(limits.acknowledges_locally());
+        limits.set_ack_level(&web, None);
+        assert_eq!(levels(), [AckLevel::Replicated, AckLevel::Replicated]);
+        assert!(!limits.acknowledges_locally());
     }
 }

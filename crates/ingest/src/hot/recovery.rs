@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
 use knowledge::AckLevel;
-use model::{EventTime, JournalPosition};
+use model::{EventTime, JournalPlace, JournalPosition};
 use runtime::metrics as names;
 
 use super::limits::HotLimits;
@@ -283,7 +283,9 @@ impl Replay<'_> {
                 let kept = self.to.sifter.sift(&stream, position, batch.batch, first);
                 let rows = Rows::new(kept, first);
                 self.to.hot.append(&stream, rows, position, self.now);
-                let waits = self.to.limits.ack_level(&stream.index) != AckLevel::Local;
+                // Levels that were set over REST are not known at a start; the lane has its own.
+                let waits = stream.lane.place() != JournalPlace::Disk
+                    || self.to.limits.ack_level(&stream.index) != AckLevel::Local;
                 if let Some(share) = self.under_way.as_ref().filter(|_| waits) {
                     let waiting = Waiting { share: share.another(), events: 0, bytes: 0 };
                     self.to.hot.wait(&stream, waiting, self.now);

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use conf::{FromValue, Setting, Type, Value};
+use serde::{Deserialize, Serialize};
 
 /// How durable an event is when its sender gets the acknowledgement (`ackLevel`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AckLevel {
     /// In the indexer's journal, synced.
     #[default]
@@ -16,12 +18,36 @@ pub enum AckLevel {
     Replicated,
 }
 
+impl AckLevel {
+    /// The values of the setting.
+    pub const NAMES: &'static [&'static str] = &["local", "remote", "replicated"];
+
+    /// The level of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "local" => Some(Self::Local),
+            "remote" => Some(Self::Remote),
+            "replicated" => Some(Self::Replicated),
+            _ => None,
+        }
+    }
+
+    /// Its name, as in `indexes.conf`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Replicated => "replicated",
+        }
+    }
+}
+
 impl FromValue for AckLevel {
     fn from_value(value: Value<'_>) -> Option<Self> {
         match value {
-            Value::Text("local") => Some(Self::Local),
-            Value::Text("remote") => Some(Self::Remote),
-            Value::Text("replicated") => Some(Self::Replicated),
+            Value::Text(name) => Self::named(name),
             _ => None,
         }
     }
@@ -57,7 +83,7 @@ conf::keys! {
         MAX_TOTAL_SIZE: u64 = "maxTotalDataSizeMB", "500000", Type::megabytes(0);
         /// When events are acknowledged: local (after a sync of the journal), remote (after the upload to
         /// object storage) or replicated (after a sync of the journals of replication_factor indexers).
-        ACK_LEVEL: AckLevel = "ackLevel", "local", Type::Choice(&["local", "remote", "replicated"]);
+        ACK_LEVEL: AckLevel = "ackLevel", "local", Type::Choice(AckLevel::NAMES);
         /// Archive for frozen buckets: a prefix in object storage, an absolute directory or
         /// s3://bucket/prefix. Default: frozen buckets are deleted.
         COLD_TO_FROZEN: Option<String> = "coldToFrozenDir", "", Type::Text;
