@@ -52,13 +52,14 @@ struct Shared {
 
 /// What there is of some indexes and a range besides stored buckets.
 #[derive(Debug)]
-pub(crate) struct Met {
-    pub(crate) buckets: Vec<HotBucket>,
+pub struct Met {
+    /// The hot buckets. The catalog may have some of them already.
+    pub buckets: Vec<HotBucket>,
     /// The indexers that did not answer.
-    pub(crate) missing: Vec<MissingIndexer>,
+    pub missing: Vec<MissingIndexer>,
     /// The catalog to read with them. In a later one, events of a bucket that another process has recovered
     /// since may be in a second bucket.
-    pub(crate) catalog: Arc<Snapshot>,
+    pub catalog: Arc<Snapshot>,
 }
 
 impl Shared {

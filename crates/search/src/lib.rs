@@ -71,6 +71,7 @@ pub use ended::Ended;
 pub use error::Error;
 pub use estimate::{Estimate, EstimatedBuckets, EstimatedHot, EstimatedTiers};
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
+pub use hot_rows::Met;
 pub use inspect::{Inspection, OperatorReport, PhaseReport};
 pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ResultRows};
 pub use outside::SharedEvents;

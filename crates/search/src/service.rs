@@ -8,7 +8,7 @@ use access::Rights;
 use bucket::OpenViews;
 use futures::future::BoxFuture;
 use knowledge::Knowledge;
-use model::{EventTime, TimeRange};
+use model::{EventTime, IndexName, TimeRange};
 use plan::{
     MessageLog, PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings,
     Subsearches,
@@ -21,7 +21,7 @@ use crate::control::ScanControl;
 use crate::ended::Ended;
 use crate::engine::Engine;
 use crate::hot_facts::{HotFacts, Planner};
-use crate::hot_rows::HotRows;
+use crate::hot_rows::{HotRows, Met};
 use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
 use crate::lookup_files::LookupFiles;
 use crate::memory::{Granted, Memory};
@@ -255,6 +255,14 @@ impl SearchService {
     pub fn events(&self) -> Arc<dyn plan::EventSource> {
         let knowledge = self.engine.deps.apps.knowledge();
         Arc::new(self.stored_events(&Arc::default(), &Arc::default(), knowledge, None))
+    }
+
+    /// The hot buckets of the indexes, wherever they are: those that a search of all time would read. Asks
+    /// other processes, which may take as long as a search waits for them.
+    pub async fn hot(&self, indexes: &[IndexName]) -> Met {
+        let deps = &self.engine.deps;
+        let (hot, catalog) = (Arc::clone(&deps.hot), deps.catalog.clone());
+        HotRows::new(hot, catalog, Arc::default()).of(indexes, &TimeRange::ALL).await
     }
 
     /// What to offer at a place of a search text.

@@ -6,6 +6,7 @@ use axum::response::Response;
 use ingest::{DEFAULT_INDEX, IndexDefinition, KnownIndex};
 use knowledge::AckLevel;
 use model::{EventTime, IndexName, TimeRange};
+use search::Met;
 use serde_json::{Map, Value, json};
 
 use super::feed;
@@ -24,6 +25,9 @@ use crate::tests::cases::{Case, case, object_cases, removal_cases};
 const PATH: &str = "/services/data/indexes";
 /// Time after which buckets are looked at again that were too young to be frozen at once.
 const SHORT: Duration = Duration::from_secs(60);
+/// How long a request waits for the hot buckets of other processes. Of those that do not answer as long as
+/// that, none are counted.
+const HOT_WAIT: Duration = Duration::from_secs(10);
 /// What can be changed while the server runs.
 const EDITABLE: [&str; 4] =
     ["ackLevel", "disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
@@ -128,9 +132,38 @@ struct Held {
     last: EventTime,
 }
 
-fn held(state: &ApiState, name: &IndexName) -> Held {
-    let stored = state.catalog.snapshot();
-    let mut held = Held { events: 0, raw: 0, size: 0, first: EventTime::MAX, last: EventTime::MIN };
+impl Default for Held {
+    fn default() -> Self {
+        Self { events: 0, raw: 0, size: 0, first: EventTime::MAX, last: EventTime::MIN }
+    }
+}
+
+/// The hot buckets of these indexes in all processes; of those that answer in time.
+async fn hot_buckets(state: &ApiState, names: &[IndexName]) -> Met {
+    if let Ok(met) = tokio::time::timeout(HOT_WAIT, state.search.hot(names)).await {
+        return met;
+    }
+    let buckets = state.ingest.hot().snapshot(names, &TimeRange::ALL);
+    Met { buckets, missing: Vec::new(), catalog: state.catalog.snapshot() }
+}
+
+/// What is in these indexes.
+async fn with_contents(state: &ApiState, indexes: Vec<(IndexName, KnownIndex)>) -> Vec<Index> {
+    if indexes.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<IndexName> = indexes.iter().map(|(name, _)| name.clone()).collect();
+    let met = hot_buckets(state, &names).await;
+    let with = |(name, known): (IndexName, KnownIndex)| {
+        let held = held(&met, &name);
+        Index { name, known, held }
+    };
+    indexes.into_iter().map(with).collect()
+}
+
+fn held(met: &Met, name: &IndexName) -> Held {
+    let stored = &met.catalog;
+    let mut held = Held::default();
     let mut count = |rows: u64, raw_bytes: u64, from: EventTime, to: EventTime| {
         held.events += rows;
         held.raw += raw_bytes;
@@ -138,7 +171,7 @@ fn held(state: &ApiState, name: &IndexName) -> Held {
         held.last = held.last.max(to);
     };
     let mut size = 0;
-    let left_out = search::quarantined(&stored);
+    let left_out = search::quarantined(stored);
     for bucket in stored.buckets(name).iter() {
         if left_out.contains_key(&bucket.id) {
             // Searches do not count it either.
@@ -148,17 +181,16 @@ fn held(state: &ApiState, name: &IndexName) -> Held {
         count(bucket.rows, bucket.raw_bytes, bucket.first_time, bucket.last_time);
         size += bucket.size;
     }
-    let hot = state.ingest.hot().snapshot(std::slice::from_ref(name), &TimeRange::ALL);
-    for bucket in hot.iter().filter(|bucket| !stored.contains(name, bucket.id)) {
+    let hot = met.buckets.iter().filter(|bucket| bucket.index == *name);
+    for bucket in hot.filter(|bucket| !stored.contains(name, bucket.id)) {
         count(bucket.rows, bucket.raw_bytes, bucket.first_time, bucket.last_time);
     }
     held.size = size;
     held
 }
 
-fn entry(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Entry {
+fn entry(state: &ApiState, Index { name, known, held }: &Index) -> Entry {
     let mut content = settings(state, name, known);
-    let held = held(state, name);
     let time = |at: EventTime| {
         let time = jiff::Timestamp::from_microsecond(at.0).ok().filter(|_| held.events > 0);
         time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S+0000").to_string()).unwrap_or_default()
@@ -213,7 +245,12 @@ fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<Strin
 
 struct Indexes;
 
-type Index = (IndexName, KnownIndex);
+/// An index and what is in it.
+struct Index {
+    name: IndexName,
+    known: KnownIndex,
+    held: Held,
+}
 
 impl Resource for Indexes {
     type Item = Index;
@@ -230,24 +267,26 @@ impl Resource for Indexes {
         Ok(Some(Attributes::new(&["name"], &EDITABLE, &[])))
     }
 
-    fn entry(&self, call: &Call, (name, known): &Index) -> Result<Entry, RestError> {
-        Ok(entry(&call.state, name, known))
+    fn entry(&self, call: &Call, index: &Index) -> Result<Entry, RestError> {
+        Ok(entry(&call.state, index))
     }
 
     /// Users see the indexes they may search; all with `indexes_list_all` or `indexes_edit`.
-    fn may_see(&self, call: &Call, (name, _): &Index) -> bool {
-        let all = call.caller.may("indexes_list_all") || call.caller.may("indexes_edit");
-        all || call.caller.rights.may_search(name)
+    fn may_see(&self, call: &Call, index: &Index) -> bool {
+        may_see(call, &index.name)
     }
 
     async fn list(&self, call: &Call) -> Result<Vec<Index>, RestError> {
         let wanted = call.params.text("datatype").unwrap_or("event");
         let are_listed = matches!(wanted, "event" | "all");
-        Ok(if are_listed { call.state.indexes.all() } else { Vec::new() })
+        let mut listed = if are_listed { call.state.indexes.all() } else { Vec::new() };
+        listed.retain(|(name, _)| may_see(call, name));
+        Ok(with_contents(&call.state, listed).await)
     }
 
     async fn find(&self, call: &Call) -> Result<Vec<Index>, RestError> {
-        found(&call.state, call.name()).map(|index| vec![index])
+        let index = found(&call.state, call.name())?;
+        Ok(with_contents(&call.state, vec![index]).await)
     }
 
     async fn create(&self, call: &Call) -> Result<Index, RestError> {
@@ -266,13 +305,15 @@ impl Resource for Indexes {
         if definition != IndexDefinition::default() {
             state.indexes.define(&name, definition, &state.ingest).await?;
         }
-        found(state, name.as_str())
+        let (name, known) = found(state, name.as_str())?;
+        Ok(Index { name, known, held: Held::default() })
     }
 
     /// Changes how long events are kept, or whether the index is on. A setting that is read at a start
     /// only is refused.
-    async fn edit(&self, call: &Call, (name, known): Index) -> Result<Index, RestError> {
+    async fn edit(&self, call: &Call, index: Index) -> Result<Index, RestError> {
         let Call { state, params, .. } = call;
+        let Index { name, known, held } = index;
         let fixed = settings(state, &name, &known);
         for (key, value) in params.iter() {
             let same = fixed.get(key).is_some_and(|now| crate::filter::scalar(now) == value);
@@ -288,10 +329,12 @@ impl Resource for Indexes {
         let definition = changed(known.definition, params)?;
         state.indexes.define(&name, definition, &state.ingest).await?;
         retain_soon(state, &name);
-        found(state, name.as_str())
+        let (name, known) = found(state, name.as_str())?;
+        Ok(Index { name, known, held })
     }
 
-    async fn remove(&self, call: &Call, (name, known): Index) -> Result<(), RestError> {
+    async fn remove(&self, call: &Call, index: Index) -> Result<(), RestError> {
+        let Index { name, known, .. } = index;
         if known.configured.is_some() {
             let text = format!(
                 "the index \"{name}\" is defined in indexes.conf; disable it, or remove it there"
@@ -300,6 +343,11 @@ impl Resource for Indexes {
         }
         Ok(call.state.indexes.remove(&name, &call.state.ingest).await?)
     }
+}
+
+fn may_see(call: &Call, name: &IndexName) -> bool {
+    let all = call.caller.may("indexes_list_all") || call.caller.may("indexes_edit");
+    all || call.caller.rights.may_search(name)
 }
 
 /// An index that is there, switched on or not.
@@ -389,7 +437,7 @@ async fn switch(call: &Call, off: bool) -> Result<Response, RestError> {
     let mut definition = known.definition;
     definition.disabled = Some(off);
     call.state.indexes.define(&name, definition, &call.state.ingest).await?;
-    respond(call)
+    respond(call).await
 }
 
 /// Rolls the hot buckets and waits until they are in object storage.
@@ -397,12 +445,14 @@ async fn roll_hot_buckets(call: Call) -> Result<Response, RestError> {
     let name = existing(&call.state, call.name())?;
     call.state.ingest.roll_all(Some(&name)).await?;
     retain_soon(&call.state, &name);
-    respond(&call)
+    respond(&call).await
 }
 
-fn respond(call: &Call) -> Result<Response, RestError> {
-    let (name, known) = found(&call.state, call.name())?;
-    feed::respond_one("indexes", PATH, entry(&call.state, &name, &known), &call.params)
+async fn respond(call: &Call) -> Result<Response, RestError> {
+    let index = found(&call.state, call.name())?;
+    let shown = with_contents(&call.state, vec![index]).await;
+    let Some(index) = shown.first() else { return Err(RestError::no_object(call.name())) };
+    feed::respond_one("indexes", PATH, entry(&call.state, index), &call.params)
 }
 
 /// Requests and their answers.
