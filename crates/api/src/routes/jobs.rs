@@ -11,8 +11,10 @@ use axum::extract::ConnectInfo;
 use axum::http::{Extensions, HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use catalog::IndexNames;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::IndexName;
+use knowledge::time::{LocalClock, TimeFormat, TimeModifier};
+use model::{EventTime, IndexName};
 use quick_xml::escape::escape;
 use search::{Job, JobRequest, Keeping, SearchService};
 use serde_json::json;
@@ -232,8 +234,6 @@ pub(super) fn request(
         )
     })?;
     let mut request = of_caller(state, search, caller, namespace);
-    request.earliest = params.text("earliest_time").map(str::to_owned);
-    request.latest = params.text("latest_time").map(str::to_owned);
     request.max_count = params.number("max_count")?;
     request.status_buckets = params.number("status_buckets")?.unwrap_or(0);
     request.sid = params.text("id").map(checked_sid).transpose()?;
@@ -245,7 +245,40 @@ pub(super) fn request(
             RestError::invalid(format!("unknown time zone \"{name}\": {error}"))
         })?;
     }
+    let format = params.text("time_format").map(TimeFormat::for_input).transpose();
+    let format = format.map_err(|error| RestError::invalid(format!("time_format: {error}")))?;
+    let bound = |name: &str| {
+        let Some(text) = params.text(name) else { return Ok(None) };
+        let Some(format) = &format else { return Ok(Some(text.to_owned())) };
+        let read = formatted(text, format, &request.timezone, state.clock.now());
+        read.map(Some).map_err(|reason| RestError::invalid(format!("{name}: {reason}")))
+    };
+    let (earliest, latest) = (bound("earliest_time")?, bound("latest_time")?);
+    (request.earliest, request.latest) = (earliest, latest);
     Ok(request)
+}
+
+/// A time as searches read it, of one that `time_format` describes. Relative times and epochs stay.
+fn formatted(
+    text: &str,
+    format: &TimeFormat,
+    zone: &TimeZone,
+    now: EventTime,
+) -> Result<String, String> {
+    let text = text.trim();
+    // Text after the time would be ignored, and the time be another one than the client means.
+    let parsed = format.read(text.as_bytes()).filter(|parsed| parsed.end == text.len());
+    let mut clock = LocalClock::new(zone.clone());
+    let time = parsed.and_then(|parsed| parsed.fields.resolve(&mut clock, now));
+    if let Some(time) = time.and_then(|time| Timestamp::from_microsecond(time.0).ok()) {
+        return Ok(time.to_string());
+    }
+    let modifier = TimeModifier::parse(text).map_err(|error| error.to_string())?;
+    // Another absolute form may be another day by mistake: day and month are in any order.
+    if modifier.is_relative() || text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Ok(text.to_owned());
+    }
+    Err(format!("\"{text}\" does not match time_format \"{}\"", format.as_str()))
 }
 
 /// What a client says of itself, which is in the audit trail.
@@ -515,6 +548,13 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "search=a&exec_mode=soon", 400, "unknown exec_mode"),
         case(&format!("POST {PATH}"), "search=%7C+nothing", 400, "nothing"),
         case(&format!("GET {PATH}"), "", 200, "\"sid\":\"mine\""),
+        case(
+            &format!("POST {PATH}"),
+            "search=a&earliest_time=2015-06-30&time_format=%25Y-%25d-%25m",
+            400,
+            "does not match time_format",
+        ),
+        case(&format!("POST {PATH}"), "search=a&time_format=%25i", 400, "time_format: bad time"),
         case(&format!("GET {PATH}?count=x"), "", 400, "must be a whole number"),
         case(&format!("GET {job}"), "", 200, "\"isDone\":true"),
         case(&format!("GET {PATH}/none"), "", 404, unknown),
@@ -530,4 +570,28 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("DELETE {job}"), "", 200, "cancelled"),
         case(&format!("DELETE {job}"), "", 404, unknown),
     ]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_by_time_format_and_relative_ones_and_epochs_stay() {
+        let format = TimeFormat::for_input("%Y-%d-%m").unwrap();
+        let read = |text: &str| formatted(text, &format, &TimeZone::UTC, EventTime(0));
+        // 6 May 2015.
+        assert_eq!(read("2015-06-05").unwrap(), "2015-05-06T00:00:00Z");
+        assert_eq!(read("1965-06-05").unwrap(), "1965-05-06T00:00:00Z");
+        for text in ["-1h@h", "now", "0", "1430870400", "1430870400.5"] {
+            assert_eq!(read(text).unwrap(), text);
+        }
+        assert!(read("2015-06-30").unwrap_err().contains("does not match time_format"));
+        assert!(read("2015-06-05T10:00:00").unwrap_err().contains("does not match time_format"));
+        assert!(read("soonish").is_err());
+        let zone = TimeZone::get("Asia/Tokyo").unwrap();
+        let read = formatted("2015-06-05", &format, &zone, EventTime(0));
+        assert_eq!(read.unwrap(), "2015-05-05T15:00:00Z");
+    }
 }
