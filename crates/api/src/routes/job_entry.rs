@@ -145,7 +145,10 @@ fn keeping(job: &Job) -> Map<String, Value> {
         "pid": std::process::id(),
         "provenance": provenance(job),
         "workload_pool": "",
-        "runtime": {"auto_cancel": "0", "auto_pause": "0"},
+        "runtime": {
+            "auto_cancel": job.request().auto_cancel.as_secs().to_string(),
+            "auto_pause": "0",
+        },
         "custom": {},
     }))
 }

@@ -166,6 +166,7 @@ async fn create(
         state.status_streams.tell(&caller.user, follower, &job);
     }
     if exec_mode == "normal" {
+        cancel_when_unused(&state, &job);
         return Ok(sid_response(&job, mode));
     }
     if exec_mode == "blocking" {
@@ -181,6 +182,33 @@ async fn create(
     let own = Own::new(&state.search, &job);
     job.finished().await?;
     result_response(&state, &job, &params, own).await
+}
+
+/// Cancels the job if it still runs and nobody has asked for it as long as `auto_cancel` says. The answers of
+/// other modes come with the end of the job: whoever waits for them uses it.
+fn cancel_when_unused(state: &ApiState, job: &Arc<Job>) {
+    let most = job.request().auto_cancel;
+    if most.is_zero() {
+        return;
+    }
+    let (search, clock, stop) =
+        (state.search.clone(), Arc::clone(&state.clock), state.shutdown.clone());
+    let job = Arc::clone(job);
+    state.shutdown.spawn(async move {
+        loop {
+            let unused = clock.now().0.saturating_sub(job.touched().0);
+            let unused = Duration::from_micros(u64::try_from(unused).unwrap_or_default());
+            let Some(left) = most.checked_sub(unused).filter(|left| !left.is_zero()) else { break };
+            tokio::select! {
+                _ = job.finished() => return,
+                goes_on = stop.sleep(left) => if !goes_on { return },
+            }
+        }
+        if !job.status().state.is_final() {
+            tracing::info!(sid = job.sid(), "cancelled a job that was not used for auto_cancel");
+            search.cancel(job.sid());
+        }
+    });
 }
 
 /// A job of one request: it ends when this is dropped.
@@ -240,6 +268,8 @@ pub(super) fn request(
     request.label = params.text("label").map(str::to_owned);
     request.provenance = params.text("provenance").map(checked_provenance).transpose()?;
     request.ttl = params.number("timeout")?.map(|seconds| Duration::from_secs(seconds as u64));
+    let auto_cancel = params.number("auto_cancel")?.unwrap_or(0);
+    request.auto_cancel = Duration::from_secs(auto_cancel as u64);
     if let Some(name) = params.text("timezone").or_else(|| params.text("tz")) {
         request.timezone = TimeZone::get(name).map_err(|error| {
             RestError::invalid(format!("unknown time zone \"{name}\": {error}"))
@@ -554,6 +584,14 @@ pub(super) fn cases() -> Vec<Case> {
             400,
             "does not match time_format",
         ),
+        case(&format!("POST {PATH}"), "search=a&auto_cancel=soon", 400, "must be a whole number"),
+        case(
+            &format!("POST {PATH}"),
+            "id=brief&exec_mode=blocking&auto_cancel=30&search=%7C+makeresults",
+            201,
+            "brief",
+        ),
+        case(&format!("GET {PATH}/brief"), "", 200, "\"auto_cancel\":\"30\""),
         case(&format!("POST {PATH}"), "search=a&time_format=%25i", 400, "time_format: bad time"),
         case(&format!("GET {PATH}?count=x"), "", 400, "must be a whole number"),
         case(&format!("GET {job}"), "", 200, "\"isDone\":true"),

@@ -38,6 +38,9 @@ pub struct JobRequest {
     pub sid: Option<String>,
     /// How long the job is kept after its last use; the setting `ttl` if none.
     pub ttl: Option<Duration>,
+    /// How long the job may run without being used before whoever started it wants it cancelled; zero is
+    /// forever. The one that dispatches it sees to that.
+    pub auto_cancel: Duration,
     /// A name for people.
     pub label: Option<String>,
     /// What asks: a page, a dashboard, a program.
@@ -73,6 +76,7 @@ impl JobRequest {
             app: "search".to_owned(),
             sid: None,
             ttl: None,
+            auto_cancel: Duration::ZERO,
             label: None,
             provenance: None,
             rights: Arc::clone(rights),
