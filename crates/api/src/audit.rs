@@ -35,6 +35,7 @@ use runtime::trace::TraceContext;
 use crate::ApiState;
 use crate::error::RestError;
 use crate::output::{OutputMode, error_body};
+use crate::params::Params;
 use actions::{Action, Class};
 use client::Client;
 pub use client::Proxies;
@@ -47,6 +48,10 @@ const LOGIN_ATTEMPT: &str = "login attempt";
 const BASIC_LOGIN: Duration = Duration::from_secs(600);
 /// Logins of that kind that are remembered.
 const BASIC_LOGINS: usize = 4_096;
+
+/// How much of the form of a request that is refused is read for its `output_mode`, and how long.
+const REFUSED_FORM_BYTES: usize = 16 << 10;
+const REFUSED_FORM: Duration = Duration::from_secs(1);
 
 /// The trail, and what the routes need to write to it.
 #[derive(Debug)]
@@ -133,7 +138,7 @@ pub(crate) async fn record(
     request.extensions_mut().insert(seen.clone());
     let writes = matches!(action.class, Class::Change | Class::Login);
     if writes && let Err(error) = state.audit.log.check() {
-        return refused(&request, &error);
+        return refused(request, &error).await;
     }
     let about = About::of(&request, &action);
     let response = next.run(request).await;
@@ -141,7 +146,10 @@ pub(crate) async fn record(
     match write(&state, &about, &action, &seen, &outcome).await {
         Ok(()) => response,
         // Nobody may believe in a change that is not on record.
-        Err(error) if writes && outcome.info == Info::Succeeded => about.unrecorded(&error),
+        Err(error) if writes && outcome.info == Info::Succeeded => {
+            let json = seen.params().is_some_and(|params| asks_json(&params));
+            About { json: about.json || json, ..about }.unrecorded(&error)
+        }
         Err(error) => {
             tracing::error!(%error, action = action.name, "a request is not in the audit trail");
             response
@@ -230,7 +238,13 @@ struct About {
     path: String,
     agent: Option<String>,
     namespace: Option<(Option<String>, Option<String>)>,
+    /// Whether errors are JSON, as far as the path, the URL and the headers say.
     json: bool,
+}
+
+/// Whether the parameters ask for an answer in JSON.
+fn asks_json(params: &Params) -> bool {
+    OutputMode::of(params).is_ok_and(OutputMode::is_json)
 }
 
 impl About {
@@ -238,9 +252,13 @@ impl About {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let namespace = request.extensions().get::<crate::namespace::PathNamespace>();
         let path = request.uri().path().to_owned();
+        let query = Params::parse(request.uri().query().unwrap_or_default(), &[]);
+        let accepts = header(header::ACCEPT).unwrap_or_default();
         Self {
             method: request.method().to_string(),
-            json: path.starts_with("/api/"),
+            json: path.starts_with("/api/")
+                || accepts.starts_with("application/json")
+                || asks_json(&query),
             path,
             agent: header(header::USER_AGENT).map(|agent| agent.chars().take(200).collect()),
             namespace: namespace.map(|place| (place.owner.clone(), place.app.clone())),
@@ -298,8 +316,15 @@ impl About {
 }
 
 /// The answer to a change that could not be recorded, and is not made.
-fn refused(request: &Request, error: &::audit::Error) -> Response {
-    let about = About::of(request, &Action::default());
+async fn refused(request: Request, error: &::audit::Error) -> Response {
+    let mut about = About::of(&request, &Action::default());
+    if !about.json {
+        // Most clients say it in the form, which nobody has read yet.
+        let form = axum::body::to_bytes(request.into_body(), REFUSED_FORM_BYTES);
+        if let Ok(Ok(form)) = tokio::time::timeout(REFUSED_FORM, form).await {
+            about.json = asks_json(&Params::parse("", &form));
+        }
+    }
     about.answer(format!("changes are refused while they cannot be recorded: {error}"))
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use axum::http::Method;
+use axum::body::Body;
+use axum::http::{Method, Request, header};
 
 use super::actions::{Action, Class, of};
 use crate::tests::openapi::registered;
@@ -87,4 +88,22 @@ fn searches_are_started_where_they_are_recorded_and_nowhere_else() {
             assert!(!text.contains(start), "{path} starts a search without a record: {start}");
         }
     }
+}
+
+#[tokio::test]
+async fn refusals_are_json_if_the_form_the_url_or_the_headers_ask_for_it() {
+    let kind = async |uri: &str, form: &'static str, accepts: &str| {
+        let request = Request::post(uri).header(header::ACCEPT, accepts);
+        let request = request.body(Body::from(form)).expect("a request");
+        let refused = super::refused(request, &::audit::Error::Closed).await;
+        assert_eq!(refused.status(), 503);
+        let kind = refused.headers()[header::CONTENT_TYPE].to_str().expect("a content type");
+        kind.split(';').next().unwrap_or_default().to_owned()
+    };
+    let path = "/services/data/indexes";
+    assert_eq!(kind(path, "name=a", "*/*").await, "text/xml");
+    assert_eq!(kind(path, "name=a&output_mode=json", "*/*").await, "application/json");
+    assert_eq!(kind(&format!("{path}?output_mode=json"), "", "*/*").await, "application/json");
+    assert_eq!(kind(path, "", "application/json").await, "application/json");
+    assert_eq!(kind("/api/v1/sql", "", "*/*").await, "application/json");
 }
