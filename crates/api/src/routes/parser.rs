@@ -19,13 +19,16 @@ use crate::error::RestError;
 use crate::output::{OutputMode, Told, xml_text};
 use crate::rights::Need::{May, Session};
 use crate::rights::SEARCH;
-use crate::routing::{Routes, get, post};
+use crate::routing::{Routes, get};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .at("/services/search/parser", post(SEARCH, "Parses a search", parse))
+        .at(
+            "/services/search/parser",
+            get(SEARCH, "Parses a search", parse).post(SEARCH, "The same, with a form", parse),
+        )
         .at("/services/search/timeparser", get(Session, "Parses time modifiers", times))
         .at(
             "/services/search/typeahead",
@@ -215,6 +218,8 @@ pub(super) fn cases() -> Vec<Case> {
     let parser = "/services/search/parser";
     vec![
         case(&format!("POST {parser}"), "q=search+a+%7C+stats+count", 200, "\"commands\""),
+        case(&format!("GET {parser}?q=search+a+%7C+stats+count"), "", 200, "\"commands\""),
+        case(&format!("GET {parser}"), "", 400, "add q=<SPL>"),
         case(&format!("POST {parser}"), "", 400, "add q=<SPL>"),
         case(&format!("POST {parser}"), "q=nothing+a", 400, "Unknown search command 'nothing'"),
         case("GET /services/search/timeparser?time=0&output_mode=json", "", 200, "1970-01-01T"),
