@@ -3,7 +3,8 @@
 use axum::response::Response;
 use catalog::{Commit, Snapshot, Takeover};
 use cluster::Wave;
-use model::IndexerId;
+use knowledge::AckLevel;
+use model::{IndexName, IndexerId};
 use peers::Registration;
 use serde_json::{Map, json};
 use uuid::Uuid;
@@ -23,6 +24,8 @@ const STATUS: &str = "/services/cluster/manager/status";
 const RESTART: &str = "/services/cluster/manager/control/control/restart";
 const CANCEL: &str = "/services/cluster/manager/control/control/cancel_restart";
 const REMOVE: &str = "/services/cluster/manager/control/control/remove_peers";
+/// Indexes that a message names; of the others, it gives the number.
+const NAMED_INDEXES: usize = 20;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -105,7 +108,9 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
         Some(percent @ 1..=100) => Some(percent),
         None => None,
         Some(percent) => {
-            let text = format!("percent_peers_to_restart must be from 1 to 100, not {percent}");
+            let text = format!(
+                "--percent (percent_peers_to_restart over REST) must be from 1 to 100, not {percent}"
+            );
             return Err(RestError::invalid(text));
         }
     };
@@ -181,6 +186,7 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let known = Registration::all(&snapshot);
     let mut up = answering(&state).await;
     up.push(state.info.guid.clone());
+    let local = local_indexes(&state);
     let mut gone = Vec::new();
     for name in wanted.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let (id, peer) = match unlisted(&snapshot, &known, name) {
@@ -193,7 +199,7 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
                 "{shown} is running; stop it, and it leaves the list by itself"
             )));
         }
-        let lost = lost_with(&snapshot, &up, (&id, peer));
+        let lost = lost_with(&snapshot, &up, (&id, peer), &local);
         if !lost.is_empty() && !is_forced {
             return Err(conflict(format!(
                 "{shown} is not removed: its disk may have the only copy of {}; start it with its disk, \
@@ -248,17 +254,35 @@ fn unlisted(snapshot: &Snapshot, known: &[(String, Registration)], name: &str) -
     is_left.then_some(plain)
 }
 
+/// The indexes of users whose events are acknowledged when they are on one disk, for people.
+fn local_indexes(state: &ApiState) -> String {
+    let all = state.indexes.all().into_iter().map(|(name, _)| name);
+    let is_local =
+        |name: &IndexName| !name.is_internal() && state.ingest.ack_level(name) == AckLevel::Local;
+    let local: Vec<String> = all.filter(is_local).map(|name| name.to_string()).collect();
+    let more = local.len().saturating_sub(NAMED_INDEXES);
+    match (local.len(), more) {
+        (0, _) => "none".to_owned(),
+        (_, 0) => local.join(", "),
+        _ => format!("{} and {more} more", local[..NAMED_INDEXES].join(", ")),
+    }
+}
+
 /// The acknowledged events that may be nowhere else than on the disk of a process that does not answer, for
-/// people. `up`: those that answer. These have their journals, and make other copies of them.
+/// people. `up`: those that answer. These have their journals, and make other copies of them. `local`: the
+/// indexes that need no copy.
 fn lost_with(
     snapshot: &Snapshot,
     up: &[String],
     (id, peer): (&str, Option<&Registration>),
+    local: &str,
 ) -> Vec<String> {
     let mut lost = Vec::new();
     if peer.is_some_and(|peer| peer.local_acks) {
-        let local = "events that are only on its disk (ackLevel = local, or all copies are lost)";
-        lost.push(local.to_owned());
+        lost.push(format!(
+            "events that are only on its disk (of the indexes with ackLevel = local, now {local}; or of \
+             others, if all copies of its journal are lost)"
+        ));
     }
     let Ok(indexer) = Uuid::parse_str(id).map(IndexerId) else { return lost };
     let owners = replication::held_at(snapshot, indexer).into_iter().map(|owner| owner.to_string());
@@ -312,19 +336,19 @@ mod tests {
         catalog.put_document("replicas", &owner.0.to_string(), document).await.unwrap();
         let snapshot = catalog.snapshot();
         let gone = gone.to_string();
-        let lost = lost_with(&snapshot, &[], (&gone, None));
+        let lost = lost_with(&snapshot, &[], (&gone, None), "main");
         assert!(lost.len() == 1 && lost[0].contains(&owner.to_string()), "{lost:?}");
         // One that answers has its journal itself.
-        assert!(lost_with(&snapshot, &[owner.to_string()], (&gone, None)).is_empty());
-        assert!(lost_with(&snapshot, &[], (&owner.to_string(), None)).is_empty());
+        assert!(lost_with(&snapshot, &[owner.to_string()], (&gone, None), "main").is_empty());
+        assert!(lost_with(&snapshot, &[], (&owner.to_string(), None), "main").is_empty());
         let registration = json!({
             "name": "a", "address": "127.0.0.1:1", "roles": ["indexer"], "management": "",
             "version": "", "started": "", "local_acks": true, "site": "default",
         });
         let mut registration: Registration = serde_json::from_value(registration).unwrap();
-        let lost = lost_with(&snapshot, &[], (&gone, Some(&registration)));
-        assert!(lost.len() == 2 && lost[0].contains("ackLevel = local"), "{lost:?}");
+        let lost = lost_with(&snapshot, &[], (&gone, Some(&registration)), "main, web");
+        assert!(lost.len() == 2 && lost[0].contains("ackLevel = local, now main, web"), "{lost:?}");
         registration.local_acks = false;
-        assert_eq!(lost_with(&snapshot, &[], (&gone, Some(&registration))).len(), 1);
+        assert_eq!(lost_with(&snapshot, &[], (&gone, Some(&registration)), "main").len(), 1);
     }
 }
