@@ -41,8 +41,8 @@ pub struct Invalid {
     pub key: String,
     /// What is written; empty for a missing setting.
     pub value: String,
-    /// What should be written.
-    pub expected: String,
+    /// What is wrong: what is expected, or a sentence of its own.
+    pub reason: String,
 }
 
 impl Invalid {
@@ -54,8 +54,8 @@ impl Invalid {
             name => format!("[{name}] "),
         };
         match self.value.as_str() {
-            "" => format!("{stanza}{}: expected {}", self.key, self.expected),
-            value => format!("{stanza}{} = {value}: expected {}", self.key, self.expected),
+            "" => format!("{stanza}{}: {}", self.key, self.reason),
+            value => format!("{stanza}{} = {value}: {}", self.key, self.reason),
         }
     }
 }

@@ -103,6 +103,13 @@ impl<'a> Reader<'a> {
     /// The error that something else is expected of a setting; at the place of the stanza if it is not set.
     #[must_use]
     pub fn invalid(&self, setting: &Setting, expected: impl Into<String>) -> Invalid {
+        self.refused(setting, format!("expected {}", expected.into()))
+    }
+
+    /// The error that the value of a setting cannot be used, with a reason that is a sentence of its own; at
+    /// the place of the stanza if it is not set.
+    #[must_use]
+    pub fn refused(&self, setting: &Setting, reason: String) -> Invalid {
         let entry = self.entry(setting);
         let stanza = || self.conf.stanza(self.name).map(|stanza| stanza.place.clone());
         Invalid {
@@ -111,7 +118,7 @@ impl<'a> Reader<'a> {
             stanza: self.name.to_owned(),
             key: setting.name.to_owned(),
             value: entry.map(|entry| entry.value.clone()).unwrap_or_default(),
-            expected: expected.into(),
+            reason,
         }
     }
 }

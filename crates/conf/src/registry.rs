@@ -109,7 +109,7 @@ impl Registry {
                 stanza: stanza.name.clone(),
                 key: entry.key.clone(),
                 value: entry.value.clone(),
-                expected: setting.kind.expected(),
+                reason: format!("expected {}", setting.kind.expected()),
             });
         }
         invalid

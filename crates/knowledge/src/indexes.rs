@@ -54,7 +54,7 @@ pub(crate) fn read(conf: &Effective, errors: &mut Vec<Error>) -> Vec<IndexSettin
                 stanza: String::new(),
                 key: "index".to_owned(),
                 value: stanza.name.clone(),
-                expected: error.reason.to_owned(),
+                reason: error.reason.to_owned(),
             })),
         }
     }

@@ -10,7 +10,7 @@ use crate::charset::Charset;
 use crate::error::Error;
 use crate::extract::KvMode;
 use crate::index_time::{self, IndexTimeRules};
-use crate::props::{Values, bad_regex, bad_value};
+use crate::props::{Values, bad_regex, bad_value, refused};
 use crate::settings::props as keys;
 use crate::structured::StructuredRules;
 use crate::timestamp::{DatetimePatterns, Lookahead, TimePrefix, TimestampRules, TimestampSource};
@@ -212,13 +212,13 @@ fn timestamp(values: &Values<'_>, files: &Files, errors: &mut Vec<Error>) -> Tim
     if let Some(entry) = values.get(&keys::TIME_FORMAT) {
         match TimeFormat::for_input(&entry.value) {
             Ok(format) => rules.format = Some(format),
-            Err(error) => errors.push(bad_value(entry, &format!("a time format; {error}"))),
+            Err(error) => errors.push(refused(entry, error.to_string())),
         }
     }
     if let Some(entry) = values.get(&keys::TZ) {
         match parse_zone(&entry.value) {
             Ok(zone) => rules.zone = zone,
-            Err(error) => errors.push(bad_value(entry, &error.to_string())),
+            Err(error) => errors.push(refused(entry, error.to_string())),
         }
     }
     match values.read(&keys::MAX_TIMESTAMP_LOOKAHEAD, errors) {
@@ -337,8 +337,8 @@ mod tests {
         for (line, part) in [
             (2, "TRUNCATE = x"),
             (3, "LINE_BREAKER"),
-            (4, "%i"),
-            (5, "Moon"),
+            (4, "TIME_FORMAT = %i: bad time format"),
+            (5, "TZ = Moon: unknown time zone \"Moon\""),
             (6, "CHARSET = x"),
             (7, "EXTRACT-a"),
             (8, "[none]"),

@@ -285,13 +285,18 @@ impl<'a> Values<'a> {
 }
 
 pub(crate) fn bad_value(entry: &Entry, expected: &str) -> Error {
+    refused(entry, format!("expected {expected}"))
+}
+
+/// A value that cannot be used, with a reason that is a sentence of its own.
+pub(crate) fn refused(entry: &Entry, reason: String) -> Error {
     Error::Setting(Invalid {
         place: Some(entry.place.clone()),
         conf: String::new(),
         stanza: String::new(),
         key: entry.key.clone(),
         value: entry.value.clone(),
-        expected: expected.to_owned(),
+        reason,
     })
 }
 

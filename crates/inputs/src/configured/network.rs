@@ -131,7 +131,7 @@ pub(super) fn http(keys: &mut Keys<'_>, name: &str) -> Option<HttpToken> {
     for name in keys.get(&settings::INDEXES) {
         match IndexName::new(&name) {
             Ok(index) => indexes.push(index),
-            Err(error) => keys.wrong(&settings::INDEXES, error.to_string()),
+            Err(error) => keys.refused(&settings::INDEXES, error.to_string()),
         }
     }
     Some(HttpToken {

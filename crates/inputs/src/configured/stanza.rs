@@ -59,6 +59,11 @@ impl<'a> Keys<'a> {
         self.errors.push(self.reader.wrong(key, expected).into());
     }
 
+    /// Notes that the value of a setting cannot be used.
+    pub(crate) fn refused<T>(&mut self, key: &Key<T>, reason: String) {
+        self.errors.push(self.reader.refused(&key.setting, reason).into());
+    }
+
     /// Notes that something else is expected in the stanza's name.
     pub(crate) fn wrong_name(&mut self, part: &str, expected: impl Into<String>) {
         let invalid = Invalid {
@@ -67,7 +72,7 @@ impl<'a> Keys<'a> {
             stanza: self.stanza.name.clone(),
             key: part.to_owned(),
             value: String::new(),
-            expected: expected.into(),
+            reason: format!("expected {}", expected.into()),
         };
         self.errors.push(invalid.into());
     }
@@ -87,7 +92,7 @@ impl<'a> Keys<'a> {
         match IndexName::new(&name) {
             Ok(index) => index,
             Err(error) => {
-                self.wrong(&keys::INDEX, error.to_string());
+                self.refused(&keys::INDEX, error.to_string());
                 IndexName::new("main").expect("the name is valid")
             }
         }
