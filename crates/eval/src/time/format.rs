@@ -126,6 +126,7 @@ impl TimeFormat {
         let body = &text[1..];
         let flags = body.find(|c: char| !matches!(c, '-' | '_' | '0'..='9' | ':' | 'E' | 'O'));
         let Some(letter) = flags.and_then(|end| body[end..].chars().next()) else {
+            self.unknown.get_or_insert((at, body.to_owned()));
             self.items.push(Item::Literal(text.into()));
             return text.len();
         };

@@ -341,6 +341,8 @@ mod tests {
     fn an_undefined_specifier_is_an_error_for_input() {
         let error = TimeFormat::for_input("%Y %i").unwrap_err().to_string();
         assert_eq!(error, "bad time format \"%Y %i\" at position 3: %i cannot be parsed");
+        let error = TimeFormat::for_input("%Y%").unwrap_err().to_string();
+        assert_eq!(error, "bad time format \"%Y%\" at position 2: % cannot be parsed");
     }
 
     proptest! {
