@@ -21,6 +21,7 @@ mod page;
 mod reader;
 mod registry;
 mod setting;
+mod unread;
 mod values;
 
 pub use error::{Error, Invalid};

@@ -7,6 +7,7 @@ use crate::error::Invalid;
 use crate::file::{Stanza, Warning};
 use crate::layers::Layers;
 use crate::setting::{Effect, Setting};
+use crate::unread;
 
 /// How warnings about settings that are left out begin.
 pub const LEFT_OUT: &str = "the setting is ignored";
@@ -152,7 +153,7 @@ impl Registry {
         warnings
     }
 
-    /// Warnings about unknown settings, and settings without effect, of all files.
+    /// Warnings about unknown settings, settings without effect, and files that are not read.
     #[must_use]
     pub fn warnings(&self, layers: &Layers) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -161,6 +162,8 @@ impl Registry {
                 warnings.extend(self.check(conf, stanza));
             }
         }
+        let is_read = |conf: &str| self.settings(conf).next().is_some();
+        warnings.extend(unread::warnings(layers, is_read));
         warnings
     }
 }
