@@ -479,6 +479,7 @@ impl Base {
                 renamed.insert(name.clone(), shown.clone());
             }
         }
+        warnings.extend(crate::unnamed::warnings(&conf, &transforms, &errors));
         Self {
             props,
             transforms,

@@ -24,6 +24,7 @@ pub mod sourcetype;
 pub mod structured;
 mod tagging;
 pub mod timestamp;
+mod unnamed;
 
 pub use charset::Charset;
 pub use custom_commands::CustomCommand;

@@ -1,0 +1,67 @@
+//! Stanzas of `transforms.conf` that no stanza of `props.conf` names. Nothing compiles them until a search
+//! does: their mistakes are looked for here. They are warnings, because they have no effect until then.
+
+use std::collections::HashSet;
+
+use conf::{Effective, Warning};
+use eval::Pattern;
+
+use crate::error::Error;
+use crate::props::is_disabled;
+use crate::settings::transforms::REGEX;
+
+/// How the keys of `props.conf` begin that name transforms.
+const NAMING: [&str; 3] = ["REPORT", "TRANSFORMS", "RULESET"];
+
+/// A warning for each regular expression that does not compile; `errors` are those that are known.
+pub(crate) fn warnings(
+    props: &Effective,
+    transforms: &Effective,
+    errors: &[Error],
+) -> Vec<Warning> {
+    let entries = props.stanzas.iter().flat_map(|stanza| &stanza.entries);
+    let naming = entries.filter(|entry| NAMING.iter().any(|begin| entry.key.starts_with(begin)));
+    let named: HashSet<&str> =
+        naming.flat_map(|entry| entry.value.split(',').map(str::trim)).collect();
+    let mut warnings = Vec::new();
+    for stanza in &transforms.stanzas {
+        if named.contains(stanza.name.as_str()) || is_disabled(stanza) {
+            continue;
+        }
+        let Some(entry) = stanza.get(REGEX.name()) else { continue };
+        let is_known = || errors.iter().any(|error| error.place() == Some(&entry.place));
+        if let Err(reason) = Pattern::compile(&entry.value)
+            && !is_known()
+        {
+            let text = format!("[{}] REGEX: bad regular expression: {reason}", stanza.name);
+            warnings.push(Warning { place: entry.place.clone(), text });
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use conf::{Layer, Layers};
+
+    use crate::Knowledge;
+
+    #[test]
+    fn a_bad_expression_of_a_transform_that_nothing_names_is_a_warning() {
+        let transforms = "[x]\nREGEX = (\n[named]\nREGEX = (\n[good]\nREGEX = (a)\nFORMAT = b::$1\n\
+                          [index]\nREGEX = (\nDEST_KEY = queue\nFORMAT = nullQueue\n";
+        let layers = Layers::builtin().with(Layer::SystemLocal, "transforms", transforms).with(
+            Layer::SystemLocal,
+            "props",
+            "[s]\nREPORT-a = good, named\n",
+        );
+        let knowledge = Knowledge::new(layers);
+        let shown = |text: &str| text.contains("system/local/transforms.conf");
+        let warnings: Vec<String> = knowledge.warnings().iter().map(ToString::to_string).collect();
+        let warnings: Vec<&String> = warnings.iter().filter(|text| shown(text)).collect();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("system/local/transforms.conf:2: [x] REGEX: bad"));
+        let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+        assert_eq!(errors.iter().filter(|text| shown(text)).count(), 2, "{errors:?}");
+    }
+}
