@@ -92,6 +92,8 @@ pub struct Configured {
     pub names: HostNames,
     /// Stanzas of inputs that do not exist here, with what can be done instead.
     pub warnings: Vec<String>,
+    /// Indexes that inputs of the administrator name, each with the place of a stanza that does.
+    own_indexes: BTreeMap<IndexName, Place>,
     /// Indexes that only inputs of apps name, each with the place of a stanza that does.
     app_indexes: BTreeMap<IndexName, Place>,
     /// Ports that apps listen at.
@@ -119,7 +121,6 @@ impl Configured {
     ) -> Result<Self, Vec<Error>> {
         let mut configured = Self::default();
         let mut errors = Vec::new();
-        let mut own_indexes = BTreeSet::new();
         let host: Arc<str> = host.into();
         for stanza in &conf.stanzas {
             let mut keys = Keys::new(conf, stanza);
@@ -128,7 +129,9 @@ impl Configured {
                 one.add(&mut keys, &host);
             }
             if !of_app(&stanza.place) {
-                own_indexes.extend(one.indexes().into_keys());
+                for index in one.indexes().into_keys() {
+                    configured.own_indexes.entry(index).or_insert_with(|| stanza.place.clone());
+                }
                 errors.append(&mut keys.errors);
             } else if !keys.errors.is_empty() {
                 let ignored = keys
@@ -144,7 +147,8 @@ impl Configured {
             }
             configured.append(one);
         }
-        configured.app_indexes.retain(|index, _| !own_indexes.contains(index));
+        let own = &configured.own_indexes;
+        configured.app_indexes.retain(|index, _| !own.contains_key(index));
         if errors.is_empty() { Ok(configured) } else { Err(errors) }
     }
 
@@ -164,6 +168,12 @@ impl Configured {
     #[must_use]
     pub fn index_of_apps(&self, index: &IndexName) -> Option<&Place> {
         self.app_indexes.get(index)
+    }
+
+    /// The stanza's place, if an input that is not an app's is for an index.
+    #[must_use]
+    pub fn index_of_system(&self, index: &IndexName) -> Option<&Place> {
+        self.own_indexes.get(index)
     }
 
     /// The addresses that are listened at.
@@ -193,7 +203,16 @@ impl Configured {
             "fifo" => self.fifos.push(files::fifo(keys, rest, host)),
             "tcp" => self.tcp.extend(network::tcp(keys, rest, host, &self.names)),
             "udp" => self.udp.extend(network::udp(keys, rest, host, &self.names)),
-            "http" => self.http.extend(network::http(keys, rest)),
+            "http" => {
+                if let Some(place) = keys.empty(&crate::settings::TOKEN) {
+                    let name = keys.name();
+                    self.warnings.push(format!(
+                        "{place}: [{name}] token: it is empty, so the stanza is not an input; set a secret, \
+                         such as a new GUID, or remove the stanza"
+                    ));
+                }
+                self.http.extend(network::http(keys, rest));
+            }
             "splunktcp" => self.forwarders.extend(network::forwarders(keys, rest, false)),
             "splunktcp-ssl" => self.forwarders.extend(network::forwarders(keys, rest, true)),
             "aws_sqs_based_s3" | "aws_sqs_s3" => {
@@ -201,7 +220,9 @@ impl Configured {
             }
             other => {
                 let name = keys.name();
-                let text = format!("[{name}]: there is no input \"{other}\"; it is skipped");
+                let place = keys.place();
+                let text =
+                    format!("{place}: [{name}]: there is no input \"{other}\"; it is skipped");
                 self.warnings.push(text);
             }
         }

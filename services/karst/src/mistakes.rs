@@ -77,10 +77,9 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
         Ok(warnings) => {
             let conf = knowledge.conf("inputs");
             for text in warnings.into_iter().filter(|text| is_unknown_input(text)) {
-                let name = text.trim_start_matches('[').split("]: ").next().unwrap_or_default();
-                let place = conf.stanza(name).map(|stanza| &stanza.place);
-                let shown = place.map_or_else(|| text.clone(), |place| format!("{place}: {text}"));
-                add(&mut found, Weight::Note, place, shown);
+                let name = text.split_once(": [").and_then(|(_, name)| name.split_once("]: "));
+                let place = name.and_then(|(name, _)| conf.stanza(name)).map(|one| &one.place);
+                add(&mut found, Weight::Note, place, text);
             }
         }
         Err(errors) => {
@@ -201,7 +200,7 @@ fn read_inputs(knowledge: &Knowledge) -> Result<Vec<String>, Vec<String>> {
 
 /// Whether a warning is about a kind of input that there is not: a modular input of an app, most often.
 fn is_unknown_input(warning: &str) -> bool {
-    warning.starts_with('[') && warning.contains("]: there is no input ")
+    warning.contains("]: there is no input ")
 }
 
 /// Reads a file of all layers, only to see whether that works.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conf::{Effective, FromValue, Invalid, Key, Reader, Stanza};
+use conf::{Effective, FromValue, Invalid, Key, Place, Reader, Stanza};
 use knowledge::Pattern;
 use model::IndexName;
 
@@ -52,6 +52,17 @@ impl<'a> Keys<'a> {
     /// A text; an empty one says nothing, as over REST.
     pub(crate) fn shared(&self, key: &Key<Option<String>>) -> Option<Arc<str>> {
         self.reader.text(key).filter(|text| !text.is_empty()).map(Into::into)
+    }
+
+    /// Where the stanza has a setting with an empty value.
+    pub(crate) fn empty<T>(&self, key: &Key<T>) -> Option<&'a Place> {
+        let entry = self.stanza.get(key.name()).filter(|entry| entry.value.trim().is_empty());
+        entry.map(|entry| &entry.place)
+    }
+
+    /// Where the stanza is.
+    pub(crate) fn place(&self) -> &'a Place {
+        &self.stanza.place
     }
 
     /// Notes that something else is expected of a setting.

@@ -60,6 +60,21 @@ fn other_inputs_are_read_and_unknown_ones_named() {
 }
 
 #[test]
+fn what_is_skipped_and_indexes_have_a_place() {
+    let text = "[bogus://x]\n[http://a]\ntoken =\n[monitor:///nope]\nindex = nosuch\n";
+    let configured = read(text).unwrap();
+    let [unknown, token] = &configured.warnings[..] else { panic!("{configured:?}") };
+    let file = "apps/a/local/inputs.conf";
+    let skipped = format!("{file}:1: [bogus://x]: there is no input \"bogus\"; it is skipped");
+    assert_eq!(*unknown, skipped);
+    assert!(token.starts_with(&format!("{file}:3: [http://a] token: it is empty")), "{token}");
+    assert!(configured.http.is_empty());
+    let place = configured.index_of_system(&IndexName::new("nosuch").unwrap()).unwrap();
+    assert_eq!(place.to_string(), format!("{file}:4"));
+    assert!(configured.index_of_system(&IndexName::new("main").unwrap()).is_none());
+}
+
+#[test]
 fn ports_with_tls_may_be_written_with_one_colon() {
     let configured =
         read("[splunktcp-ssl:9997]\n[splunktcp-ssl://9998]\n[tcp-ssl:6514]\n[tcp-ssl://6515]\n");
@@ -69,7 +84,7 @@ fn ports_with_tls_may_be_written_with_one_colon() {
     ports.sort_unstable();
     assert_eq!(ports, [(9997, true), (9998, true)]);
     for stanza in ["[tcp-ssl:6514]", "[tcp-ssl://6515]"] {
-        let told = configured.warnings.iter().any(|warning| warning.starts_with(stanza));
+        let told = configured.warnings.iter().any(|warning| warning.contains(stanza));
         assert!(told, "{:?}", configured.warnings);
     }
 }

@@ -95,9 +95,11 @@ pub(crate) async fn start(
         let open = index.check_open().with_context(|| format!("the index of {who}"));
         let usable = open.and_then(|()| {
             let known = karst.state.indexes.contains(&index);
+            let place = all.index_of_system(&index);
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
             anyhow::ensure!(
                 known,
-                "there is no index \"{index}\" for {who}; add it to indexes.conf"
+                "{place}there is no index \"{index}\" for {who}; add it to indexes.conf"
             );
             Ok(())
         });
