@@ -453,18 +453,31 @@ async fn restart_when_told(catalog: Catalog, (id, started): (String, String), co
     }
 }
 
+/// How often the levels at which events are acknowledged are looked at.
+const LEVELS: Duration = Duration::from_secs(1);
+
 /// Puts this process into the list again if somebody takes it out who believes that it is gone: nobody would
-/// search its events. One whose sets are another's is about to be started again.
+/// search its events. One whose sets are another's is about to be started again. Notes there, too, once
+/// events may be acknowledged that are on its disk only: an index may be given that level at any time.
 fn stay(
     karst: &Karst,
-    (id, registration): (String, Registration),
+    (id, mut registration): (String, Registration),
 ) -> impl Future<Output = ()> + use<> {
     let (catalog, ingest) = (karst.catalog().clone(), Arc::clone(&karst.ingest));
     async move {
         let mut changes = catalog.subscribe();
         loop {
             let snapshot = changes.borrow_and_update().clone();
-            let is_out = Registration::of(&snapshot, &id).is_none();
+            let own = Registration::of(&snapshot, &id);
+            let is_out = own.is_none();
+            let is_indexer = registration.roles.iter().any(|role| role == "indexer");
+            registration.local_acks |= is_indexer && ingest.acknowledges_locally();
+            if registration.local_acks && own.is_some_and(|own| !own.local_acks) {
+                let noted = peers::note_local_acks(&catalog, &id, &registration.started).await;
+                if let Err(error) = noted {
+                    tracing::warn!(%error, "the list of the cluster does not say that events are on this disk only");
+                }
+            }
             if is_out && ingest.check_owner(&snapshot).is_ok() {
                 tracing::warn!(
                     "this process was removed from the list of the cluster; it joins again"
@@ -473,7 +486,8 @@ fn stay(
                     tracing::warn!(%error, "this process is not in the list of the cluster");
                 }
             }
-            if changes.changed().await.is_err() {
+            // The levels of indexes follow the catalog a moment later.
+            if let Ok(Err(_)) = tokio::time::timeout(LEVELS, changes.changed()).await {
                 return;
             }
         }
