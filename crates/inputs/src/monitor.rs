@@ -26,6 +26,7 @@ mod status;
 mod tail;
 mod target;
 mod turn;
+mod waiting;
 mod watch;
 mod work;
 
@@ -48,6 +49,7 @@ use checkpoints::Checkpoints;
 use place::{FileId, Seen};
 use tail::{Goal, Tail};
 use turn::Shared;
+use waiting::Waiting;
 use watch::{Change, Watch};
 use work::Done;
 
@@ -132,6 +134,8 @@ pub struct Monitor {
     directories: Vec<PathBuf>,
     /// Files to be deleted once it is written that they were taken in.
     taken_in: Vec<(PathBuf, Seen, u64)>,
+    /// What was said of files that wait.
+    waiting: Waiting,
 }
 
 impl Monitor {
@@ -168,6 +172,7 @@ impl Monitor {
             sink_closed: false,
             directories: Vec::new(),
             taken_in: Vec::new(),
+            waiting: Waiting::default(),
         })
     }
 

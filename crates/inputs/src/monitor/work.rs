@@ -103,7 +103,9 @@ impl Monitor {
             Outcome::Closed => {}
             Outcome::Failed(Error::Closed) => self.sink_closed = true,
             Outcome::Failed(error) => {
-                tracing::warn!(path = %tail.path.display(), %error, "a monitored file waits");
+                if self.waiting.is_new(&tail.path, tail.safe(), &error.to_string()) {
+                    tracing::warn!(path = %tail.path.display(), %error, "a monitored file waits");
+                }
                 // The next look takes the file for changed.
                 tail.seen.modified = i64::MIN;
             }
@@ -131,6 +133,7 @@ impl Monitor {
         let (path, seen) = (&file.path, file.seen);
         match taken {
             Taken::Whole(key) => {
+                self.waiting.end(path);
                 self.park(path.clone(), seen, Why::Ignored);
                 self.status.set(path, seen.size, seen.size, FileState::Finished);
                 if file.target.delete_when_read {
@@ -153,7 +156,9 @@ impl Monitor {
             }
             Taken::Again(Error::Closed) => self.sink_closed = true,
             Taken::Again(error) => {
-                tracing::warn!(path = %path.display(), %error, "a monitored file waits");
+                if self.waiting.is_new(path, 0, &error.to_string()) {
+                    tracing::warn!(path = %path.display(), %error, "a monitored file waits");
+                }
                 self.park(path.clone(), seen, Why::Failed);
             }
         }
