@@ -259,7 +259,7 @@ impl SearchService {
 
     /// The hot buckets of the indexes, wherever they are: those that a search of all time would read. Asks
     /// other processes, which may take as long as a search waits for them.
-    pub async fn hot(&self, indexes: &[IndexName]) -> Met {
+    pub async fn hot_buckets(&self, indexes: &[IndexName]) -> Met {
         let deps = &self.engine.deps;
         let (hot, catalog) = (Arc::clone(&deps.hot), deps.catalog.clone());
         HotRows::new(hot, catalog, Arc::default()).of(indexes, &TimeRange::ALL).await

@@ -140,7 +140,7 @@ impl Default for Held {
 
 /// The hot buckets of these indexes in all processes; of those that answer in time.
 async fn hot_buckets(state: &ApiState, names: &[IndexName]) -> Met {
-    if let Ok(met) = tokio::time::timeout(HOT_WAIT, state.search.hot(names)).await {
+    if let Ok(met) = tokio::time::timeout(HOT_WAIT, state.search.hot_buckets(names)).await {
         return met;
     }
     let buckets = state.ingest.hot().snapshot(names, &TimeRange::ALL);

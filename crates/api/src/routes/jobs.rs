@@ -531,7 +531,7 @@ async fn log(call: Call) -> Result<Response, RestError> {
     let (status, inspection) = (job.status(), job.inspect());
     let mut lines = Vec::new();
     let mut line = |time: i64, level: &str, text: String| {
-        let time = jiff::Timestamp::from_microsecond(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        let time = Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
         let time = time.strftime("%m-%d-%Y %H:%M:%S%.3f +0000");
         lines.push(format!("{time} {level:<5} SearchJob - {}", text.replace('\n', " ")));
     };

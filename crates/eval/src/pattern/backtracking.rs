@@ -104,7 +104,7 @@ impl Backtracking {
         while let Some(spans) = self.groups_at(text, from) {
             let (start, end) = spans.first().copied().flatten().unwrap_or((from, from));
             let is_empty = start == end;
-            // Behind an empty match, and behind one that `\K` moved, the search would begin at the same place.
+            // Behind an empty match, and one that `\K` moved, the search would begin at the same place.
             from = match is_empty || end <= from {
                 true => match text.get(end.max(from)..).and_then(|rest| rest.chars().next()) {
                     Some(next) => end.max(from) + next.len_utf8(),
