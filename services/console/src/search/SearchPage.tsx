@@ -8,6 +8,7 @@ import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } fro
 import type { KarstClient } from '../api/client';
 import { ApiError, isAbort } from '../api/client';
 import { useConnection } from '../app/clientContext';
+import { Notice } from '../app/Notice';
 import { useLetterShortcuts, useZone } from '../app/preferences';
 import { addressOf, navigate, paths, useQuery } from '../app/routing';
 import { useShortcuts } from '../app/shortcuts';
@@ -30,6 +31,7 @@ import {
   type ResultView,
   readAddress,
   reportOf,
+  type SearchAddress,
   type SearchRequest,
   sameRequest,
   writeAddress,
@@ -44,14 +46,16 @@ interface SearchPageProps {
   app: string;
 }
 
-const NOTHING: SearchRequest = { query: '', range: DEFAULT_RANGE };
+/** What stands in the bar if the address has no search, or one that cannot run. */
+const draftOf = ({ request, invalid }: SearchAddress): SearchRequest =>
+  request ?? { query: invalid?.query ?? '', range: DEFAULT_RANGE };
 
 export function SearchPage({ client, app }: SearchPageProps) {
   const { username } = useConnection();
   const path = paths.search(app);
   const queryString = useQuery();
   const address = useMemo(() => readAddress(queryString), [queryString]);
-  const [draft, setDraft] = useState<SearchRequest>(() => address.request ?? NOTHING);
+  const [draft, setDraft] = useState<SearchRequest>(() => draftOf(address));
   const [history, setHistory] = useState(() => readHistory(localStorage));
   const { state, start, control, keep, reset } = useSearchJob(client);
   const shown = useRef<SearchRequest | null>(null);
@@ -59,7 +63,9 @@ export function SearchPage({ client, app }: SearchPageProps) {
   sid.current = state.sid;
   const zone = useRef('UTC');
   [zone.current] = useZone();
-  const reportError = useReport(app, address.request ? null : address.report);
+  const isAsked = address.request !== null || address.invalid !== undefined;
+  const reportError = useReport(app, isAsked ? null : address.report);
+  const [realTime, setRealTime] = useState<SearchRequest | null>(null);
 
   useTitle(address.request ? address.request.query || '*' : 'Search');
 
@@ -89,6 +95,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
   // The address has changed: by the search just begun, by back and forward, or by a link.
   useEffect(() => {
     const { request } = address;
+    if (request && address.isRealTime) setRealTime(request);
     if (request && address.live) {
       if (shown.current) reset();
       shown.current = null;
@@ -98,7 +105,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
     if (!request) {
       if (shown.current) reset();
       shown.current = null;
-      setDraft(NOTHING);
+      setDraft(draftOf(address));
       return;
     }
     const isShown = sameRequest(shown.current, request);
@@ -187,6 +194,13 @@ export function SearchPage({ client, app }: SearchPageProps) {
             <EstimateChip client={client} jobOf={jobOf} draft={draft} state={state} />
           </Suspense>
         </div>
+        {address.invalid && <InvalidTimes times={address.invalid.times} />}
+        {realTime && sameRequest(realTime, address.request) && !address.live && (
+          <Notice kind="info">
+            The link asks for a real-time search. It was run once over the same range; the live tail
+            shows events as they arrive.
+          </Notice>
+        )}
         <Messages state={state} onRetry={() => state.request && run(state.request)} />
       </section>
       {reportError && <Failed error={reportError} />}
@@ -206,7 +220,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
           onRun={() => state.request && run(state.request)}
         />
       ) : state.phase === 'idle' ? (
-        !reportError && <EmptyState history={history} onRun={runQuery} />
+        !reportError && !address.invalid && <EmptyState history={history} onRun={runQuery} />
       ) : (
         <Results
           client={client}
@@ -220,6 +234,15 @@ export function SearchPage({ client, app }: SearchPageProps) {
         />
       )}
     </div>
+  );
+}
+
+function InvalidTimes({ times }: { times: string[] }) {
+  const names = times.map((text) => `"${text}"`).join(' and ');
+  return (
+    <Notice kind="error">
+      {`Invalid time ${names} in the address: the search was not run. Choose a time range, or run it over the range that is shown.`}
+    </Notice>
   );
 }
 

@@ -20,8 +20,25 @@ it('an address without a search asks for none', () => expect(readUrl('?earliest=
 it('a search without times gets the default range', () =>
   expect(readUrl('?q=error')?.range).toEqual(DEFAULT_RANGE));
 
-it('bounds that are no time modifiers are ignored', () =>
-  expect(readUrl('?q=error&earliest=soon&latest=%3Cb%3E')?.range).toEqual(DEFAULT_RANGE));
+it('a search with an invalid time does not run', () => {
+  expect(readAddress('?q=error&earliest=soon&latest=now')).toMatchObject({
+    request: null,
+    invalid: { query: 'error', times: ['soon'] },
+  });
+  expect(readAddress('?q=error&earliest=foo&latest=%3Cb%3E').invalid?.times).toEqual([
+    'foo',
+    '<b>',
+  ]);
+  expect(readAddress('?q=error&earliest=rtfoo&latest=rt').invalid?.times).toEqual(['rtfoo']);
+});
+
+it('a real-time range is the same range once', () => {
+  expect(readAddress('?q=error&earliest=rt-5m&latest=rt')).toMatchObject({
+    request: { query: 'error', range: { earliest: '-5m', latest: 'now' } },
+    isRealTime: true,
+  });
+  expect(readAddress('?q=error&earliest=-5m&latest=now').isRealTime).toBeUndefined();
+});
 
 it('requests are the same when their addresses are', () => {
   const request = { query: 'a', range: DEFAULT_RANGE };

@@ -4,7 +4,13 @@
  */
 
 import { addressOf } from '../app/routing';
-import { DEFAULT_RANGE, isTimeModifier, sameRange, type TimeRange } from '../time/timeRange';
+import {
+  DEFAULT_RANGE,
+  isTimeModifier,
+  sameRange,
+  type TimeRange,
+  withoutRealTime,
+} from '../time/timeRange';
 
 export interface SearchRequest {
   query: string;
@@ -18,6 +24,10 @@ export type ResultView = (typeof VIEWS)[number];
 export interface SearchAddress {
   /** Null: nothing is searched yet. */
   request: SearchRequest | null;
+  /** A search that does not run before the user has chosen a time range: its times are invalid. */
+  invalid?: { query: string; times: string[] };
+  /** Whether the range was that of a real-time search. */
+  isRealTime?: boolean;
   /** A job that may still be kept. */
   sid: string | null;
   /** A report to open instead. */
@@ -31,24 +41,37 @@ export interface SearchAddress {
 const VIEW = 'display.page.search.tab';
 
 export function readUrl(queryString: string): SearchRequest | null {
-  const parameters = new URLSearchParams(queryString);
+  return readAddress(queryString).request;
+}
+
+type Asked = Pick<SearchAddress, 'request' | 'invalid' | 'isRealTime'>;
+
+function readAsked(parameters: URLSearchParams): Asked {
   const query = parameters.get('q');
-  if (query === null) return null;
-  const bound = (name: 'earliest' | 'latest') => {
-    const text = parameters.get(name);
-    return text !== null && isTimeModifier(text) ? text : null;
+  if (query === null) return { request: null };
+  const written = { earliest: parameters.get('earliest'), latest: parameters.get('latest') };
+  if (written.earliest === null && written.latest === null) {
+    return { request: { query, range: DEFAULT_RANGE } };
+  }
+  const bound = (name: keyof TimeRange) => {
+    const text = written[name]?.trim() ?? '';
+    const plain = withoutRealTime(text, name);
+    return { text, plain: plain ?? text, isRealTime: plain !== null };
   };
-  const earliest = bound('earliest');
-  const latest = bound('latest');
-  if (earliest === null && latest === null) return { query, range: DEFAULT_RANGE };
-  return { query, range: { earliest: earliest ?? '', latest: latest ?? '' } };
+  const [earliest, latest] = [bound('earliest'), bound('latest')];
+  const invalid = [earliest, latest].filter(({ plain }) => !isTimeModifier(plain));
+  if (invalid.length > 0) {
+    return { request: null, invalid: { query, times: invalid.map(({ text }) => text) } };
+  }
+  const request = { query, range: { earliest: earliest.plain, latest: latest.plain } };
+  return earliest.isRealTime || latest.isRealTime ? { request, isRealTime: true } : { request };
 }
 
 export function readAddress(queryString: string): SearchAddress {
   const parameters = new URLSearchParams(queryString);
   const view = VIEWS.find((known) => known === parameters.get(VIEW)) ?? null;
   return {
-    request: readUrl(queryString),
+    ...readAsked(parameters),
     sid: parameters.get('sid') || null,
     report: parameters.get('s') || null,
     view,

@@ -10,6 +10,7 @@ import {
   rangeLabel,
   relativeParts,
   shifted,
+  withoutRealTime,
   zoomedOut,
 } from './timeRange';
 
@@ -26,9 +27,24 @@ describe('time modifiers', () => {
     '-1d@d+3h',
     '0',
     '1763672400.5',
+    'now-1h',
+    'now()@d',
+    '11/20/2026:21:00:00',
+    '11/20/2026',
+    '2026-11-20 21:00',
   ])('accepts %j', (text) => expect(isTimeModifier(text)).toBe(true));
   it.each(['yesterday', '-15x', '15m', '@', 'now-', '<script>', '-1d@d@d'])('refuses %j', (text) =>
     expect(isTimeModifier(text)).toBe(false),
+  );
+  it.each([
+    ['rt-5m', 'earliest', '-5m'],
+    ['rt@d', 'earliest', '@d'],
+    ['rt', 'earliest', '0'],
+    ['rt', 'latest', 'now'],
+    ['rtnow', 'latest', 'now'],
+    ['-5m', 'earliest', null],
+  ] as const)('%s as %s is %j without real time', (text, name, bound) =>
+    expect(withoutRealTime(text, name)).toBe(bound),
   );
   it('accepts ISO 8601', () => expect(isTimeModifier('2026-11-20T21:00:00.5+01:00')).toBe(true));
   it('accepts the bounds of every preset', () => {

@@ -51,12 +51,23 @@ const UNIT_NAMES =
   's|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hrs|hour|hours|d|day|days|' +
   'w|week|weeks|w[0-7]|mon|month|months|q|qtr|qtrs|quarter|quarters|y|yr|yrs|year|years';
 const STEP = `[+-]\\d*(?:${UNIT_NAMES})`;
-const MODIFIER = new RegExp(`^(?:now|(?:${STEP})*(?:@(?:${UNIT_NAMES})(?:${STEP})*)?)$`, 'i');
-const ISO = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+const NOW = 'now(?:\\(\\))?';
+const MODIFIER = new RegExp(`^(?:${NOW})?(?:${STEP})*(?:@(?:${UNIT_NAMES})(?:${STEP})*)?$`, 'i');
+const ISO = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+/** Splunk's `%m/%d/%Y:%H:%M:%S`. */
+const AMERICAN = /^\d{1,2}\/\d{1,2}\/\d{4}(:\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?$/;
 
 /** Whether the server will take the text as a bound; empty is "unbounded". */
 export function isTimeModifier(text: string): boolean {
-  return EPOCH.test(text) || ISO.test(text) || MODIFIER.test(text);
+  return EPOCH.test(text) || ISO.test(text) || AMERICAN.test(text) || MODIFIER.test(text);
+}
+
+/** The bound without the `rt` of a real-time search; null for every other text. */
+export function withoutRealTime(text: string, name: keyof TimeRange): string | null {
+  const rest = /^rt(.*)$/i.exec(text)?.[1];
+  if (rest === undefined) return null;
+  if (rest !== '') return rest;
+  return name === 'latest' ? 'now' : ALL_TIME.earliest;
 }
 
 export function sameRange(a: TimeRange, b: TimeRange): boolean {
