@@ -14,17 +14,28 @@ export interface Look {
   palette: string[];
 }
 
+/** Each colour has a contrast of 3:1 on the surface of its scheme; none is close to another one or to a grey. */
 export const PALETTE_LIGHT = [
   '#0f766e',
-  '#d9822b',
+  '#d67d22',
   '#4c6fb1',
   '#b5495b',
-  '#7a9e2e',
+  '#76982b',
   '#7d5ba6',
-  '#c9a227',
+  '#a98612',
   '#3e94b8',
   '#8c6d5a',
-  '#5f6b73',
+  '#592a49',
+  '#2ba287',
+  '#084b0f',
+  '#3811a0',
+  '#d251b9',
+  '#ed4c3a',
+  '#123b75',
+  '#b52a8e',
+  '#6915a0',
+  '#593300',
+  '#ba709f',
 ];
 export const PALETTE_DARK = [
   '#4ebda7',
@@ -36,8 +47,34 @@ export const PALETTE_DARK = [
   '#dcbc55',
   '#6bb8da',
   '#b8968f',
-  '#98a5ad',
+  '#fcd9ee',
+  '#219b81',
+  '#b8f8b6',
+  '#6d61eb',
+  '#cb4ab3',
+  '#e54533',
+  '#507bbb',
+  '#fb8bd4',
+  '#ab63ea',
+  '#9b7145',
+  '#b36a99',
 ];
+
+/** Greys of the series that stand for all others, in both schemes. */
+const REST_COLORS: Record<string, string> = { OTHER: '#69737a', NULL: '#8a949b' };
+
+/** The grey of OTHER and NULL, also of one aggregation of several (`count: OTHER`); null for other names. */
+export const restColor = (name: string): string | null =>
+  REST_COLORS[/(?:^|: )(OTHER|NULL)$/.exec(name)?.[1] ?? ''] ?? null;
+
+/** The colour of the series at a place. */
+export function seriesColor(name: string, at: number, palette: readonly string[]): string | null {
+  return restColor(name) ?? palette[at % palette.length] ?? null;
+}
+
+/** A colour for each name, in their order. */
+const colorsOf = (names: string[], palette: readonly string[]): string[] =>
+  names.map((name, at) => seriesColor(name, at, palette) ?? '');
 
 export function chartOptions(
   model: ChartModel,
@@ -46,8 +83,10 @@ export function chartOptions(
   zone: string,
   look: Look,
 ): EChartsCoreOption {
+  const names =
+    kind === 'pie' ? categoryLabels(model, zone) : model.series.map((series) => series.name);
   const common = {
-    color: look.palette,
+    color: colorsOf(names, look.palette),
     animation: false,
     textStyle: { fontFamily: look.font, fontSize: 11.5, color: look.muted },
     aria: { enabled: true },

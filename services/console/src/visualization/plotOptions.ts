@@ -3,7 +3,7 @@
 import type { EChartsCoreOption } from 'echarts/core';
 import { compact, short } from '../app/format';
 import { epochToWall, wallToEpoch } from '../time/zone';
-import type { Look } from './chartOptions';
+import { type Look, restColor, seriesColor } from './chartOptions';
 import type { AxisLook, PlotData, PlotLook, PlotSeries } from './plot';
 
 /** Categories beyond which symbols on lines would touch. */
@@ -133,8 +133,12 @@ function valueAxis(axis: AxisLook, name: string, plot: PlotLook, { look }: PlotC
 }
 
 function colorOf(series: PlotSeries, at: number, plot: PlotLook, look: Look): string {
-  const palette = plot.seriesColors.length > 0 ? plot.seriesColors : look.palette;
-  return plot.fieldColors.get(series.name) ?? palette[at % palette.length] ?? look.text;
+  return (
+    plot.fieldColors.get(series.name) ??
+    plot.seriesColors[at] ??
+    seriesColor(series.name, at, plot.seriesColors.length > 0 ? plot.seriesColors : look.palette) ??
+    look.text
+  );
 }
 
 const DASHES: Record<string, 'dashed' | 'dotted'> = {
@@ -442,6 +446,8 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
           itemStyle: {
             color:
               plot.fieldColors.get(name) ??
+              plot.seriesColors[at] ??
+              restColor(row === -1 ? 'OTHER' : name) ??
               plot.seriesColors[at % Math.max(1, plot.seriesColors.length)],
           },
         })),

@@ -6,6 +6,7 @@
 
 import type { ResultRows } from '../../api/types';
 import { cellText, isNumericIn } from '../../statistics/table';
+import { seriesColor } from '../../visualization/chartOptions';
 import { MOST_CATEGORIES, type PlotLook, plotData } from '../../visualization/plot';
 import type { Options } from '../model/types';
 import { flag } from '../model/values';
@@ -189,6 +190,6 @@ export function commonSeries(
   const colors = look.seriesColors.length > 0 ? look.seriesColors : palette;
   return [...new Set(all.flat())].map((name, at) => [
     name,
-    look.fieldColors.get(name) ?? colors[at % colors.length] ?? '',
+    look.fieldColors.get(name) ?? look.seriesColors[at] ?? seriesColor(name, at, colors) ?? '',
   ]);
 }

@@ -7,7 +7,7 @@ import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import type { ResultRows } from '../../api/types';
 import { plural } from '../../app/format';
 import { Skeleton } from '../../states/Skeleton';
-import { PALETTE_DARK, PALETTE_LIGHT } from '../chartOptions';
+import { PALETTE_DARK, PALETTE_LIGHT, seriesColor } from '../chartOptions';
 import plotStyles from '../Plot.module.css';
 import { PlotFrame } from '../PlotFrame';
 import { binsOf, type ChoroplethLook, type RegionData, type RegionRow } from './choropleth';
@@ -64,7 +64,10 @@ export function MapView(props: MapViewProps) {
     : (markers?.series ?? []).length > 1
       ? (markers?.series ?? []).map((name, at) => [
           name,
-          look.fieldColors.get(name) ?? palette[at % palette.length] ?? '',
+          look.fieldColors.get(name) ??
+            look.seriesColors[at] ??
+            seriesColor(name, at, palette) ??
+            '',
         ])
       : [];
   const count = markers ? markers.markers.length : (regions?.rows.length ?? 0);

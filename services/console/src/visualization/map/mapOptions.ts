@@ -5,7 +5,7 @@
 
 import type { EChartsCoreOption } from 'echarts/core';
 import { grouped } from '../../app/format';
-import type { Look } from '../chartOptions';
+import { type Look, seriesColor } from '../chartOptions';
 import type { Bin, RegionRow } from './choropleth';
 import type { Marker, MarkerData } from './markers';
 
@@ -102,7 +102,8 @@ export function geoOptions(
 
 const colorOf = (plot: MapLook, look: Look, name: string, at: number): string => {
   const palette = plot.seriesColors.length > 0 ? plot.seriesColors : look.palette;
-  return plot.fieldColors.get(name) ?? palette[at % palette.length] ?? look.text;
+  const color = plot.fieldColors.get(name) ?? plot.seriesColors[at];
+  return color ?? seriesColor(name, at, palette) ?? look.text;
 };
 
 /** The area of a marker is in proportion to its number. */
