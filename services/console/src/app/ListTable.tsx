@@ -3,7 +3,10 @@
 import type { ReactNode } from 'react';
 import styles from './List.module.css';
 
-/** A name; `numeric`: over numbers; `hidden`: for who hears the page; false: the column is not there. */
+/**
+ * A name; `numeric`: over numbers; `hidden`: for who hears the page, where `Actions` as the last column
+ * stays in view; false: the column is not there.
+ */
 export type ListColumn = string | { numeric: string } | { hidden: string } | false;
 
 interface ListTableProps {
@@ -19,8 +22,14 @@ interface ListTableProps {
 
 export function ListTable(props: ListTableProps) {
   const { columns, children, label, caption, className, testId } = props;
+  const last = columns.at(-1);
+  const hasActions = typeof last === 'object' && 'hidden' in last && last.hidden === 'Actions';
   const table = (
-    <table className={`${styles.table} ${className ?? ''}`} data-testid={testId}>
+    <table
+      className={`${styles.table} ${className ?? ''}`}
+      data-testid={testId}
+      data-actions={hasActions || undefined}
+    >
       {caption && <caption className={styles.caption}>{caption}</caption>}
       <thead>
         <tr>

@@ -181,7 +181,7 @@ function Row({ kind, entry, href, ...props }: RowProps) {
             data-numeric={column.isNumeric || undefined}
             title={text}
           >
-            {text}
+            <div>{text}</div>
           </td>
         );
       })}
