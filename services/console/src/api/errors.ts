@@ -1,6 +1,7 @@
 /** What went wrong with a request, as a page explains it. */
 
 import { asObject, decodeMessages } from './decode';
+import { readable } from './messageText';
 import type { ServerMessage } from './types';
 
 /**
@@ -19,6 +20,7 @@ export type ApiErrorKind =
   | 'rejected'
   | 'server';
 
+/** Its `message` is for people: `readable`. The texts of `messages` are as the server wrote them. */
 export class ApiError extends Error {
   readonly kind: ApiErrorKind;
   readonly status: number;
@@ -32,7 +34,8 @@ export class ApiError extends Error {
     messages: ServerMessage[],
     retryAfter: number | null = null,
   ) {
-    super(messages.map((message) => message.text).join('\n') || `the server answered ${status}`);
+    const text = messages.map((message) => readable(message.text)).join('\n');
+    super(text || `the server answered ${status}`);
     this.name = 'ApiError';
     this.kind = kind;
     this.status = status;

@@ -2,6 +2,7 @@
 
 import { Button } from '@mantine/core';
 import { explainError } from '../api/explain';
+import { readable } from '../api/messageText';
 import type { ServerMessage } from '../api/types';
 import { Notice, type NoticeKind } from '../app/Notice';
 import { isAboutKeptEvents } from './completeness';
@@ -40,7 +41,7 @@ export function Messages({ state, onRetry }: MessagesProps) {
       code={message.text.includes('\n')}
       action={index === messages.length - 1 && retry}
     >
-      {message.text}
+      {readable(message.text)}
       {advice !== '' && index === messages.length - 1 && `\n${advice}`}
     </Notice>
   ));
