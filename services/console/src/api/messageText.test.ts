@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from './errors';
-import { excerpt, printable } from './messageText';
+import { excerpt, firstLine, printable } from './messageText';
 
 /** A message about a word of a search, as the server writes it. */
 const about = (search: string, word: string) =>
@@ -69,4 +69,9 @@ describe('bytes in a message', () => {
 
   it('text, line breaks and tabs stay', () =>
     expect(printable('größe 🪨\r\n\tnext')).toBe('größe 🪨\r\n\tnext'));
+});
+
+it('the first line says what is wrong', () => {
+  expect(firstLine(about('index=main | stast', 'stast'))).toBe("Unknown search command 'stast'.");
+  expect(firstLine('one')).toBe('one');
 });

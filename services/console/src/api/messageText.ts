@@ -68,3 +68,6 @@ export function printable(message: string): string {
 }
 
 export const readable = (message: string): string => excerpt(printable(message));
+
+/** What is wrong, without the search and the mark below it. */
+export const firstLine = (message: string): string => message.split('\n', 1)[0] ?? '';

@@ -12,6 +12,7 @@ import {
 } from '@mantine/core';
 import { useEffect, useMemo, useState } from 'react';
 import { explainJobError } from '../../api/explain';
+import { firstLine } from '../../api/messageText';
 import { cellText } from '../../statistics/table';
 import { TimeRangePicker } from '../../time/TimeRangePicker';
 import { useDashboard, useIsShown, useSearch, useText, useTokens } from '../DashboardContext';
@@ -72,12 +73,11 @@ function Shown({ input }: { input: Input }) {
   const choose = (next: string[]) => run.choose(input, next, labelOf(next[0]));
   const isLoading =
     input.search !== null && (state.phase === 'running' || state.phase === 'queued');
-  const note =
-    state.phase === 'failed' && state.error
-      ? explainJobError(state.error)
-      : state.phase === 'waiting' && state.missing.length > 0
-        ? `Waiting for ${state.missing.map((name) => `$${name}$`).join(', ')}`
-        : null;
+  const problem = state.phase === 'failed' && state.error ? explainJobError(state.error) : null;
+  const waiting =
+    state.phase === 'waiting' && state.missing.length > 0
+      ? `Waiting for ${state.missing.map((name) => `$${name}$`).join(', ')}`
+      : null;
   return (
     <div
       id={input.id ?? undefined}
@@ -93,7 +93,12 @@ function Shown({ input }: { input: Input }) {
         isLoading={isLoading}
         choose={choose}
       />
-      {note && <p className={styles.note}>{note}</p>}
+      {waiting && <p className={styles.note}>{waiting}</p>}
+      {problem && (
+        <p className={styles.problem} role="alert" title={problem}>
+          {firstLine(problem)}
+        </p>
+      )}
     </div>
   );
 }
