@@ -2,7 +2,7 @@
 
 import { Button, FileButton, Modal } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { ApiError, namespaced } from '../api/client';
 import { useClient, useConnection, useMe } from '../app/clientContext';
 import { plural } from '../app/format';
@@ -15,6 +15,7 @@ import { ObjectsPage, useObjects } from '../objects/ObjectsPage';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
 import { csvRows } from './csv';
+import { type CsvMistakes, mistakesOfFile, mistakesOfText } from './csvMistakes';
 
 const lookupFiles: Kind = {
   title: 'Lookup files',
@@ -43,6 +44,7 @@ const lookupFiles: Kind = {
       isRequired: true,
       when: 'new',
       initial: 'name,value\n',
+      check: (text) => mistakesOfText(text).refused[0] ?? null,
     },
   ],
   loss: (entry) =>
@@ -62,9 +64,22 @@ export function LookupFiles({ name, app }: { name: string | null; app: string })
   const open = name === '_new' ? null : (data?.find((entry) => entry.name === name) ?? null);
   const href = (next: string | null) => paths.settings('lookups', next);
 
-  const upload = async (file: File | null) => {
-    if (!file) return;
+  /** A file that is not uploaded, or not yet. */
+  const [held, setHeld] = useState<{ file: File; mistakes: CsvMistakes } | null>(null);
+  // The same file may be chosen again, after its mistakes were corrected.
+  const forget = useRef<() => void>(null);
+
+  const check = async (file: File | null) => {
     setFailure(null);
+    setHeld(null);
+    if (!file) return;
+    forget.current?.();
+    const mistakes = mistakesOfFile(new Uint8Array(await file.arrayBuffer()));
+    if (mistakes.refused.length + mistakes.warnings.length > 0) setHeld({ file, mistakes });
+    else await upload(file);
+  };
+  const upload = async (file: File) => {
+    setHeld(null);
     try {
       const contents = await file.text();
       const mine = data?.find((entry) => entry.name === file.name && entry.app === app);
@@ -81,9 +96,20 @@ export function LookupFiles({ name, app }: { name: string | null; app: string })
     <>
       <ObjectsPage kind={lookupFiles} name={name === '_new' ? name : null} app={app} href={href}>
         {failure && <Notice kind="error">{failure.message}</Notice>}
+        {held && (
+          <HeldFile
+            {...held}
+            onUpload={() => void upload(held.file)}
+            onClose={() => setHeld(null)}
+          />
+        )}
         {me?.capabilities.has(lookupFiles.capability) && (
           <div>
-            <FileButton onChange={(file) => void upload(file)} accept=".csv,text/csv">
+            <FileButton
+              resetRef={forget}
+              onChange={(file) => void check(file)}
+              accept=".csv,text/csv"
+            >
               {(props) => (
                 <Button size="xs" variant="default" {...props}>
                   Upload a file …
@@ -95,6 +121,40 @@ export function LookupFiles({ name, app }: { name: string | null; app: string })
       </ObjectsPage>
       {open && <FileView name={open.name} path={open.path} onClose={() => navigate(href(null))} />}
     </>
+  );
+}
+
+interface HeldFileProps {
+  file: File;
+  mistakes: CsvMistakes;
+  onUpload: () => void;
+  onClose: () => void;
+}
+
+function HeldFile({ file, mistakes, onUpload, onClose }: HeldFileProps) {
+  const { refused, warnings } = mistakes;
+  const isRefused = refused.length > 0;
+  const text = isRefused
+    ? `The file ${file.name} was not uploaded:`
+    : `The file ${file.name} is not uploaded yet:`;
+  return (
+    <Notice
+      kind={isRefused ? 'error' : 'warning'}
+      action={
+        <div className={styles.buttons}>
+          {!isRefused && (
+            <Button size="compact-xs" variant="default" onClick={onUpload}>
+              Upload anyway
+            </Button>
+          )}
+          <Button size="compact-xs" variant="default" onClick={onClose}>
+            {isRefused ? 'Close' : 'Cancel'}
+          </Button>
+        </div>
+      }
+    >
+      {[text, ...refused, ...warnings].join('\n')}
+    </Notice>
   );
 }
 
