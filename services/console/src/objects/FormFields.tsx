@@ -135,12 +135,16 @@ function Checks({ field, options, chosen, isReadOnly, problem, onChange }: Check
   const wanted = filter.trim().toLowerCase();
   const shown = all.filter((option) => option.label.toLowerCase().includes(wanted));
   return (
-    <fieldset className={styles.checks}>
+    <fieldset className={styles.checks} data-invalid={problem !== null || undefined}>
       <legend>
         {field.label} ({chosen.length})
       </legend>
       {field.help && <p className={styles.help}>{field.help}</p>}
-      {problem && <p role="alert">{problem}</p>}
+      {problem && (
+        <p className={styles.problem} role="alert">
+          {problem}
+        </p>
+      )}
       {all.length > MANY && (
         <TextInput
           size="xs"

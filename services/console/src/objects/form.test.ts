@@ -73,3 +73,12 @@ it('problems name the field', () => {
     'Days is at least 1',
   );
 });
+
+it('of choices, one at least is asked for', () => {
+  const checks = (label: string): Field[] => [
+    { name: 'one', label, kind: 'checks', isRequired: true },
+  ];
+  const problem = (label: string) => problemsOf(checks(label), { one: [] }).get('one');
+  expect(problem('Roles')).toBe('Choose at least one role');
+  expect(problem('Indexes')).toBe('Choose at least one index');
+});

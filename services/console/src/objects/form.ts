@@ -54,13 +54,19 @@ export function initialValues(fields: Field[], entry: Entry | null): Values {
   );
 }
 
+/** `Roles` of several choices are one `role` at least. */
+const missing = ({ kind, label }: Field): string =>
+  kind === 'checks'
+    ? `Choose at least one ${label.toLowerCase().replace(/(x|s)es$|s$/, '$1')}`
+    : `${label} is missing`;
+
 /** What is wrong with the values, by the names of their fields. */
 export function problemsOf(fields: Field[], values: Values): Map<string, string> {
   const problems = new Map<string, string>();
   for (const field of fields) {
     const value = values[field.name] ?? '';
     const isEmpty = Array.isArray(value) ? value.length === 0 : String(value).trim() === '';
-    if (field.isRequired && isEmpty) problems.set(field.name, `${field.label} is missing`);
+    if (field.isRequired && isEmpty) problems.set(field.name, missing(field));
     if (isEmpty || typeof value !== 'string') continue;
     if (field.kind === 'number') {
       const number = Number(value);
