@@ -13,11 +13,13 @@ import { useWrapLines, useZone } from '../app/preferences';
 import { scroller, useScrollMargin } from '../app/useScroller';
 import { Empty } from '../states/Empty';
 import { Skeleton } from '../states/Skeleton';
+import type { TimeRange } from '../time/timeRange';
 import { EventItem } from './EventItem';
 import styles from './EventList.module.css';
 import type { FieldActions } from './EventsView';
 import { EventPages } from './eventPages';
 import { highlighter } from './highlight';
+import { IndexTip } from './IndexTip';
 
 interface EventListProps {
   client: KarstClient;
@@ -27,6 +29,8 @@ interface EventListProps {
   selected: string[];
   actions: FieldActions;
   onDetails: (event: EventRow) => void;
+  query: string;
+  onRange: (range: TimeRange) => void;
 }
 
 /** Events of one list: browsers draw nothing beyond some 30 million pixels. */
@@ -34,7 +38,7 @@ const LIST_SIZE = 100_000;
 const ROW_HEIGHT = 48;
 
 export function EventList(props: EventListProps) {
-  const { client, sid, job, version, selected, actions, onDetails } = props;
+  const { client, sid, job, version, selected, actions, onDetails, query, onRange } = props;
   const [list, setList] = useState(1);
   const [wrap, setWrap] = useWrapLines();
   const [zone] = useZone();
@@ -80,7 +84,7 @@ export function EventList(props: EventListProps) {
           search or the time range to see others.
         </Notice>
       )}
-      {isEmpty && <NoEvents job={job} />}
+      {isEmpty && <NoEvents job={job} query={query} onRange={onRange} />}
       {!isEmpty && available === 0 && <Skeleton lines={6} label="No events yet" />}
       {pages && count > 0 && (
         <Rows
@@ -170,14 +174,15 @@ export function Rows({ pages, first, count, version, isLoading, wrap, item }: Ro
   );
 }
 
-function NoEvents({ job }: { job: JobStatus }) {
+function NoEvents({ job, query, onRange }: Pick<EventListProps, 'job' | 'query' | 'onRange'>) {
   return (
     <Empty title="No events match" testId="no-events">
       {job.scanCount > 0 && <p>{plural(job.scanCount, 'event')} were scanned.</p>}
       <ul>
+        <IndexTip query={query} job={job} onRange={onRange} />
         <li>Choose a longer time range.</li>
         <li>Use fewer words, or wildcards such as fail*.</li>
-        <li>Check the names of fields: they are case-sensitive. Check the index, too.</li>
+        <li>Check the names of fields: they are case-sensitive.</li>
       </ul>
     </Empty>
   );

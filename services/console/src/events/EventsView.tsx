@@ -86,6 +86,8 @@ export function EventsView({ client, app, sid, job, query, onQuery, onRange }: J
           selected={selected}
           actions={actions}
           onDetails={setDetailed}
+          query={query}
+          onRange={onRange}
         />
       </div>
       {detailed && (

@@ -4,6 +4,7 @@ import { useMemo } from 'react';
 import { explainJobError } from '../api/explain';
 import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
+import { IndexTip } from '../events/IndexTip';
 import type { JobResultsProps } from '../search/Results';
 import { useLoaded } from '../search/useLoaded';
 import { Empty } from '../states/Empty';
@@ -23,7 +24,7 @@ interface ReportViewProps extends JobResultsProps {
   view: 'statistics' | 'visualizations';
 }
 
-export function ReportView({ client, sid, job, view }: ReportViewProps) {
+export function ReportView({ client, sid, job, view, query, onRange }: ReportViewProps) {
   const version = `${job.isDone}:${job.numPreviews}`;
   const which = job.isDone ? 'results' : 'results_preview';
   const { value, error, loading } = useLoaded(sid, version, (signal) =>
@@ -52,6 +53,7 @@ export function ReportView({ client, sid, job, view }: ReportViewProps) {
         <Empty title={job.isDone ? 'The report has no rows' : 'No rows yet'} testId="no-rows">
           {job.isDone && (
             <ul>
+              <IndexTip query={query} job={job} onRange={onRange} />
               <li>Try a longer time range.</li>
               <li>Look at the events before the first command that makes a table.</li>
               <li>Check the names of fields: they are case-sensitive.</li>
