@@ -462,9 +462,7 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
  */
 function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
   const { look } = context;
-  const isNumeric = data.categories.every(
-    (value) => value === '' || Number.isFinite(Number(value)),
-  );
+  const isNumeric = hasNumbers(data);
   const [first, second, third] = data.series;
   const x = isNumeric ? data.categories.map(Number) : (first?.values ?? []);
   const y = isNumeric ? first : second;
@@ -498,6 +496,19 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
       color: plot.fieldColors.get(name),
       data: rows.map((row) => ({
         value: [x[row] ?? null, y?.values[row] ?? null, size?.values[row] ?? 1],
+const isNumber = (value: number | string): boolean =>
+  value !== '' && Number.isFinite(Number(value));
+
+/**
+ * Whether the first column is x: most of its values are numbers. With two columns it can be nothing else, if any
+ * value is a number.
+ */
+function hasNumbers({ categories, series }: PlotData): boolean {
+  const texts = categories.filter((value) => value !== '' && !isNumber(value)).length;
+  const numbers = categories.filter(isNumber).length;
+  return texts === 0 || (series.length < 2 ? numbers > 0 : numbers > texts);
+}
+
         row,
       })),
       symbolSize: size
@@ -514,6 +525,8 @@ const GAUGE_COLORS = ['#3f9c5a', '#d9a400', '#c94a3a'];
 /** The ranges of a gauge, with a colour for each. */
 export function gaugeRanges(plot: PlotLook): { bounds: number[]; colors: string[] } {
   const bounds = plot.ranges.length >= 2 ? plot.ranges : [0, 30, 70, 100];
+    // A row whose x is not a number has no place.
+    if (isNumeric && !isNumber(value)) return;
   const palette = plot.rangeColors.length > 0 ? plot.rangeColors : GAUGE_COLORS;
   const colors = bounds.slice(1).map((_, at) => palette[at % palette.length] ?? '#888888');
   return { bounds, colors };
