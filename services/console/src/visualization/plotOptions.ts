@@ -433,17 +433,28 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
         label: {
           color: plot.font ?? look.text,
           fontSize: 11.5,
-          formatter: plot.showsPercent ? '{b}: {d} %' : '{b}',
-          width: Math.max(60, width / 4),
-          overflow: 'truncate',
+          formatter: ({ name, percent }: { name: string; percent: number }) =>
+            sliceLabel(name, plot.showsPercent ? percent : null, room),
+          minMargin: 3,
         },
         labelLine: { length: 8, length2: 6 },
         itemStyle: { borderColor: look.surface, borderWidth: 1 },
         data: all.map(({ name, value, row }, at) => ({
+/** Pixels of a letter, on average. */
+const LETTER = 6.2;
+
+/** The name is cut to the room in pixels, never the share. */
+export function sliceLabel(name: string, percent: number | null, room: number): string {
+  const share = percent === null ? '' : `: ${percent} %`;
+  const most = Math.max(4, Math.floor(room / LETTER) - share.length);
+  return (name.length > most ? `${name.slice(0, most - 1)}…` : name) + share;
+}
+
           name,
           value,
           row,
           itemStyle: {
+  const room = Math.max(60, width / 4);
             color:
               plot.fieldColors.get(name) ??
               plot.seriesColors[at] ??
@@ -466,6 +477,8 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
   const [first, second, third] = data.series;
   const x = isNumeric ? data.categories.map(Number) : (first?.values ?? []);
   const y = isNumeric ? first : second;
+        // A label that has no room is left out; the tooltip of its slice has it.
+        labelLayout: { hideOverlap: true },
   const size = plot.kind === 'bubble' ? (isNumeric ? second : third) : undefined;
   const largest = Math.max(1, ...(size?.values ?? []).map((value) => Math.abs(value ?? 0)));
   const groups = new Map<string, number[]>();
