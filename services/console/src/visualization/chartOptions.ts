@@ -123,9 +123,13 @@ function legend(look: Look, names: string[]) {
     icon: 'roundRect',
     itemWidth: 12,
     itemHeight: 8,
+    itemGap: 4,
+    // Without the padding, the library clips paged names at the height that it estimates for letters.
     textStyle: {
       color: look.text,
       fontSize: 11.5,
+      lineHeight: 14,
+      padding: [3, 0],
       width: legendWidth(names) - 30,
       overflow: 'truncate',
     },

@@ -71,7 +71,26 @@ function shortened(name: string, plot: PlotLook, most: number): string {
   return `${name.slice(0, half)}…${name.slice(half - most + 1)}`;
 }
 
-function legend(names: string[], plot: PlotLook, { look, width }: PlotContext) {
+/** Pixels of a name of a legend, of what is between two of them, and of the buttons below them. */
+const ROW = 20;
+const ROW_GAP = 2;
+const PAGE_GAP = 6;
+const PAGE_ICON = 15;
+/** Of the legend, at each side. */
+const LEGEND_TOP = 8;
+const LEGEND_PADDING = 5;
+
+/** A column of names as high as the chart; pages are of whole names. */
+export function column(count: number, height: number): { top: number; height?: number } {
+  const room = height - 2 * (LEGEND_TOP + LEGEND_PADDING);
+  const step = ROW + ROW_GAP;
+  if (count * step - ROW_GAP <= room) return { top: LEGEND_TOP, height: room };
+  const buttons = PAGE_GAP + PAGE_ICON;
+  const rows = Math.max(1, Math.floor((room - buttons + ROW_GAP) / step));
+  return { top: LEGEND_TOP, height: rows * step - ROW_GAP + buttons };
+}
+
+function legend(names: string[], plot: PlotLook, { look, width, height }: PlotContext) {
   // A narrow chart has no room beside it.
   const place =
     plot.legend === 'right' || plot.legend === 'left'
@@ -93,12 +112,22 @@ function legend(names: string[], plot: PlotLook, { look, width }: PlotContext) {
       show: !isHidden,
       type: 'scroll',
       orient: isSide ? 'vertical' : 'horizontal',
-      ...(isSide ? { top: 8, bottom: 8, [place]: 6 } : { [place]: 2, left: 'center' }),
+      ...(isSide
+        ? { ...column(names.length, height), [place]: 6 }
+        : { [place]: 2, left: 'center' }),
       icon: 'roundRect',
       itemWidth: 12,
       itemHeight: 8,
-      itemGap: 8,
-      textStyle: { color: plot.font ?? look.text, fontSize: 11.5 },
+      itemGap: isSide ? ROW_GAP : 8,
+      pageButtonGap: PAGE_GAP,
+      pageIconSize: PAGE_ICON,
+      // Without the padding, the library clips paged names at the height that it estimates for letters.
+      textStyle: {
+        color: plot.font ?? look.text,
+        fontSize: 11.5,
+        lineHeight: ROW - 6,
+        padding: [3, 0],
+      },
       pageTextStyle: { color: look.muted },
       pageIconColor: look.muted,
       formatter: (name: string) => shortened(name, plot, most),
@@ -411,10 +440,21 @@ export function slices(data: PlotData, plot: PlotLook, zone: string) {
   ];
 }
 
+/** Pixels of a letter, on average. */
+const LETTER = 6.2;
+
+/** The name is cut to the room in pixels, never the share. */
+export function sliceLabel(name: string, percent: number | null, room: number): string {
+  const share = percent === null ? '' : `: ${percent} %`;
+  const most = Math.max(4, Math.floor(room / LETTER) - share.length);
+  return (name.length > most ? `${name.slice(0, most - 1)}…` : name) + share;
+}
+
 function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
   const { look, zone, width } = context;
   const all = slices(data, plot, zone);
   const whole = all.reduce((sum, slice) => sum + slice.value, 0);
+  const room = Math.max(60, width / 4);
   return {
     tooltip: {
       trigger: 'item',
@@ -437,24 +477,15 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
             sliceLabel(name, plot.showsPercent ? percent : null, room),
           minMargin: 3,
         },
+        // A label that has no room is left out; the tooltip of its slice has it.
+        labelLayout: { hideOverlap: true },
         labelLine: { length: 8, length2: 6 },
         itemStyle: { borderColor: look.surface, borderWidth: 1 },
         data: all.map(({ name, value, row }, at) => ({
-/** Pixels of a letter, on average. */
-const LETTER = 6.2;
-
-/** The name is cut to the room in pixels, never the share. */
-export function sliceLabel(name: string, percent: number | null, room: number): string {
-  const share = percent === null ? '' : `: ${percent} %`;
-  const most = Math.max(4, Math.floor(room / LETTER) - share.length);
-  return (name.length > most ? `${name.slice(0, most - 1)}…` : name) + share;
-}
-
           name,
           value,
           row,
           itemStyle: {
-  const room = Math.max(60, width / 4);
             color:
               plot.fieldColors.get(name) ??
               plot.seriesColors[at] ??
@@ -467,6 +498,19 @@ export function sliceLabel(name: string, percent: number | null, room: number): 
   };
 }
 
+const isNumber = (value: number | string): boolean =>
+  value !== '' && Number.isFinite(Number(value));
+
+/**
+ * Whether the first column is x: most of its values are numbers. With two columns it can be nothing else, if any
+ * value is a number.
+ */
+function hasNumbers({ categories, series }: PlotData): boolean {
+  const texts = categories.filter((value) => value !== '' && !isNumber(value)).length;
+  const numbers = categories.filter(isNumber).length;
+  return texts === 0 || (series.length < 2 ? numbers > 0 : numbers > texts);
+}
+
 /**
  * Points: two columns are x and y; with a text column in front, it names the series. A bubble has a third number,
  * its size.
@@ -477,12 +521,12 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
   const [first, second, third] = data.series;
   const x = isNumeric ? data.categories.map(Number) : (first?.values ?? []);
   const y = isNumeric ? first : second;
-        // A label that has no room is left out; the tooltip of its slice has it.
-        labelLayout: { hideOverlap: true },
   const size = plot.kind === 'bubble' ? (isNumeric ? second : third) : undefined;
   const largest = Math.max(1, ...(size?.values ?? []).map((value) => Math.abs(value ?? 0)));
   const groups = new Map<string, number[]>();
   data.categories.forEach((value, row) => {
+    // A row whose x is not a number has no place.
+    if (isNumeric && !isNumber(value)) return;
     const name = isNumeric ? (y?.name ?? '') : String(value);
     groups.set(name, [...(groups.get(name) ?? []), row]);
   });
@@ -509,19 +553,6 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
       color: plot.fieldColors.get(name),
       data: rows.map((row) => ({
         value: [x[row] ?? null, y?.values[row] ?? null, size?.values[row] ?? 1],
-const isNumber = (value: number | string): boolean =>
-  value !== '' && Number.isFinite(Number(value));
-
-/**
- * Whether the first column is x: most of its values are numbers. With two columns it can be nothing else, if any
- * value is a number.
- */
-function hasNumbers({ categories, series }: PlotData): boolean {
-  const texts = categories.filter((value) => value !== '' && !isNumber(value)).length;
-  const numbers = categories.filter(isNumber).length;
-  return texts === 0 || (series.length < 2 ? numbers > 0 : numbers > texts);
-}
-
         row,
       })),
       symbolSize: size
@@ -538,8 +569,6 @@ const GAUGE_COLORS = ['#3f9c5a', '#d9a400', '#c94a3a'];
 /** The ranges of a gauge, with a colour for each. */
 export function gaugeRanges(plot: PlotLook): { bounds: number[]; colors: string[] } {
   const bounds = plot.ranges.length >= 2 ? plot.ranges : [0, 30, 70, 100];
-    // A row whose x is not a number has no place.
-    if (isNumeric && !isNumber(value)) return;
   const palette = plot.rangeColors.length > 0 ? plot.rangeColors : GAUGE_COLORS;
   const colors = bounds.slice(1).map((_, at) => palette[at % palette.length] ?? '#888888');
   return { bounds, colors };

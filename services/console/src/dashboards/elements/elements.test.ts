@@ -5,7 +5,7 @@ import { SVGRenderer } from 'echarts/renderers';
 import { expect, it } from 'vitest';
 import type { JobStatus, ResultRows } from '../../api/types';
 import { hasNoValues, plotData } from '../../visualization/plot';
-import { plotOptions, slices } from '../../visualization/plotOptions';
+import { column, plotOptions, sliceLabel, slices } from '../../visualization/plotOptions';
 import { readDashboard } from '../model/reader';
 import { commandsOf, eventsBehind } from '../runtime/links';
 import type { SearchState } from '../runtime/manager';
@@ -344,4 +344,33 @@ it('options of maps are read within limits, and shapes of the console are taken 
   expect(states?.search?.source).toMatchObject({ query: 'stats count by featureId | sort count' });
   expect(states?.shapes).toEqual({ outline: 'us', field: null });
   expect(map('index=a | geom own featureIdField=x')?.shapes).toBeNull();
+});
+
+it('a page of a legend has whole names', () => {
+  expect(column(5, 250)).toEqual({ top: 8, height: 224 });
+  const { height = 0 } = column(60, 250);
+  // Names of 20 px with 2 between them, and the buttons.
+  expect((height - 21 + 2) % 22).toBe(0);
+  expect(height).toBeLessThanOrEqual(224);
+  expect(column(60, 30).height).toBe(41);
+});
+
+it('the label of a slice keeps its share', () => {
+  expect(sliceLabel('web', 12.5, 200)).toBe('web: 12.5 %');
+  expect(sliceLabel('a-very-long-name-of-a-host.example.com', 12.5, 150)).toMatch(
+    /^a-very.*…: 12\.5 %$/,
+  );
+  expect(sliceLabel('a-very-long-name', null, 60)).toBe('a-very-l…');
+});
+
+it('rows whose x is not a number are no points', () => {
+  const look = plotLook(options({ 'charting.chart': 'scatter' }));
+  const context = { look: LOOK, zone: 'UTC', width: 800, height: 250 };
+  const drawnOf = (...all: string[][]) =>
+    plotOptions(plotData(rows(['x', 'y'], ...all)), look, context) as {
+      series: { name: string; data: { value: unknown[] }[] }[];
+    };
+  const { series } = drawnOf(['1', '5'], ['unknown', '6'], ['3', '7']);
+  expect(series.map(({ name }) => name)).toEqual(['y']);
+  expect(series[0]?.data.map(({ value }) => value[0])).toEqual([1, 3]);
 });
