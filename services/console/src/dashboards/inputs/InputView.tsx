@@ -139,6 +139,7 @@ function Field({ input, label, choices, values, isLoading, choose }: FieldProps)
       return input.allowCustomValues ? (
         <TagsInput
           {...shared}
+          classNames={{ pill: styles.pill }}
           data={choices}
           value={values}
           onChange={choose}
@@ -147,6 +148,7 @@ function Field({ input, label, choices, values, isLoading, choose }: FieldProps)
       ) : (
         <MultiSelect
           {...shared}
+          classNames={{ pill: styles.pill }}
           data={choices}
           value={values}
           searchable
