@@ -59,6 +59,14 @@ describe('addresses', () => {
     expect(parsePath('/app/ops/job_manager')).toEqual({ view: 'moved', to: '/jobs' });
   });
 
+  it('that are guessed lead to the page', () => {
+    expect(parsePath('/settings/lookup-files')).toEqual({ view: 'moved', to: '/settings/lookups' });
+    expect(parsePath('/data/hec')).toEqual({ view: 'moved', to: '/data/tokens' });
+    expect(parsePath('/settings/indexes')).toEqual({ view: 'moved', to: '/data/indexes' });
+    expect(parsePath('/data/constructor').view).toBe('unknown');
+    expect(parsePath('/data/hec/mine').view).toBe('unknown');
+  });
+
   it('without a view are unknown', () => {
     for (const path of [
       '/nothing',

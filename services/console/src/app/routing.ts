@@ -121,15 +121,56 @@ export function parsePath(pathname: string): Route {
   return unknown;
 }
 
+/** Names that people guess, or know from Splunk, of pages below `/data` and `/settings`. */
+const OTHER_NAMES: Record<string, string> = {
+  'lookup-files': paths.settings('lookups'),
+  'lookup-table-files': paths.settings('lookups'),
+  'lookup-tables': paths.settings('lookups'),
+  lookup: paths.settings('lookups'),
+  'lookup-defs': paths.settings('lookup-definitions'),
+  'event-types': paths.settings('eventtypes'),
+  'field-extractions': paths.settings('extractions'),
+  fields: paths.settings('extractions'),
+  'source-types': paths.data('sourcetypes'),
+  sourcetypes: paths.data('sourcetypes'),
+  hec: paths.data('tokens'),
+  'hec-tokens': paths.data('tokens'),
+  'http-event-collector': paths.data('tokens'),
+  index: paths.data('indexes'),
+  indexes: paths.data('indexes'),
+  inputs: paths.data('inputs'),
+  upload: paths.data('add'),
+  forwarders: paths.data('deployment'),
+  'deployment-server': paths.data('deployment'),
+  user: paths.settings('users'),
+  users: paths.settings('users'),
+  role: paths.settings('roles'),
+  roles: paths.settings('roles'),
+  'api-tokens': paths.settings('tokens'),
+  app: paths.settings('apps'),
+  apps: paths.settings('apps'),
+  configuration: paths.settings('conf'),
+  config: paths.settings('conf'),
+  macros: paths.settings('macros'),
+  lookups: paths.settings('lookups'),
+  eventtypes: paths.settings('eventtypes'),
+  extractions: paths.settings('extractions'),
+};
+
+const movedTo = (kind: string, name: string | null): Route | null => {
+  const to = Object.hasOwn(OTHER_NAMES, kind) ? OTHER_NAMES[kind] : undefined;
+  return to === undefined || name !== null ? null : { view: 'moved', to };
+};
+
 function objectRoute(area: 'data' | 'settings', kind: string | undefined, name: string | null) {
   if (area === 'data') {
     if (kind === undefined) return { view: 'moved', to: paths.data('indexes') } as const;
     const known = DATA_KINDS.find((one) => one === kind);
-    return known ? ({ view: 'data', kind: known, name } as const) : null;
+    return known ? ({ view: 'data', kind: known, name } as const) : movedTo(kind, name);
   }
   if (kind === undefined) return { view: 'moved', to: paths.settings('users') } as const;
   const known = SETTINGS_KINDS.find((one) => one === kind);
-  return known ? ({ view: 'settings', kind: known, name } as const) : null;
+  return known ? ({ view: 'settings', kind: known, name } as const) : movedTo(kind, name);
 }
 
 function appRoute(app: string | undefined, page: string | undefined, rest: string[]): Route | null {
