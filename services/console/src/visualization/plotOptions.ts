@@ -440,8 +440,8 @@ export function slices(data: PlotData, plot: PlotLook, zone: string) {
   ];
 }
 
-/** Pixels of a letter, on average. */
-const LETTER = 6.2;
+/** Pixels of a letter, rather too many. */
+const LETTER = 6.6;
 
 /** The name is cut to the room in pixels, never the share. */
 export function sliceLabel(name: string, percent: number | null, room: number): string {
@@ -451,10 +451,12 @@ export function sliceLabel(name: string, percent: number | null, room: number): 
 }
 
 function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
-  const { look, zone, width } = context;
+  const { look, zone, width, height } = context;
   const all = slices(data, plot, zone);
   const whole = all.reduce((sum, slice) => sum + slice.value, 0);
-  const room = Math.max(60, width / 4);
+  const radius = width < 300 ? 0.6 : 0.7;
+  // Beside the circle and its lines; beyond it, the library would cut the end of the label, which is the share.
+  const room = Math.max(40, (width - radius * Math.min(width, height)) / 2 - 30);
   return {
     tooltip: {
       trigger: 'item',
@@ -468,7 +470,7 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
       {
         type: 'pie',
         name: data.series[0]?.name,
-        radius: ['0%', width < 300 ? '60%' : '70%'],
+        radius: ['0%', `${100 * radius}%`],
         center: ['50%', '50%'],
         label: {
           color: plot.font ?? look.text,
