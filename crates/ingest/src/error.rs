@@ -195,6 +195,14 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// The index is not gone yet.
+    #[error("the index \"{index}\" is still being removed: {reason}")]
+    Removing {
+        /// The index.
+        index: model::IndexName,
+        /// What its removal waits for.
+        reason: String,
+    },
     /// The catalog refused.
     #[error("catalog: {0}")]
     Catalog(Arc<catalog::Error>),
@@ -239,7 +247,7 @@ impl Error {
             Self::JournalDamaged { .. } | Self::Document { .. } => ErrorKind::Corrupt,
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,
             Self::Abandoned | Self::Columns(_) => ErrorKind::Internal,
-            Self::ObjectConflict { .. } => ErrorKind::Conflict,
+            Self::ObjectConflict { .. } | Self::Removing { .. } => ErrorKind::Conflict,
             Self::Bucket(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
             Self::Setting { .. } | Self::Archive { .. } | Self::Reserved(_) => ErrorKind::Invalid,

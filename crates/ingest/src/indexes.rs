@@ -2,7 +2,9 @@
 //! either at run time.
 //!
 //! Changes are documents of the catalog. An index that is removed stays a document until its last
-//! event is gone, so that a crash in between leaves nothing behind.
+//! event is gone, so that a crash in between leaves nothing behind (`removal`).
+
+mod removal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +13,12 @@ use std::time::Duration;
 use catalog::{Catalog, Followed, IndexNames, Snapshot};
 use knowledge::{AckLevel, IndexSettings, Knowledge};
 use model::IndexName;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use runtime::Shutdown;
 use serde::{Deserialize, Serialize};
 
+pub use self::removal::OtherHot;
+use self::removal::{REMOVAL_WAIT, Removals, removal_of};
 use crate::{Error, Ingest, Keep};
 
 const KIND: &str = "indexes";
@@ -97,6 +102,10 @@ impl KnownIndex {
 pub struct IndexCatalog {
     catalog: Catalog,
     known: RwLock<BTreeMap<IndexName, KnownIndex>>,
+    /// Locked after `known`.
+    removals: Mutex<Removals>,
+    /// `None`: there are no other processes.
+    others: Option<Arc<dyn OtherHot>>,
 }
 
 impl IndexCatalog {
@@ -114,7 +123,13 @@ impl IndexCatalog {
             known.insert(index.name.clone(), entry);
         }
         define(&mut known, &catalog.snapshot())?;
-        Ok(Self { catalog, known: RwLock::new(known) })
+        Ok(Self { catalog, known: RwLock::new(known), removals: Mutex::default(), others: None })
+    }
+
+    /// The same in a cluster: removals wait for the hot events of the other processes.
+    #[must_use]
+    pub fn beside(self, others: Option<Arc<dyn OtherHot>>) -> Self {
+        Self { others, ..self }
     }
 
     /// Goes by what `indexes.conf` says now. An index that it does not have any more stays until the next
@@ -131,27 +146,24 @@ impl IndexCatalog {
         }
     }
 
-    /// What follows the changes that other processes make, and tells ingest.
+    /// What follows the changes that other processes make, tells ingest, and works on removals until the
+    /// shutdown.
     #[must_use]
-    pub fn followed(self: &Arc<Self>, ingest: Arc<Ingest>) -> Arc<dyn Followed> {
-        Arc::new(FollowedIndexes { indexes: Arc::clone(self), ingest })
+    pub fn followed(
+        self: &Arc<Self>,
+        ingest: Arc<Ingest>,
+        shutdown: Shutdown,
+    ) -> Arc<dyn Followed> {
+        Arc::new(FollowedIndexes { indexes: Arc::clone(self), ingest, shutdown })
     }
 
-    /// Tells ingest how long indexes are kept, and ends removals that a crash cut short.
-    ///
-    /// # Errors
-    /// If events of a removed index cannot be removed now.
-    pub async fn resume(&self, ingest: &Ingest) -> Result<(), Error> {
-        let all: Vec<(IndexName, KnownIndex)> =
-            self.known.read().iter().map(|(name, known)| (name.clone(), known.clone())).collect();
-        for (name, known) in all {
-            if known.definition.removing {
-                self.finish_removal(&name, ingest).await?;
-            } else {
-                known.tell(&name, ingest);
-            }
+    /// Tells ingest how long indexes are kept, and goes on with removals that are under way, in the
+    /// background.
+    pub fn resume(self: &Arc<Self>, ingest: &Arc<Ingest>, shutdown: &Shutdown) {
+        for (name, known) in self.all() {
+            known.tell(&name, ingest);
         }
-        Ok(())
+        self.attend(ingest, shutdown);
     }
 
     /// Whether events that somebody sends may go to the index: it exists, is switched on and not the audit
@@ -184,12 +196,14 @@ impl IndexCatalog {
         there.map(|(name, known)| (name.clone(), known.clone())).collect()
     }
 
-    /// Creates an index; false if it exists, or is still being removed.
+    /// Creates an index; false if it exists.
     ///
     /// # Errors
-    /// If the catalog cannot be written.
+    /// [`Error::Removing`]; or the catalog cannot be written.
     pub async fn create(&self, name: IndexName) -> Result<bool, Error> {
-        if self.known.read().contains_key(&name) {
+        self.check_not_removing(&name).await?;
+        let is_known = |known: &KnownIndex| !known.definition.removing;
+        if self.known.read().get(&name).is_some_and(is_known) {
             return Ok(false);
         }
         self.put(&name, IndexDefinition::default()).await?;
@@ -199,43 +213,70 @@ impl IndexCatalog {
     /// Changes the run-time settings of an index.
     ///
     /// # Errors
-    /// If the catalog cannot be written.
+    /// [`Error::Removing`]; or the catalog cannot be written.
     pub async fn define(
         &self,
         name: &IndexName,
         definition: IndexDefinition,
         ingest: &Ingest,
     ) -> Result<(), Error> {
+        self.check_not_removing(name).await?;
         self.put(name, definition).await?;
         ingest.set_keep(name, self.get(name).and_then(|known| known.keep()));
         ingest.set_ack_level(name, self.get(name).and_then(|known| known.definition.ack_level));
         Ok(())
     }
 
-    /// Removes an index with its events. It is gone for searches and senders at once.
+    /// Removes an index with its events. It is gone for searches and senders at once. Its name is free when
+    /// all its events are gone: this waits some seconds for that, and the removal goes on in the background.
     ///
     /// # Errors
-    /// If the catalog cannot be written, or its events cannot be removed now: then at the next start.
-    pub async fn remove(&self, name: &IndexName, ingest: &Ingest) -> Result<(), Error> {
+    /// If the catalog cannot be written.
+    pub async fn remove(
+        self: &Arc<Self>,
+        name: &IndexName,
+        ingest: &Arc<Ingest>,
+        shutdown: &Shutdown,
+    ) -> Result<(), Error> {
         self.put(name, IndexDefinition { removing: true, ..IndexDefinition::default() }).await?;
-        self.finish_removal(name, ingest).await
-    }
-
-    async fn finish_removal(&self, name: &IndexName, ingest: &Ingest) -> Result<(), Error> {
-        ingest.empty(name).await?;
         ingest.set_keep(name, None);
         ingest.set_ack_level(name, None);
-        self.catalog.delete_document(KIND, name.as_str()).await.map_err(refused)?;
-        self.known.write().remove(name);
+        self.attend(ingest, shutdown);
+        let mut snapshots = self.catalog.subscribe();
+        let ended = snapshots.wait_for(|snapshot| removal_of(snapshot, name).is_none());
+        let ended = tokio::time::timeout(REMOVAL_WAIT, ended).await;
+        if ended.is_ok_and(|ended| ended.is_ok()) {
+            // The name is free for the next request at once.
+            self.forget(name);
+        }
         Ok(())
+    }
+
+    async fn check_not_removing(&self, name: &IndexName) -> Result<(), Error> {
+        // The catalog has it first: this process forgets an index a moment after the end of its removal.
+        if removal_of(&self.catalog.snapshot(), name).is_none() {
+            return Ok(());
+        }
+        let reason = self.waits_for(name).await;
+        let reason = reason.unwrap_or_else(|| "its stored events are being removed".to_owned());
+        Err(Error::Removing { index: name.clone(), reason })
     }
 
     async fn put(&self, name: &IndexName, definition: IndexDefinition) -> Result<(), Error> {
         let document =
             serde_json::to_value(&definition).map_err(|error| damaged(name.as_str(), &error))?;
-        self.catalog.put_document(KIND, name.as_str(), document).await.map_err(refused)?;
+        self.catalog.put_document(KIND, name.as_str(), document.clone()).await.map_err(refused)?;
+        let mut known = self.known.write();
+        let newest = self.catalog.snapshot().document(KIND, name.as_str());
+        if newest.is_none_or(|newest| *newest != document) {
+            // Another process has changed it again since, which may be followed already.
+            return Ok(());
+        }
+        if !definition.removing {
+            self.removals.lock().forget(name);
+        }
         let new = KnownIndex { configured: None, definition: IndexDefinition::default() };
-        self.known.write().entry(name.clone()).or_insert(new).definition = definition;
+        known.entry(name.clone()).or_insert(new).definition = definition;
         Ok(())
     }
 }
@@ -255,6 +296,7 @@ impl IndexNames for IndexCatalog {
 struct FollowedIndexes {
     indexes: Arc<IndexCatalog>,
     ingest: Arc<Ingest>,
+    shutdown: Shutdown,
 }
 
 impl Followed for FollowedIndexes {
@@ -276,6 +318,7 @@ impl Followed for FollowedIndexes {
         for (name, index) in told {
             index.tell(&name, &self.ingest);
         }
+        self.indexes.attend(&self.ingest, &self.shutdown);
         Ok(())
     }
 }

@@ -508,13 +508,22 @@ impl Ingest {
         Ok(())
     }
 
-    /// Removes every event of an index, of which no more may come; how many buckets that were. No
+    /// Rolls the open buckets of an index; whether none of its events is hot any more: all are in the
+    /// catalog.
+    pub(crate) async fn roll_out(&self, index: &IndexName) -> Result<bool, Error> {
+        self.gate.fenced()?;
+        self.order(|| Order::Roll(Some(index.clone()))).await?;
+        Ok(!self.has_hot(index))
+    }
+
+    /// Whether there are hot buckets of an index, those that wait for their upload included.
+    pub(crate) fn has_hot(&self, index: &IndexName) -> bool {
+        self.hot.has_any(index)
+    }
+
+    /// Removes every stored event of an index, of which no more may come; how many buckets that were. No
     /// archive gets them.
-    ///
-    /// # Errors
-    /// The catalog cannot be written; what was removed before stays so.
-    pub async fn empty(&self, index: &IndexName) -> Result<u64, Error> {
-        self.roll_all(Some(index)).await?;
+    pub(crate) async fn remove_stored(&self, index: &IndexName) -> Result<u64, Error> {
         self.lifecycle()?.empty(index).await
     }
 

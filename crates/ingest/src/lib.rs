@@ -53,7 +53,7 @@ pub use hot::recovery::Lost;
 pub use hot::spool::SpoolStatus;
 pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;
-pub use indexes::{DEFAULT_INDEX, IndexCatalog, IndexDefinition, KnownIndex};
+pub use indexes::{DEFAULT_INDEX, IndexCatalog, IndexDefinition, KnownIndex, OtherHot};
 pub use ingest::{Ingest, Status, Window};
 pub use journal::Codec;
 pub use lifecycle::{Thaw, Thawed};

@@ -117,7 +117,9 @@ impl Directory {
         let asked = peers.iter().map(|peer| self.ask(peer, nothing, deadlines, &room));
         let answers = join_all(asked).await;
         let told = answers.into_iter().map(|answer| match answer {
-            Ok(view) => Ok(Answered { write: view.floor, searches: view.searches }),
+            Ok(View { floor, searches, emptied, .. }) => {
+                Ok(Answered { write: floor, searches, emptied })
+            }
             Err(status) => Err(connection::reason(&status)),
         });
         peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
@@ -285,6 +287,9 @@ pub struct Answered {
     pub write: u64,
     /// What it has counted of its searches; nothing from a process of an older version.
     pub searches: Searches,
+    /// The indexes that are being removed and of which it has no hot events and accepts none; a process of an
+    /// older version does not say.
+    pub emptied: Vec<IndexName>,
 }
 
 fn searches_of(message: protocol::hot::Searches) -> Searches {
@@ -296,6 +301,7 @@ fn searches_of(message: protocol::hot::Searches) -> Searches {
 struct View {
     floor: u64,
     searches: Searches,
+    emptied: Vec<IndexName>,
     buckets: Vec<HotBucket>,
     adopted: Vec<HotOwner>,
     /// What is there instead of rows if they stay.
@@ -453,14 +459,17 @@ impl Peer {
         let Some(list) = answer.next().await? else {
             return Err(Status::data_loss("the answer is empty"));
         };
-        let OpenResponse { floor, buckets, gone, adopted, view, id: who, searches, .. } = list;
+        let OpenResponse { floor, buckets, gone, adopted, view, id: who, .. } = list;
         // It is gone with its disk, or it would have kept its identity. A process of an older version tells
         // none.
         if !who.is_empty() && who != self.indexer.id {
             return Err(Status::unavailable("another process has its address"));
         }
         let adopted = adopted.into_iter().map(owner).collect::<Result<_, _>>()?;
-        let searches = searches.map(searches_of).unwrap_or_default();
+        let searches = list.searches.map(searches_of).unwrap_or_default();
+        let emptied = list.emptied.iter().map(|name| IndexName::new(name));
+        let emptied = emptied.collect::<Result<Vec<_>, _>>();
+        let emptied = emptied.map_err(|error| Status::data_loss(error.to_string()))?;
         let stays = view.is_some();
         let mut sourcetypes = Vec::new();
         let mut listed = Vec::with_capacity(buckets.len());
@@ -483,7 +492,7 @@ impl Peer {
         if let Some(number) = view {
             self.remember(stored(&buckets));
             let open = Some(Open { number, sourcetypes, answer });
-            return Ok(Some(View { floor, searches, buckets, adopted, open }));
+            return Ok(Some(View { floor, searches, emptied, buckets, adopted, open }));
         }
         while let Some(part) = answer.next().await? {
             let Some(part) = part.rows else { continue };
@@ -506,7 +515,7 @@ impl Peer {
         }
         drop(held);
         self.remember(stored(&buckets));
-        Ok(Some(View { floor, searches, buckets, adopted, open: None }))
+        Ok(Some(View { floor, searches, emptied, buckets, adopted, open: None }))
     }
 
     /// Searches that run still read those that were listed before.

@@ -39,7 +39,7 @@ pub use registration::{
     remove,
 };
 pub use restarts::{cancel_wave, is_told, replace_wave, wave};
-pub use service::{CountsSearches, HotParts, HotService};
+pub use service::{CountsSearches, EmptiesIndexes, HotParts, HotService};
 pub use settings::Settings;
 
 /// The declarations of settings.

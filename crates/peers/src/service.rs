@@ -40,12 +40,20 @@ pub struct HotParts {
     pub views: OpenViews,
     /// The searches of this process.
     pub searches: Arc<dyn CountsSearches>,
+    /// The removals of indexes in this process.
+    pub removals: Arc<dyn EmptiesIndexes>,
 }
 
 /// Counts the searches of a process, since it was started.
 pub trait CountsSearches: std::fmt::Debug + Send + Sync {
     /// What it has counted.
     fn searches(&self) -> Searches;
+}
+
+/// Rolls the hot buckets of indexes that are being removed.
+pub trait EmptiesIndexes: std::fmt::Debug + Send + Sync {
+    /// The indexes that are being removed and of which this process has no hot events and accepts none.
+    fn emptied(&self) -> Vec<IndexName>;
 }
 
 /// Views that are open at a time. Whoever asks for one more is sent the rows.
@@ -80,6 +88,8 @@ impl HotService {
         let range =
             TimeRange { earliest: EventTime(request.earliest), latest: EventTime(request.latest) };
         let adopted = self.parts.hot.adopted();
+        // Before the floor: what was stored of them is in the catalog as of then.
+        let emptied = self.parts.removals.emptied();
         let buckets = self.parts.hot.snapshot(&indexes, &range);
         // Read after the buckets: what has left them is in the catalog as of this write.
         let floor = self.parts.catalog.snapshot().number();
@@ -101,6 +111,7 @@ impl HotService {
             id: self.parts.id.clone(),
             adopted: adopted.into_iter().map(owner_message).collect(),
             searches: Some(searches_message(&self.parts.searches.searches())),
+            emptied: emptied.iter().map(ToString::to_string).collect(),
         };
         let list = stream::iter([Ok(list)]);
         Ok(match view {

@@ -57,6 +57,8 @@ pub struct OpenResponse {
     pub adopted: Vec<Owner>,
     #[prost(message, optional, tag = "9")]
     pub searches: Option<Searches>,
+    #[prost(string, repeated, tag = "10")]
+    pub emptied: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]

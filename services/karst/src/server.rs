@@ -37,6 +37,7 @@ mod other_heads;
 mod own_events;
 mod ownership;
 mod ports;
+mod removals;
 mod request_conf;
 mod requests;
 mod roles;

@@ -341,7 +341,8 @@ impl Resource for Indexes {
             );
             return Err(RestError::invalid(text));
         }
-        Ok(call.state.indexes.remove(&name, &call.state.ingest).await?)
+        let state = &call.state;
+        Ok(state.indexes.remove(&name, &state.ingest, &state.shutdown).await?)
     }
 }
 

@@ -438,6 +438,13 @@ impl HotStore {
         states.any(|(_, state)| state.rolled.iter().any(|bucket| bucket.content.id == id))
     }
 
+    /// Whether there are buckets of an index that are not in the catalog yet.
+    pub(crate) fn has_any(&self, index: &IndexName) -> bool {
+        let streams = self.streams.read();
+        let mut states = streams.iter().filter(|(stream, _)| stream.index == *index);
+        states.any(|(_, state)| state.open.is_some() || !state.rolled.is_empty())
+    }
+
     /// Whether every bucket of a set is in the catalog.
     pub(crate) fn is_stored(&self, set: SetId) -> bool {
         let streams = self.streams.read();

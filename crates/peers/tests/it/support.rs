@@ -14,7 +14,9 @@ use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use bucket::{HotBucket, HotBuckets, HotOwner, OpenViews, hot_schema};
 use catalog::Catalog;
 use cluster::Searches;
-use karst_peers::{Connect, CountsSearches, Directory, HotParts, HotService, Indexer, Settings};
+use karst_peers::{
+    Connect, CountsSearches, Directory, EmptiesIndexes, HotParts, HotService, Indexer, Settings,
+};
 use model::{
     BucketEntry, BucketId, BucketState, BucketSummary, Durations, EventTime, IndexName, TimeRange,
 };
@@ -170,6 +172,16 @@ impl CountsSearches for Searching {
     }
 }
 
+/// Has no events of the main index any more, which is being removed.
+#[derive(Debug)]
+struct Emptied;
+
+impl EmptiesIndexes for Emptied {
+    fn emptied(&self) -> Vec<IndexName> {
+        vec![main_index()]
+    }
+}
+
 impl Served {
     pub(crate) async fn start(name: &str, catalog: &Catalog) -> Self {
         let (hot, spool) = (Arc::new(Hot::default()), Arc::new(InMemory::new()));
@@ -181,6 +193,7 @@ impl Served {
             spool: Arc::clone(&spool) as Arc<dyn ObjectStore>,
             views: views.clone(),
             searches: Arc::new(Searching),
+            removals: Arc::new(Emptied),
         });
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let outside = TcpListener::bind(any).await.unwrap();

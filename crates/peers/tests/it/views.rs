@@ -152,6 +152,7 @@ async fn an_indexer_whose_address_another_one_has_is_missing() {
     assert_eq!(silent.len(), 1);
     let (_, new) = answers.iter().find(|(id, _)| id == "new").unwrap();
     assert_eq!(new.as_ref().unwrap().searches, Searching.searches());
+    assert_eq!(new.as_ref().unwrap().emptied, [main_index()]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,7 +17,7 @@ use cache::CachedStore;
 use catalog::{Catalog, Followed};
 use conf::Layers;
 use futures::TryStreamExt;
-use ingest::{IndexCatalog, Ingest};
+use ingest::{IndexCatalog, Ingest, OtherHot};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use runtime::health::{self, Severity};
@@ -41,6 +41,7 @@ use super::logs::Loggers;
 use super::memory::Memory;
 use super::own_events::{Collector, OwnEvents};
 use super::ownership::now_text;
+use super::removals::OtherRemovals;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::traces::Traces;
@@ -199,9 +200,15 @@ pub(crate) async fn assemble(
     let ingest = Ingest::start_telling(parts, &tell).await.context("cannot start ingest")?;
     let ingest = Arc::new(ingest);
     shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
-    let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
     let access = knowledge.layers().access();
     let directory = cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings);
+    let others = directory.as_ref().map(|directory| {
+        let (directory, catalog) = (directory.clone(), catalog.clone());
+        Arc::new(OtherRemovals { directory, catalog, own: indexer.to_string() })
+            as Arc<dyn OtherHot>
+    });
+    let indexes = IndexCatalog::load(catalog.clone(), &knowledge).await?;
+    let indexes = Arc::new(indexes.beside(others));
     let hot: Arc<dyn HotDirectory> = match &directory {
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
@@ -241,7 +248,7 @@ pub(crate) async fn assemble(
     };
     let settings = ::cluster::Settings::read(&layers)?;
     cluster.fail_over(&failover, directory.as_ref(), settings, shutdown);
-    indexes.resume(&ingest).await.context("cannot end the removal of an index")?;
+    indexes.resume(&ingest, shutdown);
     let trail = audit::open(audit::Parts {
         data,
         layers: &layers,
@@ -436,7 +443,7 @@ fn kept_documents(state: &ApiState) -> Vec<Arc<dyn Followed>> {
         Arc::clone(&state.suppressions) as Arc<dyn Followed>,
         Arc::clone(&state.server_settings) as Arc<dyn Followed>,
         Arc::new(state.apps.clone()),
-        state.indexes.followed(Arc::clone(&state.ingest)),
+        state.indexes.followed(Arc::clone(&state.ingest), state.shutdown.clone()),
     ]
 }
 

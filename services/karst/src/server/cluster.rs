@@ -34,6 +34,7 @@ use super::indexers::Indexers;
 use super::leaving::{self, Leaver};
 use super::other_heads::{self, OtherHeads, WithRole};
 use super::ownership::now_text;
+use super::removals::OwnRemovals;
 use super::roles::Roles;
 use crate::config::ServerOptions;
 
@@ -349,6 +350,10 @@ impl Cluster {
             spool: ingest.readable(Arc::new(InMemory::new())),
             views: karst.state.search.views(),
             searches: Arc::clone(&karst.failover.searches),
+            removals: Arc::new(OwnRemovals {
+                indexes: Arc::clone(&karst.state.indexes),
+                ingest: Arc::clone(ingest),
+            }),
         });
         let mut routes = Routes::new(Served(hot));
         if self.roles.indexer {
