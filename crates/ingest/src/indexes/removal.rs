@@ -265,7 +265,7 @@ mod tests {
         assert!(removals.emptied().is_empty());
         let (one, first) = new.into_iter().next().unwrap();
         first.is_emptied.store(true, Ordering::SeqCst);
-        assert_eq!(removals.emptied(), [one.clone()]);
+        assert_eq!(removals.emptied(), std::slice::from_ref(&one));
         assert!(removals.follow(&removing(&["two"])).is_empty());
         assert!(!removals.is_current(&one, &first) && removals.emptied().is_empty());
     }
