@@ -162,7 +162,7 @@ fn has_named_group(regex: &str) -> bool {
 
 /// The regex with a text before the names of its groups. Groups with an empty name take the text as
 /// theirs; without a text they are no groups.
-fn named(regex: &str, prefix: Option<&str>) -> String {
+pub(crate) fn named(regex: &str, prefix: Option<&str>) -> String {
     let mut out = String::with_capacity(regex.len());
     let mut from = 0;
     for (start, end) in named_groups(regex) {

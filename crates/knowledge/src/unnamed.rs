@@ -7,6 +7,7 @@ use conf::{Effective, Warning};
 use eval::Pattern;
 
 use crate::error::Error;
+use crate::modular::named;
 use crate::props::is_disabled;
 use crate::settings::transforms::REGEX;
 
@@ -21,16 +22,17 @@ pub(crate) fn warnings(
 ) -> Vec<Warning> {
     let entries = props.stanzas.iter().flat_map(|stanza| &stanza.entries);
     let naming = entries.filter(|entry| NAMING.iter().any(|begin| entry.key.starts_with(begin)));
-    let named: HashSet<&str> =
+    let used: HashSet<&str> =
         naming.flat_map(|entry| entry.value.split(',').map(str::trim)).collect();
     let mut warnings = Vec::new();
     for stanza in &transforms.stanzas {
-        if named.contains(stanza.name.as_str()) || is_disabled(stanza) {
+        if used.contains(stanza.name.as_str()) || is_disabled(stanza) {
             continue;
         }
         let Some(entry) = stanza.get(REGEX.name()) else { continue };
         let is_known = || errors.iter().any(|error| error.place() == Some(&entry.place));
-        if let Err(reason) = Pattern::compile(&entry.value)
+        // Modules of other expressions have groups that those name.
+        if let Err(reason) = Pattern::compile(&named(&entry.value, None))
             && !is_known()
         {
             let text = format!("[{}] REGEX: bad regular expression: {reason}", stanza.name);
@@ -48,7 +50,8 @@ mod tests {
 
     #[test]
     fn a_bad_expression_of_a_transform_that_nothing_names_is_a_warning() {
-        let transforms = "[x]\nREGEX = (\n[named]\nREGEX = (\n[good]\nREGEX = (a)\nFORMAT = b::$1\n\
+        let transforms = "[x]\nREGEX = (\n[part]\nREGEX = (?<>a)\n\
+                          [named]\nREGEX = (\n[good]\nREGEX = (a)\nFORMAT = b::$1\n\
                           [index]\nREGEX = (\nDEST_KEY = queue\nFORMAT = nullQueue\n";
         let layers = Layers::builtin().with(Layer::SystemLocal, "transforms", transforms).with(
             Layer::SystemLocal,
