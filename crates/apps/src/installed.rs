@@ -35,6 +35,8 @@ use crate::package::{Package, PackedFile};
 
 /// Where the objects are.
 const ROOT: &str = "installed";
+/// Parts of the path of an object: `installed/<app>/<digest>`.
+const OF_APP: usize = 3;
 /// Files that are read or written at the same time.
 const AT_ONCE: usize = 32;
 /// How long an object is kept that no version in force names: other processes may be about to read it.
@@ -404,6 +406,10 @@ impl InstalledApps {
         let now = self.clock.now();
         let mut listed = self.store.list(Some(&root));
         while let Some(object) = listed.try_next().await.map_err(fail("list"))? {
+            // What is not of an app is another's: the identity of the object store (`catalog`).
+            if object.location.parts().count() < OF_APP {
+                continue;
+            }
             let written = EventTime(object.last_modified.timestamp_micros());
             if is_older(written, now, OBJECT_GRACE) && !known.contains(&object.location) {
                 self.store.delete(&object.location).await.map_err(fail("delete"))?;

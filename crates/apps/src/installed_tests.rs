@@ -196,6 +196,7 @@ async fn a_damaged_object_leaves_the_version_before_in_force() {
 #[tokio::test]
 async fn objects_that_no_version_in_force_has_are_deleted_after_a_day() {
     let setup = Setup::new().await;
+    let store_id = setup.catalog.identify(setup.store.as_ref()).await.unwrap();
     let apps = setup.process("one").await;
     apps.install(package(&FIRST), false, "ann").await.unwrap();
     let second = [("default/macros.conf", "[m]\ndefinition = two\n")];
@@ -209,8 +210,9 @@ async fn objects_that_no_version_in_force_has_are_deleted_after_a_day() {
     assert_eq!(setup.objects().await, before);
     setup.clock.advance(Duration::from_secs(25 * 3600));
     cleaner.collect_garbage().await.unwrap();
-    // Two files (one is the users' own) and the manifest.
-    assert_eq!(setup.objects().await.len(), 3);
+    // Two files (one is the users' own), the manifest, and the identity of the object store.
+    assert_eq!(setup.objects().await.len(), 4);
+    assert_eq!(setup.catalog.identify(setup.store.as_ref()).await.unwrap(), store_id);
     assert!(cleaner.copy().await.is_empty());
 }
 
