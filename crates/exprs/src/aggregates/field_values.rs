@@ -84,11 +84,12 @@ impl FieldValues {
         }
     }
 
-    /// Keeps the more frequent half.
+    /// Keeps the more frequent half, and at least one value more than are listed: that is how it shows that
+    /// the list is not exact.
     fn drop_rare(&mut self) {
         self.is_cut = true;
         let mut counts: Vec<(String, i64)> = self.counts.drain().collect();
-        let half = counts.len() / 2;
+        let half = (counts.len() / 2).max(self.listed.saturating_add(1)).min(counts.len() - 1);
         counts.select_nth_unstable_by(half, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         counts.truncate(half);
         self.bytes = counts.iter().map(|(text, _)| text.len()).sum();
@@ -237,6 +238,15 @@ mod tests {
         let distinct: f64 = result[1].parse().unwrap();
         assert!((distinct / 50_001.0 - 1.0).abs() < 0.08, "{distinct}");
         assert_eq!(result[7..9], ["often", "9"]);
+    }
+
+    #[test]
+    fn a_list_that_is_cut_has_one_value_too_many() {
+        let listed = COUNTED / 2;
+        let mut values = FieldValues::new(listed);
+        add(&mut values, (0..=COUNTED).map(|at| format!("id{at}")));
+        assert!(values.is_cut);
+        assert_eq!(result(values).len(), FIELD_NUMBERS.len() + 2 * (listed + 1));
     }
 
     #[test]
