@@ -9,6 +9,7 @@ import minio
 import pytest
 
 import karst
+from cluster import Cluster
 
 
 def pytest_configure(config):
@@ -32,6 +33,20 @@ def index(server, request):
     """A fresh index, named after the test."""
     name = re.sub(r"[^a-z0-9]+", "_", request.node.name.lower()).strip("_")[:50]
     return server.create_index(f"{name}_{next(NUMBERS)}")
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Makes clusters of processes."""
+    made = []
+
+    def make(**options):
+        made.append(Cluster(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.kill()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 import splunklib.client
 import splunklib.results
 
-from cluster import ALL, Cluster, LoadBalancer, Process, Sender, numbers, what_is_said
+from cluster import ALL, LoadBalancer, Process, Sender, numbers, what_is_said
 from karst import BINARY, PASSWORD, ROOT, USER, wait_for
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
@@ -23,19 +23,6 @@ SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
 KILLS = int(os.environ.get("CLUSTER_KILLS", "12"))
 # One search has to give all events (maxresultrows).
 Sender.pause = 0.01 * max(1, KILLS / 25)
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    made = []
-
-    def make(**options):
-        made.append(Cluster(tmp_path, **options))
-        return made[-1]
-
-    yield make
-    for cluster in made:
-        cluster.kill()
 
 
 def test_every_search_head_finds_the_hot_and_the_stored_events_of_all_indexers(cluster):

@@ -4,24 +4,10 @@ import signal
 
 import pytest
 
-from cluster import Cluster
 from karst import wait_for
 
 PATH = "/services/data/indexes"
 INDEX = "shop"
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    made = []
-
-    def make(**options):
-        made.append(Cluster(tmp_path, **options))
-        return made[-1]
-
-    yield make
-    for cluster in made:
-        cluster.kill()
 
 
 def test_hot_events_on_other_indexers_do_not_come_back(cluster):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cluster import ALL, ALWAYS_SHARED, Cluster, Sender, numbers, what_is_said
+from cluster import ALL, ALWAYS_SHARED, Sender, numbers, what_is_said
 from karst import wait_for
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261126"))
@@ -26,19 +26,6 @@ def acknowledged_at(level, factor=3):
 
 
 REMOTE = acknowledged_at("remote")
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    made = []
-
-    def make(**options):
-        made.append(Cluster(tmp_path, **options))
-        return made[-1]
-
-    yield make
-    for cluster in made:
-        cluster.kill()
 
 
 def lose(indexer):
