@@ -262,7 +262,7 @@ impl Scan {
                     };
                     let (sent, undecided) = (&[], &undecided);
                     let origin = Origin { index: &index, place: &place, sent, undecided };
-                    self.work.process(batch, &origin)
+                    self.process(batch, &origin)
                 };
                 stream::once(rows).try_filter_map(ready).boxed()
             }
@@ -280,6 +280,12 @@ impl Scan {
                 stream::iter(sizes).map(move |rows| self.work.counted(rows)).boxed()
             }
         })
+    }
+
+    /// The rows of the plan; without those of which a sort above wants none any more.
+    fn process(&self, stored: RecordBatch, origin: &Origin<'_>) -> Result<Option<RecordBatch>> {
+        let (window, counts_all) = (self.wanted.window(), self.control.must_count_all());
+        self.work.process(stored, origin, window, counts_all)
     }
 
     async fn stored_rows(
@@ -307,7 +313,7 @@ impl Scan {
             let batch = batch.map_err(|error| unreadable(&header, &error))?;
             let origin =
                 Origin { index: &index, place: &place, sent: &sent, undecided: &undecided };
-            self.work.process(batch, &origin)
+            self.process(batch, &origin)
         };
         // The valve is asked before each stored batch, not before each batch of results: where few rows
         // match, many stored batches in succession give no result.

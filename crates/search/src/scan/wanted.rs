@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::TimestampMicrosecondType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
@@ -34,12 +37,60 @@ impl Wanted {
         self.filters.is_empty()
     }
 
+    /// The times that a row may have to be wanted.
+    pub(super) fn window(&self) -> Window {
+        let now = self.filters.iter().filter_map(dynamic).map(DynamicFilterPhysicalExpr::current);
+        let windows = now.filter_map(Result::ok).map(|now| window_of(&now));
+        windows.fold(Window::ALL, Window::intersection)
+    }
+
     /// Whether a row of these times may still be wanted.
-    pub(super) fn allows(&self, span: Span) -> bool {
-        self.filters.iter().all(|filter| {
-            let now = dynamic(filter).map(DynamicFilterPhysicalExpr::current);
-            !matches!(now, Some(Ok(now)) if !may_hold(&now, span))
-        })
+    pub(super) fn allows(&self, (first, last): Span) -> bool {
+        !self.window().intersection(Window { first, last }).is_empty()
+    }
+}
+
+/// The times between two, both inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    first: EventTime,
+    last: EventTime,
+}
+
+impl Window {
+    pub(super) const ALL: Self = Self { first: EventTime(i64::MIN), last: EventTime(i64::MAX) };
+
+    const NONE: Self = Self { first: EventTime(i64::MAX), last: EventTime(i64::MIN) };
+
+    fn is_empty(self) -> bool {
+        self.first > self.last
+    }
+
+    fn intersection(self, other: Self) -> Self {
+        Self { first: self.first.max(other.first), last: self.last.min(other.last) }
+    }
+
+    /// The shortest window around both.
+    fn hull(self, other: Self) -> Self {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => other,
+            (_, true) => self,
+            _ => Self { first: self.first.min(other.first), last: self.last.max(other.last) },
+        }
+    }
+
+    /// Which of these rows lie in it; `None` if all do, or if the rows have no times.
+    pub(super) fn mask(self, rows: &RecordBatch) -> Option<BooleanArray> {
+        if self == Self::ALL {
+            return None;
+        }
+        let times = rows.column_by_name(columns::TIME)?;
+        let times = times.as_primitive_opt::<TimestampMicrosecondType>()?;
+        let (first, last) = (self.first.0, self.last.0);
+        let inside = BooleanBuffer::from_iter(
+            times.values().iter().map(|time| first <= *time && *time <= last),
+        );
+        (inside.count_set_bits() < inside.len()).then(|| BooleanArray::new(inside, None))
     }
 }
 
@@ -47,42 +98,48 @@ fn dynamic(filter: &Arc<dyn PhysicalExpr>) -> Option<&DynamicFilterPhysicalExpr>
     filter.downcast_ref::<DynamicFilterPhysicalExpr>()
 }
 
-fn may_hold(expr: &Arc<dyn PhysicalExpr>, span: Span) -> bool {
+/// The times of the rows for which a condition may hold.
+fn window_of(expr: &Arc<dyn PhysicalExpr>) -> Window {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         let (left, right) = (binary.left(), binary.right());
         return match binary.op() {
-            Operator::And => may_hold(left, span) && may_hold(right, span),
-            Operator::Or => may_hold(left, span) || may_hold(right, span),
-            operator => compare(left, *operator, right, span),
+            Operator::And => window_of(left).intersection(window_of(right)),
+            Operator::Or => window_of(left).hull(window_of(right)),
+            operator => compared(left, *operator, right),
         };
     }
     if let Some(is_null) = expr.downcast_ref::<IsNullExpr>() {
         // No event is without a time.
-        return !is_time(is_null.arg());
+        return if is_time(is_null.arg()) { Window::NONE } else { Window::ALL };
     }
     match expr.downcast_ref::<Literal>() {
-        Some(literal) => literal.value() != &ScalarValue::Boolean(Some(false)),
-        None => true,
+        Some(literal) if literal.value() == &ScalarValue::Boolean(Some(false)) => Window::NONE,
+        _ => Window::ALL,
     }
 }
 
-fn compare(
+fn compared(
     left: &Arc<dyn PhysicalExpr>,
     operator: Operator,
     right: &Arc<dyn PhysicalExpr>,
-    (first, last): Span,
-) -> bool {
+) -> Window {
     let literal = right.downcast_ref::<Literal>();
-    let (true, Some(literal)) = (is_time(left), literal) else { return true };
-    let ScalarValue::TimestampMicrosecond(Some(time), _) = literal.value() else { return true };
-    let time = EventTime(*time);
+    let (true, Some(literal)) = (is_time(left), literal) else { return Window::ALL };
+    let ScalarValue::TimestampMicrosecond(Some(time), _) = literal.value() else {
+        return Window::ALL;
+    };
+    let at = EventTime(*time);
     match operator {
-        Operator::Gt => last > time,
-        Operator::GtEq => last >= time,
-        Operator::Lt => first < time,
-        Operator::LtEq => first <= time,
-        Operator::Eq => first <= time && time <= last,
-        _ => true,
+        Operator::Gt => time
+            .checked_add(1)
+            .map_or(Window::NONE, |after| Window { first: EventTime(after), ..Window::ALL }),
+        Operator::GtEq => Window { first: at, ..Window::ALL },
+        Operator::Lt => time
+            .checked_sub(1)
+            .map_or(Window::NONE, |before| Window { last: EventTime(before), ..Window::ALL }),
+        Operator::LtEq => Window { last: at, ..Window::ALL },
+        Operator::Eq => Window { first: at, last: at },
+        _ => Window::ALL,
     }
 }
 
@@ -124,6 +181,23 @@ mod tests {
             binary(newer, Operator::Or, same, &schema).unwrap()
         });
         assert!(allows(&wanted, 5, 11) && allows(&wanted, 10, 10) && !allows(&wanted, 5, 9));
+    }
+
+    #[test]
+    fn rows_are_left_out_by_their_times() {
+        use arrow::array::{ArrayRef, TimestampMicrosecondArray};
+        let schema = arrow::datatypes::Schema::empty();
+        let newer = wanted(|time| binary(time, Operator::Gt, at(10), &schema).unwrap());
+        let batch = |times: Vec<i64>| {
+            let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(times));
+            RecordBatch::try_from_iter([(columns::TIME, times)]).unwrap()
+        };
+        let mask = newer.window().mask(&batch(vec![11, 10, 12])).unwrap();
+        assert_eq!(mask, BooleanArray::from(vec![true, false, true]));
+        assert_eq!(newer.window().mask(&batch(vec![11, 12])), None);
+        assert_eq!(Wanted::default().window().mask(&batch(vec![1])), None);
+        let none = wanted(|_| lit(false)).window().mask(&batch(vec![1, 2])).unwrap();
+        assert_eq!(none.true_count(), 0);
     }
 
     #[test]

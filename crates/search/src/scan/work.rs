@@ -32,6 +32,7 @@ use super::keys::Keys;
 use super::prune::{NameTest, is_bound};
 use super::shortcut::Shortcut;
 use super::unit::{FieldPlace, Known};
+use super::wanted::Window;
 use crate::readers::rules_hold;
 use crate::report::ScanReport;
 use crate::times::Phase;
@@ -131,6 +132,13 @@ impl Rows {
             }
         }
         Ok(())
+    }
+
+    fn keep_within(&mut self, window: Window) -> Result<&Self> {
+        if let Some(mask) = window.mask(&self.stored) {
+            self.keep(&mask)?;
+        }
+        Ok(self)
     }
 
     fn are_none(&self) -> bool {
@@ -351,11 +359,15 @@ impl Work {
         needed
     }
 
-    /// The rows of the plan that these stored rows give; `None` if no row passes.
+    /// The rows of the plan that these stored rows give; `None` if no row passes. Rows outside of the window
+    /// are left out as early as they can be: what is extracted from them would be thrown away. They are
+    /// counted if `counts_all` says so.
     pub(super) fn process(
         &self,
         stored: RecordBatch,
         origin: &Origin<'_>,
+        window: Window,
+        counts_all: bool,
     ) -> Result<Option<RecordBatch>> {
         let _timer = self.report.times.during(Phase::Filter);
         if !origin.undecided.counted {
@@ -365,6 +377,9 @@ impl Work {
             return Ok(None);
         }
         let mut rows = Rows { stored, made: vec![None; self.table.fields().len()] };
+        if !counts_all && rows.keep_within(window)?.are_none() {
+            return Ok(None);
+        }
         let mut first: Vec<&Conjunct> = Vec::new();
         let mut later: Vec<&Conjunct> = Vec::new();
         for conjunct in self.conjuncts(origin.undecided) {
@@ -384,14 +399,20 @@ impl Work {
         if rows.are_none() {
             return Ok(None);
         }
-        self.extract(&mut rows, origin)?;
-        self.apply(later, &mut rows, origin)?;
-        if rows.are_none() {
-            return Ok(None);
+        if !later.is_empty() {
+            self.extract(&mut rows, origin)?;
+            self.apply(later, &mut rows, origin)?;
+            if rows.are_none() {
+                return Ok(None);
+            }
         }
         // All filters are evaluated here, so these are the job's event count and timeline
         // (docs/decisions/0003).
         self.count(&rows.stored);
+        if counts_all && rows.keep_within(window)?.are_none() {
+            return Ok(None);
+        }
+        self.extract(&mut rows, origin)?;
         let output = self.outputs.iter().map(|output| self.output(output, &mut rows, origin));
         let output = output.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
