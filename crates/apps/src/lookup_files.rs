@@ -37,6 +37,15 @@ impl LookupFile {
     pub fn place(&self) -> String {
         format!("{}/{}/{ROOT}/{}", self.owner, self.app, self.name)
     }
+
+    /// The file that an object is, with the names that it was stored under: paths of objects have some
+    /// characters percent-encoded.
+    fn stored_at(location: &Path) -> Option<Self> {
+        let parts: Vec<_> = location.parts().collect();
+        let [_, owner, app, name] = parts.as_slice() else { return None };
+        let [owner, app, name] = [owner, app, name].map(|part| decoded(part.as_ref()));
+        Some(Self { name, app, owner, removable: true })
+    }
 }
 
 /// The content of a lookup file.
@@ -189,13 +198,10 @@ impl Apps {
             .map_err(|source| failed("list", &root, source))?;
         let mut found = Vec::new();
         for object in listed {
-            let parts: Vec<String> =
-                object.location.parts().map(|part| part.as_ref().to_owned()).collect();
-            let [_, owner, app, name] = parts.as_slice() else { continue };
-            let seen = owner == NOBODY || namespace.owner == "-" || *owner == namespace.owner;
-            if seen {
-                let (name, app, owner) = (name.clone(), app.clone(), owner.clone());
-                found.push(LookupFile { name, app, owner, removable: true });
+            let Some(file) = LookupFile::stored_at(&object.location) else { continue };
+            let owner = file.owner.as_str();
+            if owner == NOBODY || namespace.owner == "-" || owner == namespace.owner {
+                found.push(file);
             }
         }
         for app in self.app_names() {
@@ -216,6 +222,13 @@ impl Apps {
         found.sort();
         Ok(found)
     }
+}
+
+/// The name that was stored as this part of a path; the part itself if no name is stored as that.
+fn decoded(part: &str) -> String {
+    let name = Path::from_url_path(part).ok().map(String::from);
+    let name = name.filter(|name| Path::from_iter([name.as_str()]).as_ref() == part);
+    name.unwrap_or_else(|| part.to_owned())
 }
 
 fn check_file_name(name: &str) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use catalog::Catalog;
 use futures::future::BoxFuture;
 use knowledge::Knowledge;
-use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 
 use crate::{Apps, Error, Install, NOBODY, Namespace, Parts, Sharing, Suppressions, install};
@@ -157,6 +157,35 @@ async fn lookup_files_are_found_in_the_order_of_namespaces() {
     for name in ["../x.csv", "", ".hidden", "a/b.csv"] {
         assert!(apps.read_lookup(name, &shared).await.is_err(), "{name}");
     }
+}
+
+#[tokio::test]
+async fn lookup_files_keep_names_of_any_characters() {
+    let store = memory();
+    let (apps, _) = open(&store, None).await;
+    let own = Namespace::new("zoë~", "search");
+    let names = ["a b&<i>.csv", "a\"b.csv", "a#b.csv", "a%20b.csv", "a~b*.csv", "größe.csv"];
+    for name in names {
+        apps.write_lookup(name, &own, "k\n1\n".into()).await.unwrap();
+    }
+    // Put there by other programs: not as this one encodes names.
+    let path = object_store::path::Path::parse("lookups/nobody/search/é.csv").unwrap();
+    store.put(&path, "k\n".into()).await.unwrap();
+    let (apps, _) = open(&store, None).await;
+    let listed = apps.list_lookups(&own).await.unwrap();
+    let listed: Vec<&str> = listed
+        .iter()
+        .filter(|file| file.owner == own.owner)
+        .map(|file| file.name.as_str())
+        .collect();
+    assert_eq!(listed, names);
+    for name in names {
+        assert!(apps.read_lookup(name, &own).await.unwrap().is_some(), "{name}");
+        apps.remove_lookup(name, &own).await.unwrap();
+        assert!(apps.read_lookup(name, &own).await.unwrap().is_none(), "{name}");
+    }
+    let left = apps.list_lookups(&own).await.unwrap();
+    assert_eq!(left.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["é.csv"]);
 }
 
 #[tokio::test]

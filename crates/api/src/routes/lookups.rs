@@ -246,5 +246,17 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {path}/one/acl"), "sharing=user", 400, "cannot be changed"),
     ]);
     all.extend(removal_cases(path, 404));
+    // Paths of objects have these characters encoded.
+    let (encoded, name) = ("gr%C3%B6%C3%9Fe+a%23b%25~%2A.csv", "\"name\":\"größe a#b%~*.csv\"");
+    let there = format!("{path}/{}", encoded.replace('+', "%20"));
+    let form = format!("name={encoded}&contents=k%0A7%0A");
+    all.extend([
+        case(&format!("POST {path}"), &form, 201, name),
+        case(&format!("GET {path}?count=0"), "", 200, name),
+        case(&format!("GET {there}?output_mode=csv"), "", 200, "7"),
+        case(&format!("POST {there}"), "contents=k%0A8%0A", 200, name),
+        case(&format!("DELETE {there}"), "", 200, "\"entry\":"),
+        case(&format!("GET {there}"), "", 404, "Could not find object"),
+    ]);
     all
 }
