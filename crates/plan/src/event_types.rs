@@ -254,13 +254,24 @@ fn unless_invalid<T>(
     }
 }
 
+/// Refuses a search that could not be the one of an event type.
+///
+/// # Errors
+/// [`Error::Syntax`] or [`Error::Invalid`], with the place where there is one.
+pub fn check_event_type(search: &str, knowledge: &Knowledge) -> Result<(), Error> {
+    checked(search, &crate::macros::Macros::of(knowledge)).map(drop)
+}
+
 /// The search of an event type, or what is wrong with it.
 fn parsed(search: &str, macros: &crate::macros::Macros<'_>) -> Result<SearchExpr, String> {
+    checked(search, macros).map_err(|error| format!("its search is invalid: {error}"))
+}
+
+fn checked(search: &str, macros: &crate::macros::Macros<'_>) -> Result<SearchExpr, Error> {
     let options = spl::ParseOptions { macros: Some(macros), ..spl::ParseOptions::default() };
-    let parsed = spl::parse_search_terms_with(search, &options);
-    let parsed = parsed.map_err(|error| format!("its search is invalid: {error}"))?;
+    let parsed = spl::parse_search_terms_with(search, &options)?;
     if parsed.expr.as_ref().is_some_and(|expr| expr.subsearch().is_some()) {
-        return Err("its search has a subsearch, which event types cannot have".to_owned());
+        return Err(Error::invalid_anywhere("event types cannot have subsearches"));
     }
     Ok(parsed.expr.unwrap_or_else(|| everything(Span::default())))
 }

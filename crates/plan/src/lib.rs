@@ -61,6 +61,7 @@ pub use context::{
     Completed, InnerSearch, LookedUp, OnBatch, PlanOf, PlannedSearch, Stage, Subsearches, Watch,
 };
 pub use eval::value;
+pub use event_types::check_event_type;
 pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
 pub use frames::{

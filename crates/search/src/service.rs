@@ -477,6 +477,16 @@ impl SearchService {
         parsed.map(drop).map_err(|error| Error::Request(error.to_string()))
     }
 
+    /// Refuses a search of an event type that searches would have to leave out; its macros are those of
+    /// `knowledge`.
+    ///
+    /// # Errors
+    /// [`Error::Search`] with what is wrong, and where.
+    pub fn check_event_type(&self, search: &str, knowledge: &Knowledge) -> Result<(), Error> {
+        let checked = plan::check_event_type(search, knowledge);
+        checked.map_err(|error| Error::of_search(&error, search))
+    }
+
     /// Counts one more search of a user, for as long as the answer is kept.
     ///
     /// # Errors

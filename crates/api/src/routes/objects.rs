@@ -5,6 +5,7 @@
 //! caller's own. A new object is its owner's alone, or everybody's in the app for the owner `nobody`.
 
 pub(crate) mod access;
+mod checks;
 mod kind;
 mod shown;
 
@@ -216,6 +217,7 @@ pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, 
     }
     let settings = asked.settings()?;
     check_app(asked.state, &namespace.app)?;
+    checks::check(asked, &namespace, &settings)?;
     if namespace.owner == NOBODY {
         access::check_shared_writable(asked, &namespace.app)?;
     }
@@ -247,6 +249,7 @@ pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfO
     check_writable(asked, object)?;
     let settings = asked.settings()?;
     let (name, there) = (&object.name, home(object));
+    checks::check(asked, &there, &settings)?;
     asked.state.apps.update(asked.conf, name, &there, &settings).await?;
     followed(asked).await?;
     Ok(asked.state.apps.get(asked.conf, name, &there)?)
@@ -415,8 +418,28 @@ pub(super) fn cases() -> Vec<Case> {
         }
         all.extend(removal_cases(&path, 404));
     }
+    all.extend(knowledge_cases());
     all.extend(page_cases());
     all
+}
+
+/// Of what searches could not use.
+#[cfg(test)]
+fn knowledge_cases() -> Vec<Case> {
+    let event_types = "/servicesNS/nobody/search/saved/eventtypes";
+    let commands = "search=index%3Dmain+%7C+stats+count";
+    let pipe = "1 | index=main | stats count";
+    let one = format!("POST {event_types}/checked");
+    let unknown = "name=no&search=%60nothing_there%60";
+    vec![
+        case(&format!("POST {event_types}"), &format!("name=no&{commands}"), 400, pipe),
+        case(&format!("POST {event_types}"), unknown, 400, "there is no macro"),
+        case(&format!("GET {event_types}/no"), "", 404, "Could not find object"),
+        case(&format!("POST {event_types}"), "name=checked&search=a", 201, "\"name\":\"checked\""),
+        case(&one, commands, 400, pipe),
+        case(&one, "search=a+%5Bsearch+b%5D", 400, "cannot have subsearches"),
+        case(&one, "priority=2", 200, "\"search\":\"a\""),
+    ]
 }
 
 /// The pages in the files of the app `made` (`tests/conf`).
