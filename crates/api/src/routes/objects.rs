@@ -217,7 +217,7 @@ pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, 
     }
     let settings = asked.settings()?;
     check_app(asked.state, &namespace.app)?;
-    checks::check(asked, &namespace, &settings)?;
+    checks::check(asked, name, &namespace, &settings)?;
     if namespace.owner == NOBODY {
         access::check_shared_writable(asked, &namespace.app)?;
     }
@@ -249,7 +249,7 @@ pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfO
     check_writable(asked, object)?;
     let settings = asked.settings()?;
     let (name, there) = (&object.name, home(object));
-    checks::check(asked, &there, &settings)?;
+    checks::check(asked, name, &there, &settings)?;
     asked.state.apps.update(asked.conf, name, &there, &settings).await?;
     followed(asked).await?;
     Ok(asked.state.apps.get(asked.conf, name, &there)?)
@@ -427,10 +427,13 @@ pub(super) fn cases() -> Vec<Case> {
 #[cfg(test)]
 fn knowledge_cases() -> Vec<Case> {
     let event_types = "/servicesNS/nobody/search/saved/eventtypes";
+    let macros = "/servicesNS/nobody/search/data/macros";
     let commands = "search=index%3Dmain+%7C+stats+count";
     let pipe = "1 | index=main | stats count";
     let one = format!("POST {event_types}/checked");
     let unknown = "name=no&search=%60nothing_there%60";
+    let counts = "takes 1 argument, but args names 2: a, b";
+    let two = "name=checked(2)&args=a%2Cb&definition=%24a%24";
     vec![
         case(&format!("POST {event_types}"), &format!("name=no&{commands}"), 400, pipe),
         case(&format!("POST {event_types}"), unknown, 400, "there is no macro"),
@@ -439,6 +442,11 @@ fn knowledge_cases() -> Vec<Case> {
         case(&one, commands, 400, pipe),
         case(&one, "search=a+%5Bsearch+b%5D", 400, "cannot have subsearches"),
         case(&one, "priority=2", 200, "\"search\":\"a\""),
+        case(&format!("POST {macros}"), "name=m(1)&args=a%2C+b&definition=x", 400, counts),
+        case(&format!("POST {macros}"), "name=a+b&definition=x", 400, "is not a valid name"),
+        case(&format!("POST {macros}"), two, 201, "\"name\":\"checked(2)\""),
+        case(&format!("POST {macros}/checked(2)"), "args=a", 400, "takes 2 arguments"),
+        case(&format!("POST {macros}/checked(2)"), "definition=y", 200, "\"definition\":\"y\""),
     ]
 }
 
