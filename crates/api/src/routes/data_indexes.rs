@@ -28,6 +28,8 @@ const SHORT: Duration = Duration::from_secs(60);
 /// How long a request waits for the hot buckets of other processes. Of those that do not answer as long as
 /// that, none are counted.
 const HOT_WAIT: Duration = Duration::from_secs(10);
+/// Splunk's highest number of seconds and MB.
+const MOST: u64 = 4_294_967_295;
 /// What can be changed while the server runs.
 const EDITABLE: [&str; 4] =
     ["ackLevel", "disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
@@ -387,7 +389,15 @@ fn check_arguments(params: &Params, is_shown: impl Fn(&str) -> bool) -> Result<(
 
 /// The definition as the request changes it.
 fn changed(mut definition: IndexDefinition, params: &Params) -> Result<IndexDefinition, RestError> {
-    let number = |name: &str| params.number(name).map(|number| number.map(|value| value as u64));
+    let number = |name: &str| -> Result<Option<u64>, RestError> {
+        let number = params.number(name)?.map(|value| value as u64);
+        match number.filter(|value| *value > MOST) {
+            Some(value) => {
+                Err(RestError::invalid(format!("{name} must be at most {MOST}, not {value}")))
+            }
+            None => Ok(number),
+        }
+    };
     if let Some(seconds) = number("frozenTimePeriodInSecs")? {
         definition.frozen_seconds = Some(seconds);
     }
@@ -464,6 +474,19 @@ pub(super) fn cases() -> Vec<Case> {
     all.extend([
         case(&format!("POST {PATH}"), "name=Not+valid", 400, "Not valid"),
         case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=much", 400, "must be a whole number"),
+        case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=4294967295", 200, "4294967295"),
+        case(
+            &format!("POST {PATH}/one"),
+            "maxTotalDataSizeMB=4294967296",
+            400,
+            "maxTotalDataSizeMB must be at most 4294967295, not 4294967296",
+        ),
+        case(
+            &format!("POST {PATH}"),
+            "name=no&frozenTimePeriodInSecs=8639999999913600",
+            400,
+            "frozenTimePeriodInSecs must be at most 4294967295",
+        ),
         case(&format!("POST {PATH}/one"), "homePath=x", 400, "is defined in indexes.conf"),
         case(&format!("POST {PATH}/one"), "nonsense=1", 400, "\\\"nonsense\\\" is not supported"),
         case(&format!("GET {PATH}/one"), "", 200, "\"ackLevel\":\"local\""),
