@@ -75,7 +75,7 @@ export const indexes: Kind = {
       label: 'Retention in days',
       kind: 'number',
       scale: DAY,
-      help: 'Older events are frozen: archived if coldToFrozenDir is set, otherwise deleted. A shorter retention deletes older events immediately.',
+      help: 'Older events are frozen: archived if coldToFrozenDir is set, otherwise deleted. Events in hot buckets stay until these are rolled.',
     },
     {
       name: 'maxTotalDataSizeMB',
