@@ -292,6 +292,13 @@ impl Rights {
         self.is_system || (allowed() && self.is_in_scope(index))
     }
 
+    /// Whether the user may search some index whose name the pattern matches, if there is such an index.
+    #[must_use]
+    pub fn may_reach(&self, pattern: &str) -> bool {
+        let meets = |mine: &String| includes(mine, pattern) || includes(pattern, mine);
+        self.is_system || self.indexes_allowed.iter().any(meets)
+    }
+
     /// Filters the indexes to the default indexes of the user's searches.
     #[must_use]
     pub fn searched(&self, mut indexes: Vec<IndexName>) -> Vec<IndexName> {
@@ -371,6 +378,16 @@ mod tests {
         assert!(reaches("*", &index("main")) && reaches("web*", &index("web-2")));
         assert!(!reaches("*", &index("_internal")) && !reaches("web", &index("web-2")));
         assert!(reaches("_*", &index("_internal")));
+    }
+
+    #[test]
+    fn a_pattern_is_reached_if_it_shares_names_with_one_that_is_allowed() {
+        let rights = rights("ann", &[], &["web*"]);
+        for (pattern, reached) in
+            [("web", true), ("Web-2", true), ("*", true), ("main", false), ("_*", false)]
+        {
+            assert_eq!(rights.may_reach(pattern), reached, "{pattern}");
+        }
     }
 
     #[test]

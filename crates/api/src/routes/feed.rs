@@ -108,7 +108,18 @@ pub(super) fn respond_one(
     entry: Entry,
     params: &Params,
 ) -> Result<Response, RestError> {
-    let paging = Paging { total: 1, offset: 0, count: DEFAULT_COUNT, warnings: Vec::new() };
+    respond_warned(title, path, entry, Vec::new(), params)
+}
+
+/// The same with what the caller should know of it.
+pub(super) fn respond_warned(
+    title: &str,
+    path: &str,
+    entry: Entry,
+    warnings: Vec<String>,
+    params: &Params,
+) -> Result<Response, RestError> {
+    let paging = Paging { total: 1, offset: 0, count: DEFAULT_COUNT, warnings };
     let mut entries = vec![entry];
     keep_fields(&mut entries, params);
     Ok(page(title, path, entries, paging, OutputMode::of(params)?))

@@ -118,6 +118,11 @@ pub(crate) trait Resource: Sync + 'static {
         ready(Err(absent()))
     }
 
+    /// What the caller should know of an object that was created or changed.
+    fn warnings(&self, _: &Call, _: &Self::Item) -> Vec<String> {
+        Vec::new()
+    }
+
     fn edit(&self, _: &Call, _: Self::Item) -> impl Future<Output = Answer<Self::Item>> + Send {
         ready(Err(absent()))
     }
@@ -234,7 +239,10 @@ async fn create<R: Resource>(resource: &'static R, call: Call) -> Answer<Respons
     resource.check(&call)?;
     let (title, path) = resource.place(&call)?;
     let item = resource.create(&call).await?;
-    feed::respond_created(&title, &path, resource.entry(&call, &item)?, &call.params)
+    let (entry, warnings) = (resource.entry(&call, &item)?, resource.warnings(&call, &item));
+    let mut response = feed::respond_warned(&title, &path, entry, warnings, &call.params)?;
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
 }
 
 /// The objects that the path names, and the call with the name that found them.
@@ -269,7 +277,8 @@ async fn edit<R: Resource>(resource: &'static R, call: Call) -> Answer<Response>
     }
     let (call, item) = first(resource, call).await;
     let item = resource.edit(&call, item?).await?;
-    feed::respond_one(&title, &path, resource.entry(&call, &item)?, &call.params)
+    let (entry, warnings) = (resource.entry(&call, &item)?, resource.warnings(&call, &item));
+    feed::respond_warned(&title, &path, entry, warnings, &call.params)
 }
 
 async fn remove<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {

@@ -130,6 +130,20 @@ impl Resource for AllRoles {
         put(call, Role::new(&name)).await
     }
 
+    /// Default indexes that the role does not help to search.
+    fn warnings(&self, call: &Call, role: &Role) -> Vec<String> {
+        let granted = call.state.authority.of_role(role);
+        let defaults = role.indexes_default.iter();
+        let unreached = defaults.filter(|pattern| !granted.may_reach(pattern));
+        let warned = unreached.map(|pattern| {
+            format!(
+                "srchIndexesDefault names {pattern}, which no pattern of srchIndexesAllowed permits: searches of \
+                 the role do not read it"
+            )
+        });
+        warned.collect()
+    }
+
     async fn edit(&self, call: &Call, role: Role) -> Result<Role, RestError> {
         check_over(&call.state, &call.caller, &role)?;
         put(call, role).await
@@ -244,6 +258,18 @@ pub(super) fn cases() -> Vec<Case> {
     all.extend([
         case(&format!("POST {PATH}"), "name=a+b", 400, "is not a valid role name"),
         case(&format!("POST {PATH}/one"), "capabilities=fly", 400, "there is no capability"),
+        case(
+            &format!("POST {PATH}/one"),
+            "srchIndexesAllowed=main&srchIndexesDefault=main%2Cweb",
+            200,
+            "srchIndexesDefault names web, which no pattern",
+        ),
+        case(
+            &format!("POST {PATH}/one"),
+            "srchIndexesAllowed=*&srchIndexesDefault=main%2Cweb",
+            200,
+            "\"messages\":[]",
+        ),
         case(&format!("POST {PATH}/one"), "rtSrchJobsQuota=1", 400, "no real-time searches"),
         case(&format!("DELETE {PATH}/user"), "", 400, "is built in"),
         case(&format!("GET {CAPABILITIES}"), "", 200, "\"search\""),
