@@ -188,6 +188,15 @@ def test_the_end_of_a_search_has_what_it_read_and_cost(talkative):
         assert float(row[field]) >= 0, field
 
 
+def test_the_cpu_time_of_a_search_has_the_work_of_its_operators(talkative):
+    """None of the phases of reading counts it: there is nothing to read."""
+    hashes = "sha256(sha256(sha256(sha256(t))))"
+    text = f"| makeresults count=400000 | streamstats count AS n | eval t=tostring(n), h={hashes} | stats max(h) AS h"
+    assert len(talkative.rows(text)) == 1
+    (row,) = found(talkative, f'index=_audit action=search info=completed search="*{hashes}*" NOT search=*_audit*')
+    assert float(row["cpu_s"]) >= 0.1, row
+
+
 def test_warnings_of_the_server_are_in_splunkd_log(talkative):
     with socket.create_connection(("127.0.0.1", talkative.forwarding_port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")

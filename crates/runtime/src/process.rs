@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 /// Restarts the program in the same process (exec), with the same arguments and environment. All
 /// open files are closed. Returns only on failure.
@@ -56,6 +57,19 @@ fn limit(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     files.push("/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned());
     let limits = files.iter().filter_map(|file| read(file)?.trim().parse::<u64>().ok());
     Some(limits.fold(total, u64::min))
+}
+
+/// The CPU time that the calling thread has used.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    #[allow(unsafe_code, reason = "the call writes to the value that it is given")]
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    if failed != 0 {
+        return Duration::ZERO;
+    }
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Makes all files and directories created by this process and its children private to its user,

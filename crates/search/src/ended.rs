@@ -6,6 +6,7 @@ use std::time::Duration;
 use model::Durations;
 use parking_lot::Mutex;
 
+use crate::cpu;
 use crate::report::{Outcome, ScanReport};
 
 /// Counts searches that have ended, since the process was started.
@@ -30,6 +31,8 @@ impl Ended {
 
     /// Counts a search, in the metrics as well. `ran`: how long it took; none if that depends on its reader.
     pub(crate) fn count(&self, report: &ScanReport, outcome: Outcome, ran: Option<Duration>) {
+        // It is called by the last task of the search, whose work counts up to here.
+        cpu::settle();
         report.record(outcome);
         if outcome != Outcome::Done {
             return;

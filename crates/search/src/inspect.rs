@@ -17,6 +17,9 @@ use crate::times::{Phase, PhaseTimes};
 pub struct Inspection {
     /// Seconds it ran.
     pub run_duration: f64,
+    /// Seconds of CPU time, planning included, in all processes.
+    #[serde(default)]
+    pub cpu: f64,
     /// Phases in order.
     pub phases: Vec<PhaseReport>,
     /// The operators of each plan that ran, the last one of each first.

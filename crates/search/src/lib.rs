@@ -14,6 +14,7 @@
 
 mod archive;
 mod control;
+mod cpu;
 mod custom_commands;
 mod dependencies;
 mod discovered;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 use bucket::MissingIndexer;
 use cache::SearchReads;
@@ -12,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use runtime::metrics as names;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu::CpuTime;
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
 use crate::timeline::Timeline;
@@ -73,6 +75,8 @@ pub(crate) struct ScanReport {
     pub events_matched: AtomicU64,
     /// How long the phases took.
     pub times: Arc<PhaseTimes>,
+    /// CPU time in this process.
+    pub cpu: CpuTime,
     /// Bytes, requests and time per tier of the cache.
     pub reads: Arc<SearchReads>,
     timeline: Option<Mutex<Timeline>>,
@@ -341,6 +345,13 @@ impl ScanReport {
         self.parts.lock().values().fold(own, |sum, part| sum.plus(&part.told.reads))
     }
 
+    /// The CPU time in all processes.
+    pub(crate) fn all_cpu(&self) -> Duration {
+        let parts = self.parts.lock();
+        let theirs = parts.values().map(|part| Duration::from_nanos(part.told.cpu_nanos));
+        theirs.fold(self.cpu.total(), Duration::saturating_add)
+    }
+
     /// What this process has done of a search, for the one that has asked for it.
     pub(crate) fn told(&self) -> Told {
         let own = self.counts();
@@ -358,6 +369,7 @@ impl ScanReport {
             left_out: self.left_out().into_values().collect(),
             reads: self.all_reads(),
             times: self.times.all(),
+            cpu_nanos: u64::try_from(self.all_cpu().as_nanos()).unwrap_or(u64::MAX),
             messages: Vec::new(),
         }
     }

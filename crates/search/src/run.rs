@@ -213,6 +213,7 @@ impl plan::Watch for JobWatch {
                 let made = previews(making, preview);
                 let mut running = self.previews.lock();
                 running.abort_all();
+                let made = self.job.report().cpu.of(Box::pin(made));
                 running.spawn_on(made, &self.threads);
                 plan
             }

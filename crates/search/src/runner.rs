@@ -27,6 +27,7 @@ use tokio::task::JoinSet;
 
 use self::replay::Replayed;
 use crate::control::ScanControl;
+use crate::cpu;
 use crate::hot_facts::Question;
 use crate::memory::Granted;
 use crate::parts::is_events;
@@ -132,6 +133,7 @@ impl SearchService {
             let map = branch_of(&plan, branch)?;
             Ok((map, session.task(&plan), planned.log().clone()))
         };
+        let planned: cpu::Measured<Result<_, Error>> = report.cpu.of(Box::pin(planned));
         let planned = within(&threads, Box::pin(planned)).await;
         waiting.is_served();
         if let Some(what) = compared.differs() {
@@ -147,21 +149,21 @@ impl SearchService {
         let schema = map.schema();
         let (sender, rows) = mpsc::channel(WAITING);
         let mut running = JoinSet::new();
-        running.spawn_on(
-            async move {
-                let mut stream = match map.execute(0, task) {
-                    Ok(stream) => stream,
-                    Err(error) => return drop(sender.send(Err(error)).await),
-                };
-                while let Some(batch) = stream.next().await {
-                    let is_last = batch.is_err();
-                    if sender.send(batch).await.is_err() || is_last {
-                        return;
-                    }
+        let part = async move {
+            let mut stream = match map.execute(0, task) {
+                Ok(stream) => stream,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            while let Some(batch) = stream.next().await {
+                let is_last = batch.is_err();
+                if sender.send(batch).await.is_err() || is_last {
+                    return;
                 }
-            },
-            threads.handle(),
-        );
+            }
+            // The search head asks what this has cost once there are no more rows.
+            cpu::settle();
+        };
+        running.spawn_on(report.cpu.of(Box::pin(part)), threads.handle());
         Ok(Part {
             rows,
             schema,

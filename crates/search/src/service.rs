@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::archive::{Archive, LoadedJobs};
 use crate::control::ScanControl;
+use crate::cpu;
 use crate::ended::Ended;
 use crate::engine::Engine;
 use crate::hot_facts::{HotFacts, Planner};
@@ -83,6 +84,7 @@ impl SearchService {
         let session =
             Session::new(&session, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
                 .map_err(|error| Error::Internal(error.to_string()))?;
+        cpu::follow_tasks();
         let readers = Readers::new(settings.open_buckets);
         let store = deps.objects.direct();
         let archive = Archive::new(deps.catalog.clone(), store, Arc::clone(&deps.clock));
@@ -157,7 +159,8 @@ impl SearchService {
             traced,
         }));
         let handle = threads.handle().clone();
-        let task = handle.spawn(run(Arc::clone(engine), Arc::clone(&job), ends.recording, threads));
+        let running = run(Arc::clone(engine), Arc::clone(&job), ends.recording, threads);
+        let task = handle.spawn(job.report().cpu.of(Box::pin(running)));
         engine.jobs.insert(Arc::clone(&job), task.abort_handle());
         drop(admitted);
         Ok(job)
@@ -359,6 +362,7 @@ impl SearchService {
         threads: &Assigned,
     ) -> Result<PlannedSearch, Error> {
         let (service, request, ends) = (self.clone(), request.clone(), ends.clone());
+        let cpu = ends.report.cpu.clone();
         let waiting = ends.control.planning().waited_for();
         let runs = matches!(subsearches, Subsearches::Run(_));
         let planning = async move {
@@ -370,7 +374,7 @@ impl SearchService {
             let session = session.map_err(|error| Error::Internal(error.to_string()))?;
             service.plan_here(&request, &ends, Subsearches::Run(&session)).await
         };
-        let planned = within(threads, Box::pin(planning)).await;
+        let planned = within(threads, Box::pin(cpu.of(Box::pin(planning)))).await;
         waiting.is_served();
         planned
     }

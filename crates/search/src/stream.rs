@@ -58,7 +58,8 @@ impl SearchService {
         let (service, counted) = (self.clone(), Arc::clone(&report));
         let knowledge = self.knowledge_of(&request);
         let shown = Shown::default();
-        threads.handle().clone().spawn(async move {
+        let (handle, cpu) = (threads.handle().clone(), report.cpu.clone());
+        let sending = async move {
             let (mut is_first, mut count) = (true, 0);
             let mut send = |columns: Vec<OutputColumn>, batches: Vec<RecordBatch>| {
                 // The engine hands rows over in a plain call; writing them and waiting here for a slow
@@ -118,7 +119,8 @@ impl SearchService {
             // A reader who has left hears nothing.
             let _ = pages.send(done.err().map(Err)).await;
             drop((running, threads));
-        });
+        };
+        handle.spawn(cpu.of(Box::pin(sending)));
         Ok(Export { pages: receiver, report, log, understood, _waiting: waiting })
     }
 }

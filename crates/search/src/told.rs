@@ -24,6 +24,9 @@ pub(crate) struct Told {
     pub(crate) reads: Reads,
     /// Nanoseconds in each phase, and how often it was gone through.
     pub(crate) times: Vec<(u64, u64)>,
+    /// CPU time; an indexer of an earlier version does not tell.
+    #[serde(default)]
+    pub(crate) cpu_nanos: u64,
     /// What operators have said; whether it is a warning.
     pub(crate) messages: Vec<(bool, String)>,
 }

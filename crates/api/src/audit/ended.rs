@@ -6,20 +6,6 @@ use jiff::tz::TimeZone;
 use model::EventTime;
 use search::{DispatchState, Inspection, Job, MessageKind, ScanCounts};
 
-/// Phases in which a search works, rather than waits; aggregating and sorting are in their operators.
-const WORK: [&str; 10] = [
-    "prune",
-    "open",
-    "terms",
-    "decode",
-    "filter",
-    "extract",
-    "preview",
-    "finalize",
-    "aggregate",
-    "sort",
-];
-
 /// The record with what is known of the job.
 pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
     let range = job.range();
@@ -53,10 +39,10 @@ pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
         .with("considered_buckets", scan.buckets_considered)
         .with("eliminated_buckets", eliminated)
         .with("searched_buckets", searched)
-        .with("queue_s", millis(phases(&inspection, &["queue"])))
-        .with("plan_s", millis(phases(&inspection, &["plan"])))
-        .with("read_s", millis(phases(&inspection, &["read"])))
-        .with("cpu_s", millis(phases(&inspection, &WORK)))
+        .with("queue_s", millis(phase(&inspection, "queue")))
+        .with("plan_s", millis(phase(&inspection, "plan")))
+        .with("read_s", millis(phase(&inspection, "read")))
+        .with("cpu_s", millis(inspection.cpu))
         .with("kb_dram", kilobytes(reads.dram.bytes))
         .with("kb_nvme", kilobytes(reads.nvme.bytes))
         .with("kb_store", kilobytes(reads.store.bytes))
@@ -65,8 +51,8 @@ pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
         .with("kind", kind(scan, eliminated))
 }
 
-fn phases(inspection: &Inspection, names: &[&str]) -> f64 {
-    let wanted = inspection.phases.iter().filter(|phase| names.contains(&phase.name));
+fn phase(inspection: &Inspection, name: &str) -> f64 {
+    let wanted = inspection.phases.iter().filter(|phase| phase.name == name);
     wanted.map(|phase| phase.seconds).sum()
 }
 

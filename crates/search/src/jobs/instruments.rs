@@ -121,6 +121,7 @@ impl Instruments {
         let dollars = reads.store_requests as f64 / 1000.0 * self.s3_price_get_per_1000;
         Inspection {
             run_duration: run_duration.as_secs_f64(),
+            cpu: self.report.all_cpu().as_secs_f64(),
             phases: phases(&self.report.times, &scan, &plans, results),
             plans,
             reads,

@@ -1,0 +1,171 @@
+//! The CPU time of searches: what threads use while they work on one, be it planning, reading, operators or
+//! previews.
+//!
+//! The tasks of a search are polled inside [`Measured`], which adds up the CPU clock of the thread; tasks that
+//! the query engine starts from these count for the same search. Leaves out what works for several searches
+//! (the cache, connections), and programs of custom commands, which are processes.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
+use futures::future::BoxFuture;
+use runtime::process::thread_cpu;
+
+/// The CPU time of one search. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CpuTime(Arc<AtomicU64>);
+
+/// The search that a thread works on, and the time of its CPU clock up to which that is counted.
+#[derive(Debug)]
+struct Current {
+    cpu: CpuTime,
+    counted: Duration,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+impl CpuTime {
+    /// What was counted so far: without the work that goes on, unless it has called [`settle`].
+    pub(crate) fn total(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Relaxed))
+    }
+
+    /// A task whose work counts.
+    pub(crate) fn of<T>(&self, task: BoxFuture<'static, T>) -> Measured<T> {
+        Measured { task, cpu: self.clone() }
+    }
+
+    /// Does work that counts.
+    fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        settle();
+        let current = Current { cpu: self.clone(), counted: thread_cpu() };
+        let _within = Within { outer: CURRENT.replace(Some(current)) };
+        work()
+    }
+
+    fn add(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+}
+
+/// Counts what this thread has worked on its search up to now.
+pub(crate) fn settle() {
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(current) = current {
+            let now = thread_cpu();
+            current.cpu.add(now.saturating_sub(current.counted));
+            current.counted = now;
+        }
+    });
+}
+
+/// Lets the tasks of the query engine count for the searches that start them, in the whole process.
+pub(crate) fn follow_tasks() {
+    // An error says that this was done before.
+    let _ = set_join_set_tracer(&Follow);
+}
+
+/// Work that ends when this is dropped.
+struct Within {
+    outer: Option<Current>,
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        settle();
+        let mut outer = self.outer.take();
+        if let Some(outer) = &mut outer {
+            outer.counted = thread_cpu();
+        }
+        CURRENT.set(outer);
+    }
+}
+
+/// See [`CpuTime::of`].
+pub(crate) struct Measured<T> {
+    task: BoxFuture<'static, T>,
+    cpu: CpuTime,
+}
+
+impl<T> Future for Measured<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Self { task, cpu } = self.get_mut();
+        cpu.during(|| task.as_mut().poll(context))
+    }
+}
+
+fn current() -> Option<CpuTime> {
+    CURRENT.with_borrow(|current| current.as_ref().map(|current| current.cpu.clone()))
+}
+
+/// What the engine does not know of a task.
+type Erased = Box<dyn Any + Send>;
+
+struct Follow;
+
+impl JoinSetTracer for Follow {
+    fn trace_future(&self, task: BoxFuture<'static, Erased>) -> BoxFuture<'static, Erased> {
+        match current() {
+            Some(cpu) => Box::pin(cpu.of(task)),
+            None => task,
+        }
+    }
+
+    fn trace_block(
+        &self,
+        work: Box<dyn FnOnce() -> Erased + Send>,
+    ) -> Box<dyn FnOnce() -> Erased + Send> {
+        match current() {
+            Some(cpu) => Box::new(move || cpu.during(work)),
+            None => work,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use datafusion::common::runtime::SpawnedTask;
+
+    use super::*;
+
+    /// Work of so much CPU time.
+    fn work(time: Duration) {
+        let start = thread_cpu();
+        let mut number = 1_u64;
+        while thread_cpu() - start < time {
+            number = std::hint::black_box(number.wrapping_mul(31));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_work_of_a_search_and_of_its_tasks_counts_and_waiting_does_not() {
+        follow_tasks();
+        let (ours, theirs) = (CpuTime::default(), CpuTime::default());
+        let some = Duration::from_millis(20);
+        let inner = theirs.of(Box::pin(async move { work(some) }));
+        let search = ours.of(Box::pin(async move {
+            work(some);
+            tokio::time::sleep(10 * some).await;
+            SpawnedTask::spawn(async move { work(some) }).await.unwrap();
+            inner.await;
+            work(some);
+            settle();
+        }));
+        search.await;
+        for (time, expected) in [(ours.total(), 3 * some), (theirs.total(), some)] {
+            assert!(time >= expected && time < 2 * expected, "{time:?} of {expected:?}");
+        }
+        assert!(current().is_none());
+    }
+}
