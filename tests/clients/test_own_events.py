@@ -197,6 +197,23 @@ def test_the_cpu_time_of_a_search_has_the_work_of_its_operators(talkative):
     assert float(row["cpu_s"]) >= 0.1, row
 
 
+def test_the_end_of_an_export_has_the_fields_of_the_end_of_a_job(talkative):
+    name = talkative.create_index("exported")
+    talkative.send(*[f"exported {n}" for n in range(10)], index=name)
+    form = {"earliest_time": "1700000000", "latest_time": "2000000000"}
+    assert len(talkative.export(f"search index={name}", **form)) == 10
+    assert len(talkative.rows(f"search index={name}", **form)) == 10
+    ends = f'index=_audit action=search info=completed search="search index={name}"'
+    of = {}
+    for mode in ("export", "job"):
+        (row,) = found(talkative, f"{ends} mode={mode}")
+        of[mode] = {field for field in row if not field.startswith("_")}
+    assert of["export"] == of["job"]
+    (row,) = found(talkative, f"{ends} mode=export")
+    assert row["scan_count"] == row["event_count"] == row["result_count"] == "10"
+    assert row["apiStartTime"] == "Tue Nov 14 22:13:20 2023" and row["fully_completed_search"] == "true"
+
+
 def test_warnings_of_the_server_are_in_splunkd_log(talkative):
     with socket.create_connection(("127.0.0.1", talkative.forwarding_port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")

@@ -9,7 +9,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::reads::Reads;
-use crate::report::ScanCounts;
+use crate::report::{ScanCounts, ScanReport};
 use crate::times::{Phase, PhaseTimes};
 
 /// Everything that is known of how a search ran.
@@ -36,6 +36,33 @@ pub struct Inspection {
     pub answered_from: Vec<String>,
     /// Previews made so far.
     pub previews: u64,
+}
+
+impl Inspection {
+    /// Of the search that a report is about, without previews.
+    pub(crate) fn of(
+        report: &ScanReport,
+        run_duration: Duration,
+        plans: Vec<OperatorReport>,
+        results: Option<usize>,
+        s3_price_get_per_1000: f64,
+    ) -> Self {
+        let (scan, reads) = (report.counts(), report.all_reads());
+        #[allow(clippy::cast_precision_loss)]
+        let dollars = reads.store_requests as f64 / 1000.0 * s3_price_get_per_1000;
+        Self {
+            run_duration: run_duration.as_secs_f64(),
+            cpu: report.all_cpu().as_secs_f64(),
+            phases: phases(&report.times, &scan, &plans, results),
+            plans,
+            reads,
+            dollars,
+            s3_price_get_per_1000,
+            answered_from: answered_from(&scan),
+            scan,
+            previews: 0,
+        }
+    }
 }
 
 /// A name that the program has: as a type of its own, since a reference would be read from the text.
@@ -155,7 +182,7 @@ impl fmt::Write for Beginning {
 }
 
 /// The phases, those of the engine's operators last.
-pub(crate) fn phases(
+fn phases(
     times: &PhaseTimes,
     counts: &ScanCounts,
     plans: &[OperatorReport],
@@ -193,7 +220,7 @@ pub(crate) fn phases(
 }
 
 /// What was answered without reading events, in words.
-pub(crate) fn answered_from(counts: &ScanCounts) -> Vec<String> {
+fn answered_from(counts: &ScanCounts) -> Vec<String> {
     let mut parts = Vec::new();
     if counts.buckets_counted > 0 {
         parts.push(format!(

@@ -88,7 +88,7 @@ pub use saved::Keeping;
 pub use service::{SearchLoad, SearchService};
 pub use settings::{DECLARED, PartSettings, Settings};
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
-pub use stream::Export;
+pub use stream::{Export, ExportRun};
 pub use threads::SearchThreads;
 pub use timeline::Timeline;
 pub use workers::{Worker, Workers};

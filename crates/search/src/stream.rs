@@ -2,20 +2,25 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
+use model::{EventTime, TimeRange};
 use plan::{
-    Message, MessageKind, MessageLog, OutputColumn, PlanningTime, ResultKind, Subsearches, Waiting,
+    Message, MessageKind, MessageLog, OutputColumn, PlannedSearch, PlanningTime, ResultKind,
+    Subsearches, Waiting,
 };
 use tokio::runtime::Handle;
 
 use crate::control::ScanControl;
 use crate::handover;
+use crate::inspect::Inspection;
 use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results, Shown};
 use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
 use crate::shown::fields_of;
+use crate::times::Phase;
 use crate::traced::Traced;
 use crate::{Error, SearchService};
 
@@ -32,6 +37,7 @@ impl SearchService {
     /// Mistakes in the search, before the first page; what happens later comes through the stream.
     pub async fn export(&self, mut request: JobRequest) -> Result<Export, Error> {
         let running = self.admit(&request.rights)?;
+        let (created, began) = (self.now(), Instant::now());
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
         let report: Arc<ScanReport> = Arc::default();
@@ -42,6 +48,7 @@ impl SearchService {
         let traced =
             Traced::begin(&self.dependencies().tracer, &request.trace, request.about("export"));
         let planned = self.plan_traced(&mut request, &traced, &ends, run, &threads).await?;
+        report.times.add(Phase::Plan, began.elapsed());
         let head = ends.recording.map(|recording| Head {
             engine: Arc::clone(self.engine()),
             recording,
@@ -53,7 +60,8 @@ impl SearchService {
             trace: traced.context().clone(),
         });
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
-        let (log, understood) = (planned.log().clone(), planned.messages.clone());
+        let price = self.settings().s3_price_get_per_1000;
+        let run = ExportRun::new(&planned, &report, (created, began), price);
         let waiting = control.planning().waited_for();
         let (service, counted) = (self.clone(), Arc::clone(&report));
         let knowledge = self.knowledge_of(&request);
@@ -88,7 +96,9 @@ impl SearchService {
             };
             let mut held = Held::default();
             let work = async {
+                let queued = Instant::now();
                 let granted = service.grant(control.planning()).await?;
+                counted.times.add(Phase::Queue, queued.elapsed());
                 let mut take = |columns: &[OutputColumn], batch| match held.add(columns, batch) {
                     Some(batches) => send(columns.to_vec(), batches),
                     None => ControlFlow::Continue(()),
@@ -114,6 +124,7 @@ impl SearchService {
                 Ok(()) if pages.is_closed() => Outcome::Cancelled,
                 Ok(()) => Outcome::Done,
             };
+            counted.times.end();
             service.engine().ended.count(&counted, outcome, None);
             traced.end(outcome, done.as_ref().err(), &counted, Some(count));
             // A reader who has left hears nothing.
@@ -121,7 +132,7 @@ impl SearchService {
             drop((running, threads));
         };
         handle.spawn(cpu.of(Box::pin(sending)));
-        Ok(Export { pages: receiver, report, log, understood, _waiting: waiting })
+        Ok(Export { pages: receiver, run, _waiting: waiting })
     }
 }
 
@@ -180,10 +191,7 @@ fn send_in_slices(
 #[derive(Debug)]
 pub struct Export {
     pages: handover::Receiver<Page>,
-    report: Arc<ScanReport>,
-    log: MessageLog,
-    /// What was known before the search ran.
-    understood: Vec<Message>,
+    run: ExportRun,
     /// Ends planning when the reader leaves.
     _waiting: Waiting,
 }
@@ -194,13 +202,79 @@ impl Export {
         self.pages.next().await
     }
 
-    /// What is missing from the rows; known when they are all there.
+    /// What is known of the search apart from its rows.
+    #[must_use]
+    pub fn run(&self) -> &ExportRun {
+        &self.run
+    }
+}
+
+/// What is known of an export apart from its rows; complete when these are all there. Clones are of the same
+/// search.
+#[derive(Debug, Clone)]
+pub struct ExportRun {
+    report: Arc<ScanReport>,
+    log: MessageLog,
+    /// What was known before the search ran.
+    understood: Vec<Message>,
+    range: TimeRange,
+    finds_events: bool,
+    created: EventTime,
+    began: Instant,
+    s3_price_get_per_1000: f64,
+}
+
+impl ExportRun {
+    fn new(
+        planned: &PlannedSearch,
+        report: &Arc<ScanReport>,
+        (created, began): (EventTime, Instant),
+        s3_price_get_per_1000: f64,
+    ) -> Self {
+        Self {
+            report: Arc::clone(report),
+            log: planned.log().clone(),
+            understood: planned.messages.clone(),
+            range: planned.range,
+            finds_events: planned.kind == ResultKind::Events,
+            created,
+            began,
+            s3_price_get_per_1000,
+        }
+    }
+
+    /// The time range of the events that are read.
+    #[must_use]
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    /// When it was asked for.
+    #[must_use]
+    pub fn created(&self) -> EventTime {
+        self.created
+    }
+
+    /// Whether the rows are events rather than computed ones.
+    #[must_use]
+    pub fn finds_events(&self) -> bool {
+        self.finds_events
+    }
+
+    /// How it runs, without the operators of its plans.
+    #[must_use]
+    pub fn inspect(&self) -> Inspection {
+        let price = self.s3_price_get_per_1000;
+        Inspection::of(&self.report, self.began.elapsed(), Vec::new(), None, price)
+    }
+
+    /// What is missing from the rows.
     #[must_use]
     pub fn incomplete(&self) -> Vec<String> {
         self.report.incomplete()
     }
 
-    /// All that the reader should know, what is missing included; known when the rows are all there.
+    /// All that the reader should know, what is missing included.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let told = self.understood.iter().cloned().chain(self.log.all());

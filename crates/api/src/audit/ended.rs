@@ -3,52 +3,105 @@
 use audit::Record;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::EventTime;
-use search::{DispatchState, Inspection, Job, MessageKind, ScanCounts};
+use model::{EventTime, TimeRange};
+use search::{DispatchState, ExportRun, Inspection, Job, MessageKind, ScanCounts};
+
+/// How a search has ended.
+struct Ended {
+    inspection: Inspection,
+    range: TimeRange,
+    created: EventTime,
+    events: u64,
+    results: u64,
+    is_finalized: bool,
+    has_error_warn: bool,
+    is_complete: bool,
+}
 
 /// The record with what is known of the job.
 pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
-    let range = job.range();
-    let inspection = job.inspect();
     let status = job.status();
-    let (scan, reads) = (&inspection.scan, &inspection.reads);
-    let open = |time: EventTime, end: EventTime| if time == end { None } else { Some(time) };
-    let (earliest, latest) =
-        (open(range.earliest, EventTime::MIN), open(range.latest, EventTime::MAX));
-    let seconds = |time: Option<EventTime>| {
-        time.map_or_else(|| "N/A".to_owned(), |time| format!("{:.6}", time.seconds()))
-    };
     let warned = job.messages().iter().any(|message| message.kind == MessageKind::Warning);
     let is_done = status.state == DispatchState::Done;
-    let before = scan.buckets_pruned_by_time + scan.buckets_pruned_by_summary;
-    let eliminated = before + scan.buckets_pruned_by_terms + scan.buckets_counted;
-    let searched = scan.buckets_searched.saturating_sub(scan.buckets_pruned_by_terms);
-    record
-        .with("event_count", job.event_count())
-        .with("result_count", job.result_count())
-        .with("scan_count", scan.events_scanned)
-        .with("exec_time", job.created().0 / 1_000_000)
-        .with("search_et", seconds(earliest))
-        .with("search_lt", seconds(latest))
-        .with("apiStartTime", splunk_time(earliest))
-        .with("apiEndTime", splunk_time(latest))
-        .with("is_realtime", 0)
-        .with("is_finalized", status.is_finalized)
-        .with("has_error_warn", warned || status.error.is_some())
-        .with("fully_completed_search", is_done && !status.is_finalized && !job.is_partial())
-        .with("considered_buckets", scan.buckets_considered)
-        .with("eliminated_buckets", eliminated)
-        .with("searched_buckets", searched)
-        .with("queue_s", millis(phase(&inspection, "queue")))
-        .with("plan_s", millis(phase(&inspection, "plan")))
-        .with("read_s", millis(phase(&inspection, "read")))
-        .with("cpu_s", millis(inspection.cpu))
-        .with("kb_dram", kilobytes(reads.dram.bytes))
-        .with("kb_nvme", kilobytes(reads.nvme.bytes))
-        .with("kb_store", kilobytes(reads.store.bytes))
-        .with("store_requests", reads.store_requests)
-        .with("usd", format!("{:.9}", inspection.dollars))
-        .with("kind", kind(scan, eliminated))
+    let ended = Ended {
+        inspection: job.inspect(),
+        range: job.range(),
+        created: job.created(),
+        events: job.event_count(),
+        results: job.result_count() as u64,
+        is_finalized: status.is_finalized,
+        has_error_warn: warned || status.error.is_some(),
+        is_complete: is_done && !status.is_finalized && !job.is_partial(),
+    };
+    ended.told(record)
+}
+
+/// The record with what is known of an export that has handed over so many rows. `is_done`: all there are.
+pub(super) fn with_numbers_of_export(
+    record: Record,
+    run: &ExportRun,
+    results: u64,
+    is_done: bool,
+    has_failed: bool,
+) -> Record {
+    let inspection = run.inspect();
+    let events = match run.finds_events() && is_done {
+        true => results,
+        false => inspection.scan.events_matched,
+    };
+    let ended = Ended {
+        inspection,
+        range: run.range(),
+        created: run.created(),
+        events,
+        results,
+        is_finalized: false,
+        has_error_warn: has_failed || !run.warnings().is_empty(),
+        is_complete: is_done && run.incomplete().is_empty(),
+    };
+    ended.told(record)
+}
+
+impl Ended {
+    fn told(&self, record: Record) -> Record {
+        let Self { inspection, range, .. } = self;
+        let (scan, reads) = (&inspection.scan, &inspection.reads);
+        let open = |time: EventTime, end: EventTime| if time == end { None } else { Some(time) };
+        let (earliest, latest) =
+            (open(range.earliest, EventTime::MIN), open(range.latest, EventTime::MAX));
+        let seconds = |time: Option<EventTime>| {
+            time.map_or_else(|| "N/A".to_owned(), |time| format!("{:.6}", time.seconds()))
+        };
+        let before = scan.buckets_pruned_by_time + scan.buckets_pruned_by_summary;
+        let eliminated = before + scan.buckets_pruned_by_terms + scan.buckets_counted;
+        let searched = scan.buckets_searched.saturating_sub(scan.buckets_pruned_by_terms);
+        record
+            .with("event_count", self.events)
+            .with("result_count", self.results)
+            .with("scan_count", scan.events_scanned)
+            .with("exec_time", self.created.0 / 1_000_000)
+            .with("search_et", seconds(earliest))
+            .with("search_lt", seconds(latest))
+            .with("apiStartTime", splunk_time(earliest))
+            .with("apiEndTime", splunk_time(latest))
+            .with("is_realtime", 0)
+            .with("is_finalized", self.is_finalized)
+            .with("has_error_warn", self.has_error_warn)
+            .with("fully_completed_search", self.is_complete)
+            .with("considered_buckets", scan.buckets_considered)
+            .with("eliminated_buckets", eliminated)
+            .with("searched_buckets", searched)
+            .with("queue_s", millis(phase(inspection, "queue")))
+            .with("plan_s", millis(phase(inspection, "plan")))
+            .with("read_s", millis(phase(inspection, "read")))
+            .with("cpu_s", millis(inspection.cpu))
+            .with("kb_dram", kilobytes(reads.dram.bytes))
+            .with("kb_nvme", kilobytes(reads.nvme.bytes))
+            .with("kb_store", kilobytes(reads.store.bytes))
+            .with("store_requests", reads.store_requests)
+            .with("usd", format!("{:.9}", inspection.dollars))
+            .with("kind", kind(scan, eliminated))
+    }
 }
 
 fn phase(inspection: &Inspection, name: &str) -> f64 {

@@ -11,10 +11,12 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use model::ErrorKind;
 use runtime::Health;
-use search::{DispatchState, Error, Job, JobRequest, Page, SqlRequest, SqlResult, SqlStream};
+use search::{
+    DispatchState, Error, ExportRun, Job, JobRequest, Page, SqlRequest, SqlResult, SqlStream,
+};
 
 use super::Observed;
-use super::ended::with_numbers;
+use super::ended::{with_numbers, with_numbers_of_export};
 use crate::ApiState;
 
 /// Commands that leave something behind.
@@ -73,7 +75,11 @@ pub(crate) async fn export(
             .about(&request);
     about.granted(&request.search).await?;
     match state.search.export(request).await {
-        Ok(pages) => Ok(Pages { pages, end: Ending::new(about), health: state.health.clone() }),
+        Ok(pages) => {
+            let mut end = Ending::new(about);
+            end.run = Some(pages.run().clone());
+            Ok(Pages { pages, end, health: state.health.clone() })
+        }
         Err(error) => {
             about.ended(Info::Failed, Some(&error), |record| record);
             Err(error)
@@ -192,12 +198,12 @@ impl Pages {
 
     /// What the rows miss; known when they are all there.
     pub(crate) fn incomplete(&self) -> Vec<String> {
-        self.pages.incomplete()
+        self.pages.run().incomplete()
     }
 
     /// What the reader should know of the rows; known when they are all there.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.pages.warnings()
+        self.pages.run().warnings()
     }
 }
 
@@ -206,11 +212,13 @@ impl Pages {
 pub(crate) struct Ending {
     about: Option<Begun>,
     rows: u64,
+    /// What is known of the search, if it is an export.
+    run: Option<ExportRun>,
 }
 
 impl Ending {
     fn new(about: Begun) -> Self {
-        Self { about: Some(about), rows: 0 }
+        Self { about: Some(about), rows: 0, run: None }
     }
 
     pub(crate) fn add(&mut self, rows: usize) {
@@ -227,8 +235,11 @@ impl Ending {
 
     fn end(&mut self, info: Info, error: Option<&Error>) {
         if let Some(about) = self.about.take() {
-            let rows = self.rows;
-            about.ended(info, error, |record| record.with("result_count", rows));
+            let (rows, is_done) = (self.rows, matches!(info, Info::Completed));
+            about.ended(info, error, |record| match &self.run {
+                Some(run) => with_numbers_of_export(record, run, rows, is_done, error.is_some()),
+                None => record.with("result_count", rows),
+            });
         }
     }
 }

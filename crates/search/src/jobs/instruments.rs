@@ -7,7 +7,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::ended::Ended;
-use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
+use crate::inspect::{Inspection, OperatorReport};
 use crate::report::{Outcome, ScanCounts, ScanReport};
 use crate::timeline::Timeline;
 use crate::times::{Phase, Published};
@@ -113,24 +113,11 @@ impl Instruments {
         if let Some(restored) = &self.restored {
             return restored.inspection.clone();
         }
-        let scan = self.report.counts();
-        let reads = self.report.all_reads();
         let running = || self.plans.now().iter().map(OperatorReport::of).collect();
         let plans = self.operators.get().cloned().unwrap_or_else(running);
-        #[allow(clippy::cast_precision_loss)]
-        let dollars = reads.store_requests as f64 / 1000.0 * self.s3_price_get_per_1000;
-        Inspection {
-            run_duration: run_duration.as_secs_f64(),
-            cpu: self.report.all_cpu().as_secs_f64(),
-            phases: phases(&self.report.times, &scan, &plans, results),
-            plans,
-            reads,
-            dollars,
-            s3_price_get_per_1000: self.s3_price_get_per_1000,
-            answered_from: answered_from(&scan),
-            scan,
-            previews,
-        }
+        let price = self.s3_price_get_per_1000;
+        let inspection = Inspection::of(&self.report, run_duration, plans, results, price);
+        Inspection { previews, ..inspection }
     }
 
     /// Measures no more.

@@ -467,7 +467,7 @@ async fn run_export(service: &SearchService) -> (usize, Vec<String>) {
     while let Some(page) = export.next().await {
         rows += page.unwrap().rows.len();
     }
-    (rows, export.warnings())
+    (rows, export.run().warnings())
 }
 
 #[tokio::test(flavor = "multi_thread")]
