@@ -154,6 +154,45 @@ def test_what_only_a_lost_disk_had_is_said_to_be_missing_until_the_indexer_is_re
     assert numbers(head.rows(ALL)) == [1]
 
 
+def test_a_lost_search_head_stays_in_the_list_only_if_it_has_collected_events_that_no_other_disk_has(
+    cluster,
+):
+    # The level of all indexes is local, also of internal ones.
+    cluster = cluster(indexers=1, heads=3, conf={**REMOTE, "indexes": ""}).start()
+    head, collector, other = cluster.heads
+    for level in ("local", "remote"):
+        form = {"name": f"at_{level}", "ackLevel": level}
+        assert head.rest("POST", "/services/data/indexes", form).status == 201
+    collect = "| makeresults count=5 | streamstats count as n | collect index="
+
+    def is_taken(process, index):
+        return process.rest("GET", f"/services/data/indexes/{index}").status == 200
+
+    for process, index in ((collector, "at_remote"), (collector, "at_local"), (other, "at_remote")):
+        wait_for(lambda: is_taken(process, index), "the index", 30)
+        process.rows(collect + index)
+    found = "search index=at_local | stats count as n"
+    assert numbers(head.rows(found)) == [5]
+    wait_for(lambda: cluster.peers(head)[collector.address]["local_acks"], "the note in the list", 30)
+    assert not cluster.peers(head)[other.address]["local_acks"], "it has collected at the remote level"
+    for process in (collector, other):
+        process.kill()
+    # Its events are recovered, and it leaves the list by itself.
+    wait_for(lambda: other.address not in cluster.peers(head), "the end of the recovery", 120)
+    time.sleep(TIMEOUT + 2)
+    rows, messages = head.answer(found)
+    assert numbers(rows) == [0] and messages, "the results are incomplete"
+    refused = head.cli("cluster", "remove", identity(collector))
+    assert refused.returncode and "ackLevel = local" in refused.stderr, refused
+    collector.start()
+    wait_for(lambda: head.answer(found)[1] == [], "complete results", 60)
+    assert numbers(head.rows(found)) == [5]
+    collector.kill()
+    removed = head.cli("cluster", "remove", identity(collector), "--force")
+    assert removed.returncode == 0, removed
+    wait_for(lambda: head.answer(found)[1] == [], "complete results", 30)
+
+
 def test_events_of_a_removed_indexer_are_said_to_be_missing_until_another_one_has_them(cluster):
     # The control plane would not find them by itself for a long time.
     server = REMOTE["server"].replace(f"heartbeat_timeout = {TIMEOUT}", "heartbeat_timeout = 300")

@@ -260,6 +260,10 @@ impl Ingest {
             orphans.retain(|path| !known.contains(path));
         }
         report_lost(&ingest.lost);
+        // What only this disk has is missing elsewhere until it is stored, as before the restart.
+        for here in hot.status().iter().filter(|bucket| !bucket.stream.lane.is_recoverable()) {
+            limits.note_local(&here.stream.index);
+        }
         // What was committed while sets were recovered has released nothing yet.
         for (stream, position) in parts.catalog.positions(parts.indexer).await {
             if let Some(set) = sets.get(SetId::of(&stream)) {
@@ -370,6 +374,13 @@ impl Ingest {
     #[must_use]
     pub fn acknowledges_locally(&self) -> bool {
         self.limits.acknowledges_locally()
+    }
+
+    /// Whether this process has events, acknowledged or recovered at its start, that are on the disk of this
+    /// machine only, or has had some since its start. Internal indexes do not count.
+    #[must_use]
+    pub fn local_acks(&self) -> watch::Receiver<bool> {
+        self.limits.local_acks()
     }
 
     /// The settings in force.

@@ -8,6 +8,7 @@ use foldhash::HashMap;
 use knowledge::{AckLevel, IndexSettings, Knowledge};
 use model::{IndexName, Lane};
 use parking_lot::RwLock;
+use tokio::sync::watch;
 
 use super::lanes::LaneLimits;
 use crate::{Keep, Settings};
@@ -26,6 +27,8 @@ pub(crate) struct HotLimits {
     kept: RwLock<HashMap<IndexName, Keep>>,
     /// The levels that were set over REST, which take precedence.
     set_levels: RwLock<HashMap<IndexName, AckLevel>>,
+    /// Whether acknowledged events of an index of users may be on the disk of this machine only.
+    local_acks: watch::Sender<bool>,
 }
 
 impl HotLimits {
@@ -36,6 +39,7 @@ impl HotLimits {
             ack_level: RwLock::default(),
             kept: RwLock::default(),
             set_levels: RwLock::default(),
+            local_acks: watch::Sender::new(false),
         };
         limits.configure(knowledge);
         limits
@@ -95,6 +99,19 @@ impl HotLimits {
         *self.ack_level.read() == AckLevel::Local
             || configured.any(|index| is_local((&index.name, &index.ack_level)))
             || set.iter().any(is_local)
+    }
+
+    /// Notes that events of an index are about to be acknowledged that are on this disk only. Internal indexes
+    /// do not count.
+    pub(crate) fn note_local(&self, index: &IndexName) {
+        if !index.is_internal() && !*self.local_acks.borrow() {
+            self.local_acks.send_replace(true);
+        }
+    }
+
+    /// Whether that was noted since the start.
+    pub(crate) fn local_acks(&self) -> watch::Receiver<bool> {
+        self.local_acks.subscribe()
     }
 
     /// How long events may wait for a remote acknowledgement before their bucket rolls.
@@ -175,5 +192,15 @@ mod tests {
         limits.set_ack_level(&web, None);
         assert_eq!(levels(), [AckLevel::Replicated, AckLevel::Replicated]);
         assert!(!limits.acknowledges_locally());
+    }
+
+    #[test]
+    fn events_of_internal_indexes_on_this_disk_only_do_not_count() {
+        let limits = HotLimits::new(Arc::new(Settings::default()), &Knowledge::builtin());
+        let noted = limits.local_acks();
+        limits.note_local(&IndexName::new("_audit").unwrap());
+        assert!(!*noted.borrow());
+        limits.note_local(&IndexName::new("web").unwrap());
+        assert!(*noted.borrow() && *limits.local_acks().borrow());
     }
 }

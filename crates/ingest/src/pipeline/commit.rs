@@ -194,7 +194,10 @@ impl Commit {
             return shipment.waiting.push(Waiting { share, events, bytes });
         }
         match self.limits.ack_level(&stream.index) {
-            AckLevel::Local => share.settle_as(Durability::Local, events, bytes),
+            AckLevel::Local => {
+                self.limits.note_local(&stream.index);
+                share.settle_as(Durability::Local, events, bytes);
+            }
             AckLevel::Remote | AckLevel::Replicated => {
                 self.hot.wait(&stream, Waiting { share, events, bytes }, now);
             }

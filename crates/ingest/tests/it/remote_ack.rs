@@ -53,6 +53,22 @@ async fn indexes_with_the_local_level_do_not_wait() {
 }
 
 #[tokio::test]
+async fn events_that_only_this_disk_has_are_known_also_after_a_restart() {
+    let data = TestDir::new();
+    let setup = start_with_indexes(data.path(), soon(), REMOTE).await;
+    setup.events(&["a"]).await;
+    assert!(!*setup.ingest.local_acks().borrow(), "object storage has it");
+    setup.stop().await;
+    let setup = start(data.path(), soon()).await;
+    assert!(!*setup.ingest.local_acks().borrow(), "object storage has it still");
+    setup.events(&["b"]).await;
+    assert!(*setup.ingest.local_acks().borrow());
+    setup.stop().await;
+    let setup = start_with_indexes(data.path(), soon(), REMOTE).await;
+    assert!(*setup.ingest.local_acks().borrow(), "it is still on this disk only");
+}
+
+#[tokio::test]
 async fn a_numbered_input_is_not_safe_before_it_is_in_object_storage_even_after_a_restart() {
     let data = TestDir::new();
     let channel = uuid::Uuid::from_u128(7);

@@ -375,7 +375,8 @@ impl Cluster {
             management,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: now_text(),
-            local_acks: self.roles.indexer && ingest.acknowledges_locally(),
+            local_acks: (self.roles.indexer && ingest.acknowledges_locally())
+                || *ingest.local_acks().borrow(),
             site: self.site,
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
@@ -463,20 +464,22 @@ const LEVELS: Duration = Duration::from_secs(1);
 
 /// Puts this process into the list again if somebody takes it out who believes that it is gone: nobody would
 /// search its events. One whose sets are another's is about to be started again. Notes there, too, once
-/// events may be acknowledged that are on its disk only: an index may be given that level at any time.
+/// events may be acknowledged that are on its disk only: an index may be given that level at any time, and
+/// a search head, which takes in nothing else, may collect events.
 fn stay(
     karst: &Karst,
     (id, mut registration): (String, Registration),
 ) -> impl Future<Output = ()> + use<> {
     let (catalog, ingest) = (karst.catalog().clone(), Arc::clone(&karst.ingest));
     async move {
-        let mut changes = catalog.subscribe();
+        let (mut changes, mut local_acks) = (catalog.subscribe(), ingest.local_acks());
         loop {
             let snapshot = changes.borrow_and_update().clone();
             let own = Registration::of(&snapshot, &id);
             let is_out = own.is_none();
             let is_indexer = registration.roles.iter().any(|role| role == "indexer");
-            registration.local_acks |= is_indexer && ingest.acknowledges_locally();
+            let has_local = *local_acks.borrow_and_update();
+            registration.local_acks |= has_local || (is_indexer && ingest.acknowledges_locally());
             if registration.local_acks && own.is_some_and(|own| !own.local_acks) {
                 let noted = peers::note_local_acks(&catalog, &id, &registration.started).await;
                 if let Err(error) = noted {
@@ -491,9 +494,15 @@ fn stay(
                     tracing::warn!(%error, "this process is not in the list of the cluster");
                 }
             }
-            // The levels of indexes follow the catalog a moment later.
-            if let Ok(Err(_)) = tokio::time::timeout(LEVELS, changes.changed()).await {
-                return;
+            tokio::select! {
+                // The levels of indexes follow the catalog a moment later.
+                changed = tokio::time::timeout(LEVELS, changes.changed()) => {
+                    if let Ok(Err(_)) = changed {
+                        return;
+                    }
+                }
+                // The sender lives in `ingest`.
+                _ = local_acks.changed() => {}
             }
         }
     }
