@@ -688,3 +688,37 @@ def test_while_the_control_plane_hangs_events_are_taken_and_found(cluster):
     assert numbers(head.rows(ALL)) == [0, 1]
     assert head.answer(ALL)[1] == []
     cluster.stop()
+
+
+def conditions(process):
+    """The names of the conditions of its health."""
+    answer = process.rest("GET", "/readyz?output_mode=json", auth=None)
+    return {condition["name"] for condition in answer.json()["conditions"]}
+
+
+def test_object_storage_that_hangs_is_named_by_all_processes(cluster, store):
+    where = ("s3://karst/hangs", store.variables())
+    cluster = cluster(indexers=1, heads=1, store=where).start()
+    (head,), leader = cluster.heads, cluster.control_plane
+    mine = {"catalog_not_committing", "catalog_not_followed"}
+    store.process.send_signal(signal.SIGSTOP)
+    try:
+        wait_for(lambda: "catalog_not_committing" in conditions(leader), "the condition of the leader", 90)
+        for process in (head, *cluster.indexers):
+            wait_for(lambda: "catalog_not_followed" in conditions(process), "the condition", 90)
+        (health,) = view(head, "manager/health").values()
+        assert not health["all_data_is_searchable"] and not health["pre_flight_check"], health
+        cause = "its lease is lost, or was last renewed"
+        assert any(cause in message for message in health["messages"]), health
+        (info,) = view(head, "manager/info").values()
+        assert not info["service_ready_flag"], info
+        listed = head.cli("cluster", "status")
+        assert listed.returncode and cause in listed.stderr, listed
+        refused = head.rest("POST", "/services/authorization/roles", {"name": "late"})
+        assert refused.status == 503 and cause in refused.text, refused
+    finally:
+        store.process.send_signal(signal.SIGCONT)
+    for process in cluster.all:
+        wait_for(lambda: not conditions(process) & mine, "the end of the conditions", 120)
+    wait_for(lambda: head.cli("cluster", "status").returncode == 0, "a status without messages", 60)
+    cluster.stop()

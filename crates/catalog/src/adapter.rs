@@ -29,12 +29,12 @@ pub(crate) struct Adapter {
     failure: LastFailure,
 }
 
-/// The last error of a failed put; the database retries without reporting it.
+/// The last error of a failed put, which is retried without being reported.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastFailure(Arc<Mutex<Option<String>>>);
 
 impl LastFailure {
-    fn set(&self, failure: Option<String>) {
+    pub(crate) fn set(&self, failure: Option<String>) {
         *self.0.lock() = failure;
     }
 

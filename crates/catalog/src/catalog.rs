@@ -24,7 +24,11 @@ use crate::rules::Changes;
 use crate::store_id::{PLACE, StoreId, contradiction};
 use crate::summaries::Source;
 use crate::writer::{Opened, Writer, patiently};
-use crate::{Commit, Document, Error, Settings, Snapshot, load, migration};
+use crate::{Commit, Document, Error, Settings, Snapshot, Stalled, load, migration};
+
+/// How long a follower is without a leader before that is a condition of its health: a standby takes over in
+/// about three seconds.
+const WITHOUT_LEADER: Duration = Duration::from_secs(5);
 
 /// The catalog: open for writing, or following the process that has it open. Clones share it.
 #[derive(Clone)]
@@ -214,6 +218,19 @@ impl Catalog {
         }
     }
 
+    /// What keeps this catalog from taking changes, if it has done so for several seconds.
+    #[must_use]
+    pub fn stalled(&self) -> Option<Stalled> {
+        let follower = match self.role() {
+            Role::Writer(writer) => return writer.stalled(),
+            Role::Simulated(_) => return None,
+            Role::Follower(follower) => follower,
+        };
+        let lost = follower.leader.lost_for().filter(|lost| *lost >= WITHOUT_LEADER)?;
+        let (leader, reason) = (follower.path(), follower.leader.failure());
+        Some(Stalled::Following { leader, seconds: lost.as_secs(), reason })
+    }
+
     /// The writer, if this process leads.
     pub(crate) fn writer(&self) -> Result<Arc<Writer>> {
         match self.role() {
@@ -375,7 +392,7 @@ impl Catalog {
         let changing = Box::pin(follower.documents(&document));
         tokio::select! {
             done = tokio::time::timeout(deadline, changing) => done.unwrap_or_else(|_| {
-                let reason = "the change is under way".to_owned();
+                let reason = follower.leader.delay();
                 Err(follower.leader.unreachable(deadline, Some(reason)))
             }),
             () = self.leads() => self.writer()?.documents_in_time(document).await,

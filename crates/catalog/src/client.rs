@@ -226,6 +226,16 @@ impl Leader {
         self.failure.lock().clone()
     }
 
+    /// Why a change takes long, as far as is known.
+    pub(crate) fn delay(&self) -> String {
+        if self.is_lost() {
+            return self.failure();
+        }
+        "the change is under way: the leader is busy, or object storage does not accept its writes, which its \
+         health shows"
+            .to_owned()
+    }
+
     pub(crate) fn fail(&self, reason: String) {
         *self.failure.lock() = reason;
     }

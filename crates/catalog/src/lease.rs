@@ -30,6 +30,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::Error;
+use crate::adapter::LastFailure;
 use crate::error::{Result, chain};
 use crate::holder::Holder;
 
@@ -40,6 +41,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Followers are sent nothing more once the lease was not renewed for so long: another process may lead, and
 /// they would not hear of what it changes. Longer than the standby waits, so that a slow store ends nothing.
 const UNRENEWED: Duration = Duration::from_secs(10);
+/// Maximum number of characters that are told of an error of the store.
+const MAX_SAID: usize = 400;
 /// Maximum size that is read: a larger object is not a lease.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -97,6 +100,8 @@ pub struct Lease {
     version: UpdateVersion,
     /// When the last renewal was begun that succeeded.
     renewed: watch::Sender<Instant>,
+    /// Why renewals fail.
+    failure: LastFailure,
 }
 
 /// How long ago a lease was renewed. Outlives the lease.
@@ -104,6 +109,7 @@ pub struct Lease {
 pub struct Renewals {
     last: watch::Receiver<Instant>,
     limit: Duration,
+    failure: LastFailure,
 }
 
 impl Renewals {
@@ -114,7 +120,12 @@ impl Renewals {
         (age >= self.limit || self.last.has_changed().is_err()).then_some(age)
     }
 
-    /// Waits until that is so.
+    /// Why the lease is not renewed, as far as the store says; `None` if nobody keeps it any more.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.last.has_changed().is_ok().then(|| self.failure.reason())
+    }
+
+    /// Waits until it is overdue.
     pub(crate) async fn until_overdue(mut self) -> Duration {
         loop {
             if let Some(age) = self.overdue() {
@@ -270,13 +281,15 @@ impl Lease {
         document: Document,
         (version, began): (UpdateVersion, Instant),
     ) -> Self {
-        Self { store, settings, document, version, renewed: watch::Sender::new(began) }
+        let (renewed, failure) = (watch::Sender::new(began), LastFailure::default());
+        Self { store, settings, document, version, renewed, failure }
     }
 
     /// How long ago it was renewed, for [`Catalog::held_with`](crate::Catalog::held_with).
     #[must_use]
     pub fn renewals(&self) -> Renewals {
-        Renewals { last: self.renewed.subscribe(), limit: UNRENEWED.max(self.document.window()) }
+        let limit = UNRENEWED.max(self.document.window());
+        Renewals { last: self.renewed.subscribe(), limit, failure: self.failure.clone() }
     }
 
     /// Renews the lease until shutdown and returns it then, or returns the server that took it.
@@ -288,9 +301,13 @@ impl Lease {
         let mut failing = false;
         while shutdown.sleep(self.settings.renewal).await {
             match self.renew().await {
-                Ok(()) => failing = false,
+                Ok(()) => {
+                    self.failure.set(None);
+                    failing = false;
+                }
                 Err(Renewal::Lost(to)) => return Err(Lost::To(to)),
                 Err(Renewal::Failed(error)) => {
+                    self.failure.set(Some(said(&error)));
                     if !failing {
                         let path = PLACE;
                         tracing::warn!(path, %error, "the catalog's lease cannot be renewed for now");
@@ -402,6 +419,15 @@ async fn put(
 
 fn failed(what: &'static str, error: &object_store::Error) -> Error {
     Error::Store { path: PLACE.to_owned(), what, reason: chain(error) }
+}
+
+/// What the store has said.
+fn said(error: &Error) -> String {
+    let text = match error {
+        Error::Store { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    };
+    text.chars().take(MAX_SAID).collect()
 }
 
 fn unreadable(reason: &str) -> Error {

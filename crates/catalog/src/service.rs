@@ -63,7 +63,8 @@ impl CatalogService {
 
     fn follow(self, request: FollowRequest) -> Result<BoxStream<'static, Reply<FollowResponse>>> {
         let writer = self.catalog.writer()?;
-        if let Some(age) = writer.renewals.lock().as_ref().and_then(Renewals::overdue) {
+        let renewals = writer.renewals.lock().clone();
+        if let Some(age) = renewals.as_ref().and_then(Renewals::overdue) {
             return Err(unrenewed(&writer, age));
         }
         let changes = writer.view.subscribe();
@@ -130,9 +131,12 @@ impl CatalogService {
 }
 
 fn unrenewed(writer: &Writer, age: Duration) -> Error {
+    let renewals = writer.renewals.lock().clone();
+    let said = renewals.as_ref().and_then(Renewals::reason);
+    let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
     let reason = format!(
-        "its lease is lost, or was last renewed {} s ago, so another process may lead; check that it reaches \
-         object storage",
+        "its lease is lost, or was last renewed {} s ago{said}, so another process may lead; check that it \
+         reaches object storage",
         age.as_secs()
     );
     Error::Store { path: writer.path.clone(), what: "be followed", reason }

@@ -30,7 +30,7 @@ use crate::error::{Result, chain};
 use crate::feed::{Delta, Feed};
 use crate::lease::Renewals;
 use crate::summaries::{Source, Summaries};
-use crate::{Commit, Error, Settings, Snapshot};
+use crate::{Commit, Error, Settings, Snapshot, Stalled};
 
 /// A group takes no more changes once it writes this many bytes: one object should not take long to send.
 const GROUP_BYTES: usize = 8 << 20;
@@ -91,6 +91,8 @@ pub(crate) struct Writer {
     places: Arc<Semaphore>,
     state: tokio::sync::Mutex<State>,
     failure: LastFailure,
+    /// Since when a write is under way.
+    writing: Mutex<Option<Instant>>,
 }
 
 impl fmt::Debug for Writer {
@@ -126,6 +128,7 @@ impl Writer {
             places,
             state: tokio::sync::Mutex::new(state),
             failure,
+            writing: Mutex::new(None),
         }
     }
 
@@ -137,6 +140,19 @@ impl Writer {
     /// Keeps the last writes for followers from now on.
     pub(crate) fn feed_followers(&self) {
         self.feed.lock().get_or_insert_with(|| Feed::new(self.settings.feed_bytes));
+    }
+
+    /// Whether changes wait for the object store: a write takes long, or the lease is not renewed.
+    pub(crate) fn stalled(&self) -> Option<Stalled> {
+        let writing = *self.writing.lock();
+        let waited = writing.map(|since| since.elapsed());
+        if let Some(waited) = waited.filter(|waited| *waited >= self.settings.slow_commit) {
+            let (seconds, reason) = (waited.as_secs(), self.failure.reason());
+            return Some(Stalled::Committing { seconds, reason });
+        }
+        let renewals = self.renewals.lock().clone()?;
+        let (age, reason) = (renewals.overdue()?, renewals.reason()?);
+        Some(Stalled::Committing { seconds: age.as_secs(), reason })
     }
 
     /// Applies a commit and makes it durable.
@@ -274,9 +290,10 @@ impl Writer {
             self.database.flush().await?;
             handle.await_durable().await
         };
-        self.patiently("committing to the catalog", Box::pin(writing))
-            .await
-            .map_err(|error| Error::from_database(&self.path, "commit", &error))
+        *self.writing.lock() = Some(Instant::now());
+        let written = self.patiently("committing to the catalog", Box::pin(writing)).await;
+        *self.writing.lock() = None;
+        written.map_err(|error| Error::from_database(&self.path, "commit", &error))
     }
 
     fn publish(self: &Arc<Self>, state: &mut State, delta: Option<Delta>) {

@@ -60,6 +60,10 @@ pub const APPS_NOT_COPIED: &str = "apps_not_copied";
 pub const TOO_FEW_COPIES: &str = "too_few_copies";
 /// A standby cannot take over: its object store does not have the catalog that it follows.
 pub const CANNOT_LEAD: &str = "cannot_lead";
+/// This process leads, and object storage does not accept its writes of the catalog.
+pub const CATALOG_NOT_COMMITTING: &str = "catalog_not_committing";
+/// No control plane gives this process the catalog.
+pub const CATALOG_NOT_FOLLOWED: &str = "catalog_not_followed";
 /// The certificate expires soon, or is not valid for TLS.
 pub const CERTIFICATE: &str = "certificate";
 
@@ -123,6 +127,8 @@ impl Condition {
             APPS_NOT_COPIED => "an installed app cannot be copied",
             TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
             CANNOT_LEAD => "this standby cannot take over",
+            CATALOG_NOT_COMMITTING => "object storage does not accept changes of the catalog",
+            CATALOG_NOT_FOLLOWED => "no control plane gives the catalog to this process",
             CERTIFICATE => "the certificate needs to be renewed",
             // A text that nobody has looked at for this purpose is told to nobody.
             _ => "see the log of the server",

@@ -112,6 +112,7 @@ async fn config(Call { state, params, .. }: Call) -> Result<Response, RestError>
 async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let snapshot = state.catalog.snapshot();
     let leader = leader(&snapshot);
+    let is_led = leader.is_some() && state.catalog.stalled().is_none();
     let is_restarting = peers::wave(&snapshot).is_some_and(|wave| !wave.is_over());
     let (active_bundle, previous_bundle) = bundle::both(&state.apps);
     let named = |of: fn(&(String, Registration)) -> &String| leader.as_ref().map(of);
@@ -122,7 +123,7 @@ async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
         "splunk_version": named(|(_, known)| &known.version),
         "started": named(|(_, known)| &known.started),
         "initialized_flag": leader.is_some(),
-        "service_ready_flag": leader.is_some(),
+        "service_ready_flag": is_led,
         "indexing_ready_flag": leader.is_some(),
         "maintenance_mode": peers::maintenance(&snapshot).is_some(),
         "multisite": state.info.placement.multisite,
@@ -145,8 +146,11 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     // What others have on their disks or in their memory is not searchable without them.
     let unread = !recoveries(&snapshot).is_empty();
     let leads = leader(&snapshot).is_some() || all.is_empty();
+    // Object storage does not answer, or this process does not know what has changed since.
+    let stalled = state.catalog.stalled();
     let versions: BTreeSet<&str> = all.iter().map(|(_, known)| known.version.as_str()).collect();
-    let is_searchable = down.is_empty() && !unread;
+    let is_searchable = down.is_empty() && !unread && stalled.is_none();
+    let is_ready = is_searchable && leads;
     let unmet = unmet(&state, &all, &down);
     let messages: Vec<String> = down
         .iter()
@@ -159,6 +163,7 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
             (!leads)
                 .then(|| "there is no leading control plane: buckets are not committed".to_owned()),
         )
+        .chain(stalled.map(|stalled| stalled.to_string()))
         .chain(unmet.clone())
         .collect();
     let content = json!({
@@ -172,8 +177,8 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
         "cm_version_is_compatible": versions.len() <= 1,
         "splunk_version_peer_count": all.len(),
         "multisite": state.info.placement.multisite,
-        "pre_flight_check": is_searchable && leads,
-        "ready_for_searchable_rolling_upgrade": is_searchable && leads,
+        "pre_flight_check": is_ready,
+        "ready_for_searchable_rolling_upgrade": is_ready,
         "messages": messages,
     });
     let entry = Entry::new(HEALTH, "manager", feed::content(content));

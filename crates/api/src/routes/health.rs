@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use catalog::Stalled;
 use runtime::health::{self, Condition, Severity};
 use runtime::metrics as names;
 use serde_json::{Value, json};
@@ -76,8 +77,14 @@ pub(crate) async fn refuse_changes(
 }
 
 /// Conditions that nobody sets: they are asked for.
-const ASKED: [&str; 4] =
-    [health::STOPPING, health::INTAKE_STOPPED, health::UPLOADS_FAILING, health::DAMAGED];
+const ASKED: [&str; 6] = [
+    health::STOPPING,
+    health::INTAKE_STOPPED,
+    health::UPLOADS_FAILING,
+    health::DAMAGED,
+    health::CATALOG_NOT_COMMITTING,
+    health::CATALOG_NOT_FOLLOWED,
+];
 
 /// Brings the metrics of sessions and conditions up to date; conditions that others set are.
 pub(crate) fn measure(state: &ApiState) {
@@ -129,6 +136,14 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     }
     if let Some(text) = damage(state, &status) {
         add(health::DAMAGED, Severity::Warning, text);
+    }
+    // Events are taken in and searches run meanwhile, so the process stays ready.
+    if let Some(stalled) = state.catalog.stalled() {
+        let name = match stalled {
+            Stalled::Committing { .. } => health::CATALOG_NOT_COMMITTING,
+            Stalled::Following { .. } => health::CATALOG_NOT_FOLLOWED,
+        };
+        add(name, Severity::Warning, stalled.to_string());
     }
     all.sort_by_key(|condition| std::cmp::Reverse(condition.severity));
     all

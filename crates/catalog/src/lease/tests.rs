@@ -178,6 +178,32 @@ async fn of_two_standbys_one_takes_the_lease_and_the_holder_loses_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn why_a_lease_is_not_renewed_is_known_until_it_is() {
+    let failing = Arc::new(testkit::FailingStore::new(store()));
+    let shared = Arc::clone(&failing) as Arc<dyn ObjectStore>;
+    let lease = take(&shared, server("a", "1", "lock"), SHORT).await.0.unwrap();
+    let renewals = lease.renewals();
+    let shutdown = Shutdown::new();
+    let keeping = tokio::spawn({
+        let shutdown = shutdown.clone();
+        async move { lease.keep(&shutdown).await }
+    });
+    failing.hooks().fail(testkit::Moment::Before);
+    while renewals.overdue().is_none() {
+        sleep(SHORT.renewal).await;
+    }
+    let reason = renewals.reason().unwrap();
+    assert!(reason.contains("told to fail"), "{reason}");
+    failing.hooks().heal();
+    while renewals.overdue().is_some() {
+        sleep(SHORT.renewal).await;
+    }
+    shutdown.stop();
+    drop(keeping.await.unwrap().unwrap());
+    assert_eq!(renewals.reason(), None, "nobody keeps it");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_is_not_renewed_for_ten_seconds_is_overdue() {
     let store = store();
     let mut lease = take(&store, server("a", "1", "lock"), SHORT).await.0.unwrap();

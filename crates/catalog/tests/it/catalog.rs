@@ -12,7 +12,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::store::{DurableLocal, Options};
-use testkit::{CountingStore, FailingStore, Moment, Operation, S3Server, TestDir};
+use testkit::{CountingStore, FailingStore, Moment, Operation, S3Server, TestDir, wait_until};
 
 fn local(dir: &TestDir) -> Arc<dyn ObjectStore> {
     Arc::new(DurableLocal::open(dir.path()).unwrap())
@@ -358,6 +358,27 @@ async fn a_closed_catalog_refuses_commits_and_closes_again() {
     catalog.close().await.unwrap();
     let error = catalog.commit(add(1)).await.unwrap_err();
     assert!(matches!(error, Error::Closed { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_the_store_does_not_accept_is_known_with_the_error() {
+    let store = Arc::new(FailingStore::new(Arc::new(InMemory::new())));
+    let settings = Settings { slow_commit: Duration::from_secs(1), ..Settings::default() };
+    let catalog = open(Arc::clone(&store) as Arc<dyn ObjectStore>, settings).await.unwrap();
+    catalog.commit(add(1)).await.unwrap();
+    assert_eq!(catalog.stalled(), None);
+    store.hooks().fail(Moment::Before);
+    let committing = tokio::spawn({
+        let catalog = catalog.clone();
+        async move { catalog.commit(add(2)).await }
+    });
+    let is_known = || std::future::ready(catalog.stalled().is_some());
+    assert!(wait_until(is_known, Duration::from_secs(60)).await, "nobody is told");
+    let said = catalog.stalled().map(|stalled| stalled.to_string()).unwrap_or_default();
+    assert!(said.contains("told to fail"), "{said}");
+    store.hooks().heal();
+    committing.await.unwrap().unwrap();
+    assert_eq!(catalog.stalled(), None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

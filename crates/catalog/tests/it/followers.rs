@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karst_catalog::{Catalog, Commit, Error, Holder, Lease, LeaseSettings, Settings, Takeover};
+use karst_catalog::{
+    Catalog, Commit, Error, Holder, Lease, LeaseSettings, Settings, Stalled, Takeover,
+};
 use model::{BucketState, IndexerId, StreamId};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -478,12 +480,19 @@ async fn who_does_not_renew_the_lease_is_not_followed() {
         wait_until(is_so, Duration::from_secs(60)).await
     };
     assert!(is_followed(false).await, "it is followed although it may not lead");
+    assert!(matches!(leader.stalled(), Some(Stalled::Committing { .. })), "{:?}", leader.stalled());
+    let is_told = || std::future::ready(follower.stalled().is_some());
+    assert!(wait_until(is_told, Duration::from_secs(60)).await, "nobody misses the leader");
+    let said = follower.stalled().map(|stalled| stalled.to_string()).unwrap_or_default();
+    assert!(said.contains("its lease is lost, or was last renewed"), "{said}");
+    assert!(said.contains("(the object store does not answer)"), "{said}");
     let shutdown = Shutdown::new();
     let keeping = tokio::spawn({
         let shutdown = shutdown.clone();
         async move { lease.keep(&shutdown).await }
     });
     assert!(is_followed(true).await, "it is not followed although it has renewed its lease");
+    assert_eq!((leader.stalled(), follower.stalled()), (None, None));
     leader.put_document("user", "a", json!({})).await.unwrap();
     compare(&follower, &leader).await;
     shutdown.stop();

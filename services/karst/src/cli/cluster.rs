@@ -95,6 +95,13 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     print_listing(&rows, options.format.output)?;
+    // A process that answers may be unable to do its work, for example without object storage.
+    let health = client.get("/services/cluster/manager/health?output_mode=json").await?;
+    let health = &health["entry"][0]["content"];
+    for message in health["messages"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        eprintln!("karst: {message}");
+    }
+    all_up &= health["all_data_is_searchable"] != false;
     Ok(if all_up { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
