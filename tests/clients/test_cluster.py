@@ -74,6 +74,7 @@ def views(cluster):
     (health,) = view(leader, "manager/health").values()
     assert health["all_data_is_searchable"] and health["all_peers_are_up"], health
     assert (health["pre_flight_check"], health["splunk_version_peer_count"]) == (True, 6), health
+    assert health["replication_factor_met"] and health["search_factor_met"], health
     for path in ["manager/generation", "searchhead/generation"]:
         (generation,) = view(head, path).values()
         peers = generation["generation_peers"].values()
@@ -399,7 +400,12 @@ def test_without_an_indexer_results_say_that_they_are_incomplete_until_it_is_bac
     assert two.address in messages[0], messages
     (health,) = view(head, "manager/health").values()
     assert not health["all_data_is_searchable"] and not health["all_peers_are_up"], health
-    assert len(health["messages"]) == 1 and "does not answer" in health["messages"][0], health
+    silent, factor = health["messages"]
+    assert "does not answer" in silent and "replication_factor cannot be met (2 more)" in factor, health
+    (generation,) = view(head, "manager/generation").values()
+    for view_of in (health, generation):
+        assert not view_of["replication_factor_met"] and not view_of["search_factor_met"], view_of
+    assert not health["pre_flight_check"] and not health["ready_for_searchable_rolling_upgrade"], health
     sql = {"query": "SELECT count(*) FROM main"}
     answer = head.rest("POST", "/api/v1/sql", body=json.dumps(sql))
     assert answer.status >= 400 and "SQL does not return incomplete results" in answer.text, answer

@@ -1,13 +1,14 @@
 //! `/services/cluster`: what the cluster knows of buckets, indexes, sites and itself, in Splunk's terms.
 //!
-//! A bucket of the catalog is in object storage, from where every process reads it, so the factors of
-//! replication and of searchable copies are those of the store and always met. What may be missing are
-//! events that an indexer has only on its disk or in its memory.
+//! A bucket of the catalog is in object storage, from where every process reads it. What may be missing are
+//! events that an indexer has only on its disk or in its memory: the factor of replication is that of its
+//! journal, and the factor of searchable copies is met if all events are searchable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::response::Response;
 use catalog::{Snapshot, Takeover, Totals};
+use cluster::Placement;
 use model::{BucketHeader, BucketState, IndexName};
 use peers::Registration;
 use serde_json::{Map, Value, json};
@@ -75,6 +76,12 @@ async fn down(state: &ApiState) -> Vec<(String, String)> {
     let Some(directory) = &state.directory else { return Vec::new() };
     let answers = directory.answers().await.into_iter();
     answers.filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
+}
+
+/// Whether searches find all events, as far as this process knows: it may not know what has changed while
+/// nobody gives it the catalog, and without object storage only cached buckets are read.
+fn is_searchable(state: &ApiState, snapshot: &Snapshot, down: &[(String, String)]) -> bool {
+    down.is_empty() && recoveries(snapshot).is_empty() && state.catalog.stalled().is_none()
 }
 
 /// Sets of lost indexers that their new owners have not returned yet.
@@ -146,12 +153,12 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     // What others have on their disks or in their memory is not searchable without them.
     let unread = !recoveries(&snapshot).is_empty();
     let leads = leader(&snapshot).is_some() || all.is_empty();
-    // Object storage does not answer, or this process does not know what has changed since.
     let stalled = state.catalog.stalled();
     let versions: BTreeSet<&str> = all.iter().map(|(_, known)| known.version.as_str()).collect();
-    let is_searchable = down.is_empty() && !unread && stalled.is_none();
-    let is_ready = is_searchable && leads;
-    let unmet = unmet(&state, &all, &down);
+    let is_searchable = is_searchable(&state, &snapshot, &down);
+    let unmet = unmet(&state.info.placement, &all, &down);
+    let is_replicated = unmet.is_none();
+    let is_ready = is_searchable && leads && is_replicated;
     let messages: Vec<String> = down
         .iter()
         .map(|(id, reason)| {
@@ -164,16 +171,16 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
                 .then(|| "there is no leading control plane: buckets are not committed".to_owned()),
         )
         .chain(stalled.map(|stalled| stalled.to_string()))
-        .chain(unmet.clone())
+        .chain(unmet)
         .collect();
     let content = json!({
         "all_data_is_searchable": is_searchable,
         "all_peers_are_up": down.is_empty(),
         "no_fixup_tasks_in_progress": !unread,
-        "replication_factor_met": true,
-        "search_factor_met": true,
-        "site_replication_factor_met": unmet.is_none(),
-        "site_search_factor_met": true,
+        "replication_factor_met": is_replicated,
+        "search_factor_met": is_searchable,
+        "site_replication_factor_met": is_replicated,
+        "site_search_factor_met": is_searchable,
         "cm_version_is_compatible": versions.len() <= 1,
         "splunk_version_peer_count": all.len(),
         "multisite": state.info.placement.multisite,
@@ -185,20 +192,24 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     feed::respond_one("clustermanagerhealth", HEALTH, entry, &params)
 }
 
-/// What copies of journals lack with `multisite`, if only the indexers have some that answer.
+/// What copies of journals lack, if only the indexers have some that answer.
 fn unmet(
-    state: &ApiState,
+    placement: &Placement,
     all: &[(String, Registration)],
     down: &[(String, String)],
 ) -> Option<String> {
-    let placement = &state.info.placement;
     let is_up = |id: &String| !down.iter().any(|(gone, _)| gone == id);
-    let up = all.iter().filter(|(id, known)| has_role(known, "indexer") && is_up(id));
+    let indexers = || all.iter().filter(|(_, known)| has_role(known, "indexer"));
+    let up = indexers().filter(|(id, _)| is_up(id));
     let sites: Vec<&str> = up.map(|(_, known)| known.site.as_str()).collect();
-    let lacking = placement.unmet(&sites).filter(|_| placement.multisite)?;
+    let lacking = match indexers().next() {
+        Some(_) if sites.is_empty() => Some("no indexer answers".to_owned()),
+        _ => placement.unmet(&sites),
+    };
+    let (lacking, setting) = (lacking?, placement.setting());
     Some(format!(
-        "{} cannot be met ({lacking}): acknowledgements of events with ackLevel = replicated wait for buckets",
-        placement.setting()
+        "{setting} cannot be met ({lacking}): acknowledgements of events with ackLevel = replicated wait for \
+         buckets"
     ))
 }
 
@@ -223,12 +234,15 @@ fn peers_of(snapshot: &Snapshot, down: &[(String, String)]) -> Map<String, Value
 async fn generation(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let down = down(&state).await;
     let snapshot = state.catalog.snapshot();
+    let placement = &state.info.placement;
+    let unmet = unmet(placement, &Registration::all(&snapshot), &down);
+    let multisite_error = unmet.as_deref().filter(|_| placement.multisite).unwrap_or_default();
     let content = json!({
         "generation_id": snapshot.number(),
         "generation_peers": peers_of(&snapshot, &down),
-        "multisite_error": "",
-        "replication_factor_met": true,
-        "search_factor_met": true,
+        "multisite_error": multisite_error,
+        "replication_factor_met": unmet.is_none(),
+        "search_factor_met": is_searchable(&state, &snapshot, &down),
     });
     let entry = Entry::new(GENERATION, "manager", feed::content(content));
     feed::respond_one("clustermanagergeneration", GENERATION, entry, &params)
@@ -385,7 +399,7 @@ async fn search_head(Call { state, params, .. }: Call) -> Result<Response, RestE
         "generation_id": snapshot.number(),
         "generation_peers": peers_of(&snapshot, &down),
         "generation_error": "",
-        "is_searchable": down.is_empty() && recoveries(&snapshot).is_empty(),
+        "is_searchable": is_searchable(&state, &snapshot, &down),
         "is_registered": own.is_some_and(|(_, own)| has_role(own, "search-head")),
     });
     let entry = Entry::new(SEARCH_HEAD, "searchhead", feed::content(content));
@@ -420,4 +434,31 @@ pub(super) fn cases() -> Vec<Case> {
         case("GET /services/cluster/slave/info", "", 200, "base_generation_id"),
     ];
     all.into_iter().flat_map(both).chain(more).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_that_the_indexers_that_answer_cannot_meet_is_told() {
+        let process = |id: &str, role: &str| {
+            let registration = json!({
+                "name": id, "address": "127.0.0.1:1", "roles": [role], "management": "", "version": "",
+                "started": "", "local_acks": false, "site": "default",
+            });
+            (id.to_owned(), serde_json::from_value::<Registration>(registration).unwrap())
+        };
+        let all = ["a", "b", "c"].map(|id| process(id, "indexer"));
+        let all = [&all[..], &[process("head", "search-head")]].concat();
+        let down = ["a", "b", "c"].map(|id| (id.to_owned(), "timed out".to_owned()));
+        let placement = Placement { factor: 3, ..Placement::default() };
+        assert_eq!(unmet(&placement, &all, &[]), None);
+        let said = unmet(&placement, &all, &down[..2]).unwrap();
+        assert!(said.starts_with("replication_factor cannot be met (2 more)"), "{said}");
+        let said = unmet(&placement, &all, &down).unwrap();
+        assert!(said.contains("no indexer answers"), "{said}");
+        assert_eq!(unmet(&placement, &all[3..], &[]), None, "there are no events");
+    }
 }
