@@ -128,7 +128,7 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     }
     if let Some(why) = &status.spool.full {
         let text = format!("no events are accepted: {why}");
-        add(health::INTAKE_STOPPED, Severity::Error, text);
+        add(health::INTAKE_STOPPED, severity_of_full_disk(state.intake.is_indexer), text);
     }
     if let Some(error) = &status.uploads.last_error {
         let text = format!("buckets cannot be uploaded to object storage: {error}");
@@ -147,6 +147,12 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     }
     all.sort_by_key(|condition| std::cmp::Reverse(condition.severity));
     all
+}
+
+/// Without space, an indexer can do nothing for senders. Other processes only write down their own events, and
+/// go on serving searches.
+fn severity_of_full_disk(is_indexer: bool) -> Severity {
+    if is_indexer { Severity::Error } else { Severity::Warning }
 }
 
 /// Why this process is to get no work of the cluster, if so: it stops, or another one has its catalog. What
@@ -186,4 +192,15 @@ pub(super) fn cases() -> Vec<Case> {
         case("GET /readyz", "", 200, "\"ready\":true"),
         case("POST /readyz", "", 405, ""),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_makes_only_a_process_unready_that_takes_events_in() {
+        assert!(severity_of_full_disk(true) >= Severity::Error);
+        assert!(severity_of_full_disk(false) < Severity::Error);
+    }
 }
