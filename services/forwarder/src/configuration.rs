@@ -84,10 +84,12 @@ pub(crate) fn check(directory: &Path, deployed: &Directories, host: &str) -> Res
 /// The files cannot be read.
 pub(crate) fn mistakes(directory: &Path, app: &str, host: &str) -> Result<Vec<String>> {
     let mut layers = Layers::read_app(directory, app)?;
+    let folder = directory.join("apps").join(app);
+    // The built-in files have names, too. The directory is relative if --data-dir is.
     let of_app = |warning: &Warning| {
         let file = Path::new(&*warning.place.file);
         let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        file.is_absolute() && STRICT.contains(&name)
+        file.starts_with(&folder) && STRICT.contains(&name)
     };
     let shown = |warning: &Warning| shorter(&warning.to_string(), directory, app);
     let syntax = layers.warnings();
@@ -156,6 +158,17 @@ mod tests {
             let said = Place::new(&[(&path, text)]).mistakes("a");
             assert!(said.join("\n").contains(part), "{text}: {said:?}");
         }
+    }
+
+    #[test]
+    fn mistakes_are_found_in_a_relative_directory() {
+        let text = "[monitor:///x]\ngarbage text here\n";
+        let place = Place::new(&[("apps/a/default/inputs.conf", text)]);
+        let here = std::env::current_dir().unwrap();
+        let mut relative: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        relative.push(place.0.path().strip_prefix("/").unwrap());
+        let said = mistakes(&relative, "a", "host").unwrap().join("\n");
+        assert!(said.starts_with("default/inputs.conf:2: expected \"key = value\""), "{said}");
     }
 
     #[test]
