@@ -620,9 +620,11 @@ def test_one_clear_sentence_for_each_reason_not_to_join(cluster, tmp_path):
             answer = indexer.request(indexer.management_port, "GET", "/readyz", tls=True)
         except OSError:
             return False
-        return f"waiting for the catalog of {cluster.control_plane.address}" in answer.text
+        waiting = f"waiting for the catalog of {cluster.control_plane.address}"
+        return waiting in answer.text and "connection refused" in answer.text
 
-    wait_for(waits, "the indexer says what it waits for", 20)
+    wait_for(waits, "the indexer says what it waits for, and why", 60)
+    wait_for(lambda: "connection refused" in indexer.log_text(), "its log has the reason", 60)
     cluster.control_plane.start()
     indexer.ready()
     cluster.stop()

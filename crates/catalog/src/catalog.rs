@@ -110,8 +110,23 @@ impl Catalog {
         settings: Settings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
+        Self::follow_telling((addresses, transport), settings, clock, watch::Sender::default())
+            .await
+    }
+
+    /// As [`follow`](Self::follow). `failure` has the last reason why no leader has been found, with the
+    /// address; it is empty until a process has been asked.
+    ///
+    /// # Errors
+    /// As [`follow`](Self::follow).
+    pub async fn follow_telling(
+        processes: (&[String], &Transport),
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        failure: watch::Sender<String>,
+    ) -> Result<Self> {
         settings.validate()?;
-        let follower = Box::pin(Follower::start((addresses, transport), settings, clock)).await?;
+        let follower = Box::pin(Follower::start(processes, settings, clock, failure)).await?;
         let view = Arc::clone(&follower.view);
         Ok(Self::with(view, Role::Follower(Arc::new(follower))))
     }

@@ -43,8 +43,8 @@ pub(crate) struct Leader {
     followed: watch::Sender<Option<usize>>,
     /// Since when none is followed.
     lost: Mutex<Option<Instant>>,
-    /// Why none is followed.
-    failure: Mutex<String>,
+    /// Why none is followed; empty until one has been asked.
+    failure: watch::Sender<String>,
     /// Of a request with its repetitions, and of one of them.
     deadlines: (Duration, Duration),
     /// Of a request for summaries, which can be read elsewhere.
@@ -59,11 +59,12 @@ impl std::fmt::Debug for Leader {
 }
 
 impl Leader {
-    /// Connects when the first request is made.
+    /// Connects when the first request is made. Why none is followed, `failure` says.
     pub(crate) fn new(
         addresses: &[String],
         transport: &Transport,
         settings: &Settings,
+        failure: watch::Sender<String>,
     ) -> Result<Self> {
         let refused = |address: &str, reason: String| Error::Invalid {
             path: String::new(),
@@ -84,7 +85,7 @@ impl Leader {
             peers,
             followed: watch::Sender::new(None),
             lost: Mutex::new(Some(Instant::now())),
-            failure: Mutex::new("no leader has sent its state".to_owned()),
+            failure,
             deadlines,
             summaries_deadline: settings.summaries_deadline,
             pauses: settings.leader_retry,
@@ -199,7 +200,7 @@ impl Leader {
             if let Some(reason) = transport::Error::refusal(&status) {
                 refused(reason);
             }
-            let reason = transport::reason(&status);
+            let reason = no_feed(&peer.address, &status);
             tracing::debug!(address = peer.address, reason, "it gives no feed of the catalog");
             let error = wire::error_of(&status);
             if matches!(error, Some(Error::OtherCatalog { .. }))
@@ -223,7 +224,8 @@ impl Leader {
 
     /// Why no process is followed.
     pub(crate) fn failure(&self) -> String {
-        self.failure.lock().clone()
+        let known = self.failure.borrow();
+        if known.is_empty() { "no leader has sent its state".to_owned() } else { known.clone() }
     }
 
     /// Why a change takes long, as far as is known.
@@ -237,7 +239,7 @@ impl Leader {
     }
 
     pub(crate) fn fail(&self, reason: String) {
-        *self.failure.lock() = reason;
+        self.failure.send_replace(reason);
     }
 
     /// Whether no process is followed: then nobody is asked for what can be had elsewhere.
@@ -346,6 +348,20 @@ enum Judgement {
     Answer(Error),
     /// Whether it took effect is not known.
     AskAgain(String),
+}
+
+/// Why a process gives no feed, with its address.
+fn no_feed(address: &str, status: &Status) -> String {
+    // Processes without the role of a control plane serve no catalog.
+    if status.code() == Code::Unimplemented {
+        return format!(
+            "{address} is an indexer or a search head, not a control plane: correct --manager-uri"
+        );
+    }
+    let reason = transport::reason(status);
+    // Failures of connections name the place already, without a scheme.
+    let place = address.rsplit('/').next().unwrap_or(address);
+    if reason.contains(place) { reason } else { format!("{address}: {reason}") }
 }
 
 async fn ready(channel: Channel) -> std::result::Result<Grpc<Channel>, Status> {

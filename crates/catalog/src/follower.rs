@@ -44,13 +44,14 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    /// Follows; returns once it has a state.
+    /// Follows; returns once it has a state. While there is none, `failure` has the reason.
     pub(crate) async fn start(
         (addresses, transport): (&[String], &Transport),
         settings: Settings,
         clock: Arc<dyn Clock>,
+        failure: watch::Sender<String>,
     ) -> Result<Self> {
-        let leader = Arc::new(Leader::new(addresses, transport, &settings)?);
+        let leader = Arc::new(Leader::new(addresses, transport, &settings, failure)?);
         let view = Arc::new(watch::channel(Arc::new(Snapshot::default())).0);
         let summaries = Arc::new(Summaries::new(settings.summary_bytes));
         let shutdown = Shutdown::new();

@@ -77,7 +77,7 @@ impl Transport {
                     return Err(refused(reason));
                 }
                 Err(error) => {
-                    return Err(match tls::refusal(&error) {
+                    return Err(match tls::refusal_of_server(&error) {
                         Some(reason) => refused(&reason),
                         None => unreachable(error),
                     });

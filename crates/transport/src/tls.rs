@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
-use rustls::{AlertDescription, ClientConfig, ServerConfig};
+use rustls::{AlertDescription, CertificateError, ClientConfig, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::Credentials;
@@ -88,6 +88,21 @@ pub(crate) fn refusal(error: &io::Error) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// As [`refusal`], for the side that connects. Other ports of Karst have certificates of other CAs.
+pub(crate) fn refusal_of_server(error: &io::Error) -> Option<String> {
+    let reason = refusal(error)?;
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    let is_other_ca = matches!(
+        cause,
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature
+        ))
+    );
+    let address =
+        "or the address is not a cluster address (--cluster-address, port 9887): correct it";
+    Some(if is_other_ca { format!("{reason}; {address}") } else { reason })
 }
 
 /// Whether the other side does not speak TLS.

@@ -163,7 +163,7 @@ pub(crate) struct ServerOptions {
     pub(crate) site: Option<String>,
     /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
     /// without the role control-plane; with it, it makes this process one of them.
-    #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',')]
+    #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',', value_parser = manager)]
     pub(crate) manager_uri: Vec<String>,
     /// Directory with the credentials of the cluster, written by karst cluster init. Without it, all
     /// processes have to run on this machine.
@@ -690,6 +690,12 @@ fn host_and_port(text: &str) -> Result<String, String> {
     }
 }
 
+/// The address of a control plane. A scheme before it, as in Splunk, has no meaning.
+fn manager(text: &str) -> Result<String, String> {
+    let place = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    host_and_port(place.unwrap_or(text).trim_end_matches('/'))
+}
+
 /// `auto`, or bytes: `8GiB`, `8GB` and `8G` are the same.
 fn memory_limit(text: &str) -> Result<MemoryLimit, String> {
     if text.eq_ignore_ascii_case("auto") {
@@ -759,6 +765,15 @@ mod tests {
         for text in ["", "indexer-0", ":9887", "indexer-0:", "indexer-0:0", "indexer-0:70000"] {
             assert!(host_and_port(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_manager_is_a_host_and_a_port() {
+        assert_eq!(manager("https://manager:9887/").as_deref(), Ok("manager:9887"));
+        assert_eq!(manager("10.0.0.7:9887").as_deref(), Ok("10.0.0.7:9887"));
+        let arguments = ["karst", "server", "--manager-uri", "a:9887,foo"];
+        let error = Arguments::try_parse_from(arguments).unwrap_err().to_string();
+        assert!(error.contains("'foo'") && error.contains("is not HOST:PORT"), "{error}");
     }
 
     #[test]

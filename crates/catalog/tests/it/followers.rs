@@ -429,6 +429,35 @@ async fn without_a_leader_the_outcome_is_not_known() {
     assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_no_leader_is_found_is_told_with_the_address() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let indexer = format!("http://{}", listener.local_addr().unwrap());
+    let shutdown = Shutdown::new();
+    // It serves no catalog.
+    let serving = tokio::spawn(async move {
+        plain().serve(listener, Routes::default(), &shutdown).await.unwrap();
+    });
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = unused.local_addr().unwrap().to_string();
+    drop(unused);
+    for (address, reason) in [(indexer, "not a control plane"), (nobody, "connection refused")] {
+        let failure = tokio::sync::watch::Sender::<String>::default();
+        let mut told = failure.subscribe();
+        let (addresses, transport) = (std::slice::from_ref(&address), plain());
+        let clock = Arc::new(runtime::SystemClock);
+        let following =
+            Catalog::follow_telling((addresses, &transport), quick(), clock, failure.clone());
+        let text = tokio::select! {
+            followed = following => panic!("{followed:?}"),
+            text = told.wait_for(|text| !text.is_empty()) => text.unwrap().clone(),
+        };
+        assert!(text.starts_with(&address) || text.contains("cannot be reached"), "{text}");
+        assert!(text.contains(reason), "{text}");
+    }
+    serving.abort();
+}
+
 /// A change that was under way while another one was made must not undo it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_document_is_replaced_only_where_it_is_what_is_expected() {

@@ -1,5 +1,6 @@
 //! This process among those of its cluster: its connections, the catalog that it follows, who else there is.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use replication::{Copies, Peer, ReplicaService, Replicas};
 use runtime::{Clock, Shutdown};
 use search::Workers;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::service::Routes;
 use transport::{Credentials, Served, Transport};
@@ -168,16 +170,24 @@ impl Cluster {
         clock: &Arc<dyn Clock>,
         progress: &Progress,
     ) -> Result<Catalog> {
-        let managers = self.managers.join(", ");
-        loop {
-            progress.set(format!("waiting for the catalog of {managers}"));
-            match self.try_follow(settings, clock).await {
-                Err(error @ catalog::Error::Unreachable { .. }) => {
-                    tracing::warn!("{error}");
-                    eprintln!("karst: {error}; still waiting");
+        let step = format!("waiting for the catalog of {}", self.managers.join(", "));
+        progress.set(step.clone());
+        let failure = watch::Sender::<String>::default();
+        let telling = tell_failures(&step, failure.subscribe(), progress);
+        let following = async {
+            loop {
+                let processes = (&*self.managers, &self.transport);
+                let (settings, clock) = (settings.clone(), Arc::clone(clock));
+                match Catalog::follow_telling(processes, settings, clock, failure.clone()).await {
+                    // The log has the reason.
+                    Err(catalog::Error::Unreachable { .. }) => {}
+                    other => return other.context("cannot follow the catalog (--manager-uri)"),
                 }
-                other => return other.context("cannot follow the catalog (--manager-uri)"),
             }
+        };
+        tokio::select! {
+            followed = following => followed,
+            never = telling => match never {},
         }
     }
 
@@ -427,6 +437,34 @@ impl Cluster {
             });
         }
         Ok(())
+    }
+}
+
+/// Says in /readyz and in the log why no catalog is followed. The log has a reason again after a minute, and
+/// another one after ten seconds: those of several managers alternate.
+async fn tell_failures(
+    step: &str,
+    mut failures: watch::Receiver<String>,
+    progress: &Progress,
+) -> Infallible {
+    const LOOK: Duration = Duration::from_secs(1);
+    const OTHER: Duration = Duration::from_secs(10);
+    const AGAIN: Duration = Duration::from_secs(60);
+    let mut said: Option<(String, Instant)> = None;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let reason = failures.borrow_and_update().clone();
+        if reason.is_empty() {
+            continue;
+        }
+        progress.set(format!("{step}: {reason}"));
+        let is_due = said
+            .as_ref()
+            .is_none_or(|(last, at)| at.elapsed() >= if *last == reason { AGAIN } else { OTHER });
+        if is_due {
+            tracing::warn!(reason, "{step}");
+            said = Some((reason, Instant::now()));
+        }
     }
 }
 
