@@ -556,9 +556,10 @@ impl Job {
         self.report().warnings().into_iter().for_each(&mut warn);
         self.report().incomplete().into_iter().for_each(&mut warn);
         if self.lifecycle.is_finalized() {
+            // Not buckets: one of them has most events of many searches.
             warn(format!(
-                "the search was finalized before it had read everything: {} of {} buckets",
-                counts.buckets_searched, counts.buckets_to_search
+                "the search was finalized before it had read everything: {} of about {} events were read",
+                counts.events_scanned, counts.events_to_scan
             ));
         }
         let limit = self.request.max_count;

@@ -89,6 +89,7 @@ async fn a_finalized_search_gives_what_it_found_and_says_so() {
         assert!(job.status().is_finalized && read > 0, "{search}");
         let messages = format!("{:?}", job.messages());
         assert!(messages.contains("finalized before it had read everything"), "{messages}");
+        assert!(messages.contains("events were read"), "{messages}");
         stands_still(&job, start).await;
         assert_eq!(job.counts().events_scanned, read, "{search}");
     }
