@@ -186,6 +186,12 @@ def bundles(cluster, directory):
     planned = second.cli("cluster", "bundle", "validate", directory)
     assert planned.returncode == 0 and planned.stdout.count("one/") == 1, planned
     assert "~ one/default/macros.conf" in planned.stdout and macro(second, "of_one") == "one first", planned
+    write("two/default/savedsearches.conf", "[broken]\nsearch = * | nocommand\n")
+    for options, code in [([], 0), (["--strict"], 1)]:
+        planned = second.cli("cluster", "bundle", "validate", *options, directory)
+        assert planned.returncode == code and "  warning   " in planned.stdout, planned
+        assert "nocommand" in planned.stdout, planned
+    (directory / "two/default/savedsearches.conf").unlink()
     made = second.cli("cluster", "bundle", "apply", directory)
     assert made.returncode == 0 and macro(first, "of_one") == "one again", made
     back = first.cli("cluster", "bundle", "rollback")

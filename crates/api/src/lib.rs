@@ -258,6 +258,8 @@ pub trait AppReports: Send + Sync + std::fmt::Debug {
         rules: &Knowledge,
         ignored: &[conf::Warning],
     ) -> Vec<(Option<String>, String)>;
+    /// What is not ignored of some apps, and makes searches fail that use it.
+    fn warnings(&self, rules: &Knowledge, apps: &std::collections::BTreeSet<&str>) -> Vec<String>;
     /// What is ignored of an app that is in force, because it is wrong.
     fn ignored(&self, app: &str) -> Vec<String>;
     /// What is oddly written in an app that is in force, and counts.

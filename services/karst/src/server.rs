@@ -4,6 +4,7 @@ mod app_mistakes;
 mod assemble;
 pub(crate) mod audit;
 mod bodies;
+mod bundle_warnings;
 mod certificate;
 mod cluster;
 mod connections;

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use apps::{Apps, Bundle, Listed, Package, Validated};
+use apps::{Apps, Bundle, Listed, Namespace, Package, Validated};
 use axum::response::Response;
+use knowledge::Knowledge;
 use model::ErrorKind;
 use serde_json::{Value, json};
 
@@ -123,6 +124,55 @@ fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> V
     })
 }
 
+/// What makes searches fail that use the apps.
+async fn warnings(
+    state: &ApiState,
+    packages: &[Package],
+    validated: &Validated,
+) -> Result<Vec<String>, RestError> {
+    let apps: BTreeSet<&str> = packages.iter().map(|package| package.app.as_str()).collect();
+    let rules = &validated.rules;
+    let mut found = state.app_reports.warnings(rules, &apps);
+    let mut absent = lookups_without_file(rules, packages, &apps);
+    if !absent.is_empty() {
+        let all = state.apps.list_lookups(&Namespace::new("-", "-")).await?;
+        // The files of the apps are those of the bundle from now on.
+        let stay = all.iter().filter(|file| file.removable || !apps.contains(file.app.as_str()));
+        let there: BTreeSet<&str> = stay.map(|file| file.name.as_str()).collect();
+        absent.retain(|(file, _)| !there.contains(file.as_str()));
+    }
+    found.extend(absent.into_iter().map(|(_, text)| text));
+    Ok(found.iter().map(|text| validated.shown(text)).collect())
+}
+
+/// The lookups of a bundle whose files are not in it: the file, and what is wrong.
+fn lookups_without_file(
+    rules: &Knowledge,
+    packages: &[Package],
+    apps: &BTreeSet<&str>,
+) -> Vec<(String, String)> {
+    let files = packages.iter().flat_map(|package| &package.files);
+    let files = files.filter_map(|file| file.path.strip_prefix("lookups").ok()?.to_str());
+    // A file that is shipped as a default counts where the other one is missing.
+    let there: BTreeSet<&str> =
+        files.map(|name| name.strip_suffix(".default").unwrap_or(name)).collect();
+    let named = rules.transforms().stanzas.iter();
+    let named = named.filter_map(|stanza| Some((stanza, stanza.get("filename")?)));
+    let missing = named.filter(|(_, entry)| {
+        let app = rules.layers().app_of(&entry.place);
+        app.is_some_and(|app| apps.contains(app)) && !there.contains(entry.value.trim())
+    });
+    let told = missing.map(|(stanza, entry)| {
+        let (place, file) = (&entry.place, entry.value.trim());
+        let text = format!(
+            "{place}: [{}] filename: there is no lookup file \"{file}\" in any app: add it to lookups of the app",
+            stanza.name
+        );
+        (file.to_owned(), text)
+    });
+    told.collect()
+}
+
 /// The apps of the body.
 async fn packages(state: &ApiState, body: &[u8]) -> Result<Vec<Package>, RestError> {
     if body.is_empty() {
@@ -136,7 +186,8 @@ async fn validate(call: Call, RawBody(body): RawBody) -> Result<Response, RestEr
     let state = &call.state;
     let packages = packages(state, &body).await?;
     let found = state.apps.validate_bundle(&packages).await?;
-    let content = validated(state, &packages, &found);
+    let mut content = validated(state, &packages, &found);
+    content["warnings"] = json!(warnings(state, &packages, &found).await?);
     let entry = Entry::new(VALIDATE, "validate_bundle", feed::content(content));
     feed::respond_one(TITLE, VALIDATE, entry, &call.params)
 }
@@ -146,6 +197,7 @@ async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError
     let packages = packages(state, &body).await?;
     let found = state.apps.validate_bundle(&packages).await?;
     let mut content = validated(state, &packages, &found);
+    content["warnings"] = json!(warnings(state, &packages, &found).await?);
     drop(found);
     let (apps, by) = (state.apps.clone(), call.caller.user.clone());
     // A client that leaves does not leave half of it behind.
@@ -187,20 +239,29 @@ pub(super) fn cases() -> Vec<Case> {
         post(APPLY, &archive("one"), 200, "\"apps\":[\"kept\"]"),
         post(VALIDATE, &archive("one"), 200, "\"changes\":[]"),
         post(VALIDATE, &archive("two"), 200, "\"changed\":[\"default/app.conf\"]"),
+        post(VALIDATE, &lookup(), 200, "there is no lookup file \\\"hosts.csv\\\" in any app"),
         case(&format!("GET {BUNDLE}"), "", 200, "\"in_bundle\":true"),
         case("GET /services/cluster/manager/info", "", 200, "\"previous_active_bundle\":{"),
         post(ROLLBACK, "", 200, "\"apps\":[]"),
     ]
 }
 
-/// A bundle of one app, as an archive that is not compressed: cases have bodies of text.
 #[cfg(test)]
 fn archive(label: &str) -> String {
-    let file = apps::PackedFile {
-        path: "default/app.conf".into(),
-        bytes: format!("[ui]\nlabel = {label}\n").into_bytes(),
-        executable: false,
-    };
+    packed("default/app.conf", &format!("[ui]\nlabel = {label}\n"))
+}
+
+/// A bundle with a lookup of a file that it does not have.
+#[cfg(test)]
+fn lookup() -> String {
+    packed("default/transforms.conf", "[hosts]\nfilename = hosts.csv\n")
+}
+
+/// A bundle of one app, as an archive that is not compressed: cases have bodies of text.
+#[cfg(test)]
+fn packed(path: &str, text: &str) -> String {
+    let bytes = text.as_bytes().to_vec();
+    let file = apps::PackedFile { path: path.into(), bytes, executable: false };
     let package = Package { app: "kept".to_owned(), files: vec![file] };
     String::from_utf8(package.archive().expect("an archive")).expect("a text")
 }

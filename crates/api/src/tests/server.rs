@@ -446,6 +446,10 @@ impl crate::AppReports for NoReports {
         Vec::new()
     }
 
+    fn warnings(&self, _: &Knowledge, _: &std::collections::BTreeSet<&str>) -> Vec<String> {
+        Vec::new()
+    }
+
     fn ignored(&self, _: &str) -> Vec<String> {
         Vec::new()
     }

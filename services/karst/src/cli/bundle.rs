@@ -23,16 +23,20 @@ const SLOW: Duration = Duration::from_secs(600);
 /// How often is looked which processes work by the bundle, and how many times.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOKS: usize = 60;
+/// The fields of an answer with mistakes, and the word for each of them.
+const MISTAKES: [(&str, &str); 3] =
+    [("ignored", "ignored"), ("breaks", "breaks"), ("warnings", "warning")];
 
 pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
     match options.what {
         BundleWhat::Show(options) => show(&options).await,
         BundleWhat::Validate(options) => {
-            let client = Client::with_timeout(&options.client, SLOW)?;
-            let answer = send(&client, "validate_bundle", &options.directory).await?;
+            let client = Client::with_timeout(&options.bundle.client, SLOW)?;
+            let answer = send(&client, "validate_bundle", &options.bundle.directory).await?;
             print(&answer);
             println!("Nothing has been changed.");
-            Ok(ExitCode::SUCCESS)
+            let fails = options.strict && has_mistakes(&answer);
+            Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
         }
         BundleWhat::Apply(options) => {
             let client = Client::with_timeout(&options.client, SLOW)?;
@@ -89,6 +93,11 @@ fn there(feed: &Value) -> BTreeMap<String, BTreeSet<String>> {
     there
 }
 
+/// Whether something in a bundle is wrong. What has no effect in Karst is no mistake.
+fn has_mistakes(content: &Value) -> bool {
+    MISTAKES.iter().any(|(field, _)| content[*field].as_array().is_some_and(|all| !all.is_empty()))
+}
+
 fn print(content: &Value) {
     for line in report(content) {
         println!("{line}");
@@ -112,8 +121,9 @@ fn report(content: &Value) -> Vec<String> {
             lines.extend(texts(&change[field]).iter().map(|file| format!("  {sign} {app}/{file}")));
         }
     }
-    lines.extend(texts(&content["ignored"]).iter().map(|text| format!("  ignored   {text}")));
-    lines.extend(texts(&content["breaks"]).iter().map(|text| format!("  breaks    {text}")));
+    for (field, word) in MISTAKES {
+        lines.extend(texts(&content[field]).iter().map(|text| format!("  {word:<9} {text}")));
+    }
     for remark in content["not_used"].as_array().into_iter().flatten() {
         let part = |field: &str| remark[field].as_str().unwrap_or_default().to_owned();
         lines.push(format!("  not used  {}/{}: {}", part("app"), part("place"), part("text")));
@@ -211,7 +221,7 @@ mod tests {
     fn a_report_lists_files_and_what_is_wrong() {
         let content = json!({
             "changes": [{ "app": "shop", "added": ["a"], "changed": ["b"], "removed": ["c"] }],
-            "ignored": ["apps/shop/b:1: wrong"], "breaks": [],
+            "ignored": ["apps/shop/b:1: wrong"], "breaks": [], "warnings": ["shop/c:1: no file"],
             "not_used": [{ "app": "shop", "place": "d", "text": "means nothing" }],
         });
         let lines = [
@@ -219,9 +229,12 @@ mod tests {
             "  ~ shop/b",
             "  - shop/c",
             "  ignored   apps/shop/b:1: wrong",
+            "  warning   shop/c:1: no file",
             "  not used  shop/d: means nothing",
         ];
         assert_eq!(report(&content), lines);
+        assert!(has_mistakes(&content));
+        assert!(!has_mistakes(&json!({ "ignored": [], "not_used": content["not_used"] })));
         assert_eq!(report(&json!({ "changes": [] })), ["No file is changed."]);
     }
 

@@ -61,11 +61,20 @@ pub(crate) enum BundleWhat {
     /// Show the apps of the current and of the previous bundle, and which of them each process uses.
     Show(StatusOptions),
     /// Show what a directory of apps would change, and its mistakes.
-    Validate(BundleDirectoryOptions),
+    Validate(BundleValidateOptions),
     /// Apply a directory of apps; apps of the previous bundle that are not in it are removed.
     Apply(BundleDirectoryOptions),
     /// Restore the previous bundle.
     Rollback(BundleRollbackOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BundleValidateOptions {
+    #[command(flatten)]
+    pub(crate) bundle: BundleDirectoryOptions,
+    /// Exit with code 1 if there is a mistake: a line that begins with ignored, breaks or warning.
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]

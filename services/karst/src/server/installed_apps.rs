@@ -3,6 +3,7 @@
 //! Guarantees: when an installation is answered, this process works by the app; the other processes of the
 //! cluster do a moment later. What cannot be copied is tried again, and administrators are told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use runtime::health::{self, Severity};
 use runtime::{Clock, Health, Shutdown};
 use tokio::sync::Notify;
 
-use super::app_mistakes;
+use super::{app_mistakes, bundle_warnings};
 use crate::mistakes::{self, Mistake, Weight};
 
 /// How long after a failure copying is tried again.
@@ -119,6 +120,10 @@ impl AppReports for Consumers {
         let found = mistakes::ignored(rules, ignored).into_iter();
         let found = found.filter(|mistake| mistake.weight == Weight::Ignored);
         found.map(|mistake| (mistake.app, mistake.text)).collect()
+    }
+
+    fn warnings(&self, rules: &Knowledge, apps: &BTreeSet<&str>) -> Vec<String> {
+        bundle_warnings::of(rules, apps)
     }
 
     fn ignored(&self, app: &str) -> Vec<String> {
