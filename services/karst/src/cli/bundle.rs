@@ -138,12 +138,10 @@ async fn in_force(client: &Client) -> Result<ExitCode> {
         let (info, peers) = (client.get(INFO).await?, client.get(PEERS).await?);
         let latest = &info["entry"][0]["content"]["latest_bundle"]["checksum"];
         let all = processes(&peers, latest);
-        behind = all.iter().filter(|one| !one.has_it).map(|one| one.name.clone()).collect();
+        let lacking = all.iter().filter(|one| one.is_up && !one.has_it);
+        behind = lacking.map(Process::shown).collect();
         if behind.is_empty() {
-            match all.len() {
-                0 => println!("It is in effect."),
-                all => println!("It is in effect in all processes ({all})."),
-            }
+            println!("{}", in_effect(&all));
             return Ok(ExitCode::SUCCESS);
         }
         tokio::time::sleep(LOOK).await;
@@ -159,19 +157,44 @@ async fn in_force(client: &Client) -> Result<ExitCode> {
 /// A process, and whether it works by the apps that the catalog has.
 struct Process {
     name: String,
+    address: String,
+    is_up: bool,
     has_it: bool,
 }
 
-/// Those that answer.
+impl Process {
+    /// Its name with its address: processes of one machine have the same name.
+    fn shown(&self) -> String {
+        format!("{} ({})", self.name, self.address)
+    }
+}
+
+/// That all processes work by a bundle that answer, and which do not answer.
+fn in_effect(all: &[Process]) -> String {
+    let down: Vec<String> = all.iter().filter(|one| !one.is_up).map(Process::shown).collect();
+    match (all.len(), down.len()) {
+        (0, _) => "It is in effect.".to_owned(),
+        (all, 0) => format!("It is in effect in all processes ({all})."),
+        (all, away) => format!(
+            "It is in effect in all processes that answer ({} of {all}). No answer from {}: a process uses it when it \
+             starts.",
+            all - away,
+            down.join(", ")
+        ),
+    }
+}
+
+/// Those of the cluster.
 fn processes(peers: &Value, latest: &Value) -> Vec<Process> {
     let entries = peers["entry"].as_array().into_iter().flatten();
-    let contents = entries.map(|entry| &entry["content"]);
-    let answer = contents.filter(|content| content["status"] != "Down");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let process = |content: &Value| Process {
-        name: content["label"].as_str().unwrap_or_default().to_owned(),
+        name: text(&content["label"]),
+        address: text(&content["host_port_pair"]),
+        is_up: content["status"] != "Down",
         has_it: content["active_bundle_id"] == *latest,
     };
-    answer.map(process).collect()
+    entries.map(|entry| process(&entry["content"])).collect()
 }
 
 async fn show(options: &StatusOptions) -> Result<ExitCode> {
@@ -200,7 +223,7 @@ async fn show(options: &StatusOptions) -> Result<ExitCode> {
     }
     print_listing(&rows, options.format.output)?;
     let latest = &content["latest_bundle"]["checksum"];
-    let all_have_it = processes(&peers, latest).iter().all(|one| one.has_it);
+    let all_have_it = processes(&peers, latest).iter().all(|one| one.has_it || !one.is_up);
     Ok(if all_have_it { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -239,11 +262,15 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_answer_are_compared_with_the_catalog() {
-        let peer = |name: &str, status: &str, id: &str| json!({ "content": { "label": name, "status": status, "active_bundle_id": id } });
-        let peers = json!({ "entry": [peer("a", "Up", "1"), peer("b", "Down", "0"), peer("c", "Up", "0")] });
-        let found: Vec<(String, bool)> =
-            processes(&peers, &json!("1")).into_iter().map(|one| (one.name, one.has_it)).collect();
-        assert_eq!(found, [("a".to_owned(), true), ("c".to_owned(), false)]);
+    fn processes_are_compared_with_the_catalog_and_named_with_their_addresses() {
+        let peer = |port: u16, status: &str, id: &str| json!({ "content": { "label": "vm", "host_port_pair": format!("vm:{port}"), "status": status, "active_bundle_id": id } });
+        let peers =
+            json!({ "entry": [peer(1, "Up", "1"), peer(2, "Down", "0"), peer(3, "Up", "0")] });
+        let found = processes(&peers, &json!("1"));
+        let lacking = found.iter().filter(|one| one.is_up && !one.has_it);
+        assert_eq!(lacking.map(Process::shown).collect::<Vec<_>>(), ["vm (vm:3)"]);
+        let said = in_effect(&found);
+        assert!(said.contains("(2 of 3). No answer from vm (vm:2): "), "{said}");
+        assert_eq!(in_effect(&found[..1]), "It is in effect in all processes (1).");
     }
 }
