@@ -251,7 +251,10 @@ impl Apps {
     /// object storage or the catalog fail.
     pub async fn install(&self, package: Package, update: bool, by: &str) -> Result<(), Error> {
         self.check_installable(&package.app)?;
-        self.installed()?.put(package, update, by).await?;
+        let installed = self.installed()?;
+        installed
+            .check_room(&format!("the app {}", package.app), std::slice::from_ref(&package))?;
+        installed.put(package, update, by).await?;
         self.apply_installed().await?;
         self.collect_garbage_beside()
     }

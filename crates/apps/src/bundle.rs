@@ -499,6 +499,7 @@ impl Trial {
         directories: &mut Directories,
     ) -> Result<Self, Error> {
         let name = format!(".validate-{}", runtime::random::uuid());
+        installed.check_room("the bundle", packages)?;
         let trial = Self(installed.directory.join(name));
         for package in packages {
             let folder = trial.0.join("apps").join(&package.app);

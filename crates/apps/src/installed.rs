@@ -32,6 +32,7 @@ use crate::digest::sha256;
 use crate::install::is_local;
 use crate::installation::{Bundles, Installation, KIND, checksum};
 use crate::package::{Package, PackedFile};
+use crate::room::{Room, bytes_of};
 
 /// Where the objects are.
 const ROOT: &str = "installed";
@@ -83,6 +84,7 @@ pub struct InstalledApps {
     store: Arc<dyn ObjectStore>,
     pub(crate) directory: PathBuf,
     pub(crate) clock: Arc<dyn Clock>,
+    room: Room,
     copies: Mutex<Copies>,
     /// Copying, one at a time.
     copying: tokio::sync::Mutex<()>,
@@ -97,8 +99,19 @@ impl InstalledApps {
         directory: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let (copies, copying) = Default::default();
-        Self { catalog, store, directory, clock, copies, copying }
+        let (room, copies, copying) = Default::default();
+        Self { catalog, store, directory, clock, room, copies, copying }
+    }
+
+    /// Writes no more than what there is room for.
+    #[must_use]
+    pub fn with_room(self, room: Room) -> Self {
+        Self { room, ..self }
+    }
+
+    /// Refuses apps that the local disk has no room for.
+    pub(crate) fn check_room(&self, what: &str, packages: &[Package]) -> Result<(), Error> {
+        self.room.check(&self.directory, what, bytes_of(packages))
     }
 
     /// The apps that the catalog has, by name.
@@ -315,6 +328,8 @@ impl InstalledApps {
         if is_complete(&target, &manifest) {
             return Ok(target);
         }
+        let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
+        self.room.check(&self.directory, &format!("the app {app}"), bytes)?;
         let before = self.directories().remove(app);
         let temporary = self.directory.join(format!(".{digest}"));
         let fail = |action: &'static str, path: &Path| {

@@ -14,7 +14,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::ManualClock;
 use tempfile::TempDir;
 
-use crate::{Apps, Error, InstalledApps, Package, PackedFile, Parts};
+use crate::{Apps, Error, InstalledApps, Package, PackedFile, Parts, Room};
 
 pub(crate) struct Setup {
     store: Arc<dyn ObjectStore>,
@@ -36,9 +36,15 @@ impl Setup {
 
     /// A process that has what is in force.
     pub(crate) async fn process(&self, name: &str) -> Apps {
+        self.process_with(name, Room::default()).await
+    }
+
+    /// The same, with a disk of some size.
+    pub(crate) async fn process_with(&self, name: &str, room: Room) -> Apps {
         let directory = self.data.path().join(name);
         let (catalog, store) = (self.catalog.clone(), Arc::clone(&self.store));
         let installed = InstalledApps::new(catalog, store, directory, self.clock.clone());
+        let installed = installed.with_room(room);
         assert!(installed.copy().await.is_empty());
         Apps::open(Parts {
             catalog: self.catalog.clone(),
@@ -107,6 +113,27 @@ async fn an_app_is_in_force_in_all_processes_and_after_a_restart() {
     }
     let twice = one.install(package(&FIRST), false, "ann").await;
     assert!(matches!(twice, Err(Error::Exists(app)) if app == "shop"));
+}
+
+#[tokio::test]
+async fn apps_that_the_disk_has_no_room_for_are_refused_with_their_names_and_the_place() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    let small = setup.process_with("small", Room::new(|_| Some(5))).await;
+    let refused = [
+        small.install(package(&FIRST), false, "ann").await.unwrap_err(),
+        small.validate_bundle(&[package(&FIRST)]).await.unwrap_err(),
+    ];
+    assert!(setup.objects().await.is_empty());
+    one.install(package(&FIRST), false, "ann").await.unwrap();
+    let not_copied = small.apply_installed().await.unwrap_err();
+    let what = ["the app shop", "the bundle", "the app shop"];
+    for (error, what) in refused.iter().chain([&not_copied]).zip(what) {
+        let text = error.to_string();
+        assert!(text.contains("/small: no space left on device"), "{text}");
+        assert!(text.contains(&format!("{what} has ")) && text.contains("only 5"), "{text}");
+    }
+    assert_eq!(definition(&small, "m"), None);
 }
 
 #[tokio::test]

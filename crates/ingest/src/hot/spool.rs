@@ -144,8 +144,7 @@ impl Spool {
             let files = self.files.lock();
             (files.len() as u64, files.values().sum())
         };
-        // On a small disk a fixed reserve would be more than there ever is.
-        let reserve = |all: u64| self.min_free.min(all / 20);
+        let reserve = |all: u64| kept_free(self.min_free, all);
         // The journal may be on another disk (--journal-dir): the one with less room to spare counts.
         let places = [&self.root, &self.journal].into_iter();
         let spaces = places.filter_map(|place| space(place).map(|(free, all)| (place, free, all)));
@@ -166,6 +165,20 @@ impl Spool {
         };
         SpoolStatus { buckets, bytes, free_bytes: free, disk_bytes: all, full }
     }
+}
+
+/// What has to stay free of all bytes of a file system. On a small disk `minFreeSpace` would be more than
+/// there ever is.
+fn kept_free(min_free: u64, all: u64) -> u64 {
+    min_free.min(all / 20)
+}
+
+/// Bytes that can be written to the file system of a directory, which need not exist yet, before
+/// `minFreeSpace` is reached; `None` where the system does not tell.
+#[must_use]
+pub fn spare_bytes(path: &FilePath, min_free: u64) -> Option<u64> {
+    let (free, all) = path.ancestors().find_map(space)?;
+    Some(free.saturating_sub(kept_free(min_free, all)))
 }
 
 /// Free and all bytes of a file system; `None` where the system does not tell.
@@ -321,6 +334,17 @@ mod tests {
         assert!(spool.full().unwrap().contains("maxSpoolSize"));
         spool.remove("a");
         assert_eq!(spool.full(), None);
+    }
+
+    #[test]
+    fn spare_bytes_are_those_above_the_reserve_of_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("not/there/yet");
+        let (_, all) = space(directory.path()).unwrap();
+        assert_eq!(kept_free(u64::MAX, all), all / 20);
+        let spare = |min_free| spare_bytes(&path, min_free).unwrap();
+        assert!(spare(0) > 0 && spare(0) <= all);
+        assert!(spare(u64::MAX) <= all - all / 20);
     }
 
     #[test]

@@ -148,7 +148,10 @@ pub(crate) async fn assemble(
     shutdown.spawn(loggers.file().clone().keep_trying(shutdown.clone()));
     progress.set("copying installed apps");
     let copies = data.join("installed");
+    let min_free = ingest_settings.min_free_space;
+    let room = apps::Room::new(move |directory| ingest::spare_bytes(directory, min_free));
     let installed = InstalledApps::new(catalog.clone(), Arc::clone(&store), copies, clock.clone());
+    let installed = installed.with_room(room);
     let not_copied = installed.copy().await;
     // A copy whose app cannot be read now may be the one that is in force.
     if not_copied.is_empty() {
