@@ -216,6 +216,9 @@ impl Job {
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
         let mut messages = self.lifecycle.messages();
+        let is_queued = self.lifecycle.state() == DispatchState::Queued;
+        let waits = is_queued.then(|| self.instruments.why_queued()).flatten();
+        messages.extend(waits.map(|text| Message { kind: MessageKind::Info, text }));
         let ended = self.answer.why_previews_ended();
         messages.extend(ended.map(|text| Message { kind: MessageKind::Info, text }));
         let problem = self.saving.problem();

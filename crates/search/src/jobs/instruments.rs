@@ -90,6 +90,16 @@ impl Instruments {
         self.memory.now().map_or(0, |memory| memory.reserved())
     }
 
+    /// Why it is in the queue; `None` in the first moment, which every job spends there.
+    pub(super) fn why_queued(&self) -> Option<String> {
+        const MOMENT: Duration = Duration::from_millis(500);
+        (self.queued.elapsed() >= MOMENT).then(|| {
+            "waiting for other searches to end: limits.conf [search] limits how many run at a time \
+             (base_max_searches, max_searches_per_cpu) and their memory (total_mem_usage_mb)"
+                .to_owned()
+        })
+    }
+
     pub(super) fn leaves_queue(&self) {
         self.report.times.add(Phase::Queue, self.queued.elapsed());
     }

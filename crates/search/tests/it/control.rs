@@ -19,8 +19,12 @@ const BUSY: [&str; 4] = [
 ];
 
 async fn service() -> SearchService {
+    service_with(Settings::default()).await
+}
+
+async fn service_with(settings: Settings) -> SearchService {
     let events: Vec<_> = (0..ROWS).map(log_event).collect();
-    let settings = Settings { batch_search_max_pipeline: Some(2), ..Settings::default() };
+    let settings = Settings { batch_search_max_pipeline: Some(2), ..settings };
     filled(&events, 4, settings).await.0
 }
 
@@ -76,6 +80,31 @@ async fn a_paused_search_reads_nothing_until_it_goes_on() {
         assert_eq!(job.counts().events_scanned, alone.counts().events_scanned, "{search}");
         assert_eq!(job.result_count(), alone.result_count(), "{search}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_search_in_the_queue_names_the_limits_that_it_waits_for() {
+    let one = Settings { base_max_searches: 1, max_searches_per_cpu: 0, ..Settings::default() };
+    let service = service_with(one).await;
+    let first = loop {
+        let job = reading(&service, BUSY[0]).await;
+        job.pause();
+        stands_still(&job, Instant::now()).await;
+        if job.status().state == DispatchState::Paused {
+            break job;
+        }
+    };
+    let second = service.dispatch(JobRequest::new(BUSY[0], "me")).await.unwrap();
+    let says = || format!("{:?}", second.messages()).contains("base_max_searches");
+    let start = Instant::now();
+    while !says() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", second.status());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(second.status().state, DispatchState::Queued);
+    first.unpause();
+    second.finished().await.unwrap();
+    assert!(!says());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
