@@ -124,7 +124,9 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
             "the cluster is in maintenance mode ({by}): turn it off first, or use force=1"
         )));
     }
-    let stay = indexers.iter().filter(|one| one.id != *id && !leaving.contains(one.id)).count();
+    let stay = indexers.iter().filter(|one| one.id != *id && !leaving.contains(one.id));
+    let (stay, down): (Vec<&Member<'_>>, Vec<&Member<'_>>) = stay.partition(|one| one.is_up);
+    let (stay, down) = (stay.len(), down.len());
     let asked =
         Leaving { started: peer.started.clone(), force: is_forced, by: caller.user.clone() };
     if !is_dry {
@@ -135,7 +137,9 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
         "peer": id,
         "label": peer.name,
         "is_this_process": *id == state.info.guid,
+        // Without those that do not answer.
         "indexers_left": stay,
+        "indexers_down": down,
         // What refuses it without force=1.
         "objection": objection,
     });

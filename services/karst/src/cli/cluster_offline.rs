@@ -32,21 +32,31 @@ pub(super) async fn offline(options: &OfflineOptions) -> Result<ExitCode> {
     let content = &answer["entry"][0]["content"];
     let name = content["label"].as_str().unwrap_or(&options.peer);
     let left = content["indexers_left"].as_u64().unwrap_or_default();
+    let down = down(&content["indexers_down"]);
     if options.dry_run {
-        println!("Would remove {name} from the cluster; {left} indexers would remain.");
+        println!("Would remove {name} from the cluster; {left} indexers would remain{down}.");
         if let Some(objection) = content["objection"].as_str() {
             println!("It is refused without --force: {objection}.");
             return Ok(ExitCode::FAILURE);
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{name} leaves the cluster; {left} indexers remain.");
+    println!("{name} leaves the cluster; {left} indexers remain{down}.");
     if options.detach {
         return Ok(ExitCode::SUCCESS);
     }
     let id = content["peer"].as_str().unwrap_or(&options.peer);
     let is_asked = content["is_this_process"] == true;
     watch(&client, (id, name), is_asked).await
+}
+
+/// How many indexers do not answer, if there are some: the end of a sentence about those that do.
+fn down(count: &Value) -> String {
+    match count.as_u64().unwrap_or_default() {
+        0 => String::new(),
+        1 => ", and 1 does not answer".to_owned(),
+        down => format!(", and {down} do not answer"),
+    }
 }
 
 /// Shows how far the indexer is, until it has left. `is_asked`: it is the server that answers here.
@@ -168,6 +178,13 @@ mod tests {
         let one = json!({ "peer": "a", "status": "ShuttingDown" });
         assert_eq!(at(&one), Progress::Leaves("it stops".to_owned()));
         assert_eq!(at(&json!({ "peer": "a", "status": "Stopped" })), Progress::Stopped);
+    }
+
+    #[test]
+    fn indexers_that_do_not_answer_are_counted_apart() {
+        assert_eq!(down(&json!(0)), "");
+        assert_eq!(down(&json!(1)), ", and 1 does not answer");
+        assert_eq!(down(&json!(2)), ", and 2 do not answer");
     }
 
     #[test]
