@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::cache;
 use super::client::Client;
 use super::table::{Rows, print_listing};
+use super::token::time;
 use crate::config::{ListOptions, Listing, Output};
 
 pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
@@ -44,11 +45,19 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
     rows.fields.push("name".to_owned());
     rows.fields.extend(fields.iter().map(|field| (*field).to_owned()));
     for entry in feed["entry"].as_array().into_iter().flatten() {
-        let cells = fields.iter().map(|field| entry["content"][field].clone());
+        let cells = fields.iter().map(|field| cell(field, &entry["content"][field], output));
         rows.rows.push(std::iter::once(entry["name"].clone()).chain(cells).collect());
     }
     print_listing(&rows, output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A value of an object; a time as people read it, but for programs.
+fn cell(field: &str, value: &Value, output: Option<Output>) -> Value {
+    match field {
+        "lastPhoneHomeTime" if output != Some(Output::Json) => time(value, "never"),
+        _ => value.clone(),
+    }
 }
 
 /// Measurement interval of the throughput.
@@ -131,5 +140,21 @@ fn leaves(prefix: &str, value: &Value, rows: &mut Rows) {
             }
         }
         leaf => rows.rows.push(vec![prefix.into(), leaf.clone()]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_phone_home_is_a_time_except_in_json() {
+        let of = |output| cell("lastPhoneHomeTime", &json!(1_700_000_000), output);
+        assert_eq!(of(None), "2023-11-14T22:13:20Z");
+        assert_eq!(of(Some(Output::Csv)), "2023-11-14T22:13:20Z");
+        assert_eq!(of(Some(Output::Json)), 1_700_000_000);
+        assert_eq!(cell("ip", &json!("10.0.0.1"), None), "10.0.0.1");
     }
 }

@@ -74,7 +74,7 @@ async fn list(client: &Client, output: Option<Output>) -> Result<()> {
 }
 
 /// Formats epoch seconds.
-fn time(seconds: &Value, zero: &str) -> Value {
+pub(super) fn time(seconds: &Value, zero: &str) -> Value {
     let seconds = seconds.as_i64().filter(|seconds| *seconds != 0);
     let time = seconds.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
     time.map_or_else(|| zero.to_owned(), |time| time.to_string()).into()
