@@ -82,6 +82,8 @@ pub struct Replicas {
     /// The objects that the copies of this indexer's journal have.
     present: Mutex<BTreeSet<u64>>,
     is_needed: AtomicBool,
+    /// Whether this process has read what the copies had at its start.
+    is_resumed: AtomicBool,
     failing: Mutex<Option<Instant>>,
     /// Why there are too few copies, for administrators.
     lacking: watch::Sender<Option<Arc<str>>>,
@@ -171,6 +173,7 @@ impl Replicas {
             log: tokio::sync::Mutex::default(),
             present: Mutex::default(),
             is_needed: AtomicBool::new(false),
+            is_resumed: AtomicBool::new(false),
             failing: Mutex::new(None),
             lacking: watch::Sender::new(None),
         }
@@ -193,6 +196,12 @@ impl Replicas {
     /// a copy that is lost is replaced by an empty one.
     pub fn note_needed(&self, is_needed: bool) {
         self.is_needed.store(is_needed, Ordering::Relaxed);
+    }
+
+    /// Notes that this process has read what the copies had at its start: from now on it is known whether
+    /// they are needed.
+    pub fn note_resumed(&self) {
+        self.is_resumed.store(true, Ordering::Relaxed);
     }
 
     /// Whether the copies have taken nothing for too long.
@@ -247,16 +256,25 @@ impl Replicas {
         }
     }
 
-    /// Gives copies to others that are at indexers which are being taken out of the cluster. Until others
-    /// have them, they stay where they are.
+    /// Gives copies to others that are at indexers which are being taken out of the cluster, or were removed
+    /// from it. Until others have them, they stay where they are.
     ///
     /// # Errors
     /// Why one stays there, such as too few other indexers.
     pub async fn move_copies(&self) -> Result<(), String> {
+        let members = Members::of(&self.catalog.snapshot(), self.own);
+        if members.is_empty() {
+            return Ok(());
+        }
         let leaving = self.client.peers().into_iter().filter(|peer| peer.leaves);
         let leaving: BTreeSet<IndexerId> = leaving.map(|peer| peer.id).collect();
-        let goes = |member: &Member| leaving.contains(&member.peer);
-        if !Members::of(&self.catalog.snapshot(), self.own).iter().any(goes) {
+        // Nothing may be put for long that would tell that the copy is gone. At the start the others may have
+        // what this process has to restore: no empty copy is to stand beside them.
+        let is_resumed = self.is_resumed.load(Ordering::Relaxed);
+        let goes = |member: &Member| {
+            leaving.contains(&member.peer) || (is_resumed && (self.removed)(member.peer))
+        };
+        if !members.iter().any(goes) {
             return Ok(());
         }
         let mut log = self.log.lock().await;

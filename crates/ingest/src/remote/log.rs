@@ -271,6 +271,7 @@ impl RemoteLog {
         state.stored.extend(stored.map(|number| Stored { number, last: last.clone() }));
         state.release();
         self.note_needed(&state);
+        self.replicas.iter().for_each(|replicas| replicas.note_resumed());
     }
 
     /// Whether it takes more. Otherwise the store does not keep up, and the records of its indexes go to

@@ -260,6 +260,29 @@ async fn copies_leave_an_indexer_that_is_taken_out() {
 }
 
 #[tokio::test]
+async fn copies_leave_an_indexer_that_was_removed_from_the_cluster() {
+    let mut cluster = Cluster::start(3, 3).await;
+    let owner = cluster.seen_by(OWNER);
+    owner.replicas.note_needed(true);
+    owner.put(0, "zero").await.unwrap();
+    let [removed, kept] = cluster.members()[..] else { panic!("{:?}", cluster.members()) };
+    cluster.stop(removed).await;
+    owner.replicas.move_copies().await.unwrap();
+    assert_eq!(cluster.members(), [removed, kept], "it may come back");
+    cluster.unlisted.lock().insert(removed);
+    cluster.removed.lock().insert(removed);
+    owner.replicas.move_copies().await.unwrap();
+    assert_eq!(cluster.members(), [removed, kept], "it may have to restore its journal");
+    owner.replicas.note_resumed();
+    // It is waited for as long as for a confirmation. The owner puts nothing meanwhile.
+    while owner.replicas.move_copies().await.is_err() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let now = cluster.members();
+    assert!(now.contains(&kept) && !now.contains(&removed) && now.len() == 2, "{now:?}");
+}
+
+#[tokio::test]
 async fn without_others_a_copy_stays_at_an_indexer_that_is_to_leave() {
     let cluster = Cluster::start(2, 3).await;
     let owner = cluster.seen_by(OWNER);

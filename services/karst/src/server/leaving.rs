@@ -147,18 +147,18 @@ enum Outcome {
     Cancelled,
 }
 
-/// Gets copies of the journal of this process away from indexers that leave, until shutdown.
+/// Gets copies of the journal of this process away from indexers that leave or were removed, until shutdown.
 pub(crate) async fn move_copies(replicas: Arc<Replicas>, catalog: Catalog, shutdown: Shutdown) {
     let mut changes = catalog.subscribe();
     let mut said: Option<String> = None;
     loop {
-        let somebody_leaves = !peers::leaving(&changes.borrow_and_update()).is_empty();
-        let waits = match somebody_leaves {
-            true => replicas.move_copies().await.err(),
-            false => None,
-        };
+        changes.mark_unchanged();
+        let waits = replicas.move_copies().await.err();
         if let Some(reason) = waits.as_ref().filter(|reason| said.as_ref() != Some(*reason)) {
-            tracing::warn!(reason, "a copy of the journal stays at an indexer that is to leave");
+            tracing::warn!(
+                reason,
+                "a copy of the journal stays at an indexer that is to leave or was removed"
+            );
         }
         said = waits;
         tokio::select! {
