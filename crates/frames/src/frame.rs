@@ -67,6 +67,8 @@ pub struct Frame {
     possible: HashSet<String>,
     /// Those among them that are columns also where no row has a value.
     named: HashSet<String>,
+    /// Columns of texts that the search has composed, which are no numbers.
+    composed: HashSet<String>,
     /// Whether a command has given the columns their order; else they are listed by name.
     ordered: bool,
     /// Whether rows are still events of the source.
@@ -103,6 +105,7 @@ impl Frame {
             hidden: Vec::new(),
             possible: HashSet::new(),
             named: HashSet::new(),
+            composed: HashSet::new(),
             ordered: true,
             open: false,
             filter: FieldFilter::default(),
@@ -230,6 +233,7 @@ impl Frame {
         let mut columns = Vec::with_capacity(outputs.len());
         let mut seen = HashSet::new();
         let (mut possible, mut named) = (HashSet::new(), HashSet::new());
+        let mut composed = HashSet::new();
         for (name, Typed { expr, kind }) in outputs {
             if !seen.insert(name.clone()) {
                 return Err(Error::internal(format!("two columns named \"{name}\"")));
@@ -240,6 +244,9 @@ impl Frame {
                 }
                 if self.named.contains(&of.name) {
                     named.insert(name.clone());
+                }
+                if self.composed.contains(&of.name) {
+                    composed.insert(name.clone());
                 }
             }
             let (expr, kind) = match kind {
@@ -252,8 +259,19 @@ impl Frame {
         exprs.extend(self.carried());
         self.project_exprs(exprs)?;
         self.columns = columns;
-        (self.possible, self.named) = (possible, named);
+        (self.possible, self.named, self.composed) = (possible, named, composed);
         Ok(self)
+    }
+
+    /// Notes columns whose texts the search has composed, which are no numbers.
+    pub fn with_composed(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.composed.extend(names);
+        self
+    }
+
+    /// Whether a column has texts that the search has composed.
+    pub fn is_composed(&self, name: &str) -> bool {
+        self.composed.contains(name)
     }
 
     /// Whether a column is left out of a result where no row has a value.
@@ -432,8 +450,12 @@ impl Frame {
         let mut inner = Vec::new();
         let mut outputs = Vec::new();
         let mut group = Vec::new();
+        let mut composed = HashSet::new();
         for (name, Typed { expr, kind }) in keys {
             let key = self.fresh("key");
+            if matches!(&expr, Expr::Column(of) if self.composed.contains(&of.name)) {
+                composed.insert(key.clone());
+            }
             group.push(expr.alias(&key));
             outputs.push((name, Typed { expr: column(&key), kind }));
         }
@@ -441,6 +463,7 @@ impl Frame {
             let expr = self.lift_aggregates(expr, &mut inner)?;
             outputs.push((name, Typed { expr, kind }));
         }
+        self.composed = composed;
         let input = Arc::new(self.plan.clone());
         if inner.is_empty() && group.is_empty() {
             // Wildcards that stand for no field: there is nothing to say of the rows.

@@ -7,6 +7,7 @@
 //! command splits: the part that the indexers can run on their events, and the part that is left to the
 //! search head.
 
+mod composed;
 mod dataset;
 mod discover;
 mod enrich;

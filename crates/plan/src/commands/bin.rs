@@ -52,6 +52,7 @@ impl CommandPlan for BinCommand {
         let target = self.alias.as_ref().map_or(name, |alias| &alias.node);
         let value = match (value.kind, super::eval::is_time(target)) {
             (ValueType::Time, false) => convert(value, ValueType::Float),
+            (ValueType::Float, true) => convert(value, ValueType::Time),
             _ => value,
         };
         Ok(Step::Next(frame.with_columns(vec![(target.clone(), value)])?))

@@ -4,10 +4,13 @@
 
 use exprs::Typed;
 use exprs::kernel::{Row, number, text};
+use exprs::types::ValueType;
 use knowledge::time::{LocalClock, TimeFormat};
 use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
 use tables::text::quantities::{duration, leading, memk, minutes, plain};
 
+use super::composed::is_epoch;
+use super::eval::{convert, is_time};
 use super::fields::expand;
 use super::required::{is_source, reaches_source};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -47,13 +50,18 @@ impl CommandPlan for ConvertCommand {
                     (function, _) => converted(function, value, format, env)?,
                 };
                 if let Some(value) = value {
-                    let value = if super::eval::is_time(&target) && conversion.alias.is_none() {
-                        // `_time` stays a time; its text form is for display.
-                        frame.field(&name)
-                    } else {
-                        value
+                    let is_text =
+                        conversion.function == ConvertFunction::Ctime && !is_epoch(format);
+                    let value = match (is_time(&target) && !is_text, &conversion.alias) {
+                        (true, Some(_)) if value.kind.is_number() => {
+                            convert(value, ValueType::Time)
+                        }
+                        // A time is a number already.
+                        (true, None) => frame.field(&name),
+                        _ => value,
                     };
-                    frame = frame.with_changed(vec![(target, value)])?;
+                    let composed = is_text.then(|| target.clone());
+                    frame = frame.with_changed(vec![(target, value)])?.with_composed(composed);
                 }
             }
         }

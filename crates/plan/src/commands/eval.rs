@@ -11,6 +11,7 @@ use exprs::{Typed, compile};
 use frames::Frame;
 use spl::ast::{EvalCommand, Expr, ExprKind, WhereCommand};
 
+use super::composed::is_composed;
 use super::eval_named::Piece;
 use super::required::is_source;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
@@ -85,6 +86,7 @@ fn assign(
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let mut values: Vec<(String, Typed)> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     let mut set: HashSet<&str> = HashSet::new();
     for assignment in &command.assignments {
         env.context.planning.check()?;
@@ -95,16 +97,22 @@ fn assign(
         }
         if !set.is_empty() && reads_any(&assignment.expr, &set) {
             frame = frame.with_columns(std::mem::take(&mut values))?;
+            frame = frame.with_composed(std::mem::take(&mut texts));
             set.clear();
         }
         let value = compile(&assignment.expr, &env.scope(&frame))?;
-        let value = if is_time(name) { value } else { value.shown() };
+        let is_text = value.kind == ValueType::Text && is_composed(&assignment.expr, &frame);
+        let is_time = is_time(name) && !is_text;
+        let value = if is_time { value } else { value.shown() };
         let value = stored(value, &assignment.expr)?;
-        let value = if is_time(name) { convert(value, ValueType::Time) } else { value };
+        let value = if is_time { convert(value, ValueType::Time) } else { value };
         values.push((name.clone(), value));
+        // Of several assignments to a field the last counts.
+        texts.retain(|text| text != name);
+        texts.extend(is_text.then(|| name.clone()));
         set.insert(name);
     }
-    frame.with_columns(values)
+    Ok(frame.with_columns(values)?.with_composed(texts))
 }
 
 /// Whether an expression may read one of these fields: it names it, or calls a function that may read any.
@@ -136,7 +144,7 @@ pub(super) fn condition(
     })
 }
 
-/// Whether a column of the name is always a time.
+/// Whether a column of the name is a time, unless a composed text was assigned to it.
 pub(super) fn is_time(name: &str) -> bool {
     matches!(name, "_time" | "_indextime")
 }

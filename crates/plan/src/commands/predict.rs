@@ -2,10 +2,10 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use exprs::types::ValueType;
 use spl::ast::{PredictAlgorithm, PredictCommand};
 use tables::series::predict::Predict;
 
+use super::composed::timed;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::stage::Breaker;
 
@@ -28,7 +28,8 @@ impl CommandPlan for PredictCommand {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let span = input.span();
         let Input { frame, env, .. } = input;
-        if frame.kind(TIME) != Some(ValueType::Time) {
+        let frame = timed(frame, TIME)?;
+        if frame.kind(TIME).is_none() {
             let message = "predict needs the field _time; use it after timechart";
             return Err(Error::at(message, span));
         }

@@ -3,9 +3,11 @@
 //! Split: runs where the rows are.
 
 use exprs::Typed;
+use exprs::types::ValueType;
 use frames::Frame;
 use spl::ast::{FieldPattern, RenameCommand};
 
+use super::eval::convert;
 use super::required::{is_source, reaches_source};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::sql::aggregate::plain;
@@ -109,12 +111,12 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
     frame.project(kept)
 }
 
-/// A time is epoch seconds under any other name than `_time`.
+/// A time is epoch seconds under any other name than `_time`; a text that was composed stays one.
 fn retyped(frame: &Frame, name: &str, new: &str) -> Typed {
     let value = frame.field(name);
     match (super::eval::is_time(name), super::eval::is_time(new)) {
-        (true, false) => super::eval::convert(value, crate::ValueType::Float),
-        (false, true) => super::eval::convert(value, crate::ValueType::Time),
+        (true, false) if value.kind == ValueType::Time => convert(value, ValueType::Float),
+        (false, true) if !frame.is_composed(name) => convert(value, ValueType::Time),
         _ => value,
     }
 }

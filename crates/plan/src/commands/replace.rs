@@ -3,6 +3,7 @@
 //! Split: runs where the rows are.
 
 use exprs::kernel::text_of_each;
+use exprs::types::ValueType;
 use spl::ast::{PatternPart, ReplaceCommand, SearchPattern};
 
 use super::fields::expand_or_all;
@@ -30,7 +31,7 @@ impl CommandPlan for ReplaceCommand {
         let frame = input.frame;
         let mut values = Vec::new();
         for name in expand_or_all(&self.fields, &frame) {
-            if frame.kind(&name).is_none() || super::eval::is_time(&name) {
+            if matches!(frame.kind(&name), None | Some(ValueType::Time)) {
                 continue;
             }
             let pairs: Vec<(String, SearchPattern)> = self

@@ -127,7 +127,8 @@ fn or_before(found: Typed, field: &str, frame: &Frame) -> Typed {
         return found;
     };
     let old = frame.field(field);
-    let kind = match (found.kind, super::eval::is_time(field)) {
+    let is_time = super::eval::is_time(field) && old.kind == ValueType::Time;
+    let kind = match (found.kind, is_time) {
         (_, true) => ValueType::Time,
         (ValueType::Multi, _) => ValueType::Multi,
         (found, _) => found.union(old.kind),

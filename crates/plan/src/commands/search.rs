@@ -246,24 +246,29 @@ pub(super) fn filter(
     if !search.time.is_empty() && frame.kind(columns::TIME).is_some() {
         let mut bounds = bounds(search, env.context)?;
         bounds.time = bounds.time.intersect(&env.context.range);
-        for condition in time_filters(bounds) {
+        let conditions = bounded(bounds, |name| frame.field(name).to(ValueType::Time).expr);
+        for condition in conditions {
             frame = frame.filter(condition)?;
         }
     }
     Ok(frame)
 }
 
-/// The bounds that are finite, as conditions.
+/// The bounds that are finite, as conditions on the fields of events.
 pub(super) fn time_filters(bounds: Bounds) -> Vec<Expr> {
+    bounded(bounds, column)
+}
+
+fn bounded(bounds: Bounds, time: impl Fn(&str) -> Expr) -> Vec<Expr> {
     let mut conditions = Vec::new();
     for (name, range) in [(columns::TIME, bounds.time), (columns::INDEX_TIME, bounds.index_time)] {
         let literal =
             |micros: i64| lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())));
         if range.earliest != TimeRange::ALL.earliest {
-            conditions.push(column(name).gt_eq(literal(range.earliest.0)));
+            conditions.push(time(name).gt_eq(literal(range.earliest.0)));
         }
         if range.latest != TimeRange::ALL.latest {
-            conditions.push(column(name).lt(literal(range.latest.0)));
+            conditions.push(time(name).lt(literal(range.latest.0)));
         }
     }
     conditions

@@ -6,6 +6,7 @@ use exprs::Typed;
 use exprs::types::ValueType;
 use spl::ast::SetfieldsCommand;
 
+use super::composed::is_text;
 use super::eval::{convert, is_time};
 use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -31,7 +32,7 @@ impl CommandPlan for SetfieldsCommand {
         let mut frame = input.frame;
         for (field, text) in &self.values {
             let value = Typed::text(text);
-            let is_time = is_time(&field.node);
+            let is_time = is_time(&field.node) && !is_text(text);
             let value = if is_time { convert(value, ValueType::Time) } else { value };
             frame = frame.with_columns(vec![(field.node.clone(), value)])?;
         }

@@ -66,11 +66,11 @@ pub(super) fn plan(
     }
     let mut arguments: Vec<Expr> = keys.iter().map(|name| column(name)).collect();
     if matches!(window, Window::Time(_)) {
-        if frame.kind("_time") != Some(ValueType::Time) {
+        if frame.kind("_time").is_none() {
             let message = "time_window needs the field _time";
             return Err(Error::invalid_anywhere(message));
         }
-        arguments.push(column("_time"));
+        arguments.push(frame.field("_time").to(ValueType::Time).expr);
     }
     for condition in command.reset_before.iter().chain(&command.reset_after) {
         arguments.push(super::eval::condition(condition, &frame, env)?);

@@ -5,12 +5,12 @@
 
 use datafusion::logical_expr::lit;
 use exprs::aggregates::EXACT_TIME;
-use exprs::types::ValueType;
 use frames::Frame;
 use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
 use tables::bins::{TimeBins, default_span, length_of};
 
+use super::composed::timed;
 use super::required::required_by;
 use super::split::{Series, pivot};
 use super::{
@@ -68,19 +68,12 @@ pub(super) fn plan(
     frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
-    match frame.kind(TIME) {
-        Some(ValueType::Time) => {}
-        None => {
-            let message = "timechart has no results, because no row has the field _time";
-            env.log.add(MessageKind::Info, message.to_owned());
-            return frame.filter(lit(false)).map(Step::Next);
-        }
-        Some(_) => {
-            let message =
-                "timechart needs times in the field _time, which an earlier command has changed";
-            return Err(Error::at(message, span));
-        }
+    if frame.kind(TIME).is_none() {
+        let message = "timechart has no results, because no row has the field _time";
+        env.log.add(MessageKind::Info, message.to_owned());
+        return frame.filter(lit(false)).map(Step::Next);
     }
+    let frame = timed(frame, TIME)?;
     let frame = summary::prepared(frame)?;
     let calls = summary::calls(&command.calls, &frame)?;
     let fixed = command.fixedrange != Some(false);

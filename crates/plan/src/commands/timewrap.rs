@@ -2,11 +2,11 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use exprs::types::ValueType;
 use model::TimeRange;
 use spl::ast::{TimewrapAlign, TimewrapCommand};
 use tables::series::timewrap::Timewrap;
 
+use super::composed::timed;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::stage::Breaker;
 
@@ -26,7 +26,8 @@ impl CommandPlan for TimewrapCommand {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let span = input.span();
         let Input { frame, env, .. } = input;
-        if frame.kind(TIME) != Some(ValueType::Time) {
+        let frame = timed(frame, TIME)?;
+        if frame.kind(TIME).is_none() {
             let message = "timewrap needs the field _time; use it after timechart";
             return Err(Error::at(message, span));
         }

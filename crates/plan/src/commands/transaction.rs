@@ -14,6 +14,7 @@ use spl::ast::{
 use tables::bins::length_of;
 use tables::shape::transaction::{ENDS, Rendering, Rules, STARTS, Transaction};
 
+use super::composed::timed;
 use super::eval::condition;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
@@ -60,7 +61,8 @@ pub(super) fn plan(
     env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let command = configured(command, env)?;
-    if frame.kind(TIME) != Some(ValueType::Time) {
+    frame = timed(frame, TIME)?;
+    if frame.kind(TIME).is_none() {
         let message = "transaction needs the field _time, which an earlier command has removed";
         return Err(Error::at(message, span));
     }
