@@ -394,7 +394,7 @@ impl Wanted {
     }
 }
 
-/// The names of the event types of each event.
+/// The names of the event types of each event, behind those that it has, which count once.
 fn event_type_field(
     frame: Frame,
     classes: &Classes,
@@ -420,7 +420,11 @@ fn event_type_field(
         row.value(own).each_text(|text| out.append_value(text));
         for (at, name) in names.iter().enumerate() {
             if matches!(row.value(at), Value::Boolean(true)) {
-                out.append_value(name);
+                let mut is_known = false;
+                row.value(own).each_text(|text| is_known |= text == name);
+                if !is_known {
+                    out.append_value(name);
+                }
             }
         }
         Some(())

@@ -74,6 +74,7 @@ pub(super) fn tags(
         let parameters = format!("{name} {names} {values} {:p}", std::sync::Arc::as_ptr(&tags));
         let (tags, fields) = (std::sync::Arc::clone(&tags), fields.clone());
         let function = multi("tags_command", move |row, out| {
+            let mut all: Vec<String> = Vec::new();
             for (argument, at) in places.iter().enumerate() {
                 row.value(argument).each_text(|text| {
                     let Some(found) = tags.get(&(*at, text.to_lowercase())) else { return };
@@ -85,10 +86,14 @@ pub(super) fn tags(
                         if values {
                             shown += &format!("{text}::");
                         }
-                        out.append_value(shown + tag);
+                        shown += tag;
+                        if !all.contains(&shown) {
+                            all.push(shown);
+                        }
                     }
                 });
             }
+            all.iter().for_each(|tag| out.append_value(tag));
             Some(())
         });
         outputs.push((name, function.with(parameters).call(arguments)));
