@@ -4,6 +4,7 @@
 //! that come behind those of its input. It guarantees that input columns pass unchanged, so that
 //! unused ones are never read, and that rows keep their order.
 
+mod condition;
 mod dedup;
 mod exec;
 mod head;
@@ -22,6 +23,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use exprs::ledger::Charge;
 use tables::Stop;
 
+pub use condition::ResultCondition;
 pub use dedup::Dedup;
 pub(crate) use exec::StreamPlanner;
 pub use head::{HeadWhile, NoticedLimit};

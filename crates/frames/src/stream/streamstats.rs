@@ -15,7 +15,7 @@ use exprs::stopping::stopped;
 use hashbrown::HashMap;
 use tables::{Steps, Stop};
 
-use super::{Output, StreamOp, StreamRun};
+use super::{Output, ResultCondition, StreamOp, StreamRun};
 use crate::Error;
 
 /// Which rows before a row count.
@@ -31,7 +31,8 @@ pub enum Window {
 }
 
 /// Aggregates over what came before. Arguments: the group keys, the time if the window needs it,
-/// `reset_before` and `reset_after` if there are any, then the arguments of the aggregates.
+/// `reset_before` and `reset_after` if there are any, what `reset_after_result` reads, then the arguments of
+/// the aggregates.
 #[derive(Debug, Clone)]
 pub struct Streamstats {
     /// How many of the arguments are group keys.
@@ -48,6 +49,8 @@ pub struct Streamstats {
     pub reset_before: bool,
     /// Whether an argument says that all starts anew after a row.
     pub reset_after: bool,
+    /// The condition on the results of a row after which all starts anew.
+    pub reset_after_result: Option<ResultCondition>,
     /// Most groups remembered.
     pub groups: usize,
     /// Most rows a window may hold.
@@ -121,6 +124,8 @@ impl StreamRun for Run {
         let times = take(matches!(self.op.window, Window::Time(_)));
         let before = take(self.op.reset_before);
         let after = take(self.op.reset_after);
+        let read = self.op.reset_after_result.as_ref().map_or(0, ResultCondition::inputs);
+        let (inputs, rest) = rest.split_at(read);
         let key_rows = self.convert(keys)?;
         let mut results: Vec<Vec<ScalarValue>> =
             self.aggregates.iter().map(|_| Vec::with_capacity(rows)).collect();
@@ -140,7 +145,11 @@ impl StreamRun for Run {
             self.row(past, missing, &mut results)?;
             let made = results.iter().filter_map(|values| values.last());
             lists.grow(made.map(list_bytes).sum())?;
-            if truth(after.as_ref(), row) {
+            let is_met = match &self.op.reset_after_result {
+                Some(condition) => condition.holds(inputs, row, &results)?,
+                None => truth(after.as_ref(), row),
+            };
+            if is_met {
                 self.reset();
             }
         }
@@ -364,6 +373,7 @@ mod tests {
             reset_on_change: false,
             reset_before: false,
             reset_after: false,
+            reset_after_result: None,
             groups: 10,
             window_rows: rows,
         };

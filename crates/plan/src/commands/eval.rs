@@ -116,7 +116,7 @@ fn assign(
 }
 
 /// Whether an expression may read one of these fields: it names it, or calls a function that may read any.
-fn reads_any(expr: &Expr, set: &HashSet<&str>) -> bool {
+pub(super) fn reads_any(expr: &Expr, set: &HashSet<&str>) -> bool {
     let mut read = RequiredFields::default();
     read.expr(expr);
     !read.patterns.is_empty() || read.names.iter().any(|name| set.contains(name.as_str()))

@@ -2,17 +2,20 @@
 //!
 //! Split: nothing runs at the indexers beyond what came before; the search head reads rows in order.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::Expr;
 use exprs::Typed;
 use exprs::types::ValueType;
-use frames::stream::{StreamNode, Streamstats, Window};
-use frames::{Frame, column};
+use frames::stream::{ResultCondition, StreamNode, Streamstats, Window};
+use frames::{Frame, FrameColumn, column};
 use spl::ast::StreamstatsCommand;
 use tables::bins::length_of;
 
+use super::eval::{condition, reads_any};
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use crate::context::PlanningContext;
@@ -72,20 +75,13 @@ pub(super) fn plan(
         }
         arguments.push(frame.field("_time").to(ValueType::Time).expr);
     }
-    for condition in command.reset_before.iter().chain(&command.reset_after) {
-        arguments.push(super::eval::condition(condition, &frame, env)?);
+    let results: HashSet<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
+    let after = command.reset_after.as_ref();
+    let after_results = after.filter(|expr| reads_any(expr, &results));
+    let after_rows = after.filter(|_| after_results.is_none());
+    for expr in command.reset_before.iter().chain(after_rows) {
+        arguments.push(condition(expr, &frame, env)?);
     }
-    let op = Streamstats {
-        keys: keys.len(),
-        window,
-        current: command.current,
-        global: command.global,
-        reset_on_change: command.reset_on_change,
-        reset_before: command.reset_before.is_some(),
-        reset_after: command.reset_after.is_some(),
-        groups: limits.groups,
-        window_rows: limits.stream_window,
-    };
     let mut lifted = Vec::new();
     let mut outputs = Vec::new();
     for (name, Typed { expr, kind }) in values {
@@ -98,8 +94,62 @@ pub(super) fn plan(
         let (_, field) = aggregate.to_field(frame.schema())?;
         added.push(Field::new(field.name(), field.data_type().clone(), true));
     }
+    let mut reset_after_result = None;
+    if let Some(expr) = after_results {
+        let (found, inputs) = on_results(expr, &frame, &outputs, &added, env)?;
+        arguments.extend(inputs.iter().map(|name| column(name)));
+        reset_after_result = Some(found);
+    }
+    let op = Streamstats {
+        keys: keys.len(),
+        window,
+        current: command.current,
+        global: command.global,
+        reset_on_change: command.reset_on_change,
+        reset_before: command.reset_before.is_some(),
+        reset_after: after_rows.is_some(),
+        reset_after_result,
+        groups: limits.groups,
+        window_rows: limits.stream_window,
+    };
     let order = frame.sort_exprs();
     let plan = frame.plan().clone();
     let node = StreamNode::try_new(plan, Arc::new(op), arguments, order, added)?;
     frame.stream(node.with_aggregates(lifted)).with_columns(outputs)
+}
+
+/// A condition on the results of a row, and the columns of the input that it reads.
+fn on_results(
+    expr: &spl::ast::Expr,
+    frame: &Frame,
+    outputs: &[(String, Typed)],
+    added: &[Field],
+    env: &PlanningContext<'_>,
+) -> Result<(ResultCondition, Vec<String>), Error> {
+    let output = |name: &str| outputs.iter().find(|(output, _)| output == name);
+    let others = frame.columns().iter().filter(|column| output(&column.name).is_none()).cloned();
+    let results =
+        outputs.iter().map(|(name, value)| FrameColumn { name: name.clone(), kind: value.kind });
+    let shape = Frame::new(frame.plan().clone(), others.chain(results).collect());
+    let over_results = condition(expr, &shape, env)?.transform_up(|expr| {
+        let found = match &expr {
+            Expr::Column(of) => output(&of.name),
+            _ => None,
+        };
+        Ok(match found {
+            Some((_, value)) => Transformed::yes(value.expr.clone()),
+            None => Transformed::no(expr),
+        })
+    })?;
+    let over_results = over_results.data;
+    let read = over_results.column_refs().into_iter().map(|of| of.name.clone());
+    let mut inputs: Vec<String> =
+        read.filter(|name| !added.iter().any(|field| field.name() == name)).collect();
+    inputs.sort_unstable();
+    let mut fields = Vec::with_capacity(inputs.len());
+    for name in &inputs {
+        let field = frame.schema().field_with_unqualified_name(name)?;
+        fields.push(Field::new(name, field.data_type().clone(), true));
+    }
+    Ok((ResultCondition::new(over_results, &fields, added)?, inputs))
 }
