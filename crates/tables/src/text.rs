@@ -8,6 +8,7 @@ pub mod filter;
 pub mod found;
 pub mod geometry;
 pub mod json;
+pub mod leaves;
 mod lines;
 pub mod multikv;
 pub mod quantities;

@@ -12,6 +12,7 @@ use exprs::kernel::multi;
 use exprs::types::ValueType;
 use frames::Frame;
 use spl::ast::SpathCommand;
+use tables::text::leaves::leaves;
 
 use super::eval::convert;
 use super::required::{is_source, required_by};
@@ -54,7 +55,7 @@ impl CommandPlan for SpathCommand {
         let mut values = Vec::new();
         for name in required_by(rest).names {
             if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
-                let value = at_path(&name, input, &name, &frame);
+                let value = leaf(&name, input, &frame);
                 values.push((name, value));
             }
         }
@@ -74,7 +75,25 @@ fn at_path(path: &str, input: &str, output: &str, frame: &Frame) -> Typed {
         parsed.visit(&row.text(0)?, &mut |text| out.append_value(text));
         Some(())
     });
-    let found = function.with(path).call(vec![frame.field(input)]);
+    or_before(function.with(path).call(vec![frame.field(input)]), output, frame)
+}
+
+/// The values of the leaves of a name, as `spath` without a path finds them: objects and arrays are none.
+fn leaf(name: &str, input: &str, frame: &Frame) -> Typed {
+    let wanted = name.to_owned();
+    let function = multi("spath_leaf", move |row, out| {
+        leaves(&row.text(0)?, &mut |path, text| {
+            if path == wanted {
+                out.append_value(text);
+            }
+        });
+        Some(())
+    });
+    or_before(function.with(name).call(vec![frame.field(input)]), name, frame)
+}
+
+/// What was found; the values that the field had where there is nothing.
+fn or_before(found: Typed, output: &str, frame: &Frame) -> Typed {
     match frame.kind(output) {
         None => found,
         Some(_) => {

@@ -1,17 +1,16 @@
 //! Reshaping of whole results: `transpose`, `untable`, `xyseries`, and `spath` of everything.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
-use eval::{ValueType, xml};
+use eval::ValueType;
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Column, Rows, Texts, Values, check_cells, convert};
-use crate::text::json;
+use crate::text::leaves::leaves;
 
 /// `transpose`.
 #[derive(Debug, Clone)]
@@ -204,14 +203,7 @@ fn spath(mut rows: Rows, input: &str, most: usize) -> Result<Rows, Error> {
             });
             cells[row].push(value.to_owned());
         };
-        if xml::begins(text) {
-            let _ = xml::walk(text, &mut |path, value| {
-                add(path, &value);
-                ControlFlow::Continue(())
-            });
-        } else {
-            json::flatten(text, &mut add);
-        }
+        leaves(text, &mut add);
         check_cells(names.len(), rows.count, most)?;
     }
     for name in names {
