@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 use super::{Call, Function, Preparation, multi, plain, text, truth};
 use crate::value::{NumberText, Value};
 use crate::xml::{self, XmlPath};
-use crate::{Cached, Row};
+use crate::{Cached, JsonTree, Row};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     plain("spath", spath),
@@ -67,30 +67,30 @@ impl JsonPath {
     }
 
     /// Calls `visit` with everything at the path.
-    fn visit<'j>(&self, json: &'j Json, visit: &mut dyn FnMut(&'j Json)) {
+    fn visit<'j, 't>(&self, json: &'j JsonTree<'t>, visit: &mut dyn FnMut(&'j JsonTree<'t>)) {
         walk(&self.steps, json, visit);
     }
 }
 
-fn walk<'j>(steps: &[Step], json: &'j Json, visit: &mut dyn FnMut(&'j Json)) {
+fn walk<'j, 't>(steps: &[Step], json: &'j JsonTree<'t>, visit: &mut dyn FnMut(&'j JsonTree<'t>)) {
     let Some((step, rest)) = steps.split_first() else {
         visit(json);
         return;
     };
     match (step, json) {
-        (Step::Key(key), Json::Object(object)) => {
+        (Step::Key(key), JsonTree::Object(_)) => {
             // A key may itself hold dots: the longest run of steps that is a key wins last.
-            match object.get(key) {
+            match json.get(key) {
                 Some(inner) => walk(rest, inner, visit),
-                None => walk_dotted(key, rest, object, visit),
+                None => walk_dotted(key, rest, json, visit),
             }
         }
-        (Step::Item(at), Json::Array(items)) => {
+        (Step::Item(at), JsonTree::Array(items)) => {
             if let Some(item) = items.get(*at) {
                 walk(rest, item, visit);
             }
         }
-        (Step::EveryItem, Json::Array(items)) => {
+        (Step::EveryItem, JsonTree::Array(items)) => {
             items.iter().for_each(|item| walk(rest, item, visit));
         }
         _ => {}
@@ -98,11 +98,11 @@ fn walk<'j>(steps: &[Step], json: &'j Json, visit: &mut dyn FnMut(&'j Json)) {
 }
 
 /// Keys that hold dots were split into several steps: put them together again.
-fn walk_dotted<'j>(
+fn walk_dotted<'j, 't>(
     key: &str,
     steps: &[Step],
-    object: &'j Map<String, Json>,
-    visit: &mut dyn FnMut(&'j Json),
+    object: &'j JsonTree<'t>,
+    visit: &mut dyn FnMut(&'j JsonTree<'t>),
 ) {
     let mut joined = key.to_owned();
     for (at, step) in steps.iter().enumerate() {
@@ -149,9 +149,9 @@ impl DocumentPath {
         if xml::begins(text) {
             return self.xml.visit(text, visit);
         }
-        let Ok(json) = serde_json::from_str(text) else { return };
+        let Some(json) = JsonTree::parse(text) else { return };
         self.json.visit(&json, &mut |found| {
-            if let Some(text) = json_text(found) {
+            if let Some(text) = found.text() {
                 visit(&text);
             }
         });
@@ -210,7 +210,8 @@ fn spath(call: &Call<'_>) -> Preparation {
 fn extract(call: &Call<'_>) -> Preparation {
     let paths: Vec<_> = (1..call.len()).map(|at| paths(call, at)).collect();
     Ok(text(move |row, out| {
-        let json = parse(row.value(0))?;
+        let document = row.text(0)?;
+        let json = JsonTree::parse(&document)?;
         let found = match paths.as_slice() {
             [] => json,
             [path] => {
@@ -219,38 +220,43 @@ fn extract(call: &Call<'_>) -> Preparation {
             }
             several => {
                 let at_each = several.iter().map(|path| {
-                    path(row).and_then(|path| at_path(&json, &path)).unwrap_or(Json::Null)
+                    let path = path(row)?;
+                    at_path(&json, &path)
                 });
-                Json::Array(at_each.collect())
+                JsonTree::Array(at_each.map(|found| found.unwrap_or(JsonTree::Null)).collect())
             }
         };
-        out.push_str(&json_text(&found)?);
+        out.push_str(&found.text()?);
         Some(())
     }))
 }
 
-fn at_path(json: &Json, path: &JsonPath) -> Option<Json> {
-    if path.steps == [Step::EveryItem] && json.is_object() {
+fn at_path<'t>(json: &JsonTree<'t>, path: &JsonPath) -> Option<JsonTree<'t>> {
+    if path.steps == [Step::EveryItem] && matches!(json, JsonTree::Object(_)) {
         return Some(json.clone());
     }
     let mut found = Vec::new();
     path.visit(json, &mut |value| found.push(value.clone()));
     if path.is_many() {
-        return (!found.is_empty()).then_some(Json::Array(found));
+        return (!found.is_empty()).then_some(JsonTree::Array(found));
     }
     found.pop()
 }
 
 /// The same with names of keys, which may hold dots and braces, instead of paths.
 fn extract_exact(row: Row<'_>, out: &mut String) -> Option<()> {
-    let json = parse(row.value(0))?;
-    let at = |key: Value<'_>| json.get(&*key.text()?).cloned();
+    let document = row.text(0)?;
+    let json = JsonTree::parse(&document)?;
+    let at = |key: Value<'_>| json.get(&key.text()?).cloned();
     let found = match row.len() {
-        1 => json,
+        1 => json.clone(),
         2 => at(row.value(1))?,
-        _ => Json::Array(row.values().skip(1).map(|key| at(key).unwrap_or(Json::Null)).collect()),
+        _ => {
+            let values = row.values().skip(1);
+            JsonTree::Array(values.map(|key| at(key).unwrap_or(JsonTree::Null)).collect())
+        }
     };
-    out.push_str(&json_text(&found)?);
+    out.push_str(&found.text()?);
     Some(())
 }
 
@@ -295,7 +301,8 @@ pub(super) fn entries_of(object: Map<String, Json>, key: &str, value: &str) -> J
 fn has_path(call: &Call<'_>) -> Preparation {
     let path = paths(call, 1);
     Ok(truth(move |row: Row<'_>| {
-        let json = parse(row.value(0))?;
+        let document = row.text(0)?;
+        let json = JsonTree::parse(&document)?;
         let path = path(row)?;
         let mut found = false;
         path.visit(&json, &mut |_| found = true);
@@ -314,12 +321,12 @@ mod tests {
     use super::*;
 
     fn found(path: &str) -> Vec<String> {
-        let json: Json = serde_json::from_str(
+        let json = JsonTree::parse(
             r#"{"a":{"b":[{"c":1},{"c":"x"}],"n":null},"d.e":{"f":true},"list":[[1,2],[3]]}"#,
         )
         .unwrap();
         let mut all = Vec::new();
-        JsonPath::new(path).visit(&json, &mut |json| all.extend(json_text(json).map(String::from)));
+        JsonPath::new(path).visit(&json, &mut |json| all.extend(json.text().map(String::from)));
         all
     }
 

@@ -1,5 +1,6 @@
 //! JSON texts as SPL fields, `a.b` for nested objects and `a{}` for arrays, and values of fields as JSON.
 
+use eval::JsonTree;
 use eval::value::parse_number;
 use serde_json::Value;
 use spl::ast::JsonKind;
@@ -14,20 +15,20 @@ pub(crate) fn flatten(text: &str, found: &mut dyn FnMut(&str, &str)) {
     if !trimmed.starts_with(['{', '[']) {
         return;
     }
-    if let Ok(value) = serde_json::from_str::<Value>(trimmed) {
+    if let Some(value) = JsonTree::parse(trimmed) {
         let mut path = String::new();
         walk(&value, &mut path, DEPTH, found);
     }
 }
 
-fn walk(value: &Value, path: &mut String, depth: usize, found: &mut dyn FnMut(&str, &str)) {
+fn walk(value: &JsonTree<'_>, path: &mut String, depth: usize, found: &mut dyn FnMut(&str, &str)) {
     match value {
-        Value::Null => found(path, "null"),
-        Value::Bool(truth) => found(path, if *truth { "true" } else { "false" }),
-        Value::Number(number) => found(path, &number.to_string()),
-        Value::String(text) => found(path, text),
+        JsonTree::Null => found(path, "null"),
+        JsonTree::Bool(truth) => found(path, if *truth { "true" } else { "false" }),
+        JsonTree::Number(number) => found(path, number),
+        JsonTree::Text(text) => found(path, text),
         nested if depth == 0 => found(path, &nested.to_string()),
-        Value::Array(items) => {
+        JsonTree::Array(items) => {
             let length = path.len();
             path.push_str("{}");
             for item in items {
@@ -35,7 +36,7 @@ fn walk(value: &Value, path: &mut String, depth: usize, found: &mut dyn FnMut(&s
             }
             path.truncate(length);
         }
-        Value::Object(members) => {
+        JsonTree::Object(members) => {
             let length = path.len();
             for (name, member) in members {
                 if !path.is_empty() {

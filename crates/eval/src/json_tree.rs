@@ -1,0 +1,261 @@
+//! JSON as a tree whose numbers are the texts that they were written as: `1.50`, `1e5`, `-0.0`.
+//!
+//! Guarantees: a text that is not JSON, or is nested deeper than `LEVELS`, is not a tree. Members of objects
+//! keep their order; of several with a name the last one counts.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display, Formatter};
+
+use serde_json::value::RawValue;
+
+/// Objects and arrays within each other, at most; as many as `serde_json` reads.
+const LEVELS: usize = 127;
+
+/// A JSON value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JsonTree<'t> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number as it is written.
+    Number(&'t str),
+    /// A string without quotes and escapes.
+    Text(Cow<'t, str>),
+    /// The items of an array.
+    Array(Vec<JsonTree<'t>>),
+    /// The members of an object.
+    Object(Vec<(Cow<'t, str>, JsonTree<'t>)>),
+}
+
+impl<'t> JsonTree<'t> {
+    /// The JSON that a text is.
+    #[must_use]
+    pub fn parse(text: &'t str) -> Option<Self> {
+        // Checks the whole text, so that the reader below need not.
+        let text = serde_json::from_str::<&RawValue>(text).ok()?.get();
+        Reader { text, at: 0 }.value(LEVELS)
+    }
+
+    /// The member of an object.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => {
+                members.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a field: texts without quotes, the rest as JSON. Null is none.
+    #[must_use]
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Null => None,
+            Self::Number(text) => Some(Cow::Borrowed(text)),
+            Self::Text(text) => Some(Cow::Borrowed(text)),
+            other => Some(Cow::Owned(other.to_string())),
+        }
+    }
+}
+
+/// As JSON without blanks.
+impl Display for JsonTree<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(truth) => write!(f, "{truth}"),
+            Self::Number(text) => f.write_str(text),
+            Self::Text(text) => quoted(text, f),
+            Self::Array(items) => {
+                f.write_str("[")?;
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(",")?;
+                    }
+                    write!(f, "{item}")?;
+                }
+                f.write_str("]")
+            }
+            Self::Object(members) => {
+                f.write_str("{")?;
+                for (at, (name, value)) in members.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(",")?;
+                    }
+                    quoted(name, f)?;
+                    write!(f, ":{value}")?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+fn quoted(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
+    write!(f, "{}", serde_json::Value::from(text))
+}
+
+/// Reads JSON that is known to be valid. On another text it ends early.
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next byte that is not a blank.
+    fn peek(&mut self) -> Option<u8> {
+        let rest = self.rest().trim_ascii_start();
+        self.at = self.text.len() - rest.len();
+        rest.bytes().next()
+    }
+
+    /// Whether the next byte is this one, which is then read.
+    fn takes(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn value(&mut self, levels: usize) -> Option<JsonTree<'t>> {
+        match self.peek()? {
+            b'{' => self.object(levels.checked_sub(1)?),
+            b'[' => self.array(levels.checked_sub(1)?),
+            b'"' => self.string().map(JsonTree::Text),
+            _ => Some(self.literal()),
+        }
+    }
+
+    fn object(&mut self, levels: usize) -> Option<JsonTree<'t>> {
+        let mut members = Vec::new();
+        self.at += 1;
+        if self.takes(b'}') {
+            return Some(JsonTree::Object(members));
+        }
+        loop {
+            self.peek()?;
+            let name = self.string()?;
+            if !self.takes(b':') {
+                return None;
+            }
+            members.push((name, self.value(levels)?));
+            if self.takes(b'}') {
+                return Some(JsonTree::Object(members));
+            }
+            if !self.takes(b',') {
+                return None;
+            }
+        }
+    }
+
+    fn array(&mut self, levels: usize) -> Option<JsonTree<'t>> {
+        let mut items = Vec::new();
+        self.at += 1;
+        if self.takes(b']') {
+            return Some(JsonTree::Array(items));
+        }
+        loop {
+            items.push(self.value(levels)?);
+            if self.takes(b']') {
+                return Some(JsonTree::Array(items));
+            }
+            if !self.takes(b',') {
+                return None;
+            }
+        }
+    }
+
+    /// The string that begins here.
+    fn string(&mut self) -> Option<Cow<'t, str>> {
+        let rest = self.rest();
+        let bytes = rest.as_bytes();
+        let (mut end, mut is_escaped) = (1, false);
+        loop {
+            match bytes.get(end)? {
+                b'"' => break,
+                b'\\' => {
+                    is_escaped = true;
+                    end += 2;
+                }
+                _ => end += 1,
+            }
+        }
+        self.at += end + 1;
+        match is_escaped {
+            true => serde_json::from_str(rest.get(..=end)?).ok().map(Cow::Owned),
+            false => rest.get(1..end).map(Cow::Borrowed),
+        }
+    }
+
+    /// A number, `true`, `false` or `null`.
+    fn literal(&mut self) -> JsonTree<'t> {
+        let rest = self.rest();
+        let ends =
+            |character: char| matches!(character, ',' | ']' | '}') || character.is_whitespace();
+        let literal = rest.split(ends).next().unwrap_or_default();
+        self.at += literal.len();
+        match literal {
+            "null" => JsonTree::Null,
+            "true" => JsonTree::Bool(true),
+            "false" => JsonTree::Bool(false),
+            number => JsonTree::Number(number),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_text() {
+        let text =
+            r#" { "f" : 1.50 , "e":[1e5, -0.0,12345678901234567890.10] , "s":"a\"\u00e9\n" } "#;
+        let tree = JsonTree::parse(text).unwrap();
+        assert_eq!(
+            tree.to_string(),
+            r#"{"f":1.50,"e":[1e5,-0.0,12345678901234567890.10],"s":"a\"é\n"}"#
+        );
+        assert_eq!(tree.get("f").unwrap().text().unwrap(), "1.50");
+        assert_eq!(tree.get("s").unwrap().text().unwrap(), "a\"é\n");
+    }
+
+    #[test]
+    fn what_is_no_json_is_no_tree() {
+        for text in ["", "{", "[1,]", "{\"a\" 1}", "nul", "1 2", "{\"a\":01}", "\"\\ud800\"", "'a'"]
+        {
+            assert_eq!(JsonTree::parse(text), None, "{text}");
+        }
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(JsonTree::parse(&nested(LEVELS)).is_some());
+        assert_eq!(JsonTree::parse(&nested(LEVELS + 1)), None);
+        assert_eq!(JsonTree::parse(&nested(100_000)), None);
+    }
+
+    #[test]
+    fn of_members_with_a_name_the_last_counts() {
+        let tree = JsonTree::parse(r#"{"a":1,"a":null,"b":true}"#).unwrap();
+        assert_eq!(tree.get("a"), Some(&JsonTree::Null));
+        assert_eq!(tree.get("a").unwrap().text(), None);
+        assert_eq!(tree.get("b").unwrap().text().unwrap(), "true");
+    }
+
+    proptest! {
+        #[test]
+        fn texts_and_names_are_those_of_serde_json(texts in prop::collection::vec(any::<String>(), 0..4)) {
+            let name = texts.concat();
+            let json = serde_json::json!({ "list": texts, "more": { name: [1, null, {}] } });
+            for text in [json.to_string(), serde_json::to_string_pretty(&json).unwrap()] {
+                prop_assert_eq!(JsonTree::parse(&text).unwrap().to_string(), json.to_string());
+            }
+        }
+    }
+}
