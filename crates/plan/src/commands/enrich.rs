@@ -19,6 +19,7 @@ use model::{IndexName, TimeRange, columns};
 use spl::ast::SearchExpr;
 
 use self::calculated::Calculated;
+pub(super) use self::default_fields::with_local_server;
 use self::lookups::Automatic;
 use self::parsed::{Meant, Parsed, ParsedField};
 use crate::context::PlanningContext;

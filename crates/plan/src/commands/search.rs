@@ -22,7 +22,7 @@ use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 use super::required::{choose_fields, required_by};
 use super::{
     Begin, CommandPlan, First, Input, OutputFields, Place, RequiredFields, Step,
-    enrich::{Enrichment, Events, may_set_sourcetype},
+    enrich::{Enrichment, Events, may_set_sourcetype, with_local_server},
     summary,
 };
 use crate::arguments::Arguments;
@@ -105,12 +105,13 @@ pub(super) async fn start(
     Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }
 
-/// The filter with what event types, tags and time ranges of branches stand for in place of them.
+/// The filter with what event types, tags, `splunk_server=local` and time ranges of branches stand for in
+/// place of them.
 pub(super) fn expanded(
     search: &SearchCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SearchCommand, Error> {
-    let expand = |expr| event_types::expand(expr, env);
+    let expand = |expr| event_types::expand(expr, env).map(|expr| with_local_server(expr, env));
     let expr = search.expr.as_ref().map(expand).transpose()?;
     with_windows(SearchCommand { expr, time: search.time.clone() }, env.context)
 }

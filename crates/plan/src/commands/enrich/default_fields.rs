@@ -6,6 +6,7 @@ use std::sync::Arc;
 use conf::Place;
 use exprs::required_fields::RequiredFields;
 use knowledge::{CalculatedField, StanzaMatcher};
+use spl::ast::{SearchExpr, SearchPattern, SearchValue};
 
 use super::parsed::{Parsed, ParsedField};
 use crate::context::PlanningContext;
@@ -25,6 +26,31 @@ const FIELDS: [(&str, &str); 9] = [
 
 /// The server that has read an event.
 const SERVER: &str = "splunk_server";
+
+/// Splunk's name of the server that runs the search, in filters.
+const LOCAL: &str = "local";
+
+/// A filter in which the server that runs the search is called by its name.
+pub(crate) fn with_local_server(mut expr: SearchExpr, env: &PlanningContext<'_>) -> SearchExpr {
+    expr.walk_mut(&mut |part| match part {
+        SearchExpr::Comparison(comparison) | SearchExpr::Cased(comparison)
+            if comparison.field.node == SERVER =>
+        {
+            name_local_server(&mut comparison.value, env);
+        }
+        SearchExpr::In(list) if list.field.node == SERVER => {
+            list.values.iter_mut().for_each(|value| name_local_server(value, env));
+        }
+        _ => {}
+    });
+    expr
+}
+
+fn name_local_server(value: &mut SearchValue, env: &PlanningContext<'_>) {
+    if value.pattern.as_literal().is_some_and(|text| text.eq_ignore_ascii_case(LOCAL)) {
+        value.pattern = SearchPattern::literal(env.context.host.server_name());
+    }
+}
 
 /// Those that a search names.
 pub(super) fn named(
