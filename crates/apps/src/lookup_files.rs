@@ -1,15 +1,19 @@
 //! Lookup files: CSV in the `lookups` directory of an app, or in object storage where a search or a user
 //! put them. A file in object storage takes precedence over one of the app.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use flate2::Compression;
 use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use futures::TryStreamExt;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use crate::lookups::{Lookups, ROOT};
+use crate::package::GZIP;
 use crate::{Apps, Error, NOBODY, Namespace, SEARCH};
 
 /// A lookup that is unpacked may have so many bytes.
@@ -150,7 +154,8 @@ impl Apps {
         Ok(None)
     }
 
-    /// Puts a lookup file into object storage, in place of one that is there.
+    /// Puts a lookup file into object storage, in place of one that is there. A file whose name ends in `.gz`
+    /// is compressed, unless it is already.
     ///
     /// # Errors
     /// If the name is none of a file, or object storage does not take it.
@@ -163,6 +168,11 @@ impl Apps {
         check_file_name(name)?;
         let app = if namespace.app == "-" { SEARCH } else { &namespace.app };
         let path = Lookups::object(&namespace.owner, app, name);
+        let bytes = packed(name, bytes).map_err(|source| Error::File {
+            action: "compress",
+            path: name.to_owned(),
+            source,
+        })?;
         let put = self.lookup_files().put(&path, bytes.into()).await;
         put.map_err(|source| failed("write", &path, source))
     }
@@ -255,6 +265,16 @@ fn unpacked(name: &str, bytes: Bytes) -> Result<Bytes, Error> {
         reason: error.to_string(),
     })?;
     Ok(out.into())
+}
+
+/// The bytes of a file, packed if its name says so and they are not.
+fn packed(name: &str, bytes: Bytes) -> io::Result<Bytes> {
+    if !name.ends_with(".gz") || bytes.starts_with(&GZIP) {
+        return Ok(bytes);
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(&bytes)?;
+    Ok(encoder.finish()?.into())
 }
 
 fn failed(action: &'static str, path: &Path, source: object_store::Error) -> Error {

@@ -19,7 +19,7 @@ const MAX_FILES: usize = 100_000;
 /// Bytes of an app's name.
 const MAX_NAME: usize = 100;
 /// How files begin that gzip has made.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The bits of a file's mode that make it a program.
 const EXECUTABLE: u32 = 0o111;
 

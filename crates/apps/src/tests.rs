@@ -189,6 +189,20 @@ async fn lookup_files_keep_names_of_any_characters() {
 }
 
 #[tokio::test]
+async fn lookup_files_whose_names_end_in_gz_are_compressed_once() {
+    let (apps, _) = open(&memory(), None).await;
+    let shared = Namespace::default();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, b"host\na\n").unwrap();
+    let compressed = encoder.finish().unwrap();
+    for bytes in [b"host\na\n".to_vec(), compressed] {
+        apps.write_lookup("hosts.csv.gz", &shared, bytes.into()).await.unwrap();
+        let found = apps.read_lookup("hosts.csv.gz", &shared).await.unwrap().unwrap();
+        assert_eq!(&found.bytes[..], b"host\na\n");
+    }
+}
+
+#[tokio::test]
 async fn collections_keep_their_documents_over_restarts_and_folding() {
     let store = memory();
     let ns = Namespace::default();
