@@ -13,11 +13,13 @@ mod draft;
 mod ingest_eval;
 mod punct;
 mod read;
-mod sed;
 #[cfg(test)]
 mod tests;
 mod transform;
 
+use std::borrow::Cow;
+
+use eval::Sed;
 use model::EventTime;
 
 pub use draft::{EventDraft, Queue};
@@ -25,7 +27,6 @@ pub use punct::punct;
 pub(crate) use read::{check_all, read};
 
 use self::ingest_eval::IngestEval;
-use self::sed::Sed;
 use self::transform::RegexTransform;
 use conf::Place;
 
@@ -130,7 +131,7 @@ impl IndexTimeRules {
             }
             let rule = step.rule;
             let changed = match &step.action {
-                Action::Sed(sed) => sed.edit(draft),
+                Action::Sed(sed) => edit(sed, draft),
                 Action::Eval(eval) => {
                     let (changed, stop) = eval.run(draft, rule, now);
                     stopped = stop.then_some(step.group).or(stopped);
@@ -146,5 +147,16 @@ impl IndexTimeRules {
         if let Queue::Null { rule } = draft.queue {
             tally.of(rule).dropped += 1;
         }
+    }
+}
+
+/// Edits `_raw`; tells whether anything changed.
+fn edit(sed: &Sed, draft: &mut EventDraft<'_>) -> bool {
+    match sed.apply(&draft.raw, usize::MAX) {
+        Some(text) if text != draft.raw => {
+            draft.raw = Cow::Owned(text);
+            true
+        }
+        _ => false,
     }
 }

@@ -1,9 +1,9 @@
 //! From settings to compiled rules.
 
 use conf::{Effective, Entry, Stanza};
+use eval::Sed;
 
 use super::ingest_eval::{IngestEval, KEYS, key};
-use super::sed::Sed;
 use super::transform::{DestKey, Format, RegexTransform, SourceKey, Template};
 use super::{Action, IndexTimeRules, RuleName, Step};
 use crate::error::Error;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use datafusion::functions::core::expr_fn::coalesce;
-use eval::LONGEST_TEXT;
+use eval::{LONGEST_TEXT, Sed};
 use exprs::Pattern;
 use exprs::Typed;
 use exprs::kernel::{Several, multi, text};
@@ -59,7 +59,12 @@ pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
             let edit = Arc::new(sed(expression)?);
             let source = expression.node.clone();
             let function = exprs::kernel::text_of_each("sed", move |row, out| {
-                edit.apply(&row.text(0)?, out);
+                let before = row.text(0)?;
+                // What is longer is refused by who called.
+                match edit.apply(&before, LONGEST_TEXT) {
+                    Some(edited) => out.push_str(&edited),
+                    None => out.push_str(&before),
+                }
                 Some(())
             });
             let edited = function.with(source).call(vec![frame.field(name)]);
@@ -161,118 +166,8 @@ fn captured(pattern: &Arc<Pattern>, group: usize, limit: usize) -> exprs::kernel
     })
 }
 
-/// A sed expression: a substitution, or characters for characters.
-#[derive(Debug)]
-enum Sed {
-    Substitute { pattern: regex::Regex, replacement: String, global: bool, nth: usize },
-    Translate(Vec<(char, char)>),
-}
-
-impl Sed {
-    fn apply(&self, text: &str, out: &mut String) {
-        match self {
-            Self::Translate(pairs) => out.extend(text.chars().map(|character| {
-                pairs.iter().find(|(from, _)| *from == character).map_or(character, |(_, to)| *to)
-            })),
-            Self::Substitute { pattern, replacement, global, nth } => {
-                let mut done = 0;
-                for (at, captures) in pattern.captures_iter(text).enumerate() {
-                    // What is longer is refused by who called.
-                    if out.len() > LONGEST_TEXT {
-                        break;
-                    }
-                    if at + 1 < *nth {
-                        continue;
-                    }
-                    let Some(whole) = captures.get(0) else { continue };
-                    out.push_str(&text[done..whole.start()]);
-                    captures.expand(replacement, out);
-                    done = whole.end();
-                    if !global {
-                        break;
-                    }
-                }
-                out.push_str(&text[done..]);
-            }
-        }
-    }
-}
-
 fn sed(expression: &Spanned<String>) -> Result<Sed, Error> {
-    let fail = |message: &str| Error::at(message.to_owned(), expression.span);
-    let text = expression.node.trim();
-    let mut characters = text.chars();
-    let (Some(kind @ ('s' | 'y')), Some(delimiter)) = (characters.next(), characters.next()) else {
-        return Err(fail("a sed expression is s/regex/replacement/flags or y/abc/xyz/"));
-    };
-    let parts = split_unescaped(characters.as_str(), delimiter);
-    let [from, to, flags] = parts.as_slice() else {
-        return Err(fail("a sed expression has three delimiters, such as s/a/b/g"));
-    };
-    if kind == 'y' {
-        if from.chars().count() != to.chars().count() {
-            return Err(fail("y/// needs the same number of characters on both sides"));
-        }
-        return Ok(Sed::Translate(from.chars().zip(to.chars()).collect()));
-    }
-    let (mut global, mut nth, mut insensitive) = (false, 1, "");
-    for flag in flags.chars() {
-        match flag {
-            'g' => global = true,
-            'i' | 'I' => insensitive = "(?i)",
-            digit if digit.is_ascii_digit() && digit != '0' => {
-                nth = digit.to_digit(10).map_or(1, |digit| digit as usize);
-            }
-            _ => return Err(fail("the flags of s/// are g, i and a number")),
-        }
-    }
-    let pattern = regex::Regex::new(&format!("{insensitive}{from}")).map_err(|error| {
-        Error::at(format!("the regular expression is not valid: {error}"), expression.span)
-    })?;
-    Ok(Sed::Substitute { pattern, replacement: replacement(to), global, nth })
-}
-
-/// `\1` and `&` as the regex crate writes groups; a `$` is itself.
-fn replacement(text: &str) -> String {
-    let mut out = String::new();
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '$' => out.push_str("$$"),
-            '\\' => match characters.next() {
-                Some(digit) if digit.is_ascii_digit() => {
-                    out.push_str("${");
-                    out.push(digit);
-                    out.push('}');
-                }
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-fn split_unescaped(text: &str, delimiter: char) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut escaped = false;
-    for character in text.chars() {
-        let last = parts.len() - 1;
-        match character {
-            _ if escaped => {
-                if character != delimiter {
-                    parts[last].push('\\');
-                }
-                parts[last].push(character);
-                escaped = false;
-            }
-            '\\' => escaped = true,
-            found if found == delimiter => parts.push(String::new()),
-            other => parts[last].push(other),
-        }
-    }
-    parts
+    Sed::compile(&expression.node).map_err(|reason| {
+        Error::at(format!("the sed expression is not valid: {reason}"), expression.span)
+    })
 }

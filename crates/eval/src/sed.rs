@@ -1,18 +1,14 @@
-//! `SEDCMD-*`: substitutions in `_raw`, as the subset of sed that Splunk has.
+//! Scripts of `rex mode=sed` and `SEDCMD-*`: substitutions in a text, as the subset of sed that Splunk has.
 //!
 //! A script is one or more of `s/regex/replacement/flags` (flags: `g`, `i`, and a number for the
 //! match to replace, with `g` the first one to replace) and `y/abc/xyz/`, separated by blanks. Any
 //! character may be the delimiter. `\1` to `\9` are groups, `\0` is the whole match.
 
-use std::borrow::Cow;
-
-use eval::{Groups, Pattern};
-
-use super::draft::EventDraft;
+use crate::{Groups, Pattern};
 
 /// A compiled script.
 #[derive(Debug)]
-pub(super) struct Sed(Vec<Command>);
+pub struct Sed(Vec<Command>);
 
 #[derive(Debug)]
 enum Command {
@@ -27,7 +23,11 @@ enum Part {
 }
 
 impl Sed {
-    pub(super) fn compile(script: &str) -> Result<Self, String> {
+    /// Compiles a script.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(script: &str) -> Result<Self, String> {
         let mut commands = Vec::new();
         let mut rest = script.trim();
         while !rest.is_empty() {
@@ -41,22 +41,27 @@ impl Sed {
         Ok(Self(commands))
     }
 
-    /// Edits `_raw`; tells whether anything changed.
-    pub(super) fn edit(&self, draft: &mut EventDraft<'_>) -> bool {
-        let mut changed = false;
+    /// The edited text; `None` if nothing matches. Editing ends where the text has more bytes than `longest`:
+    /// a caller that has a limit refuses such a text.
+    #[must_use]
+    pub fn apply(&self, text: &str, longest: usize) -> Option<String> {
+        let mut edited: Option<String> = None;
         for command in &self.0 {
-            if let Some(text) = command.apply(&draft.raw) {
-                changed |= text != draft.raw;
-                draft.raw = Cow::Owned(text);
+            let current = edited.as_deref().unwrap_or(text);
+            if current.len() > longest {
+                break;
+            }
+            if let Some(next) = command.apply(current, longest) {
+                edited = Some(next);
             }
         }
-        changed
+        edited
     }
 }
 
 impl Command {
     /// The edited text; `None` if nothing matches.
-    fn apply(&self, text: &str) -> Option<String> {
+    fn apply(&self, text: &str, longest: usize) -> Option<String> {
         match self {
             Self::Translate(pairs) => {
                 let mapped = |c: char| pairs.iter().find(|(from, _)| *from == c).map(|(_, to)| *to);
@@ -75,7 +80,7 @@ impl Command {
                     out.push_str(&text[done..start]);
                     expand(replacement, groups, &mut out);
                     done = end;
-                    *global
+                    *global && out.len() <= longest
                 });
                 if count < *nth {
                     return None;
@@ -200,11 +205,8 @@ mod tests {
 
     fn check(script: &str, text: &str, expected: &str) {
         let sed = Sed::compile(script).unwrap();
-        let mut current = text.to_owned();
-        for command in &sed.0 {
-            current = command.apply(&current).unwrap_or(current);
-        }
-        assert_eq!(current, expected, "{script}");
+        let edited = sed.apply(text, usize::MAX).unwrap_or_else(|| text.to_owned());
+        assert_eq!(edited, expected, "{script}");
     }
 
     #[test]
@@ -234,6 +236,14 @@ mod tests {
     }
 
     #[test]
+    fn editing_ends_where_the_text_is_too_long() {
+        let sed = Sed::compile("s/a/bbbb/g s/b/cccc/g").unwrap();
+        let edited = sed.apply(&"a".repeat(1000), 100).unwrap();
+        assert!(edited.len() > 100 && edited.len() < 2000, "{}", edited.len());
+        assert!(!edited.contains('c'));
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (script, part) in [
             ("", "is empty"),
@@ -252,9 +262,7 @@ mod tests {
         #[test]
         fn any_script_and_text_are_survived(script in "[sy/#ab()\\\\g0-9 ]{0,20}", text in "\\PC{0,20}") {
             if let Ok(sed) = Sed::compile(&script) {
-                for command in &sed.0 {
-                    let _ = command.apply(&text);
-                }
+                let _ = sed.apply(&text, usize::MAX);
             }
         }
     }
