@@ -161,6 +161,10 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         } else if let Some(option) = p.option(OPTIONS)? {
             accept(last(&mut groups).unwrap_or(&mut ahead), &option)?;
             optioned = true;
+        } else if let Some(field) = unnamed(&mut groups)
+            && let Some(alias) = p.alias()?
+        {
+            field.alias = Some(alias);
         } else {
             let field = PredictField { field: p.field("a field name")?, alias: p.alias()? };
             match groups.last_mut() {
@@ -182,6 +186,12 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 /// The options of the last group.
 fn last(groups: &mut [PredictGroup]) -> Option<&mut PredictOptions> {
     groups.last_mut().map(|group| &mut group.options)
+}
+
+/// The last field if it has no alias: options may stand between a field and its alias.
+fn unnamed(groups: &mut [PredictGroup]) -> Option<&mut PredictField> {
+    let field = groups.last_mut()?.fields.last_mut()?;
+    field.alias.is_none().then_some(field)
 }
 
 /// Takes `upper95=` or `lower95=` if it is next.
@@ -264,7 +274,7 @@ impl fmt::Display for PredictCommand {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{accepts, refuses};
+    use crate::testing::{accepts, refuses, same};
 
     #[test]
     fn accepts_its_forms() {
@@ -279,10 +289,20 @@ mod tests {
     }
 
     #[test]
+    fn has_other_ways_to_say_the_same() {
+        same("* | predict n future_timespan=2 AS p", "* | predict n AS p future_timespan=2");
+        same(
+            "* | predict a b holdback=1 AS c upper90=high d",
+            "* | predict a, b AS c holdback=1 upper90=high d",
+        );
+    }
+
+    #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | predict", "expected a field name", "");
         refuses("* | predict x algorithm=ARIMA", "LL, LLT, LLP", "ARIMA");
         refuses("* | predict x period=1", "at least 2", "1");
         refuses("* | predict period=7", "expected a field name", "");
+        refuses("* | predict n period=7 AS", "a field name after AS", "");
     }
 }
