@@ -97,6 +97,7 @@ mod tests {
     fn refuses_mistakes_at_their_place() {
         refuses("* | chart by host", "expected an aggregation", "");
         refuses("* | chart sum by host", "needs a field", "sum");
+        refuses("* | chart agg=sum by host", "needs a field", "sum");
         refuses("* | chart count over", "a field name after OVER", "");
         refuses("* | chart count by a b c", "found 'c'", "c");
         refuses("* | chart span=5m count", "there is no field whose values", "5m");
@@ -107,5 +108,7 @@ mod tests {
     #[test]
     fn has_other_ways_to_say_the_same() {
         crate::testing::same("* | chart count by a, b", "* | chart count over a by b");
+        crate::testing::same("* | chart agg=count by n", "* | chart count by n");
+        crate::testing::same("* | chart agg=sum(n) over h by k", "* | chart sum(n) over h by k");
     }
 }

@@ -120,5 +120,6 @@ mod tests {
             "* | timechart count by host span=1h",
             "* | timechart span=1h count by host",
         );
+        crate::testing::same("* | timechart agg=count", "* | timechart count");
     }
 }

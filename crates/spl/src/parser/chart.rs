@@ -40,9 +40,7 @@ impl Parser<'_> {
                 chart.calls.push(self.stats_call(StatsDialect::Chart)?);
             }
         }
-        if chart.calls.is_empty() {
-            return Err(self.unexpected("an aggregation such as count or sum(field)"));
-        }
+        self.take_agg(&mut chart.calls, &mut chart.series)?;
         if let Some((bins, span)) = bins {
             let Some(row) = chart.row.as_mut().or(chart.column.as_mut()) else {
                 return Err(
@@ -143,9 +141,7 @@ impl Parser<'_> {
                 chart.calls.push(self.stats_call(StatsDialect::Chart)?);
             }
         }
-        if chart.calls.is_empty() {
-            return Err(self.unexpected("an aggregation such as count or sum(field)"));
-        }
+        self.take_agg(&mut chart.calls, &mut chart.series)?;
         Ok(chart)
     }
 }

@@ -3,7 +3,9 @@
 //! Guarantees: limits and conditions are typed.
 
 use super::{OptionValue, Parsed, Parser, StatsDialect};
-use crate::ast::{SeriesLimit, SeriesOptions, SplitWhere, SplitWhereCondition, StatsCall};
+use crate::ast::{
+    SeriesLimit, SeriesOptions, SplitWhere, SplitWhereCondition, StatsArgument, StatsCall,
+};
 
 impl OptionValue {
     /// Puts the option into `series`; `false` if it is none of theirs.
@@ -50,6 +52,32 @@ impl Parser<'_> {
         self.split_where_call().map(Some)
     }
 
+    /// Makes `agg=` the aggregation that is charted, if there is no other.
+    ///
+    /// # Errors
+    /// If there is none at all, or it lacks its field.
+    pub(crate) fn take_agg(
+        &mut self,
+        calls: &mut Vec<StatsCall>,
+        series: &mut SeriesOptions,
+    ) -> Parsed<()> {
+        if !calls.is_empty() {
+            return Ok(());
+        }
+        let Some(call) = series.agg.take() else {
+            return Err(self.unexpected("an aggregation such as count or sum(field)"));
+        };
+        let name = &call.function.name;
+        let is_optional = crate::stats_functions::find(&name.node.to_ascii_lowercase())
+            .is_some_and(|(definition, _)| definition.argument_optional);
+        if matches!(call.argument, StatsArgument::None) && !is_optional {
+            let message = format!("function {} needs a field: {0}(field)", name.node);
+            return Err(self.error(message, name.span));
+        }
+        calls.push(call);
+        Ok(())
+    }
+
     /// What follows the word `where`.
     pub(crate) fn split_where(&mut self) -> Parsed<SplitWhere> {
         self.skip_space();
@@ -74,7 +102,7 @@ impl Parser<'_> {
                     parameter: parameter.map(str::to_owned),
                     name: crate::ast::Spanned::new(name.clone(), span),
                 },
-                argument: crate::ast::StatsArgument::None,
+                argument: StatsArgument::None,
                 alias: None,
                 text: name,
                 span,
