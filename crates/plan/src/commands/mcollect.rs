@@ -29,7 +29,7 @@ impl CommandPlan for McollectCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.span(), input.frame, input.env)
+        plan("mcollect", self, input.span(), input.frame, input.env)
     }
 }
 
@@ -38,29 +38,33 @@ const TEXT: &str = "metric";
 /// The source type of points that are given none.
 const SOURCETYPE: &str = "metrics_csv";
 
+/// Plans `mcollect`, or the command of this name that does the same.
 pub(super) fn plan(
+    name: &'static str,
     command: &McollectCommand,
     span: Span,
     frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
-    let name = &command.index;
-    let index = IndexName::new(&name.node)
-        .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
-    index.check_open().map_err(|error| Error::at(error.to_string(), name.span))?;
+    let given = &command.index;
+    let index = IndexName::new(&given.node)
+        .map_err(|error| Error::at(format!("index=: {error}"), given.span))?;
+    index.check_open().map_err(|error| Error::at(error.to_string(), given.span))?;
     if !env.context.source.indexes().contains(&index) {
-        return Err(Error::at(format!("there is no index \"{index}\""), name.span));
+        return Err(Error::at(format!("there is no index \"{index}\""), given.span));
     }
     if command.split == MetricSplit::All && command.dimensions.is_empty() {
         let message = "split=true needs the names of the dimensions; all other fields are measures";
         return Err(Error::at(message, span));
     }
-    let op = Mcollect { command: command.clone(), index };
+    let op = Mcollect { name, command: command.clone(), index };
     Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
 struct Mcollect {
+    /// The name of the command, for messages.
+    name: &'static str,
     command: McollectCommand,
     index: IndexName,
 }
@@ -78,7 +82,8 @@ impl TableOp for Mcollect {
             let events = self.events(&rows, env)?;
             if events.len() < rows.count {
                 let text = format!(
-                    "mcollect left out {} of {} rows, which have no measure{}",
+                    "{} left out {} of {} rows, which have no measure{}",
+                    self.name,
                     rows.count - events.len(),
                     rows.count,
                     self.command
@@ -233,7 +238,7 @@ mod tests {
         let values: Vec<Vec<String>> =
             cells.iter().map(|(_, value)| vec![(*value).to_owned()]).collect();
         let cells = cells.iter().zip(&values).map(|((name, _), list)| (*name, list.as_slice()));
-        Mcollect { command: command.clone(), index }.fields(&cells.collect())
+        Mcollect { name: "mcollect", command: command.clone(), index }.fields(&cells.collect())
     }
 
     fn check(arguments: &str, cells: &[(&str, &str)], expected: &[(&str, &str)]) {

@@ -18,6 +18,6 @@ impl CommandPlan for MeventcollectCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        mcollect::plan(&self.0, input.span(), input.frame, input.env)
+        mcollect::plan("meventcollect", &self.0, input.span(), input.frame, input.env)
     }
 }
