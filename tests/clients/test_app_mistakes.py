@@ -39,7 +39,7 @@ index = nosuchindex
 [script://./bin/run.sh]
 interval = often
 """
-EVENT_TYPES = "[bad]\nsearch = (\n[good]\nsearch = n=4\n"
+EVENT_TYPES = "[bad]\nsearch = (\n[good]\nsearch = n=4\n[elsewhere]\nsearch = index=notthere n=4\n"
 LIMITS = "[search]\nmax_mem_usage_mb = 0\n"
 AUTHENTICATION = "[authentication]\nauthType = LDAP\nauthSettings = nowhere\n"
 
@@ -169,6 +169,15 @@ def test_searches_work_without_what_is_wrong(started):
         assert part in said, said
     table = rows(server, "search index=main sourcetype=table | table USER PID")["results"]
     assert table == [{"USER": ["root", "www"], "PID": ["1", "22"]}], table
+
+
+def test_indexes_of_event_types_that_do_not_exist_are_not_told(started):
+    server, _ = started
+    for search in ["search index=main eventtype=*", "| tstats count where index=main eventtype=*"]:
+        said = [message["text"] for message in rows(server, search)["messages"]]
+        assert not any("notthere" in text for text in said), said
+    said = [message["text"] for message in rows(server, "search index=none OR index=none")["messages"]]
+    assert sum('there is no index "none"' in text for text in said) == 1, said
 
 
 def test_the_same_mistakes_in_system_local_prevent_the_start(tmp_path):

@@ -8,23 +8,23 @@ use spl::ast::{ComparisonOperator, SearchComparison, SearchExpr, SearchPattern};
 
 use crate::{Message, MessageKind, PlanContext};
 
-/// The indexes read, sorted, and warnings about names that match none.
-pub(crate) fn select(
-    expr: Option<&SearchExpr>,
-    context: &PlanContext,
-) -> (Vec<IndexName>, Vec<Message>) {
+/// The indexes that a filter reads, sorted.
+pub(crate) fn select(expr: Option<&SearchExpr>, context: &PlanContext) -> Vec<IndexName> {
     let mut known = context.source.indexes();
     known.sort();
     known.dedup();
     let defaults = &context.default_indexes;
     let is_default = |index: &IndexName| defaults.contains(index);
     let Some(expr) = expr else {
-        return (known.into_iter().filter(is_default).collect(), Vec::new());
+        return known.into_iter().filter(is_default).collect();
     };
-    let mut messages = Vec::new();
-    warn_unknown(expr, &known, &mut messages);
-    let reaches = |index: &IndexName| reachable(expr, index, is_default(index));
-    (known.iter().filter(|index| reaches(index)).cloned().collect(), messages)
+    known.into_iter().filter(|index| reachable(expr, index, is_default(index))).collect()
+}
+
+/// Warnings about names of indexes in a filter, as the user has written it, that match none. Event types of
+/// apps name indexes that this server need not have.
+pub(crate) fn unknown(written: Option<&SearchExpr>, context: &PlanContext) -> Vec<Message> {
+    written.map_or_else(Vec::new, |expr| unknown_of(expr, &context.source.indexes()))
 }
 
 /// Whether an event of the index may satisfy the filter.
@@ -74,11 +74,15 @@ fn names_index(expr: &SearchExpr) -> bool {
     found
 }
 
-fn warn_unknown(expr: &SearchExpr, known: &[IndexName], messages: &mut Vec<Message>) {
+fn unknown_of(expr: &SearchExpr, known: &[IndexName]) -> Vec<Message> {
+    let mut messages: Vec<Message> = Vec::new();
     let mut check = |pattern: &SearchPattern| {
         if !pattern.has_wildcard() && !known.iter().any(|index| covers(pattern, index)) {
             let text = format!("there is no index \"{}\"", pattern.text());
-            messages.push(Message { kind: MessageKind::Warning, text });
+            let message = Message { kind: MessageKind::Warning, text };
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
         }
     };
     expr.walk(&mut |part| match part {
@@ -90,4 +94,21 @@ fn warn_unknown(expr: &SearchExpr, known: &[IndexName], messages: &mut Vec<Messa
         }
         _ => {}
     });
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_does_not_exist_is_told_once() {
+        let known = [IndexName::new("main").expect("a name")];
+        let text = "index=main OR (index=none a) OR index IN (none, other, m*) OR index=none";
+        let search = spl::parse_search_terms(text).expect("a filter");
+        let messages = unknown_of(&search.expr.expect("a filter"), &known);
+        let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
+        let expected = ["there is no index \"none\"", "there is no index \"other\""];
+        assert_eq!(texts, expected);
+    }
 }

@@ -92,8 +92,9 @@ pub(super) async fn start(
     pipeline: &[Spanned<Command>],
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
+    let messages = indexes::unknown(search.expr.as_ref(), env.context);
     let search = expanded(search, env)?;
-    let (indexes, messages) = indexes::select(search.expr.as_ref(), env.context);
+    let indexes = indexes::select(search.expr.as_ref(), env.context);
     let bounds = bounds(&search, env.context)?;
     let mut required = required_by(pipeline.get(1..).unwrap_or_default());
     search.expr.iter().for_each(|expr| required.search(expr));

@@ -73,7 +73,8 @@ pub(super) async fn start(
         return Err(super::delete::unknown_namespace(namespace));
     }
     let filter = search::expanded(&command.filter, env)?;
-    let (indexes, messages) = indexes::select(filter.expr.as_ref(), env.context);
+    let indexes = indexes::select(filter.expr.as_ref(), env.context);
+    let messages = indexes::unknown(command.filter.expr.as_ref(), env.context);
     let bounds = bounds(&filter, env.context)?;
     let node =
         spl::ast::Command::Tstats(TstatsCommand { filter: filter.clone(), ..command.clone() });
