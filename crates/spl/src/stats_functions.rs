@@ -148,6 +148,14 @@ pub fn find(name: &str) -> Option<(&'static StatsFunctionDefinition, Option<&str
         .map(|function| (function, Some(parameter)))
 }
 
+/// Whether a lower-case name is that of a function whose number is missing: `perc`.
+pub(crate) fn lacks_number(name: &str) -> bool {
+    let is_meant = |function: &StatsFunctionDefinition| {
+        function.parameter && (function.name == name || function.aliases.contains(&name))
+    };
+    STATS_FUNCTIONS.iter().any(is_meant)
+}
+
 /// All names, aliases included, parameters left out.
 pub fn names() -> impl Iterator<Item = &'static str> {
     STATS_FUNCTIONS

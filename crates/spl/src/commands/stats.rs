@@ -108,6 +108,8 @@ mod tests {
         refuses("* | stats", "expected an aggregation", "");
         refuses("* | stats by host", "expected an aggregation", "");
         refuses("* | stats cuont", "unknown function 'cuont'", "cuont");
+        refuses("* | stats perc(n)", "needs a percentage behind its name, such as perc95", "perc");
+        refuses("* | stats Percentile(n)", "such as Percentile95(field)", "Percentile");
         refuses("* | stats sum(x", "')' after the argument of sum", "");
         refuses("* | stats eval(a*2)", "computes with aggregations", "eval(a*2)");
         refuses("* | stats eval(avg(x) as y)", "AS is not allowed inside", "avg(x) as y");

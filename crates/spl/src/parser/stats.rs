@@ -195,6 +195,12 @@ impl Parser<'_> {
                 let message = "an expression over aggregations is not allowed here";
                 return Err(self.error(message, span).with_hint(hint));
             }
+            if stats_functions::lacks_number(&lower) {
+                let message = format!(
+                    "function {name} needs a percentage behind its name, such as {name}95(field)"
+                );
+                return Err(self.error(message, span));
+            }
             let suggestion = nearest(&lower, stats_functions::names());
             return Err(self.error(message, span).with_suggestion(suggestion));
         };
