@@ -49,10 +49,6 @@ const BASIC_LOGIN: Duration = Duration::from_secs(600);
 /// Logins of that kind that are remembered.
 const BASIC_LOGINS: usize = 4_096;
 
-/// How much of the form of a request that is refused is read for its `output_mode`, and how long.
-const REFUSED_FORM_BYTES: usize = 16 << 10;
-const REFUSED_FORM: Duration = Duration::from_secs(1);
-
 /// The trail, and what the routes need to write to it.
 #[derive(Debug)]
 pub struct Audit {
@@ -320,10 +316,7 @@ async fn refused(request: Request, error: &::audit::Error) -> Response {
     let mut about = About::of(&request, &Action::default());
     if !about.json {
         // Most clients say it in the form, which nobody has read yet.
-        let form = axum::body::to_bytes(request.into_body(), REFUSED_FORM_BYTES);
-        if let Ok(Ok(form)) = tokio::time::timeout(REFUSED_FORM, form).await {
-            about.json = asks_json(&Params::parse("", &form));
-        }
+        about.json = asks_json(&Params::of_refused("", request.into_body()).await);
     }
     about.answer(format!("changes are refused while they cannot be recorded: {error}"))
 }

@@ -4,8 +4,10 @@
 //! body is read as a form whatever it is called (`rest::read_body` does, once per request).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use access::Perms;
+use axum::body::{Body, to_bytes};
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -16,6 +18,10 @@ use crate::work::work;
 
 /// About what a parameter takes besides its name and value.
 const PARAMETER_BYTES: usize = 96;
+
+/// How much of the form of a request that is refused is read for its `output_mode`, and how long.
+const REFUSED_FORM_BYTES: usize = 16 << 10;
+const REFUSED_FORM: Duration = Duration::from_secs(1);
 
 type Pairs = Vec<(String, String)>;
 
@@ -54,6 +60,16 @@ impl Params {
     pub(crate) fn parse(query: &str, body: &[u8]) -> Self {
         let pairs = form_urlencoded::parse(query.as_bytes()).chain(form_urlencoded::parse(body));
         Self::new(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+    }
+
+    /// The same of a request that is refused, whose form nobody else reads: those of the query alone if the
+    /// form is long or does not come soon.
+    pub(crate) async fn of_refused(query: &str, body: Body) -> Self {
+        let form = tokio::time::timeout(REFUSED_FORM, to_bytes(body, REFUSED_FORM_BYTES)).await;
+        match form {
+            Ok(Ok(form)) => Self::parse(query, &form),
+            _ => Self::parse(query, &[]),
+        }
     }
 
     /// The same of a form that may be large: within the memory that requests share, and at most so many.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use access::saml::ACS_PATH;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -193,7 +193,15 @@ fn refused_body(error: &BodyError) -> RestError {
 /// Reads the parameters of the URL, and writes the errors of requests whose body was not read.
 async fn write_errors(request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let params = Params::parse(parts.uri.query().unwrap_or_default(), &[]);
+    let query = parts.uri.query().unwrap_or_default();
+    // Of a path that no route takes nobody reads the form, in which clients say how they want the answer.
+    let is_unknown = parts.extensions.get::<MatchedPath>().is_none();
+    let path = parts.uri.path();
+    let is_refused = is_unknown && parts.method == Method::POST && path.starts_with("/services/");
+    let (params, body) = match is_refused && is_form(path, &parts.headers) {
+        true => (Params::of_refused(query, body).await, Body::empty()),
+        false => (Params::parse(query, &[]), body),
+    };
     let mode = mode_of(&parts, &params);
     parts.extensions.insert(params);
     finish(next.run(Request::from_parts(parts, body)).await, mode)

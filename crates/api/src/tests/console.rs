@@ -71,6 +71,13 @@ async fn programs_are_told_what_is_not_there() {
     }
     let post = ask(&server, Method::POST, "/app/search/search", &[BROWSER], "").await;
     assert_eq!(post.status, StatusCode::METHOD_NOT_ALLOWED);
+    for (path, form) in
+        [("/services/gone?output_mode=json", ""), ("/services/gone", "output_mode=json")]
+    {
+        let answer = ask(&server, Method::POST, path, &[], form).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}: {}", answer.text);
+        assert!(answer.text.starts_with('{'), "{path}: {}", answer.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
