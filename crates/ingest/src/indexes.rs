@@ -44,6 +44,9 @@ pub struct IndexDefinition {
     /// `ackLevel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_level: Option<AckLevel>,
+    /// `datatype` is `metric`. Points are kept as all events are: this says what the index is meant for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metric: bool,
     /// It is being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     removing: bool,

@@ -23,6 +23,9 @@ use crate::routing::{Routes, post};
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 const PATH: &str = "/services/data/indexes";
+/// Values of `datatype`.
+const EVENT: &str = "event";
+const METRIC: &str = "metric";
 /// Time after which buckets are looked at again that were too young to be frozen at once.
 const SHORT: Duration = Duration::from_secs(60);
 /// How long a request waits for the hot buckets of other processes. Of those that do not answer as long as
@@ -227,7 +230,7 @@ fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<Strin
         "coldPath": path("objects"),
         "homePath": path("journal"),
         "thawedPath": path("objects"),
-        "datatype": "event",
+        "datatype": datatype(state, name, known),
         "defaultDatabase": DEFAULT_INDEX,
         "disabled": known.disabled(),
         "enableOnlineBucketRepair": true,
@@ -243,6 +246,16 @@ fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<Strin
         "syncMeta": true,
     })));
     content
+}
+
+/// What an index is meant for: `event` or `metric`. Every index takes both.
+fn datatype(state: &ApiState, name: &IndexName, known: &KnownIndex) -> &'static str {
+    let is_configured = || {
+        let conf = state.knowledge.conf("indexes");
+        let mut entries = conf.complete(name.as_str()).into_iter();
+        entries.any(|entry| entry.key == "datatype" && entry.value == METRIC)
+    };
+    if known.definition.metric || is_configured() { METRIC } else { EVENT }
 }
 
 struct Indexes;
@@ -279,10 +292,12 @@ impl Resource for Indexes {
     }
 
     async fn list(&self, call: &Call) -> Result<Vec<Index>, RestError> {
-        let wanted = call.params.text("datatype").unwrap_or("event");
-        let are_listed = matches!(wanted, "event" | "all");
-        let mut listed = if are_listed { call.state.indexes.all() } else { Vec::new() };
-        listed.retain(|(name, _)| may_see(call, name));
+        let wanted = call.params.text("datatype").unwrap_or("all");
+        let mut listed = call.state.indexes.all();
+        listed.retain(|(name, known)| {
+            let is_wanted = wanted == "all" || wanted == datatype(&call.state, name, known);
+            is_wanted && may_see(call, name)
+        });
         Ok(with_contents(&call.state, listed).await)
     }
 
@@ -293,13 +308,16 @@ impl Resource for Indexes {
 
     async fn create(&self, call: &Call) -> Result<Index, RestError> {
         let Call { state, params, .. } = call;
-        if params.text("datatype").is_some_and(|kind| kind != "event") {
-            return Err(RestError::invalid("datatype: only event indexes are supported"));
+        let kind = params.text("datatype").unwrap_or(EVENT);
+        if kind != EVENT && kind != METRIC {
+            let text = format!("datatype must be {EVENT} or {METRIC}, not \"{kind}\"");
+            return Err(RestError::invalid(text));
         }
         let name = IndexName::new(params.required("name")?)
             .map_err(|error| RestError::invalid(error.to_string()))?;
         check_arguments(params, |_| false)?;
-        let definition = changed(IndexDefinition::default(), params)?;
+        let mut definition = changed(IndexDefinition::default(), params)?;
+        definition.metric = kind == METRIC;
         if !state.indexes.create(name.clone()).await? {
             let text = format!("an index with name={name} already exists");
             return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
@@ -502,6 +520,12 @@ pub(super) fn cases() -> Vec<Case> {
             201,
             "\"ackLevel\":\"replicated\"",
         ),
+        case(&format!("POST {PATH}"), "name=p&datatype=none", 400, "must be event or metric"),
+        case(&format!("POST {PATH}"), "name=points&datatype=metric", 201, "\"datatype\":\"metric\""),
+        case(&format!("GET {PATH}/points"), "", 200, "\"datatype\":\"metric\""),
+        case(&format!("GET {PATH}?datatype=metric"), "", 200, "\"total\":1"),
+        case(&format!("GET {PATH}?datatype=event&count=0&search=points"), "", 200, "\"total\":0"),
+        case(&format!("GET {PATH}?count=0&search=points"), "", 200, "\"name\":\"points\""),
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
         case(&format!("POST {PATH}/none/disable"), "", 404, none),
         case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),
