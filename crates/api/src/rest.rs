@@ -82,8 +82,43 @@ const FORMER: [(&str, &str); 2] = [
     ("/services/cluster/slave/", "/services/cluster/peer/"),
 ];
 
+/// Collections below `/services/admin`, and their paths below `/services`.
+const ADMIN: [(&str, &str); 20] = [
+    ("calcfields", "data/props/calcfields"),
+    ("collections-conf", "storage/collections/config"),
+    ("eventtypes", "saved/eventtypes"),
+    ("fieldaliases", "data/props/fieldaliases"),
+    ("indexes", "data/indexes"),
+    ("localapps", "apps/local"),
+    ("lookup-table-files", "data/lookup-table-files"),
+    ("messages", "messages"),
+    ("nav", "data/ui/nav"),
+    ("panels", "data/ui/panels"),
+    ("passwords", "storage/passwords"),
+    ("props-extract", "data/props/extractions"),
+    ("props-lookup", "data/props/lookups"),
+    ("roles", "authorization/roles"),
+    ("savedsearch", "saved/searches"),
+    ("server-info", "server/info"),
+    ("transforms-extract", "data/transforms/extractions"),
+    ("transforms-lookup", "data/transforms/lookups"),
+    ("users", "authentication/users"),
+    ("views", "data/ui/views"),
+];
+
+/// The path of which a path below `/services/admin` is another name; `None` if it is a path of its own.
+fn without_admin(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("/services/admin/")?;
+    if rest.starts_with("conf-") {
+        return Some(format!("/services/configs/{rest}"));
+    }
+    let (name, below) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (_, collection) = ADMIN.iter().find(|(admin, _)| *admin == name)?;
+    Some(format!("/services/{collection}{below}"))
+}
+
 /// The namespace of a path, and the path as routes have it: without the namespace, the version of the search
-/// API, former names and slashes at the end.
+/// API, former names, `admin` and slashes at the end.
 pub(crate) fn canonical(path: &str) -> (PathNamespace, String) {
     let (namespace, mut canonical) = PathNamespace::split(path);
     if canonical.starts_with("/services/") && canonical.contains('+') {
@@ -96,6 +131,9 @@ pub(crate) fn canonical(path: &str) -> (PathNamespace, String) {
         if let Some(rest) = canonical.strip_prefix(former) {
             canonical = format!("{name}{rest}");
         }
+    }
+    if let Some(path) = without_admin(&canonical) {
+        canonical = path;
     }
     while canonical.len() > 1 && canonical.ends_with('/') {
         canonical.pop();
@@ -264,4 +302,35 @@ fn finish(mut response: Response, mode: OutputMode) -> Response {
     // The audit trail says why.
     response.extensions_mut().insert(error);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_below_admin_are_other_names_of_collections() {
+        for (path, expected) in [
+            ("/services/admin/users", "/services/authentication/users"),
+            ("/services/admin/users/eve/", "/services/authentication/users/eve"),
+            ("/servicesNS/-/search/admin/savedsearch/a/acl", "/services/saved/searches/a/acl"),
+            ("/services/admin/conf-limits/search", "/services/configs/conf-limits/search"),
+            ("/services/admin/macros/m", "/services/admin/macros/m"),
+            ("/services/admin/usersx", "/services/admin/usersx"),
+            ("/services/data/admin/users", "/services/data/admin/users"),
+        ] {
+            assert_eq!(canonical(path).1, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_name_below_admin_is_that_of_a_route() {
+        let routes = routes::all().into_paths();
+        for (name, collection) in ADMIN {
+            let path = format!("/services/{collection}");
+            let props = "/services/data/props/";
+            let is_route = routes.iter().any(|(route, _)| *route == path);
+            assert!(is_route || path.starts_with(props), "{name}: {path}");
+        }
+    }
 }

@@ -54,7 +54,7 @@ const SERVER: &[&str] =
     &["control", "health", "info", "logger", "roles", "settings", "status", "sysinfo"];
 const STATUS: &[&str] = &["cache", "queues"];
 const LICENSER: &[&str] =
-    &["groups", "licenses", "localpeer", "messages", "pools", "stacks", "usage"];
+    &["groups", "licenses", "localpeer", "messages", "peers", "pools", "stacks", "usage"];
 
 fn listing(path: &str, names: &[&str], params: &Params) -> Result<Response, RestError> {
     let entry = |name: &&str| Entry::new(path, name, Map::new()).with_acl(Acl::system());
@@ -92,7 +92,10 @@ async fn licences(Path(kind): Path<String>, params: Params) -> Result<Response, 
             feed::content(json!({"label": "Karst", "quota": u64::MAX, "type": "enterprise"})),
         )],
         "usage" => vec![entry("license_usage", feed::content(json!({"quota": u64::MAX})))],
-        "licenses" | "localpeer" | "messages" | "pools" => Vec::new(),
+        // Former versions of Splunk call peers slaves.
+        "licenses" | "localpeer" | "localslave" | "messages" | "peers" | "pools" | "slaves" => {
+            Vec::new()
+        }
         _ => return Err(RestError::no_object(&kind)),
     };
     feed::respond(&kind, &path, entries, &params)
@@ -109,6 +112,7 @@ async fn empty(uri: Uri, params: Params) -> Result<Response, RestError> {
 pub(super) fn cases() -> Vec<Case> {
     let mut all = vec![
         case("GET /services/licenser/stacks", "", 200, "\"enterprise\""),
+        case("GET /services/licenser/slaves", "", 200, "\"entry\":[]"),
         case("GET /services/licenser/none", "", 404, "Could not find object id=none"),
     ];
     for (path, part) in [
