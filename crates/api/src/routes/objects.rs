@@ -6,6 +6,7 @@
 
 pub(crate) mod access;
 mod checks;
+mod defaults;
 mod kind;
 mod shown;
 
@@ -206,7 +207,7 @@ fn named(asked: &Asked<'_>, namespace: &Namespace, name: &str) -> Vec<ConfObject
         found.into_iter().filter(|object| may_read(asked, object)).collect()
     };
     all.retain(|object| object.name == name);
-    all
+    defaults::completed(asked, name, all)
 }
 
 /// Makes an object of that name with the settings of the request.
@@ -419,6 +420,16 @@ pub(super) fn cases() -> Vec<Case> {
         all.extend(removal_cases(&path, 404));
     }
     all.extend(knowledge_cases());
+    // What is declared has its defaults where no file sets it, and can be changed once it is created.
+    let limits = "/servicesNS/nobody/search/configs/conf-limits";
+    all.extend([
+        case(&format!("GET {limits}/search"), "", 200, "\"ttl\":\"600\""),
+        case(&format!("POST {limits}/search"), "ttl=700", 404, "Could not find object"),
+        case(&format!("DELETE {limits}/search"), "", 404, "Could not find object"),
+        case(&format!("POST {limits}"), "name=search&ttl=700", 201, "\"ttl\":\"700\""),
+        case(&format!("GET {limits}/search"), "", 200, "\"ttl\":\"700\""),
+        case(&format!("GET {limits}/search"), "", 200, "\"base_max_searches\":\"6\""),
+    ]);
     all.extend(page_cases());
     all
 }

@@ -208,5 +208,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {file}/two/a"), "value=2", 404, absent),
         case(&format!("GET {file}/one/a"), "", 200, "2"),
         case(&format!("GET {file}/one/b"), "", 404, absent),
+        case("GET /services/properties/limits/search/ttl", "", 200, "600"),
+        case("GET /services/properties/limits/nosuch/ttl", "", 404, absent),
     ]
 }
