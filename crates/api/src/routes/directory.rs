@@ -28,9 +28,14 @@ pub(super) fn routes() -> Routes {
             "/services/licenser/{kind}",
             get(Session, "A licence without limits, for clients that require one", licences),
         )
+        .at("/services/alerts/alert_actions", get(Session, "Always empty", empty))
         .at("/services/alerts/fired_alerts", get(Session, "Always empty", empty))
         .at("/services/alerts/fired_alerts/{name}", get(Session, "Always empty", empty))
         .at("/services/data/modular-inputs", get(May("list_inputs"), "Always empty", empty))
+        .at(
+            "/services/data/outputs/tcp/{kind}",
+            get(May("list_inputs"), "Always empty: a server does not forward events", outputs),
+        )
 }
 
 /// What lies below `/services`.
@@ -107,12 +112,21 @@ async fn empty(uri: Uri, params: Params) -> Result<Response, RestError> {
     feed::respond_empty(&title, uri.path(), &params)
 }
 
+/// What a server forwards to: nothing, unlike a forwarder.
+async fn outputs(Path(kind): Path<String>, params: Params) -> Result<Response, RestError> {
+    if !matches!(kind.as_str(), "default" | "group" | "server" | "syslog") {
+        return Err(RestError::no_object(&kind));
+    }
+    feed::respond_empty(&kind, &format!("/services/data/outputs/tcp/{kind}"), &params)
+}
+
 /// Requests and their answers.
 #[cfg(test)]
 pub(super) fn cases() -> Vec<Case> {
     let mut all = vec![
         case("GET /services/licenser/stacks", "", 200, "\"enterprise\""),
         case("GET /services/licenser/slaves", "", 200, "\"entry\":[]"),
+        case("GET /services/data/outputs/tcp/none", "", 404, "Could not find object id=none"),
         case("GET /services/licenser/none", "", 404, "Could not find object id=none"),
     ];
     for (path, part) in [
@@ -120,9 +134,11 @@ pub(super) fn cases() -> Vec<Case> {
         ("/services/server", "\"name\":\"info\""),
         ("/services/server/status", "\"name\":\"queues\""),
         ("/services/licenser", "\"name\":\"pools\""),
+        ("/services/alerts/alert_actions", "\"entry\":[]"),
         ("/services/alerts/fired_alerts", "\"entry\":[]"),
         ("/services/alerts/fired_alerts/one", "\"entry\":[]"),
         ("/services/data/modular-inputs", "\"entry\":[]"),
+        ("/services/data/outputs/tcp/group", "\"entry\":[]"),
     ] {
         all.push(case(&format!("GET {path}"), "", 200, part));
         let unknown = "unknown output_mode";

@@ -204,6 +204,23 @@ pub(crate) static PANELS: Kind = Kind {
     ..Kind::new("panels", ("a panel", "prebuilt panels"), "data/ui/panels", "panels")
 };
 
+/// Time ranges that the picker offers.
+pub(crate) static TIMES: Kind = Kind {
+    settings: &[
+        "earliest_time",
+        "header_label",
+        "is_sub_menu",
+        "label",
+        "latest_time",
+        "order",
+        "sub_menu",
+    ],
+    flags: &["disabled", "is_sub_menu"],
+    // What the picker shows besides.
+    lists: |object| object.name != "settings",
+    ..Kind::new("times", ("a time range", "time ranges of the picker"), "data/ui/times", "times")
+};
+
 /// Refuses a text that is not XML, with the line.
 fn check_page(settings: &Settings) -> Result<(), RestError> {
     let text = settings.iter().find(|(key, _)| key == TEXT).map(|(_, value)| value);
