@@ -121,13 +121,12 @@ export class KarstClient {
     this.#onSessionExpired = options.onSessionExpired;
   }
 
-  /** Opens a session. The browser gets it as a cookie that no script reads; the key is for browsers without. */
-  async login(username: string, password: string): Promise<string> {
-    const body = await this.#json('/services/auth/login', {
-      method: 'POST',
-      form: { username, password, cookie: '1', ...JSON_MODE },
-      cookies: true,
-    });
+  /** Opens a session, and replaces the password first if there is a new one. The browser gets it as a cookie that no script reads; the key is for browsers without. */
+  async login(username: string, password: string, newPassword = ''): Promise<string> {
+    const form: Record<string, string> = { username, password, cookie: '1', ...JSON_MODE };
+    if (newPassword !== '') form.new_password = newPassword;
+    const path = '/services/auth/login';
+    const body = await this.#json(path, { method: 'POST', form, cookies: true });
     const key = asObject(body).sessionKey;
     if (typeof key !== 'string' || key === '') {
       throw new ApiError('server', 200, [

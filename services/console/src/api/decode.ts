@@ -55,7 +55,12 @@ function asFieldValue(value: unknown): FieldValue {
 export function decodeMessages(value: unknown): ServerMessage[] {
   return asList(value).map((item) => {
     const message = asObject(item);
-    return { type: asText(message.type).toUpperCase(), text: asText(message.text) };
+    const code = asText(message.code);
+    return {
+      type: asText(message.type).toUpperCase(),
+      text: asText(message.text),
+      ...(code === '' ? {} : { code }),
+    };
   });
 }
 

@@ -3,6 +3,8 @@
 export interface ServerMessage {
   type: string;
   text: string;
+  /** Names the reason of a refused login, such as `password_expired`. */
+  code?: string;
 }
 
 export interface ServerInfo {

@@ -4,7 +4,9 @@ import { ApiError, type KarstClient, type Provider } from '../api/client';
 import { explainError } from '../api/explain';
 import styles from './LoginPage.module.css';
 import { Logo } from './Logo';
+import { NewPasswordFields } from './NewPasswordFields';
 import { Notice } from './Notice';
+import { reasonToChange, repeatProblem } from './newPassword';
 import { openSession, rememberAddress, type Session } from './session';
 import { useTitle } from './useTitle';
 
@@ -19,6 +21,9 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
   const [password, setPassword] = useState('');
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
+  /** Why the server wants a new password; null until it does. */
+  const [due, setDue] = useState<string | null>(null);
+  const [fresh, setFresh] = useState({ password: '', repeat: '' });
   const [providers, setProviders] = useState<Provider[]>([]);
 
   useTitle('Sign in');
@@ -32,14 +37,23 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
     return () => controller.abort();
   }, [client]);
 
+  /** Another user, or another password, is another login. */
+  const begin = () => {
+    setDue(null);
+    setFresh({ password: '', repeat: '' });
+  };
+
   const submit = async (event: FormEvent) => {
     event.preventDefault();
+    if (repeatProblem(fresh.password, fresh.repeat)) return;
     setBusy(true);
     setFailure(null);
     try {
-      onLogin(await openSession(client, username, password));
+      onLogin(await openSession(client, username, password, fresh.password));
     } catch (error) {
-      setFailure(explain(error));
+      const reason = reasonToChange(error);
+      if (reason) setDue(reason);
+      else setFailure(explain(error));
       setBusy(false);
     }
   };
@@ -51,7 +65,8 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
           <Logo size={26} />
           Karst
         </h1>
-        {notice && !failure && <Notice kind="info">{notice}</Notice>}
+        {notice && !failure && !due && <Notice kind="info">{notice}</Notice>}
+        {due && !failure && <Notice kind="info">{due}</Notice>}
         {failure && <Notice kind="error">{failure}</Notice>}
         <TextInput
           label="User"
@@ -61,7 +76,10 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
           required
           withAsterisk={false}
           value={username}
-          onChange={(event) => setUsername(event.currentTarget.value)}
+          onChange={(event) => {
+            setUsername(event.currentTarget.value);
+            begin();
+          }}
         />
         <PasswordInput
           label="Password"
@@ -70,10 +88,14 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
           required
           withAsterisk={false}
           value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
+          onChange={(event) => {
+            setPassword(event.currentTarget.value);
+            begin();
+          }}
         />
+        {due && <NewPasswordFields {...fresh} hasFocus onChange={setFresh} />}
         <Button type="submit" loading={busy} fullWidth mt={4}>
-          Sign in
+          {due ? 'Change password and sign in' : 'Sign in'}
         </Button>
         {providers.map((provider) => (
           <Button

@@ -33,6 +33,16 @@ it('a browser that takes no cookies has the key in the memory of the tab', async
   expect(session).toEqual({ username: 'ann', sessionKey: 'KEY' });
 });
 
+it('a login with a new password sends it', async () => {
+  const sent: string[][] = [];
+  const login = async (...all: string[]) => {
+    sent.push(all);
+    return 'KEY';
+  };
+  await openSession({ ...client('ann'), login } as unknown as KarstClient, 'ann', 'x', 'y');
+  expect(sent).toEqual([['ann', 'x', 'y']]);
+});
+
 it('a login elsewhere leads back to the address, once', () => {
   Object.assign(location, { pathname: '/jobs', search: '?user=*' });
   rememberAddress();

@@ -25,8 +25,9 @@ export async function openSession(
   client: KarstClient,
   username: string,
   password: string,
+  newPassword = '',
 ): Promise<Session> {
-  const key = await client.login(username, password);
+  const key = await client.login(username, password, newPassword);
   const session = await currentSession(client).catch(() => null);
   return session ?? { username, sessionKey: key };
 }
