@@ -117,6 +117,17 @@ def test_a_password_that_has_to_be_changed_lets_in_with_a_new_one_only(house):
     assert log_in(house, "fresh", "my own one 1").status == 200
 
 
+def test_users_change_their_own_password_with_the_current_one(house):
+    add_user(house, "owner")
+    change = lambda **form: house.rest(
+        "POST", f"{USERS}/owner", {"password": "my own one 1", **form}, auth=("owner", "a password 1")
+    )
+    refused = change(oldpassword="a guess 1")
+    assert refused.status == 400 and "current password (oldpassword)" in refused.text, refused
+    assert change(oldpassword="a password 1").status == 200
+    assert log_in(house, "owner", "my own one 1").status == 200
+
+
 def test_sessions_are_listed_with_their_address_limited_and_closable(house):
     add_user(house, "busy")
     keys = [log_in(house, "busy", "a password 1").json()["sessionKey"] for _ in range(4)]

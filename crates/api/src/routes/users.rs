@@ -258,7 +258,7 @@ async fn edit(call: &Call, user: &User) -> Result<(), RestError> {
             Err(told) => told.is_some_and(|error| error.code == Some("password_expired")),
         };
         if !is_right {
-            return Err(RestError::invalid("oldpassword is not the current password"));
+            return Err(RestError::invalid("the current password (oldpassword) is not correct"));
         }
     }
     if change.roles.as_ref().is_some_and(Vec::is_empty) {

@@ -9,7 +9,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { SearchPage } from '../search/SearchPage';
 import { Skeleton } from '../states/Skeleton';
 import { AREAS } from './areas';
-import { useConnection } from './clientContext';
+import { useConnection, useMe } from './clientContext';
 import { ErrorBoundary } from './ErrorBoundary';
 import styles from './Frame.module.css';
 import { leave } from './leaving';
@@ -34,7 +34,11 @@ const HomePage = lazy(() => import('../home/HomePage'));
 const InspectorPage = lazy(() => import('../inspector/InspectorPage'));
 const JobsPage = lazy(() => import('../jobs/JobsPage'));
 const Palette = lazy(() => import('./Palette'));
+const PasswordDialog = lazy(() => import('./PasswordDialog'));
 const ReportsPage = lazy(() => import('../reports/ReportsPage'));
+
+/** What changing the own password needs: one of these. */
+const OWN_PASSWORD = ['change_own_password', 'edit_user'];
 
 export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const { client, username } = useConnection();
@@ -43,6 +47,9 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [areKeysShown, setKeysShown] = useState(false);
+  const [isPasswordOpen, setPasswordOpen] = useState(false);
+  const me = useMe();
+  const mayChangePassword = OWN_PASSWORD.some((one) => me?.capabilities.has(one));
   const [letters] = useLetterShortcuts();
   const main = useRef<HTMLElement>(null);
   const signOut = () => leave(onSignOut);
@@ -86,6 +93,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
         onMenu={() => setMenuOpen((open) => !open)}
         onPalette={() => setPaletteOpen(true)}
         onKeys={() => setKeysShown(true)}
+        onPassword={mayChangePassword ? () => setPasswordOpen(true) : null}
         onSignOut={signOut}
       />
       <div className={styles.body}>
@@ -99,6 +107,11 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
         </main>
       </div>
       <ShortcutsHelp opened={areKeysShown} onClose={() => setKeysShown(false)} />
+      {isPasswordOpen && (
+        <Suspense>
+          <PasswordDialog onClose={() => setPasswordOpen(false)} />
+        </Suspense>
+      )}
       {isPaletteOpen && (
         <Suspense>
           <Palette

@@ -14,6 +14,7 @@ import {
   IconCheck,
   IconChevronDown,
   IconCommand,
+  IconKey,
   IconKeyboard,
   IconLogout,
   IconMenu2,
@@ -36,11 +37,14 @@ interface TopBarProps {
   onMenu: () => void;
   onPalette: () => void;
   onKeys: () => void;
+  /** Null for a user who may not change the own password. */
+  onPassword: (() => void) | null;
   onSignOut: () => void;
 }
 
 export function TopBar(props: TopBarProps) {
-  const { server, apps, app, username, isMenuOpen, onMenu, onPalette, onKeys, onSignOut } = props;
+  const { server, apps, app, username, isMenuOpen, onMenu, onPalette, onKeys } = props;
+  const { onPassword, onSignOut } = props;
   return (
     <header className={styles.bar}>
       <ActionIcon
@@ -95,6 +99,11 @@ export function TopBar(props: TopBarProps) {
             <Menu.Item leftSection={<IconKeyboard size={14} />} onClick={onKeys}>
               Keys
             </Menu.Item>
+            {onPassword && (
+              <Menu.Item leftSection={<IconKey size={14} />} onClick={onPassword}>
+                Change password …
+              </Menu.Item>
+            )}
             <Menu.Item leftSection={<IconLogout size={14} />} onClick={onSignOut}>
               Sign out
             </Menu.Item>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { apiErrorOf } from '../api/errors';
-import { reasonToChange, repeatProblem } from './newPassword';
+import { changeForm, reasonToChange, repeatProblem } from './newPassword';
 
 const refusal = (text: string, code: string) =>
   apiErrorOf(401, '', JSON.stringify({ messages: [{ type: 'WARN', text, code }] }), null);
@@ -21,4 +21,9 @@ it('a repetition that differs is a problem once it is typed', () => {
   expect(repeatProblem('a new one', '')).toBeNull();
   expect(repeatProblem('a new one', 'a new')).toBe('The two passwords differ');
   expect(repeatProblem('a new one', 'a new one')).toBeNull();
+});
+
+it('a change sends the current password where the server asks for it', () => {
+  expect(changeForm('old', 'new')).toEqual({ oldpassword: 'old', password: 'new' });
+  expect(changeForm(null, 'new')).toEqual({ password: 'new' });
 });

@@ -1,4 +1,4 @@
-/** A new password that a user chooses: why one is due, and whether it was typed the same twice. */
+/** A new password that a user chooses: why one is due, whether it was typed the same twice, its request. */
 
 import { ApiError } from '../api/client';
 
@@ -15,3 +15,7 @@ export function reasonToChange(error: unknown): string | null {
 /** What is wrong with the repetition; null while it is not typed, or the same. */
 export const repeatProblem = (password: string, repeat: string): string | null =>
   repeat === '' || repeat === password ? null : 'The two passwords differ';
+
+/** The parameters of a change; `current`: null where the server does not ask for it. */
+export const changeForm = (current: string | null, password: string): Record<string, string> =>
+  current === null ? { password } : { oldpassword: current, password };

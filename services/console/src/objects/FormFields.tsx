@@ -96,7 +96,7 @@ function FieldView({ field, isFirst, value, problem, isReadOnly, onChange }: Fie
       return (
         <PasswordInput
           {...input}
-          autoComplete="new-password"
+          autoComplete={field.autoComplete ?? 'new-password'}
           value={text}
           onChange={(event) => onChange(event.currentTarget.value)}
         />

@@ -5,13 +5,13 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { namespaced } from '../api/client';
 import type { Entry } from '../api/types';
-import { useConnection } from '../app/clientContext';
+import { useConnection, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
 import { Secret } from './Copyable';
 import { FormFields } from './FormFields';
-import { fieldsFor, formOf, initialValues, problemsOf } from './form';
+import { fieldsOf, formOf, initialValues, problemsOf } from './form';
 import type { Kind } from './kind';
 import styles from './Objects.module.css';
 
@@ -30,7 +30,8 @@ export const isChangeable = (kind: Kind, entry: Entry): boolean =>
 export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
   const { client, username } = useConnection();
   const queries = useQueryClient();
-  const fields = fieldsFor(kind.fields, entry === null);
+  const me = useMe();
+  const fields = fieldsOf(kind.fields, me, entry);
   const [values, setValues] = useState(() => initialValues(fields, entry));
   const [isShared, setShared] = useState(false);
   const [isTried, setTried] = useState(false);

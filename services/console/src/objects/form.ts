@@ -3,12 +3,18 @@
  * Guarantees that a change sends only what was changed, so that it does not undo what somebody else did.
  */
 
-import type { Entry } from '../api/types';
+import type { Entry, Me } from '../api/types';
 import { type Field, type Form, isTrue, type Value, type Values } from './kind';
 
 export const fieldsFor = (fields: Field[], isNew: boolean): Field[] =>
   fields.filter(
     (field) => (field.when ?? (isNew ? 'new' : 'existing')) === (isNew ? 'new' : 'existing'),
+  );
+
+/** The fields that a user sees; `me`: null until it is known who that is. */
+export const fieldsOf = (fields: Field[], me: Me | null, entry: Entry | null): Field[] =>
+  fieldsFor(fields, entry === null).filter(
+    ({ isFor }) => !isFor || (me !== null && isFor(me, entry)),
   );
 
 const words = (value: unknown): string[] => {
@@ -66,7 +72,8 @@ export function problemsOf(fields: Field[], values: Values): Map<string, string>
   for (const field of fields) {
     const value = values[field.name] ?? '';
     const isEmpty = Array.isArray(value) ? value.length === 0 : String(value).trim() === '';
-    if (field.isRequired && isEmpty) problems.set(field.name, missing(field));
+    const isNeeded = field.neededBy !== undefined && (values[field.neededBy] ?? '') !== '';
+    if ((field.isRequired || isNeeded) && isEmpty) problems.set(field.name, missing(field));
     if (isEmpty || typeof value !== 'string') continue;
     if (field.kind === 'number') {
       const number = Number(value);

@@ -1,6 +1,6 @@
 /** What a page of objects needs to know of its kind: where they are, their columns, their form. */
 
-import type { Entry } from '../api/types';
+import type { Entry, Me } from '../api/types';
 
 export type FieldKind =
   | 'text'
@@ -32,6 +32,12 @@ export interface Field {
   least?: number;
   /** The value of an object, if it is not the one of its content with this name. */
   read?: (entry: Entry) => unknown;
+  /** Who sees it; by default everybody. */
+  isFor?: (me: Me, entry: Entry | null) => boolean;
+  /** Another field, by its name: with a value there, one is needed here, too. */
+  neededBy?: string;
+  /** What browsers may fill in for a password; by default nothing that they know. */
+  autoComplete?: string;
   /** A text that is wrong, and why. */
   check?: (text: string) => string | null;
 }

@@ -1,6 +1,6 @@
 /** Users, roles and tokens: who may do what. */
 
-import type { Entry } from '../api/types';
+import type { Entry, Me } from '../api/types';
 import { column, contentText, type Kind } from '../objects/kind';
 
 const date = (seconds: unknown): string =>
@@ -12,6 +12,14 @@ const claims = (entry: Entry): Record<string, unknown> => {
   const value = entry.content.claims;
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 };
+
+const isOwn = (me: Me, entry: Entry | null): boolean => entry?.name === me.username;
+
+/** The server asks users for the current password, unless they may change every password. */
+const needsCurrent = (me: Me, entry: Entry | null): boolean =>
+  isOwn(me, entry) &&
+  me.capabilities.has('change_own_password') &&
+  !me.capabilities.has('edit_user');
 
 export const users: Kind = {
   title: 'Users',
@@ -44,10 +52,21 @@ export const users: Kind = {
       isRequired: true,
     },
     {
+      name: 'oldpassword',
+      label: 'Current password',
+      kind: 'password',
+      when: 'existing',
+      neededBy: 'password',
+      autoComplete: 'current-password',
+      isFor: needsCurrent,
+      help: 'Only for a new password.',
+    },
+    {
       name: 'password',
       label: 'New password',
       kind: 'password',
       when: 'existing',
+      isFor: (me, entry) => me.capabilities.has('edit_user') || needsCurrent(me, entry),
       help: 'If left empty, the password is not changed. A new password ends the other sessions of the user.',
     },
     { name: 'roles', label: 'Roles', kind: 'checks', source: 'roles', isRequired: true },
