@@ -1,5 +1,6 @@
-import { Component, type ReactNode } from 'react';
+import { Component, type ReactNode, useCallback, useEffect, useState } from 'react';
 import { Empty } from '../states/Empty';
+import { isPartMissing, isReachable } from './brokenPage';
 
 interface BoundaryState {
   error: Error | null;
@@ -16,18 +17,45 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, BoundarySt
   override render() {
     const { error } = this.state;
     if (!error) return this.props.children;
-    // A file of an earlier version that the server no longer has.
-    const isStale = /dynamically imported module|Importing a module script/.test(error.message);
+    if (isPartMissing(error)) return <PartMissing />;
     return (
-      <Empty
-        title={isStale ? 'The server has a newer version' : 'This page failed'}
-        testId="broken"
-      >
-        <p>{isStale ? 'Load the page again to get it.' : error.message}</p>
+      <Empty title="This page failed" testId="broken">
+        <p>{error.message}</p>
         <button type="button" onClick={() => window.location.reload()}>
           Load again
         </button>
       </Empty>
     );
   }
+}
+
+/** The server has not sent a file of the page: it is away, or has those of another version. */
+function PartMissing() {
+  const [isAway, setAway] = useState<boolean | null>(null);
+  const ask = useCallback(async () => {
+    const isThere = await isReachable();
+    setAway(!isThere);
+    return isThere;
+  }, []);
+  useEffect(() => void ask(), [ask]);
+  // A part that failed is loaded again only with the whole page; without a server, the page would be lost.
+  const again = async () => {
+    if (await ask()) window.location.reload();
+  };
+  if (isAway === null) return null;
+  return (
+    <Empty
+      title={isAway ? 'The server cannot be reached' : 'The server has a newer version'}
+      testId="broken"
+    >
+      <p>
+        {isAway
+          ? 'Check the network, and whether the server is running.'
+          : 'Load the page again to get it.'}
+      </p>
+      <button type="button" onClick={again}>
+        {isAway ? 'Try again' : 'Load again'}
+      </button>
+    </Empty>
+  );
 }

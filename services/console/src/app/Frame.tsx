@@ -108,20 +108,24 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
       </div>
       <ShortcutsHelp opened={areKeysShown} onClose={() => setKeysShown(false)} />
       {isPasswordOpen && (
-        <Suspense>
-          <PasswordDialog onClose={() => setPasswordOpen(false)} />
-        </Suspense>
+        <ErrorBoundary>
+          <Suspense>
+            <PasswordDialog onClose={() => setPasswordOpen(false)} />
+          </Suspense>
+        </ErrorBoundary>
       )}
       {isPaletteOpen && (
-        <Suspense>
-          <Palette
-            apps={apps.data ?? []}
-            app={app}
-            onClose={() => setPaletteOpen(false)}
-            onKeys={() => setKeysShown(true)}
-            onSignOut={signOut}
-          />
-        </Suspense>
+        <ErrorBoundary>
+          <Suspense>
+            <Palette
+              apps={apps.data ?? []}
+              app={app}
+              onClose={() => setPaletteOpen(false)}
+              onKeys={() => setKeysShown(true)}
+              onSignOut={signOut}
+            />
+          </Suspense>
+        </ErrorBoundary>
       )}
     </div>
   );

@@ -34,6 +34,7 @@ import { readOpened } from './opened';
 import {
   agoText,
   beginning,
+  currentOf,
   dashboardsOf,
   reportsOf,
   SOURCES_SEARCH,
@@ -55,7 +56,7 @@ const ADDS = ['edit_tcp', 'edit_token_http'];
 export default function HomePage({ app }: { app: string }) {
   useTitle('Home');
   const sources = useSources();
-  const isEmpty = sources.data !== undefined && sources.data.length === 0;
+  const isEmpty = currentOf(sources)?.length === 0;
   return (
     <div className={styles.page} data-testid="home">
       <h1 className="visually-hidden">Home</h1>
@@ -200,7 +201,9 @@ function Health({ sources, app }: { sources: ReturnType<typeof useSources>; app:
     queryFn: ({ signal }) => client.entries('/services/messages', signal),
   });
   const now = (sources.dataUpdatedAt || Date.now()) / 1000;
-  const shown = sources.data?.slice(0, MOST) ?? [];
+  const warnings = currentOf(messages);
+  const all = currentOf(sources);
+  const shown = all?.slice(0, MOST) ?? [];
   const searchOf = (name: string) => withFieldValue('index=*', 'sourcetype', name);
   return (
     <Card
@@ -209,13 +212,13 @@ function Health({ sources, app }: { sources: ReturnType<typeof useSources>; app:
       all={{ label: 'Performance', href: paths.monitor('performance') }}
     >
       {messages.error instanceof ApiError && <Failed error={messages.error} />}
-      {messages.data && <Warnings warnings={warningsOf(messages.data)} />}
+      {warnings && <Warnings warnings={warningsOf(warnings)} />}
       <h3>Most recent sources</h3>
       {sources.isPending && <Skeleton lines={3} />}
       {sources.error instanceof ApiError && (
         <Failed error={sources.error} onRetry={() => void sources.refetch()} />
       )}
-      {sources.data?.length === 0 && <p>No events in the indexes that you may search.</p>}
+      {all?.length === 0 && <p>No events in the indexes that you may search.</p>}
       {shown.length > 0 && (
         <ul>
           {shown.map((source) => (
@@ -232,8 +235,8 @@ function Health({ sources, app }: { sources: ReturnType<typeof useSources>; app:
           ))}
         </ul>
       )}
-      {sources.data && sources.data.length > MOST && (
-        <p>{`${grouped(sources.data.length - MOST)} more source types sent earlier.`}</p>
+      {all && all.length > MOST && (
+        <p>{`${grouped(all.length - MOST)} more source types sent earlier.`}</p>
       )}
     </Card>
   );
@@ -285,7 +288,7 @@ function WarningText({ text }: { text: string }) {
 
 function Dashboards({ app }: { app: string }) {
   const { client, username } = useConnection();
-  const { data, error, isPending } = useQuery({
+  const views = useQuery({
     queryKey: ['home-dashboards'],
     staleTime: EVERY,
     // Without the sources of the dashboards, which are megabytes where many apps are installed.
@@ -294,6 +297,8 @@ function Dashboards({ app }: { app: string }) {
         f: ['label', 'isDashboard', 'isVisible'],
       }),
   });
+  const { error, isPending } = views;
+  const data = currentOf(views);
   const all = useMemo(() => dashboardsOf(data ?? [], username), [data, username]);
   return (
     <Card
@@ -320,11 +325,13 @@ function Dashboards({ app }: { app: string }) {
 
 function Reports({ app }: { app: string }) {
   const { client, username } = useConnection();
-  const { data, error, isPending } = useQuery({
+  const reports = useQuery({
     queryKey: ['reports', app],
     queryFn: ({ signal }) => client.reports({ owner: '-', app }, signal),
     staleTime: 30_000,
   });
+  const { error, isPending } = reports;
+  const data = currentOf(reports);
   const all = useMemo(() => reportsOf(data ?? [], username), [data, username]);
   return (
     <Card

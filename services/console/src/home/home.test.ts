@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../api/types';
 import { type Opened, readOpened, rememberOpened } from './opened';
-import { agoText, beginning, dashboardsOf, ownFirst, sourcesOf, warningsOf } from './overview';
+import {
+  agoText,
+  beginning,
+  currentOf,
+  dashboardsOf,
+  ownFirst,
+  sourcesOf,
+  warningsOf,
+} from './overview';
 
 function store() {
   const kept = new Map<string, string>();
@@ -110,4 +118,10 @@ describe('the home page', () => {
     expect(dashboardsOf(views, 'ann').map((one) => one.label)).toEqual(['c', 'Bees']);
     expect(ownFirst([], 'ann')).toEqual([]);
   });
+});
+
+it('after a request that failed, nothing is said of an earlier answer', () => {
+  expect(currentOf({ data: [], error: null })).toEqual([]);
+  expect(currentOf({ data: [], error: new Error('away') })).toBeUndefined();
+  expect(currentOf({ data: undefined, error: null })).toBeUndefined();
 });

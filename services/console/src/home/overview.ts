@@ -32,6 +32,10 @@ export function sourcesOf({ fields, rows }: ResultRows): SourceRow[] {
     .sort((a, b) => b.received - a.received || a.name.localeCompare(b.name));
 }
 
+/** The answer of a request; none after one that failed: an earlier answer may be wrong by now. */
+export const currentOf = <T>({ data, error }: { data: T | undefined; error: unknown }) =>
+  error ? undefined : data;
+
 const UNITS = [
   ['day', 86_400],
   ['h', 3_600],

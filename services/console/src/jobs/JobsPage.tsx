@@ -7,7 +7,7 @@ import { ApiError } from '../api/client';
 import { useConnection, useMe } from '../app/clientContext';
 import dot from '../app/Dot.module.css';
 import { FilterInput } from '../app/FilterInput';
-import { grouped, plural } from '../app/format';
+import { grouped } from '../app/format';
 import styles from '../app/List.module.css';
 import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
@@ -21,7 +21,15 @@ import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
 import { StaleStripe } from '../states/Stripe';
 import { formatEventTime } from '../time/zone';
-import { filtered, isRunning, type JobFilter, type JobRow, lifetime, stateWord } from './jobRows';
+import {
+  countText,
+  filtered,
+  isRunning,
+  type JobFilter,
+  type JobRow,
+  lifetime,
+  stateWord,
+} from './jobRows';
 import { useJobs } from './useJobs';
 
 const STATES = [
@@ -76,8 +84,7 @@ export default function JobsPage() {
       <header className={styles.head}>
         <h1>Jobs</h1>
         <span role="status" data-testid="job-count">
-          {plural(shown.length, 'job')}
-          {running > 0 && `, ${running} running`}
+          {countText(shown.length, running, rows.length > 0 || !(isPending || error))}
         </span>
         <div className={styles.filters}>
           <FilterInput

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeJob } from '../api/decode';
-import { filtered, lifetime, rowsOf, stateWord } from './jobRows';
+import { countText, filtered, lifetime, rowsOf, stateWord } from './jobRows';
 
 const job = (sid: string, owner: string, content: object) => ({
   sid,
@@ -44,4 +44,10 @@ describe('rows of the jobs page', () => {
     expect(stateWord(job('x', 'a', { isDone: true, isFinalized: true }))).toBe('Stopped early');
     expect([90, 600, 7200, 604800].map(lifetime)).toEqual(['90 s', '10 min', '2 h', '7 d']);
   });
+});
+
+it('the number of jobs is told once it is known', () => {
+  expect(countText(0, 0, true)).toBe('0 jobs');
+  expect(countText(2, 1, true)).toBe('2 jobs, 1 running');
+  expect(countText(0, 0, false)).toBe('');
 });

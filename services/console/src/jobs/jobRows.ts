@@ -1,6 +1,7 @@
 /** The rows of the jobs page: who, what, how far, and the words for it. */
 
 import type { JobCost, JobStatuses, ListedJob } from '../api/types';
+import { plural } from '../app/format';
 
 export type StateFilter = 'all' | 'running' | 'done' | 'failed';
 
@@ -56,4 +57,10 @@ export function lifetime(seconds: number): string {
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
   if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
   return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** How many jobs are listed; nothing while that is not known: the first request runs, or failed. */
+export function countText(shown: number, running: number, isKnown: boolean): string {
+  if (!isKnown) return '';
+  return `${plural(shown, 'job')}${running > 0 ? `, ${running} running` : ''}`;
 }
