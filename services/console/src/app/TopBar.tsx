@@ -90,6 +90,7 @@ export function TopBar(props: TopBarProps) {
               color="gray"
               leftSection={<IconUser size={15} />}
               aria-label={`User ${username}`}
+              title={username}
               data-testid="user-menu"
             >
               {username}
@@ -127,12 +128,13 @@ function AppSwitcher({ apps, app }: { apps: AppInfo[]; app: string }) {
           leftSection={<IconApps size={15} />}
           rightSection={<IconChevronDown size={13} />}
           aria-label={`App: ${label}`}
+          title={label}
           data-testid="app-switcher"
         >
           {label}
         </Button>
       </Menu.Target>
-      <Menu.Dropdown>
+      <Menu.Dropdown className={styles.apps}>
         <Menu.Label>Apps</Menu.Label>
         {apps.map((one) => (
           <Menu.Item

@@ -164,7 +164,9 @@ function Opened() {
       <ul>
         {opened.map((one) => (
           <li key={one.href}>
-            <PageLink href={one.href}>{one.title}</PageLink>
+            <PageLink href={one.href} title={one.title}>
+              {one.title}
+            </PageLink>
             <span>
               {one.kind} in {one.app}
             </span>
@@ -314,7 +316,9 @@ function Dashboards({ app }: { app: string }) {
       <ul>
         {all.slice(0, MOST).map((one) => (
           <li key={`${one.app}/${one.owner}/${one.name}`}>
-            <PageLink href={paths.dashboard(one.app, one.name)}>{one.label}</PageLink>
+            <PageLink href={paths.dashboard(one.app, one.name)} title={one.label}>
+              {one.label}
+            </PageLink>
             <span>{one.app}</span>
           </li>
         ))}
@@ -380,7 +384,9 @@ function Apps() {
       <ul>
         {(data ?? []).map((one) => (
           <li key={one.name}>
-            <PageLink href={paths.dashboards(one.name)}>{one.label}</PageLink>
+            <PageLink href={paths.dashboards(one.name)} title={one.label}>
+              {one.label}
+            </PageLink>
             <span>{one.name}</span>
           </li>
         ))}
