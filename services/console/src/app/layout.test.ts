@@ -16,3 +16,14 @@ it('long names do not widen the cards of the home page', () => {
   expect(home).toMatch(/\.card, \.first \{[^}]*minmax\(0, 1fr\)/);
   expect(home).toMatch(/\.card ul \{[^}]*minmax\(0, 1fr\)/);
 });
+
+it('a print has the view alone, and all of it', () => {
+  for (const [path, name] of [
+    ['app/TopBar', 'bar'],
+    ['app/Rail', 'rail'],
+  ] as const) {
+    const print = css(path).split('@media print')[1] ?? '';
+    expect(print, path).toMatch(new RegExp(`\\.${name}[^}]*\\{ display: none`));
+  }
+  expect(css('app/Frame').split('@media print')[1] ?? '').toMatch(/\.main \{ overflow: visible/);
+});
