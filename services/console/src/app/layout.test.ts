@@ -27,3 +27,9 @@ it('a print has the view alone, and all of it', () => {
   }
   expect(css('app/Frame').split('@media print')[1] ?? '').toMatch(/\.main \{ overflow: visible/);
 });
+
+it('the text below the block of a search that waits is whole, in as many lines as it needs', () => {
+  const states = css('dashboards/elements/SearchStates');
+  expect(states).toMatch(/\.loading \.block \{ flex: 1; min-height: 0/);
+  expect(states).toMatch(/\.loading \.hint \{ flex: none/);
+});

@@ -104,7 +104,7 @@ function Waiting({ state, height }: { state: SearchState; height: number }) {
   const isRunning = state.phase === 'running';
   return (
     <div style={{ height }} className={styles.loading} data-state={state.phase} aria-busy="true">
-      {isLate && <Skeleton height={Math.max(24, height - 24)} animate={isRunning} />}
+      {isLate && <Skeleton className={styles.block} animate={isRunning} />}
       {isLate && <p className={styles.hint}>{progressText(state)}</p>}
     </div>
   );
