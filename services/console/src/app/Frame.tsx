@@ -9,7 +9,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { SearchPage } from '../search/SearchPage';
 import { Skeleton } from '../states/Skeleton';
 import { AREAS } from './areas';
-import { useConnection, useMe } from './clientContext';
+import { useConnection, useLacking, useMe } from './clientContext';
 import { ErrorBoundary } from './ErrorBoundary';
 import styles from './Frame.module.css';
 import { leave } from './leaving';
@@ -53,8 +53,10 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const [letters] = useLetterShortcuts();
   const main = useRef<HTMLElement>(null);
   const signOut = () => leave(onSignOut);
+  const seesApps = useLacking('rest_apps_view') === null;
   const apps = useQuery({
     queryKey: ['apps'],
+    enabled: seesApps,
     queryFn: ({ signal }) => client.apps(signal),
     staleTime: 60_000,
   });

@@ -25,7 +25,7 @@ import {
 import type { AppInfo, ServerInfo } from '../api/types';
 import { Logo } from './Logo';
 import { PageLink } from './PageLink';
-import { navigate, paths } from './routing';
+import { appLabel, navigate, paths } from './routing';
 import styles from './TopBar.module.css';
 
 interface TopBarProps {
@@ -116,7 +116,7 @@ export function TopBar(props: TopBarProps) {
 }
 
 function AppSwitcher({ apps, app }: { apps: AppInfo[]; app: string }) {
-  const label = apps.find((one) => one.name === app)?.label ?? app;
+  const label = appLabel(apps, app);
   return (
     <Menu position="bottom-start">
       <Menu.Target>
@@ -136,6 +136,7 @@ function AppSwitcher({ apps, app }: { apps: AppInfo[]; app: string }) {
       </Menu.Target>
       <Menu.Dropdown className={styles.apps}>
         <Menu.Label>Apps</Menu.Label>
+        {apps.length === 0 && <Menu.Item disabled>{label}</Menu.Item>}
         {apps.map((one) => (
           <Menu.Item
             key={one.name}

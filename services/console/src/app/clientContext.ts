@@ -22,13 +22,26 @@ export function useConnection(): Connection {
 
 export const useClient = (): KarstClient => useConnection().client;
 
-/** The user's capabilities; null until they are known. */
-export function useMe(): Me | null {
+function useMeQuery() {
   const { client, username } = useConnection();
-  const { data } = useQuery({
+  return useQuery({
     queryKey: ['me', username],
     queryFn: ({ signal }) => client.me(signal),
     staleTime: 60_000,
   });
-  return data ?? null;
+}
+
+/** The user's capabilities; null until they are known. */
+export const useMe = (): Me | null => useMeQuery().data ?? null;
+
+/** The first of the capabilities that the user lacks; null if there is none, undefined until that is known. */
+export function useLacking(...needed: string[]): string | null | undefined {
+  const { data, error } = useMeQuery();
+  return lackingOf(data, error, needed);
+}
+
+/** If the user's capabilities cannot be asked for, nothing is lacking: the server decides. */
+export function lackingOf(me: Me | undefined, error: unknown, needed: readonly string[]) {
+  if (!me) return error ? null : undefined;
+  return needed.find((one) => !me.capabilities.has(one)) ?? null;
 }

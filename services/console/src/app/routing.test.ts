@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf, parsePath, paths } from './routing';
+import { addressOf, appLabel, parsePath, paths } from './routing';
 
 describe('addresses', () => {
   it('lead to their views', () => {
@@ -84,4 +84,11 @@ describe('addresses', () => {
     expect(addressOf('/a', { q: 'x y', sid: undefined })).toBe('/a?q=x+y');
     expect(addressOf('/a', {})).toBe('/a');
   });
+});
+
+it('an app has its label, also the first one for a user who may not list apps', () => {
+  const apps = [{ name: 'a', label: 'An app' }];
+  expect(appLabel(apps, 'a')).toBe('An app');
+  expect(appLabel(apps, 'b')).toBe('b');
+  expect(appLabel([], 'search')).toBe('Search & Reporting');
 });

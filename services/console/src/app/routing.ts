@@ -24,6 +24,10 @@ export type Route =
 
 export const DEFAULT_APP = 'search';
 
+/** What an app is called, also for a user who may not list apps: of one app, everybody knows the label. */
+export const appLabel = (apps: readonly { name: string; label: string }[], app: string): string =>
+  apps.find((one) => one.name === app)?.label ?? (app === DEFAULT_APP ? 'Search & Reporting' : app);
+
 /** Pages below `/data`, `/settings` and `/monitor`, in the order of their tabs. */
 export const DATA_KINDS = [
   'add',

@@ -14,7 +14,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useMemo, useRef, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { ResultRows } from '../api/types';
-import { useConnection, useMe } from '../app/clientContext';
+import { useConnection, useLacking, useMe } from '../app/clientContext';
 import { grouped } from '../app/format';
 import { PageLink } from '../app/PageLink';
 import { useLetterShortcuts, useZone } from '../app/preferences';
@@ -37,6 +37,7 @@ import {
   currentOf,
   dashboardsOf,
   reportsOf,
+  SOURCES_RIGHTS,
   SOURCES_SEARCH,
   sourcesOf,
   type Warning,
@@ -55,7 +56,8 @@ const ADDS = ['edit_tcp', 'edit_token_http'];
 
 export default function HomePage({ app }: { app: string }) {
   useTitle('Home');
-  const sources = useSources();
+  const lacking = useLacking(...SOURCES_RIGHTS);
+  const sources = useSources(lacking === null);
   const isEmpty = currentOf(sources)?.length === 0;
   return (
     <div className={styles.page} data-testid="home">
@@ -65,7 +67,7 @@ export default function HomePage({ app }: { app: string }) {
       <div className={styles.cards}>
         <EarlierSearches app={app} />
         <Opened />
-        <Health sources={sources} app={app} />
+        <Health sources={sources} lacking={lacking ?? null} app={app} />
         <Dashboards app={app} />
         <Reports app={app} />
         <Apps />
@@ -178,11 +180,12 @@ function Opened() {
 }
 
 /** The sources of all indexes; the job of the search is removed at once. */
-function useSources() {
+function useSources(isAllowed: boolean) {
   const { client } = useConnection();
   const [zone] = useZone();
   return useQuery({
     queryKey: ['home-sources'],
+    enabled: isAllowed,
     refetchInterval: EVERY,
     queryFn: async ({ signal }) => {
       const request = { search: SOURCES_SEARCH, earliest: '', latest: '', timezone: zone };
@@ -194,7 +197,21 @@ function useSources() {
   });
 }
 
-function Health({ sources, app }: { sources: ReturnType<typeof useSources>; app: string }) {
+interface HealthProps {
+  sources: ReturnType<typeof useSources>;
+  /** The capability without which there are no sources. */
+  lacking: string | null;
+  app: string;
+}
+
+/** What a card says that needs a capability of the user. */
+const Lacking = ({ capability }: { capability: string }) => (
+  <p>
+    Not allowed: needs the capability <code>{capability}</code>.
+  </p>
+);
+
+function Health({ sources, lacking, app }: HealthProps) {
   const { client } = useConnection();
   const [zone] = useZone();
   const messages = useQuery({
@@ -216,7 +233,8 @@ function Health({ sources, app }: { sources: ReturnType<typeof useSources>; app:
       {messages.error instanceof ApiError && <Failed error={messages.error} />}
       {warnings && <Warnings warnings={warningsOf(warnings)} />}
       <h3>Most recent sources</h3>
-      {sources.isPending && <Skeleton lines={3} />}
+      {lacking && <Lacking capability={lacking} />}
+      {sources.isPending && !lacking && <Skeleton lines={3} />}
       {sources.error instanceof ApiError && (
         <Failed error={sources.error} onRetry={() => void sources.refetch()} />
       )}
@@ -369,8 +387,10 @@ function Reports({ app }: { app: string }) {
 function Apps() {
   const { client } = useConnection();
   const me = useMe();
-  const { data } = useQuery({
+  const lacking = useLacking('rest_apps_view');
+  const { data, error } = useQuery({
     queryKey: ['apps'],
+    enabled: lacking === null,
     queryFn: ({ signal }) => client.apps(signal),
     staleTime: EVERY,
   });
@@ -381,6 +401,9 @@ function Apps() {
       testId="home-apps"
       {...(mayInstall ? { all: { label: 'Manage', href: paths.settings('apps') } } : {})}
     >
+      {lacking && <Lacking capability={lacking} />}
+      {error instanceof ApiError && <Failed error={error} />}
+      {data?.length === 0 && <p>There is no app that you may open.</p>}
       <ul>
         {(data ?? []).map((one) => (
           <li key={one.name}>

@@ -7,6 +7,9 @@ import { cellNumber, cellText } from '../statistics/table';
 /** Source types of all indexes that the user may search, with the time of the last event received. */
 export const SOURCES_SEARCH = '| metadata type=sourcetypes index=*';
 
+/** What the search needs. */
+export const SOURCES_RIGHTS = ['search', 'get_metadata'];
+
 export interface SourceRow {
   name: string;
   /** Epoch seconds at which the last event was received. */
