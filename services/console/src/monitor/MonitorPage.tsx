@@ -6,7 +6,9 @@ import { MONITOR_PAGES, type MonitorPageName, paths } from '../app/routing';
 import { ClusterPage } from '../cluster/ClusterPage';
 import { SectionTabs } from '../objects/SectionTabs';
 import { CostPage } from './CostPage';
+import { COST } from './cost';
 import { OwnDashboard } from './OwnDashboard';
+import { OwnPage } from './OwnPage';
 import { PERFORMANCE } from './performance';
 import { ServerNow } from './ServerNow';
 
@@ -29,12 +31,18 @@ function View({ page }: { page: MonitorPageName }) {
   switch (page) {
     case 'performance':
       return (
-        <OwnDashboard key={page} page={PERFORMANCE}>
-          <ServerNow />
-        </OwnDashboard>
+        <OwnPage key={page} page={PERFORMANCE}>
+          <OwnDashboard page={PERFORMANCE}>
+            <ServerNow />
+          </OwnDashboard>
+        </OwnPage>
       );
     case 'cost':
-      return <CostPage key={page} />;
+      return (
+        <OwnPage key={page} page={COST}>
+          <CostPage />
+        </OwnPage>
+      );
     case 'cluster':
       return <ClusterPage client={client} />;
   }

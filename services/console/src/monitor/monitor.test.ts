@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeEntries } from '../api/decode';
 import { allSearches, readDashboard } from '../dashboards/model/reader';
 import { COST } from './cost';
-import { escaped, isMissing, type Page, pageXml } from './panels';
+import { escaped, isMissing, missingOf, type Page, pageXml } from './panels';
 import { PERFORMANCE } from './performance';
 import { EXAMPLES, priceTokens, readPrices, writePrices } from './prices';
 import { figuresOf } from './serverNow';
@@ -96,4 +96,10 @@ it('a full queue, a failed upload and a stopped intake are bad', () => {
 
 it('an answer that is missing gives no figures', () => {
   expect(figuresOf(undefined, undefined, undefined)).toEqual([]);
+});
+
+it('a page needs every index of its panels', () => {
+  const listed = ['main', '_internal'].map((name) => ({ name }));
+  expect(missingOf(PERFORMANCE.indexes, listed)).toEqual(['_audit']);
+  expect(missingOf(PERFORMANCE.indexes, [...listed, { name: '_audit' }])).toEqual([]);
 });

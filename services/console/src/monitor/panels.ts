@@ -47,6 +47,12 @@ export interface Page {
   rows: (Panel | Missing)[][];
 }
 
+/** The indexes that are not listed for the user, who may not search them then. */
+export function missingOf(indexes: readonly string[], listed: readonly { name: string }[]) {
+  const names = new Set(listed.map(({ name }) => name));
+  return indexes.filter((name) => !names.has(name));
+}
+
 export const isMissing = (panel: Panel | Missing): panel is Missing => 'missing' in panel;
 
 const SIGNS: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

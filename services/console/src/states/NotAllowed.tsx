@@ -1,18 +1,27 @@
-/** A page or panel for which the user lacks a capability. */
+/** A page or panel for which the user lacks a capability, or indexes. */
 
 import { IconLock } from '@tabler/icons-react';
 import styles from './States.module.css';
 
-export function NotAllowed({ capability }: { capability: string }) {
+type NotAllowedProps = { capability: string } | { indexes: string[] };
+
+export function NotAllowed(props: NotAllowedProps) {
   return (
     <section className={styles.state} role="alert" data-testid="not-allowed">
       <h2>
         <IconLock size={16} aria-hidden="true" />
         Not allowed
       </h2>
-      <p>
-        Ask an administrator for a role with the capability <code>{capability}</code>.
-      </p>
+      {'capability' in props ? (
+        <p>
+          Ask an administrator for a role with the capability <code>{props.capability}</code>.
+        </p>
+      ) : (
+        <p>
+          Ask an administrator for a role that may search <code>{props.indexes.join(', ')}</code>{' '}
+          (srchIndexesAllowed).
+        </p>
+      )}
     </section>
   );
 }
