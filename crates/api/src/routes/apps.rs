@@ -18,6 +18,7 @@ use crate::messages::Notice;
 use crate::params::{Params, is_true};
 use crate::rights::Need::May;
 use crate::routing::{Routes, get, post};
+use crate::session::Caller;
 #[cfg(test)]
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
 use crate::work::work_on_part;
@@ -65,7 +66,7 @@ fn attributes(required: &[&str]) -> Attributes {
     Attributes::new(required, &optional, &[])
 }
 
-fn entry(app: &AppInfo) -> Entry {
+fn entry(caller: &Caller, app: &AppInfo) -> Entry {
     let text = |key: &str| app.get(key).unwrap_or_default().to_owned();
     let flag = |key: &str, missing: bool| app.get(key).map_or(missing, is_true);
     let is_search = app.name == SEARCH;
@@ -98,6 +99,8 @@ fn entry(app: &AppInfo) -> Entry {
         app: app.name.clone(),
         sharing: "app".to_owned(),
         removable: app.removable,
+        // Who may write to an app adds shared objects to it.
+        writable: caller.rights.may_share(&app.name) || caller.may("edit_local_apps"),
         ..Acl::default()
     };
     Entry::new(PATH, &app.name, content)
@@ -124,8 +127,8 @@ impl Resource for LocalApps {
         Ok(Some(attributes(&["name"])))
     }
 
-    fn entry(&self, _: &Call, app: &AppInfo) -> Result<Entry, RestError> {
-        Ok(entry(app))
+    fn entry(&self, call: &Call, app: &AppInfo) -> Result<Entry, RestError> {
+        Ok(entry(&call.caller, app))
     }
 
     async fn list(&self, call: &Call) -> Result<Vec<AppInfo>, RestError> {

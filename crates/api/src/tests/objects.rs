@@ -117,3 +117,13 @@ async fn who_may_share_writes_lookup_files() {
     let told = server.search("user", "| inputlookup shared.csv").await;
     assert!(told.text.contains("\"x\""), "{told:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_tells_who_may_add_shared_objects_to_it() {
+    let server = Server::start().await;
+    for (user, writes) in [("user", false), ("power", true), ("admin", true)] {
+        let answer = server.get(user, "/services/apps/local/search?output_mode=json").await;
+        let told = format!("\"can_write\":{writes}");
+        assert!(answer.text.contains(&told), "{user}: {answer:?}");
+    }
+}
