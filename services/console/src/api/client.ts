@@ -238,7 +238,7 @@ export class KarstClient {
     return decodeMe(await this.#json(path, { query: JSON_MODE, signal }));
   }
 
-  /** The apps that people open. */
+  /** All apps, by their labels. */
   async apps(signal?: AbortSignal): Promise<AppInfo[]> {
     const query = { ...JSON_MODE, count: 0 };
     return decodeApps(await this.#json('/services/apps/local', { query, signal }));

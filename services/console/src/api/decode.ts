@@ -198,14 +198,13 @@ export function decodeApps(body: unknown): AppInfo[] {
   const apps = asList(asObject(body).entry).map((item) => {
     const entry = asObject(item);
     const content = asObject(entry.content);
+    const name = asText(entry.name);
     const isShown =
       (content.visible === undefined || asBoolean(content.visible)) && !asBoolean(content.disabled);
-    return { name: asText(entry.name), label: asText(content.label), isShown };
+    const canWrite = asObject(entry.acl).can_write !== false;
+    return { name, label: asText(content.label) || name, isShown, canWrite };
   });
-  return apps
-    .filter((app) => app.isShown && app.name !== '')
-    .map(({ name, label }) => ({ name, label: label || name }))
-    .sort((a, b) => a.label.localeCompare(b.label));
+  return apps.filter((app) => app.name !== '').sort((a, b) => a.label.localeCompare(b.label));
 }
 
 /** The path of a link, which a server may also give as a whole address. */

@@ -91,6 +91,10 @@ export interface Me {
 export interface AppInfo {
   name: string;
   label: string;
+  /** Whether people open it: it is neither hidden nor disabled. */
+  isShown: boolean;
+  /** Whether the user may add objects to it that others see. */
+  canWrite: boolean;
 }
 
 /** A saved search. */

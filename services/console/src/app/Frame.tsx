@@ -9,7 +9,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { SearchPage } from '../search/SearchPage';
 import { Skeleton } from '../states/Skeleton';
 import { AREAS } from './areas';
-import { useConnection, useLacking, useMe } from './clientContext';
+import { useApps, useConnection, useMe } from './clientContext';
 import { ErrorBoundary } from './ErrorBoundary';
 import styles from './Frame.module.css';
 import { leave } from './leaving';
@@ -53,13 +53,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const [letters] = useLetterShortcuts();
   const main = useRef<HTMLElement>(null);
   const signOut = () => leave(onSignOut);
-  const seesApps = useLacking('rest_apps_view') === null;
-  const apps = useQuery({
-    queryKey: ['apps'],
-    enabled: seesApps,
-    queryFn: ({ signal }) => client.apps(signal),
-    staleTime: 60_000,
-  });
+  const { apps = [] } = useApps();
   const server = useQuery({
     queryKey: ['server'],
     queryFn: ({ signal }) => client.serverInfo(signal),
@@ -88,7 +82,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
       </button>
       <TopBar
         server={server.data ?? null}
-        apps={apps.data ?? []}
+        apps={apps}
         app={app}
         username={username}
         isMenuOpen={isMenuOpen}
@@ -120,7 +114,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
         <ErrorBoundary>
           <Suspense>
             <Palette
-              apps={apps.data ?? []}
+              apps={apps}
               app={app}
               onClose={() => setPaletteOpen(false)}
               onKeys={() => setKeysShown(true)}

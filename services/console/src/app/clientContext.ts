@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { createContext, useContext } from 'react';
 import type { KarstClient } from '../api/client';
-import type { Me } from '../api/types';
+import type { AppInfo, Me } from '../api/types';
 
 interface Connection {
   client: KarstClient;
@@ -45,3 +45,23 @@ export function lackingOf(me: Me | undefined, error: unknown, needed: readonly s
   if (!me) return error ? null : undefined;
   return needed.find((one) => !me.capabilities.has(one)) ?? null;
 }
+
+/** The apps of the server; none for a user who may not list them. `all` has those that nobody opens, too. */
+export function useApps() {
+  const client = useClient();
+  const lacking = useLacking('rest_apps_view');
+  const { data: all, error } = useQuery({
+    queryKey: ['apps'],
+    enabled: lacking === null,
+    queryFn: ({ signal }) => client.apps(signal),
+    staleTime: 60_000,
+  });
+  return { apps: all?.filter(({ isShown }) => isShown), all, error, lacking: lacking ?? null };
+}
+
+/** Whether the user may add objects to an app that others see. */
+export const useMayShare = (app: string): boolean => mayShare(useApps().all, app);
+
+/** Of an app that is not listed, the server decides. */
+export const mayShare = (all: readonly AppInfo[] | undefined, app: string): boolean =>
+  all?.find(({ name }) => name === app)?.canWrite ?? true;

@@ -11,7 +11,7 @@ import { NotAllowed } from '../states/NotAllowed';
 import styles from './AddData.module.css';
 import { LoadText } from './LoadText';
 import { Senders } from './Senders';
-import { WAYS, wayPath } from './ways';
+import { WAYS, wayPath, waysOf } from './ways';
 
 export function AddDataPage({ way, app }: { way: string | null; app: string }) {
   const chosen = WAYS.find((one) => one.id === way) ?? null;
@@ -33,9 +33,11 @@ export function AddDataPage({ way, app }: { way: string | null; app: string }) {
 }
 
 function Ways() {
+  const ways = waysOf(useMe());
+  if (ways.length === 0) return <NotAllowed capability={WAYS[0]?.capability ?? ''} />;
   return (
     <ul className={styles.cards} data-testid="ways">
-      {WAYS.map((one) => (
+      {ways.map((one) => (
         <li key={one.id}>
           <PageLink href={wayPath(one)}>
             <b>{one.title}</b>

@@ -5,7 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Entry } from '../api/types';
-import { useClient, useMe } from '../app/clientContext';
+import { useClient, useLacking, useMe } from '../app/clientContext';
 import { Notice } from '../app/Notice';
 import { Pairs } from '../app/Pairs';
 import { navigate, paths } from '../app/routing';
@@ -38,17 +38,23 @@ export function Senders({ way, app }: { way: string; app: string }) {
   const me = useMe();
   const needsToken = OF_TOKENS.includes(way);
   const isAllowed = !needsToken || (me?.capabilities.has('edit_token_http') ?? false);
+  const lacking = useLacking('list_inputs');
   const { data, error } = useQuery({
     queryKey: ['addresses'],
-    enabled: isAllowed,
+    enabled: isAllowed && lacking === null,
     queryFn: async ({ signal }) =>
       decodeAddresses(await client.get('/api/v1/addresses', {}, signal)),
   });
   if (me && !isAllowed) return <NotAllowed capability="edit_token_http" />;
-  if (!data && !error) return <Skeleton lines={6} label="Waiting for the addresses" />;
+  if (!data && !error && !lacking) return <Skeleton lines={6} label="Waiting for the addresses" />;
   const addresses = data ?? guessed(way);
   return (
     <>
+      {lacking && (
+        <Notice kind="info">
+          {`The default addresses of a server are shown. Yours may have others: asking for them needs the capability ${lacking}.`}
+        </Notice>
+      )}
       {error && (
         <Notice kind="warning">
           {`The addresses are guesses: ${error instanceof ApiError ? error.message : String(error)}`}

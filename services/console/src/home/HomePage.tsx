@@ -14,7 +14,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useMemo, useRef, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { ResultRows } from '../api/types';
-import { useConnection, useLacking, useMe } from '../app/clientContext';
+import { useApps, useConnection, useLacking, useMe } from '../app/clientContext';
 import { grouped } from '../app/format';
 import { PageLink } from '../app/PageLink';
 import { useLetterShortcuts, useZone } from '../app/preferences';
@@ -22,7 +22,7 @@ import { addressOf, navigate, paths } from '../app/routing';
 import { ShowAll } from '../app/ShowAll';
 import { useShortcuts } from '../app/shortcuts';
 import { useTitle } from '../app/useTitle';
-import { WAYS, wayPath } from '../data/ways';
+import { wayPath, waysOf } from '../data/ways';
 import { readHistory, remember } from '../query/history';
 import { withFieldValue } from '../query/rewrite';
 import { Failed } from '../states/Failed';
@@ -385,15 +385,8 @@ function Reports({ app }: { app: string }) {
 }
 
 function Apps() {
-  const { client } = useConnection();
   const me = useMe();
-  const lacking = useLacking('rest_apps_view');
-  const { data, error } = useQuery({
-    queryKey: ['apps'],
-    enabled: lacking === null,
-    queryFn: ({ signal }) => client.apps(signal),
-    staleTime: EVERY,
-  });
+  const { apps, error, lacking } = useApps();
   const mayInstall = me?.capabilities.has('edit_local_apps') ?? false;
   return (
     <Card
@@ -403,9 +396,9 @@ function Apps() {
     >
       {lacking && <Lacking capability={lacking} />}
       {error instanceof ApiError && <Failed error={error} />}
-      {data?.length === 0 && <p>There is no app that you may open.</p>}
+      {apps?.length === 0 && <p>There is no app that you may open.</p>}
       <ul>
-        {(data ?? []).map((one) => (
+        {(apps ?? []).map((one) => (
           <li key={one.name}>
             <PageLink href={paths.dashboards(one.name)} title={one.label}>
               {one.label}
@@ -429,7 +422,7 @@ function FirstSteps() {
         <>
           <p>Choose their source. Each method has its commands, and shows the first event.</p>
           <ul className={styles.ways}>
-            {WAYS.map((way) => (
+            {waysOf(me).map((way) => (
               <li key={way.id}>
                 <PageLink href={wayPath(way)}>
                   <b>{way.title}</b>

@@ -4,7 +4,7 @@ import { Button, Modal, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
 import { ApiError } from '../api/client';
-import { useClient } from '../app/clientContext';
+import { useClient, useLacking, useMayShare } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
@@ -12,13 +12,23 @@ import objects from '../objects/Objects.module.css';
 import { Skeleton } from '../states/Skeleton';
 import { COST } from './cost';
 import { OwnDashboard } from './OwnDashboard';
-import { PRICES_FILE, type Prices, priceTokens, readPrices, writePrices } from './prices';
+import {
+  PRICES_FILE,
+  type Prices,
+  pricesRefusal,
+  priceTokens,
+  readPrices,
+  writePrices,
+} from './prices';
 
 const FILES = '/servicesNS/nobody/search/data/lookup-table-files';
 
 export function CostPage() {
   const client = useClient();
   const [isOpen, setOpen] = useState(false);
+  const lacking = useLacking('upload_lookup_files');
+  const canShare = useMayShare('search');
+  const refusal = pricesRefusal(lacking, canShare);
   const { data } = useQuery({
     queryKey: ['prices'],
     staleTime: 60_000,
@@ -37,15 +47,21 @@ export function CostPage() {
     <OwnDashboard
       page={page}
       tools={
-        <Button size="compact-sm" variant="default" onClick={() => setOpen(true)}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          disabled={refusal !== null}
+          title={refusal ?? undefined}
+          onClick={() => setOpen(true)}
+        >
           Prices …
         </Button>
       }
     >
       {data.areExamples && (
         <Notice kind="info">
-          Prices are examples (list prices of Amazon S3 and EC2 in us-east-1). Set your own under
-          Prices.
+          Prices are examples (list prices of Amazon S3 and EC2 in us-east-1).
+          {refusal === null && ' Set your own under Prices.'}
         </Notice>
       )}
       {isOpen && <PricesDialog prices={data} onClose={() => setOpen(false)} />}

@@ -4,7 +4,7 @@ import { allSearches, readDashboard } from '../dashboards/model/reader';
 import { COST } from './cost';
 import { escaped, isMissing, missingOf, type Page, pageXml } from './panels';
 import { PERFORMANCE } from './performance';
-import { EXAMPLES, priceTokens, readPrices, writePrices } from './prices';
+import { EXAMPLES, pricesRefusal, priceTokens, readPrices, writePrices } from './prices';
 import { figuresOf } from './serverNow';
 
 const PAGES: Page[] = [PERFORMANCE, { ...COST, tokens: priceTokens(readPrices(null)) }];
@@ -102,4 +102,10 @@ it('a page needs every index of its panels', () => {
   const listed = ['main', '_internal'].map((name) => ({ name }));
   expect(missingOf(PERFORMANCE.indexes, listed)).toEqual(['_audit']);
   expect(missingOf(PERFORMANCE.indexes, [...listed, { name: '_audit' }])).toEqual([]);
+});
+
+it('prices are set by those who may write the file of the app', () => {
+  expect(pricesRefusal(null, true)).toBeNull();
+  expect(pricesRefusal('upload_lookup_files', true)).toContain('upload_lookup_files');
+  expect(pricesRefusal(null, false)).toContain('the app search');
 });

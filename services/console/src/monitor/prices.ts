@@ -57,3 +57,9 @@ export const writePrices = (list: Price[]): string =>
 
 export const priceTokens = ({ list }: Prices): Record<string, string> =>
   Object.fromEntries(list.map(({ key, usd }) => [`price_${key}`, String(usd)]));
+
+/** Why a user may not set prices; null for one who may. */
+export function pricesRefusal(lacking: string | null | undefined, canShare: boolean) {
+  if (lacking) return `Needs the capability ${lacking}`;
+  return canShare ? null : 'Needs a role that may write to the app search';
+}

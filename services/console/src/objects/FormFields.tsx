@@ -23,7 +23,7 @@ export function FormFields({ fields, onChange, ...props }: FormFieldsProps) {
       isFirst={place === 0}
       value={props.values[field.name] ?? ''}
       problem={props.problems.get(field.name) ?? null}
-      isReadOnly={props.isReadOnly}
+      isReadOnly={props.isReadOnly || field.isReadOnly === true}
       onChange={(value) => onChange(field.name, value)}
     />
   ));

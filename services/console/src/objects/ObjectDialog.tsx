@@ -5,7 +5,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { namespaced } from '../api/client';
 import type { Entry } from '../api/types';
-import { useConnection, useMe } from '../app/clientContext';
+import { useConnection, useMayShare, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
@@ -31,6 +31,7 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
   const { client, username } = useConnection();
   const queries = useQueryClient();
   const me = useMe();
+  const canShare = useMayShare(app);
   const fields = fieldsOf(kind.fields, me, entry);
   const [values, setValues] = useState(() => initialValues(fields, entry));
   const [isShared, setShared] = useState(false);
@@ -97,7 +98,7 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
             isReadOnly={isReadOnly}
             onChange={(name, value) => setValues((now) => ({ ...now, [name]: value }))}
           />
-          {entry === null && kind.isOfApps && (
+          {entry === null && kind.isOfApps && canShare && (
             <Switch
               size="xs"
               label={`For everybody who uses the app ${app}`}

@@ -9,7 +9,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ApiError, namespaced } from '../api/client';
 import type { Entry } from '../api/types';
-import { useClient, useMe } from '../app/clientContext';
+import { useClient, useLacking } from '../app/clientContext';
 import { FilterInput } from '../app/FilterInput';
 import { plural } from '../app/format';
 import list from '../app/List.module.css';
@@ -22,6 +22,7 @@ import { ShowAll } from '../app/ShowAll';
 import { useTitle } from '../app/useTitle';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
+import { NotAllowed } from '../states/NotAllowed';
 import { Skeleton } from '../states/Skeleton';
 import { isTrue, type Kind } from './kind';
 import { isChangeable, ObjectDialog } from './ObjectDialog';
@@ -57,7 +58,7 @@ export function useObjects(kind: Kind) {
 
 export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProps) {
   useTitle(kind.title);
-  const me = useMe();
+  const lacking = useLacking(kind.capability);
   const { data, error, isPending, refetch } = useObjects(kind);
   const [text, setText] = useState('');
   const [isWhole, setWhole] = useState(false);
@@ -76,7 +77,8 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
       .includes(wanted),
   );
   const shown = isWhole ? matching : matching.slice(0, MOST);
-  const mayChange = me?.capabilities.has(kind.capability) ?? false;
+  const mayChange = lacking === null;
+  const refused = name === '_new' ? lacking : null;
   const named = all.filter((entry) => entry.name === name);
   const open = named.find((entry) => whose(entry) === of) ?? named[0] ?? null;
   const close = () => navigate(href(null));
@@ -107,8 +109,11 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
       <p className={styles.about}>{kind.about}</p>
       {children}
       {failure && <Notice kind="error">{failure.message}</Notice>}
+      {refused && <NotAllowed capability={refused} />}
       {isPending && <Skeleton lines={6} />}
-      {error instanceof ApiError && <Failed error={error} onRetry={() => void refetch()} />}
+      {error instanceof ApiError && !refused && (
+        <Failed error={error} onRetry={() => void refetch()} />
+      )}
       {data && name !== null && name !== '_new' && !open && (
         <Notice kind="warning">{`There is no ${kind.noun} "${name}", or you may not see it.`}</Notice>
       )}
@@ -143,7 +148,9 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
         </ListTable>
       )}
       <ShowAll shown={shown.length} all={matching.length} onAll={() => setWhole(true)} />
-      {name === '_new' && <ObjectDialog kind={kind} app={app} entry={null} onClose={close} />}
+      {name === '_new' && mayChange && (
+        <ObjectDialog kind={kind} app={app} entry={null} onClose={close} />
+      )}
       {open && kind.fields.length > 0 && (
         <ObjectDialog key={open.path} kind={kind} app={app} entry={open} onClose={close} />
       )}

@@ -11,11 +11,14 @@ export const fieldsFor = (fields: Field[], isNew: boolean): Field[] =>
     (field) => (field.when ?? (isNew ? 'new' : 'existing')) === (isNew ? 'new' : 'existing'),
   );
 
-/** The fields that a user sees; `me`: null until it is known who that is. */
+/** The fields that a user sees, read-only where the server would refuse a change; `me`: null until it is known who that is. */
 export const fieldsOf = (fields: Field[], me: Me | null, entry: Entry | null): Field[] =>
-  fieldsFor(fields, entry === null).filter(
-    ({ isFor }) => !isFor || (me !== null && isFor(me, entry)),
-  );
+  fieldsFor(fields, entry === null)
+    .filter(({ isFor }) => !isFor || (me !== null && isFor(me, entry)))
+    .map((field) => (isRefused(field, me) ? { ...field, isReadOnly: true } : field));
+
+const isRefused = ({ capability }: Field, me: Me | null): boolean =>
+  capability !== undefined && me !== null && !me.capabilities.has(capability);
 
 const words = (value: unknown): string[] => {
   if (Array.isArray(value)) return value.map(String);

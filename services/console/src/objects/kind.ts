@@ -32,6 +32,9 @@ export interface Field {
   least?: number;
   /** The value of an object, if it is not the one of its content with this name. */
   read?: (entry: Entry) => unknown;
+  /** What the user needs to change it; others see the value. */
+  capability?: string;
+  isReadOnly?: boolean;
   /** Who sees it; by default everybody. */
   isFor?: (me: Me, entry: Entry | null) => boolean;
   /** Another field, by its name: with a value there, one is needed here, too. */

@@ -4,7 +4,7 @@ import { Button, Modal, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import code from '../app/Code.module.css';
-import { useConnection } from '../app/clientContext';
+import { useConnection, useMayShare } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { useZone } from '../app/preferences';
 import { useSubmit } from '../app/useSubmit';
@@ -22,6 +22,7 @@ interface SaveReportProps {
 export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) {
   const { client, username } = useConnection();
   const queries = useQueryClient();
+  const canShare = useMayShare(app);
   const [zone] = useZone();
   const [name, setName] = useState('');
   const [description, setDescription] = useState('');
@@ -75,12 +76,14 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
         />
         <pre className={`${code.code} ${styles.search}`}>{request.query || '*'}</pre>
         <p className={styles.note}>Time range: {rangeLabel(request.range, zone)}</p>
-        <Switch
-          size="xs"
-          label={`For everybody who uses the app ${app}`}
-          checked={shared}
-          onChange={(event) => setShared(event.currentTarget.checked)}
-        />
+        {canShare && (
+          <Switch
+            size="xs"
+            label={`For everybody who uses the app ${app}`}
+            checked={shared}
+            onChange={(event) => setShared(event.currentTarget.checked)}
+          />
+        )}
         <Button type="submit" loading={busy} disabled={problem !== null}>
           Save
         </Button>

@@ -28,3 +28,12 @@ it('a new password of the own user needs the current one', () => {
   expect(problemsOf(fields, { ...values, oldpassword: 'an old one' }).size).toBe(0);
   expect(problemsOf(fields, { ...values, password: '' }).size).toBe(0);
 });
+
+it('what only administrators change of a user is read-only for others', () => {
+  const fixed = (who: Me) =>
+    fieldsOf(users.fields, who, ann)
+      .filter(({ isReadOnly }) => isReadOnly)
+      .map(({ name }) => name);
+  expect(fixed(me('change_own_password'))).toEqual(['roles', 'force-change-pass', 'locked-out']);
+  expect(fixed(me('edit_user'))).toEqual([]);
+});

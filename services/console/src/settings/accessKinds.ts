@@ -69,7 +69,14 @@ export const users: Kind = {
       isFor: (me, entry) => me.capabilities.has('edit_user') || needsCurrent(me, entry),
       help: 'If left empty, the password is not changed. A new password ends the other sessions of the user.',
     },
-    { name: 'roles', label: 'Roles', kind: 'checks', source: 'roles', isRequired: true },
+    {
+      name: 'roles',
+      label: 'Roles',
+      kind: 'checks',
+      source: 'roles',
+      isRequired: true,
+      capability: 'edit_user',
+    },
     {
       name: 'defaultApp',
       label: 'App after the login',
@@ -87,12 +94,14 @@ export const users: Kind = {
       name: 'force-change-pass',
       label: 'The password must be changed at the next login',
       kind: 'switch',
+      capability: 'edit_user',
     },
     {
       name: 'locked-out',
       label: 'Locked out: the user cannot log in',
       kind: 'switch',
       when: 'existing',
+      capability: 'edit_user',
     },
   ],
   loss: (entry) =>

@@ -4,6 +4,7 @@ import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { ApiError } from '../../api/client';
 import { ConfirmDialog } from '../../app/ConfirmDialog';
+import { useMayShare } from '../../app/clientContext';
 import { Notice } from '../../app/Notice';
 import { RoleRights } from '../../app/RoleRights';
 import type { ViewInfo } from '../runtime/server';
@@ -20,6 +21,7 @@ interface CreateDialogProps {
 
 export function CreateDialog({ app, source, onClose }: CreateDialogProps) {
   const { server } = useConnection();
+  const canShare = useMayShare(app);
   const [title, setTitle] = useState(source ? `${source.label} clone` : '');
   const [id, setId] = useState(source ? `${source.name}_clone` : '');
   const [isOwnId, setOwnId] = useState(source !== null);
@@ -81,7 +83,7 @@ export function CreateDialog({ app, source, onClose }: CreateDialogProps) {
           <Radio.Group label="Permissions" value={sharing} onChange={setSharing}>
             <Group gap="lg" mt={4}>
               <Radio value="user" label="Private" />
-              <Radio value="app" label="Shared in the app" />
+              <Radio value="app" label="Shared in the app" disabled={!canShare} />
             </Group>
           </Radio.Group>
           {error && <Notice kind="error">{error.message}</Notice>}
