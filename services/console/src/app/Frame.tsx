@@ -6,6 +6,7 @@
 import { useHotkeys } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import type { AppInfo } from '../api/types';
 import { SearchPage } from '../search/SearchPage';
 import { Skeleton } from '../states/Skeleton';
 import { AREAS } from './areas';
@@ -16,10 +17,11 @@ import { leave } from './leaving';
 import { NotFoundPage } from './NotFoundPage';
 import { useLastApp, useLetterShortcuts } from './preferences';
 import { Rail } from './Rail';
-import { navigate, type Route, useRoute } from './routing';
+import { DEFAULT_APP, navigate, type Route, unknownApp, useRoute } from './routing';
 import { ShortcutsHelp } from './ShortcutsHelp';
 import { type Shortcuts, useShortcuts } from './shortcuts';
 import { TopBar } from './TopBar';
+import { UnknownAppPage } from './UnknownAppPage';
 
 const DataPage = lazy(() => import('../data/DataPage'));
 const SettingsPage = lazy(() => import('../settings/SettingsPage'));
@@ -43,7 +45,9 @@ const OWN_PASSWORD = ['change_own_password', 'edit_user'];
 export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const { client, username } = useConnection();
   const route = useRoute();
-  const app = useCurrentApp(route);
+  const { apps = [], all } = useApps();
+  const unknown = unknownApp(route, all);
+  const app = useCurrentApp(route, all);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [areKeysShown, setKeysShown] = useState(false);
@@ -53,7 +57,6 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const [letters] = useLetterShortcuts();
   const main = useRef<HTMLElement>(null);
   const signOut = () => leave(onSignOut);
-  const { apps = [] } = useApps();
   const server = useQuery({
     queryKey: ['server'],
     queryFn: ({ signal }) => client.serverInfo(signal),
@@ -97,7 +100,11 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
         <main className={styles.main} id="main" ref={main} tabIndex={-1}>
           <ErrorBoundary key={shown}>
             <Suspense fallback={<Skeleton />}>
-              <View route={route} app={app} />
+              {unknown === null ? (
+                <View route={route} app={app} />
+              ) : (
+                <UnknownAppPage app={unknown} apps={apps} />
+              )}
             </Suspense>
           </ErrorBoundary>
         </main>
@@ -133,14 +140,16 @@ function placeOf(route: Route): string {
   return JSON.stringify(isList ? { ...route, name: null } : route);
 }
 
-/** The app of the address, else the last one. */
-function useCurrentApp(route: Route): string {
+/** The app of the address, else the last one; of apps that do not exist, none. */
+function useCurrentApp(route: Route, all: readonly AppInfo[] | undefined): string {
   const [last, setLast] = useLastApp();
   const named = 'app' in route ? route.app : null;
+  const app = named ?? last;
+  const current = !all || all.some(({ name }) => name === app) ? app : DEFAULT_APP;
   useEffect(() => {
-    if (named !== null && named !== last) setLast(named);
-  }, [named, last, setLast]);
-  return named ?? last;
+    if (current !== last) setLast(current);
+  }, [current, last, setLast]);
+  return current;
 }
 
 function View({ route, app }: { route: Route; app: string }) {

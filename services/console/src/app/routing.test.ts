@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf, appLabel, parsePath, paths } from './routing';
+import { addressOf, appLabel, parsePath, paths, unknownApp } from './routing';
 
 describe('addresses', () => {
   it('lead to their views', () => {
@@ -91,4 +91,13 @@ it('an app has its label, also the first one for a user who may not list apps', 
   expect(appLabel(apps, 'a')).toBe('An app');
   expect(appLabel(apps, 'b')).toBe('b');
   expect(appLabel([], 'search')).toBe('Search & Reporting');
+});
+
+it('an address of an app that does not exist is known as such once the apps are', () => {
+  const all = [{ name: 'search' }];
+  expect(unknownApp(parsePath('/app/nosuchapp/search'), all)).toBe('nosuchapp');
+  expect(unknownApp(parsePath('/app/nosuchapp/dashboards'), all)).toBe('nosuchapp');
+  expect(unknownApp(parsePath('/app/search/reports'), all)).toBeNull();
+  expect(unknownApp(parsePath('/jobs'), all)).toBeNull();
+  expect(unknownApp(parsePath('/app/nosuchapp/search'), undefined)).toBeNull();
 });

@@ -195,6 +195,15 @@ function appRoute(app: string | undefined, page: string | undefined, rest: strin
   return { view: 'dashboard', app, name: page, edit: rest.length > 0 };
 }
 
+/** The app of an address that is not among all apps; null if there is none, or if the apps are not known. */
+export function unknownApp(
+  route: Route,
+  all: readonly { name: string }[] | undefined,
+): string | null {
+  if (!all || !('app' in route) || all.some(({ name }) => name === route.app)) return null;
+  return route.app;
+}
+
 /** The view of the address, again whenever the address changes. */
 export function useRoute(): Route {
   const route = parsePath(usePathname());
