@@ -1,31 +1,17 @@
 /** The whole page: the login form without a session, else the frame with the view of the address. */
 
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryClientProvider } from '@tanstack/react-query';
 import { startTransition, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { ApiError, KarstClient } from '../api/client';
-import { explainError } from '../api/explain';
+import { KarstClient } from '../api/client';
 import { ConnectionContext } from './clientContext';
 import { Frame } from './Frame';
 import { LoginPage } from './LoginPage';
+import { newQueries } from './queries';
 import { navigate } from './routing';
 import { addressBefore, currentSession, type Session } from './session';
 
 /** Milliseconds that signing out waits for the server. */
 const SIGN_OUT_PATIENCE = 3_000;
-/** How often a feed is asked again that failed and may succeed later. */
-const RETRIES = 2;
-
-function newQueries(): QueryClient {
-  return new QueryClient({
-    defaultOptions: {
-      queries: {
-        refetchOnWindowFocus: false,
-        retry: (count, error) =>
-          count < RETRIES && error instanceof ApiError && explainError(error).retry,
-      },
-    },
-  });
-}
 
 export function App() {
   /** Undefined until the server has said whose the cookie is. */

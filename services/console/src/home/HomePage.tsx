@@ -59,6 +59,8 @@ export default function HomePage({ app }: { app: string }) {
   const lacking = useLacking(...SOURCES_RIGHTS);
   const sources = useSources(lacking === null);
   const isEmpty = currentOf(sources)?.length === 0;
+  // Lists from before would stand beside the message that nothing can be asked for.
+  const isAway = sources.error instanceof ApiError && sources.error.kind === 'unreachable';
   return (
     <div className={styles.page} data-testid="home">
       <h1 className="visually-hidden">Home</h1>
@@ -68,9 +70,13 @@ export default function HomePage({ app }: { app: string }) {
         <EarlierSearches app={app} />
         <Opened />
         <Health sources={sources} lacking={lacking ?? null} app={app} />
-        <Dashboards app={app} />
-        <Reports app={app} />
-        <Apps />
+        {!isAway && (
+          <>
+            <Dashboards app={app} />
+            <Reports app={app} />
+            <Apps />
+          </>
+        )}
       </div>
     </div>
   );
