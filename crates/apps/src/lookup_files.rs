@@ -146,7 +146,7 @@ impl Apps {
                         let bytes = unpacked(name, bytes.into())?;
                         return Ok(Some(LookupBytes { bytes, version }));
                     }
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(fail(error)),
                 }
             }
@@ -259,8 +259,8 @@ fn unpacked(name: &str, bytes: Bytes) -> Result<Bytes, Error> {
         return Ok(bytes);
     }
     let mut out = Vec::new();
-    let mut decoder = std::io::Read::take(GzDecoder::new(bytes.as_ref()), MAX_UNPACKED);
-    std::io::Read::read_to_end(&mut decoder, &mut out).map_err(|error| Error::Damaged {
+    let mut decoder = io::Read::take(GzDecoder::new(bytes.as_ref()), MAX_UNPACKED);
+    io::Read::read_to_end(&mut decoder, &mut out).map_err(|error| Error::Damaged {
         what: format!("the lookup file {name}"),
         reason: error.to_string(),
     })?;

@@ -331,7 +331,7 @@ async fn a_commit_waits_for_a_store_that_is_away_and_then_succeeds() {
             async move { catalog.commit(add(number)).await }
         });
         let tried = || async { store.hooks().failures() > before + 1 };
-        assert!(testkit::wait_until(tried, Duration::from_secs(30)).await);
+        assert!(wait_until(tried, Duration::from_secs(30)).await);
         assert!(!committing.is_finished());
         store.hooks().heal();
         committing.await.unwrap().unwrap();
