@@ -5,7 +5,7 @@
 
 import { Button, FileButton, NativeSelect, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { type DragEvent, type FormEvent, useId, useState } from 'react';
+import { type DragEvent, type FormEvent, useId, useRef, useState } from 'react';
 import { useClient } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
@@ -24,6 +24,7 @@ import { PreviewView } from './PreviewView';
 import { PropsForm, type Tried } from './PropsForm';
 import { type FieldPair, mistakeIn, overruled, shortPlace } from './preview';
 import { SaveSourceType } from './SaveSourceType';
+import { readTextFile, type TextFile } from './textFile';
 import { MOST_BYTES, type Sample, usePreview } from './usePreview';
 
 /** Bytes of a request; the limit of the server is 64 MiB unless it was told otherwise. */
@@ -39,7 +40,8 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const client = useClient();
   const indexes = useOptions({ name: 'index', label: 'Index', kind: 'choice', source: 'indexes' });
   const [text, setText] = useState('');
-  const [file, setFile] = useState<File | null>(null);
+  const [file, setFile] = useState<TextFile | null>(null);
+  const choices = useRef(0);
   const [sample, setSample] = useState<Sample | null>(null);
   const [index, setIndex] = useState('main');
   const [sourcetype, setSourcetype] = useState('');
@@ -51,8 +53,8 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const [saved, setSaved] = useState<{ name: string; settings: FieldPair[] } | null>(null);
   const [done, setDone] = useState<Loaded | null>(null);
   const { busy, error, submit } = useSubmit();
-  const isTooLarge = (file?.size ?? 0) > MOST;
-  const hasText = isPasted ? text.trim() !== '' : file !== null && !isTooLarge;
+  const isTaken = file !== null && !file.isTooLarge && file.refusal === null;
+  const hasText = isPasted ? text.trim() !== '' : isTaken;
   const name = source.trim() || (isPasted ? 'pasted' : 'upload');
   const asked = { sample, source: name, host, index, sourcetype, tried, count };
   const { preview, error: refusal, isStale, retry } = usePreview(asked);
@@ -69,10 +71,20 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
     setText(next);
     show(next.trim() === '' ? null : new TextEncoder().encode(next.slice(0, MOST_BYTES)));
   };
-  const choose = async (next: File | null) => {
+  const choose = async (chosen: File | null) => {
+    choices.current += 1;
+    const choice = choices.current;
+    setFile(null);
+    show(null);
+    const next = chosen && (await readTextFile(chosen, MOST));
+    const start = await (next?.refusal === null ? next.text : null)
+      ?.slice(0, MOST_BYTES)
+      .arrayBuffer();
+    // Unpacking takes a while, in which another file may be chosen.
+    if (choice !== choices.current) return;
     setFile(next);
     setSource(next?.name ?? '');
-    show(next ? new Uint8Array(await next.slice(0, MOST_BYTES).arrayBuffer()) : null);
+    show(start ? new Uint8Array(start) : null);
   };
 
   const load = async (event: FormEvent) => {
@@ -83,7 +95,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
       const query: Record<string, string> = { index, source: name, report: '1' };
       if (sourcetype.trim()) query.sourcetype = sourcetype.trim();
       if (host.trim()) query.host = host.trim();
-      const body = isPasted ? text : (file as File);
+      const body = isPasted || file === null ? text : file.text;
       const report = readLoadReport(
         await client.sendBody('/services/receivers/simple', body, query),
       );
@@ -112,7 +124,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
             onChange={(event) => paste(event.currentTarget.value)}
           />
         ) : (
-          <FileSource file={file} isTooLarge={isTooLarge} onFile={(next) => void choose(next)} />
+          <FileSource file={file} onFile={(next) => void choose(next)} />
         )}
         <div className={styles.target}>
           <NativeSelect
@@ -233,13 +245,12 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
 }
 
 interface FileSourceProps {
-  file: File | null;
-  isTooLarge: boolean;
+  file: TextFile | null;
   onFile: (file: File | null) => void;
 }
 
 /** A file that is chosen or dropped. */
-function FileSource({ file, isTooLarge, onFile }: FileSourceProps) {
+function FileSource({ file, onFile }: FileSourceProps) {
   const [isOver, setOver] = useState(false);
   const drop = (event: DragEvent) => {
     event.preventDefault();
@@ -270,9 +281,12 @@ function FileSource({ file, isTooLarge, onFile }: FileSourceProps) {
         </FileButton>
         <span role="status">{file ? file.name : 'or drop one here'}</span>
       </div>
-      {isTooLarge && (
+      {file && file.refusal !== null && (
+        <Notice kind="error">{`${file.name}: ${file.refusal}.`}</Notice>
+      )}
+      {file?.isTooLarge && file.refusal === null && (
         <Notice kind="warning">
-          Load files larger than 64 MiB on the machine of the server: karst add oneshot PATH. The
+          Load texts larger than 64 MiB on the machine of the server: karst add oneshot PATH. The
           preview shows the beginning.
         </Notice>
       )}
