@@ -95,6 +95,8 @@ const steps = {
     await page.waitForSelector(`${id('load-report')} tbody tr`);
     const text = await page.textContent(id('load-report'));
     check(text.includes('2 events') && text.includes(HOSTILE), text);
+    const load = page.locator(`${id('load-form')} button[type="submit"]`);
+    check(await load.isDisabled(), 'the same text is not loaded twice');
     check((await page.evaluate(() => window.hostile)) === undefined, 'nothing of it runs');
     await screenshot(page, 'data-paste');
   },

@@ -22,7 +22,7 @@ import { readLoadReport, sizeOf } from './loadReport';
 import styles from './Preview.module.css';
 import { PreviewView } from './PreviewView';
 import { PropsForm, type Tried } from './PropsForm';
-import { type FieldPair, mistakeIn, overruled, shortPlace } from './preview';
+import { type FieldPair, isEmptyPreview, mistakeIn, overruled, shortPlace } from './preview';
 import { SaveSourceType } from './SaveSourceType';
 import { readTextFile, type TextFile } from './textFile';
 import { MOST_BYTES, type Sample, usePreview } from './usePreview';
@@ -52,6 +52,8 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const [isSaving, setSaving] = useState(false);
   const [saved, setSaved] = useState<{ name: string; settings: FieldPair[] } | null>(null);
   const [done, setDone] = useState<Loaded | null>(null);
+  /** What was loaded, and how: a second load of the same would store its events twice. */
+  const [loaded, setLoaded] = useState('');
   const { busy, error, submit } = useSubmit();
   const isTaken = file !== null && !file.isTooLarge && file.refusal === null;
   const hasText = isPasted ? text.trim() !== '' : isTaken;
@@ -59,6 +61,10 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const asked = { sample, source: name, host, index, sourcetype, tried, count };
   const { preview, error: refusal, isStale, retry } = usePreview(asked);
   const mistake = refusal ? mistakeIn(refusal.message, tried.keys()) : null;
+  const chosen = JSON.stringify([sample?.version, index, name, sourcetype, host]);
+  const isLoaded = loaded === chosen;
+  const isEmpty = isEmptyPreview(preview, isStale);
+  const mayLoad = hasText && !isLoaded && !isEmpty && tried.size === 0;
   const isSaved = !isStale && tried.size === 0 && saved?.name === preview?.sourcetype;
   const other = preview && saved && isSaved ? overruled(preview, saved.settings) : [];
 
@@ -66,6 +72,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
     setSample((before) => bytes && { bytes, version: (before?.version ?? 0) + 1 });
     setCount(SOME);
     setDone(null);
+    setLoaded('');
   };
   const paste = (next: string) => {
     setText(next);
@@ -89,7 +96,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
 
   const load = async (event: FormEvent) => {
     event.preventDefault();
-    if (!hasText || tried.size > 0) return;
+    if (!mayLoad) return;
     setDone(null);
     await submit(async () => {
       const query: Record<string, string> = { index, source: name, report: '1' };
@@ -100,6 +107,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
         await client.sendBody('/services/receivers/simple', body, query),
       );
       const where = `index=${quoted(index)} source=${quoted(name)}`;
+      setLoaded(chosen);
       setDone({ report, where, rows: null });
       const search = `search ${where} _index_earliest=-1m | head 10 | table _time host sourcetype _raw`;
       const rows = await client.rowsOf({ search, earliest: '0', latest: '', timezone: 'UTC' });
@@ -156,9 +164,12 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
           />
         </div>
         <div className={styles.act}>
-          <Button type="submit" loading={busy} disabled={!hasText || tried.size > 0}>
+          <Button type="submit" loading={busy} disabled={!mayLoad}>
             Load
           </Button>
+          {isLoaded && (
+            <span role="status">Loaded. To load again, change the text or a setting.</span>
+          )}
           {tried.size > 0 && (
             <>
               <Button

@@ -21,6 +21,7 @@ import {
   remarks,
   shortPlace,
   timeOrigin,
+  untroubled,
   whyItBegins,
 } from './preview';
 
@@ -100,8 +101,7 @@ function Totals({ preview }: { preview: Preview }) {
           ))}
       </dl>
       <p role="status" data-testid="preview-notes" data-warning={isOdd(totals) || undefined}>
-        {[dropped, ...notes].filter(Boolean).join(', ') ||
-          'Every event has a timestamp, and nothing is truncated.'}
+        {[dropped, ...notes].filter(Boolean).join(', ') || untroubled(totals)}
       </p>
     </section>
   );

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import {
   decodePreview,
   isDated,
+  isEmptyPreview,
   isOdd,
   mistakeIn,
   overruled,
@@ -10,6 +11,7 @@ import {
   shortPlace,
   stanzaText,
   timeOrigin,
+  untroubled,
   whyItBegins,
 } from './preview';
 
@@ -129,4 +131,13 @@ it('totals say what is notable', () => {
   expect(remarks(totals)).toEqual(['1 event without a timestamp', '2 events split (MAX_EVENTS)']);
   expect(isOdd(totals)).toBe(true);
   expect(isOdd({ ...totals, undated: 0, split: 0, headers: 1 })).toBe(false);
+});
+
+it('a text without events is said to have none, and is not loaded', () => {
+  const empty = decodePreview({ totals: { events: 0 } }, bytes(''));
+  expect(untroubled(empty.totals)).toBe('The text has no events.');
+  expect(isEmptyPreview(empty, false)).toBe(true);
+  // The preview of the text before.
+  expect(isEmptyPreview(empty, true)).toBe(false);
+  expect(isEmptyPreview(decodePreview({ totals: { events: 1 } }, bytes('a')), false)).toBe(false);
 });

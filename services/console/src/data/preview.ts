@@ -306,3 +306,13 @@ export function remarks({ undated, truncated, split, skipped, headers }: Preview
   ];
   return notes.filter(([number]) => number > 0).map(([, note]) => note);
 }
+
+/** What is said where nothing is notable. */
+export const untroubled = ({ events }: PreviewTotals): string =>
+  events === 0
+    ? 'The text has no events.'
+    : 'Every event has a timestamp, and nothing is truncated.';
+
+/** Whether a preview that is up to date has something to load. */
+export const isEmptyPreview = (preview: Preview | null, isStale: boolean): boolean =>
+  !isStale && preview?.totals.events === 0;
