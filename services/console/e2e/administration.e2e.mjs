@@ -71,6 +71,22 @@ const steps = {
     await screenshot(page, 'data-indexes');
   },
 
+  async 'Escape and Back ask before the values of a form are lost'(page) {
+    await page.goto(`${url}/data/indexes`);
+    await page.click(id('new-object'));
+    await field(page, 'name').fill('e2e_lost');
+    const ask = page.locator(id('leave'));
+    for (const go of [() => page.keyboard.press('Escape'), () => page.goBack()]) {
+      await go();
+      await ask.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await ask.waitFor({ state: 'detached' });
+      check((await field(page, 'name').inputValue()) === 'e2e_lost', 'the value stays');
+    }
+    await page.keyboard.press('Escape');
+    await ask.getByRole('button', { name: 'Leave without saving' }).click();
+    await saved(page);
+  },
+
   async 'a name that is taken is refused with the reason'(page) {
     await page.goto(`${url}/data/indexes/_new`);
     await field(page, 'name').fill('Not Valid');

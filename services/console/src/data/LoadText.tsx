@@ -10,6 +10,7 @@ import { useClient } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
+import { useUnsaved } from '../app/useUnsaved';
 import { useOptions } from '../objects/FormFields';
 import objects from '../objects/Objects.module.css';
 import { quoted } from '../query/syntax';
@@ -65,6 +66,10 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const isLoaded = loaded === chosen;
   const isEmpty = isEmptyPreview(preview, isStale);
   const mayLoad = hasText && !isLoaded && !isEmpty && tried.size === 0;
+  const { question } = useUnsaved(
+    isPasted && text.trim() !== '' && !isLoaded,
+    'The lines that you pasted are not loaded.',
+  );
   const isSaved = !isStale && tried.size === 0 && saved?.name === preview?.sourcetype;
   const other = preview && saved && isSaved ? overruled(preview, saved.settings) : [];
 
@@ -191,6 +196,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
         </div>
         <FormError error={error} />
       </form>
+      {question}
       {other.map((setting) => (
         <Notice key={setting.name} kind="warning">
           {`${setting.name} is not in effect as saved: ${setting.place ? shortPlace(setting.place) : 'another stanza'} has precedence.`}

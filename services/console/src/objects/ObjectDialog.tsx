@@ -9,9 +9,10 @@ import { useConnection, useMayShare, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
+import { useUnsaved } from '../app/useUnsaved';
 import { Secret } from './Copyable';
 import { FormFields } from './FormFields';
-import { fieldsOf, formOf, initialValues, problemsOf } from './form';
+import { fieldsOf, formOf, initialValues, isFilledIn, problemsOf } from './form';
 import type { Kind } from './kind';
 import styles from './Objects.module.css';
 
@@ -40,6 +41,12 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
   const [secret, setSecret] = useState<ReturnType<NonNullable<Kind['secret']>>>(null);
   const problems = isTried ? problemsOf(fields, values) : new Map<string, string>();
   const isReadOnly = entry !== null && !isChangeable(kind, entry);
+  const title = entry ? `${capital(kind.noun)} ${entry.name}` : `New ${kind.noun}`;
+  const isChanged = secret === null && isFilledIn(fields, values, entry);
+  const { release, question } = useUnsaved(
+    isChanged,
+    `The values of the form "${title}" are not saved.`,
+  );
 
   const save = async (event: FormEvent) => {
     event.preventDefault();
@@ -59,66 +66,70 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
       await queries.invalidateQueries({ queryKey: ['objects', kind.path] });
       await queries.invalidateQueries({ queryKey: ['options'] });
       const shown = entry === null && made ? (kind.secret?.(made) ?? null) : null;
+      release();
       if (shown) setSecret(shown);
       else onClose();
     });
   };
 
   const known = entry ? (kind.secret?.(entry) ?? null) : null;
-  const title = entry ? `${capital(kind.noun)} ${entry.name}` : `New ${kind.noun}`;
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={title}
-      size="lg"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      {secret ? (
-        <div className={styles.form} data-testid="made">
-          <p>{secret.note}</p>
-          <Secret label={secret.label} value={secret.value} />
-          <div className={styles.buttons}>
-            <Button onClick={onClose}>Done</Button>
+    <>
+      <Modal
+        opened
+        onClose={onClose}
+        title={title}
+        size="lg"
+        closeOnEscape={question === null}
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {secret ? (
+          <div className={styles.form} data-testid="made">
+            <p>{secret.note}</p>
+            <Secret label={secret.label} value={secret.value} />
+            <div className={styles.buttons}>
+              <Button onClick={onClose}>Done</Button>
+            </div>
           </div>
-        </div>
-      ) : (
-        <form className={styles.form} onSubmit={save} data-testid="object-form" noValidate>
-          {isReadOnly && (
-            <Notice kind="info">
-              This {kind.noun} is built in, or you may not change it. It is shown read-only.
-            </Notice>
-          )}
-          <FormError error={error} />
-          {known && <Secret label={known.label} value={known.value} />}
-          <FormFields
-            fields={fields}
-            values={values}
-            problems={problems}
-            isReadOnly={isReadOnly}
-            onChange={(name, value) => setValues((now) => ({ ...now, [name]: value }))}
-          />
-          {entry === null && kind.isOfApps && canShare && (
-            <Switch
-              size="xs"
-              label={`For everybody who uses the app ${app}`}
-              checked={isShared}
-              onChange={(event) => setShared(event.currentTarget.checked)}
-            />
-          )}
-          <div className={styles.buttons}>
-            <Button variant="default" onClick={onClose}>
-              {isReadOnly ? 'Close' : 'Cancel'}
-            </Button>
-            {!isReadOnly && (
-              <Button type="submit" loading={busy}>
-                {entry ? 'Save' : 'Create'}
-              </Button>
+        ) : (
+          <form className={styles.form} onSubmit={save} data-testid="object-form" noValidate>
+            {isReadOnly && (
+              <Notice kind="info">
+                This {kind.noun} is built in, or you may not change it. It is shown read-only.
+              </Notice>
             )}
-          </div>
-        </form>
-      )}
-    </Modal>
+            <FormError error={error} />
+            {known && <Secret label={known.label} value={known.value} />}
+            <FormFields
+              fields={fields}
+              values={values}
+              problems={problems}
+              isReadOnly={isReadOnly}
+              onChange={(name, value) => setValues((now) => ({ ...now, [name]: value }))}
+            />
+            {entry === null && kind.isOfApps && canShare && (
+              <Switch
+                size="xs"
+                label={`For everybody who uses the app ${app}`}
+                checked={isShared}
+                onChange={(event) => setShared(event.currentTarget.checked)}
+              />
+            )}
+            <div className={styles.buttons}>
+              <Button variant="default" onClick={onClose}>
+                {isReadOnly ? 'Close' : 'Cancel'}
+              </Button>
+              {!isReadOnly && (
+                <Button type="submit" loading={busy}>
+                  {entry ? 'Save' : 'Create'}
+                </Button>
+              )}
+            </div>
+          </form>
+        )}
+      </Modal>
+      {question}
+    </>
   );
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../api/types';
-import { fieldsFor, formOf, initialValues, problemsOf } from './form';
+import { fieldsFor, formOf, initialValues, isFilledIn, problemsOf } from './form';
 import type { Field } from './kind';
 
 const FIELDS: Field[] = [
@@ -81,4 +81,16 @@ it('of choices, one at least is asked for', () => {
   const problem = (label: string) => problemsOf(checks(label), { one: [] }).get('one');
   expect(problem('Roles')).toBe('Choose at least one role');
   expect(problem('Indexes')).toBe('Choose at least one index');
+});
+
+it('a form is filled in as soon as a value is not that with which it was opened', () => {
+  const isNew = fieldsFor(FIELDS, true);
+  expect(isFilledIn(isNew, initialValues(isNew, null), null)).toBe(false);
+  expect(isFilledIn(isNew, { ...initialValues(isNew, null), name: 'b' }, null)).toBe(true);
+  const fields = fieldsFor(FIELDS, false);
+  const values = initialValues(fields, ENTRY);
+  expect(isFilledIn(fields, { ...values, roles: ['y', 'x'] }, ENTRY)).toBe(false);
+  expect(isFilledIn(fields, { ...values, password: 'x' }, ENTRY)).toBe(true);
+  const { password: _, ...others } = values;
+  expect(isFilledIn(fields, others, ENTRY)).toBe(false);
 });

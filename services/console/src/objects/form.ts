@@ -121,3 +121,9 @@ export function formOf(fields: Field[], values: Values, entry: Entry | null): Fo
   }
   return form;
 }
+
+/** Whether the form has other values than it was opened with. A field that is shown only later has none yet. */
+export function isFilledIn(fields: Field[], values: Values, entry: Entry | null): boolean {
+  const before = initialValues(fields, entry);
+  return fields.some(({ name }) => !same(values[name] ?? before[name], before[name]));
+}

@@ -7,8 +7,8 @@ import { ActionIcon, Button, Group, SegmentedControl, Skeleton, Tooltip } from '
 import { IconArrowBackUp, IconArrowForwardUp } from '@tabler/icons-react';
 import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import type { ApiError } from '../../api/client';
-import { type Go, holdBack } from '../../app/leaving';
 import { Notice } from '../../app/Notice';
+import { useUnsaved } from '../../app/useUnsaved';
 import { begun, changed, redone, undone } from '../edit/history';
 import { findingText } from '../model/features';
 import { readDashboard } from '../model/reader';
@@ -19,7 +19,7 @@ import { useConnection } from '../useConnection';
 import { replaceQuery } from './address';
 import styles from './DashboardEditor.module.css';
 import { DashboardView } from './DashboardView';
-import { ConflictDialog, LeaveDialog } from './dialogs';
+import { ConflictDialog } from './dialogs';
 import { saveUnlessChanged } from './saving';
 import type { Mark } from './XmlEditor';
 
@@ -98,26 +98,14 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
   const [error, setError] = useState<ApiError | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [isSaved, setWasSaved] = useState(false);
-  /** What leaves the editor, while it is asked about. */
-  const [leaving, setLeaving] = useState<Go | null>(null);
   const { dashboard, marks } = useMemo(() => check(text), [text]);
   const isChanged = text !== saved;
+  const unsaved = useUnsaved(isChanged, `The changes of ${view.label} are not saved.`);
   const edit = useCallback(
     (change: (text: string) => string) => setHistory((now) => changed(now, change(now.text))),
     [],
   );
   const type = useCallback((next: string) => setHistory((now) => changed(now, next, true)), []);
-
-  useEffect(() => {
-    if (!isChanged) return;
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener('beforeunload', warn);
-    const release = holdBack((go) => setLeaving(() => go));
-    return () => {
-      window.removeEventListener('beforeunload', warn);
-      release();
-    };
-  }, [isChanged]);
 
   // A form has no text of its own to undo in, beside its fields.
   useEffect(() => {
@@ -172,7 +160,7 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
       writeMode('form');
       onClose();
     };
-    if (isChanged) setLeaving(() => go);
+    if (isChanged) unsaved.ask(go);
     else go();
   };
   const mistake = marks.find((mark) => mark.severity === 'error');
@@ -224,9 +212,7 @@ export function DashboardEditor({ view, times, onClose, onSaved }: DashboardEdit
           </Button>
         </Group>
       </header>
-      {leaving && (
-        <LeaveDialog name={view.label} onLeave={leaving} onClose={() => setLeaving(null)} />
-      )}
+      {unsaved.question}
       {theirs && (
         <ConflictDialog
           name={view.label}

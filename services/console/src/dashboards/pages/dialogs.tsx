@@ -3,7 +3,6 @@
 import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { ApiError } from '../../api/client';
-import { ConfirmDialog } from '../../app/ConfirmDialog';
 import { useMayShare } from '../../app/clientContext';
 import { Notice } from '../../app/Notice';
 import { RoleRights } from '../../app/RoleRights';
@@ -213,29 +212,6 @@ export function PermissionsDialog({ view, onClose, onDone }: ViewDialogProps) {
         </Stack>
       </form>
     </Modal>
-  );
-}
-
-interface LeaveDialogProps {
-  name: string;
-  onLeave: () => void;
-  onClose: () => void;
-}
-
-export function LeaveDialog({ name, onLeave, onClose }: LeaveDialogProps) {
-  return (
-    <ConfirmDialog
-      title="Unsaved changes"
-      action="Leave without saving"
-      isDangerous
-      testId="leave"
-      onConfirm={async () => onLeave()}
-      onClose={onClose}
-    >
-      <p>
-        The changes of <strong>{name}</strong> are not saved. They are lost when you leave.
-      </p>
-    </ConfirmDialog>
   );
 }
 
