@@ -64,6 +64,17 @@ const steps = {
     await page.click('a:has-text("e2e_shop")');
     check((await field(page, 'frozenTimePeriodInSecs').inputValue()) === '30', 'the form has it');
     check(new URL(page.url()).pathname === '/data/indexes/e2e_shop', 'the address has the index');
+    const other = await page.context().newPage();
+    await other.goto(`${url}/data/indexes/e2e_shop`);
+    await field(other, 'frozenTimePeriodInSecs').fill('60');
+    await other.click(`${id('object-form')} button[type="submit"]`);
+    await saved(other);
+    await other.close();
+    await field(page, 'frozenTimePeriodInSecs').fill('9');
+    await page.click(`${id('object-form')} button[type="submit"]`);
+    await page.getByText('was changed since you opened it: Retention in days').waitFor();
+    await page.click('button:has-text("Load the new version")');
+    check((await field(page, 'frozenTimePeriodInSecs').inputValue()) === '60', 'the new version');
     await field(page, 'frozenTimePeriodInSecs').fill('7');
     await page.click(`${id('object-form')} button[type="submit"]`);
     await saved(page);

@@ -12,7 +12,7 @@ import { useSubmit } from '../app/useSubmit';
 import { useUnsaved } from '../app/useUnsaved';
 import { Secret } from './Copyable';
 import { FormFields } from './FormFields';
-import { fieldsOf, formOf, initialValues, isFilledIn, problemsOf } from './form';
+import { changedMeanwhile, fieldsOf, formOf, initialValues, isFilledIn, problemsOf } from './form';
 import type { Kind } from './kind';
 import styles from './Objects.module.css';
 
@@ -28,11 +28,15 @@ interface ObjectDialogProps {
 export const isChangeable = (kind: Kind, entry: Entry): boolean =>
   entry.canWrite && entry.path !== '' && !(kind.isOfApps && entry.app === 'system');
 
-export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
+export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialogProps) {
   const { client, username } = useConnection();
   const queries = useQueryClient();
   const me = useMe();
   const canShare = useMayShare(app);
+  /** The object as the form was filled from it: the list may be read again meanwhile. */
+  const [entry, setEntry] = useState(opened);
+  /** The object as somebody else has saved it, while the user is asked. */
+  const [theirs, setTheirs] = useState<{ entry: Entry; labels: string[] } | null>(null);
   const fields = fieldsOf(kind.fields, me, entry);
   const [values, setValues] = useState(() => initialValues(fields, entry));
   const [isShared, setShared] = useState(false);
@@ -48,9 +52,11 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
     `The values of the form "${title}" are not saved.`,
   );
 
-  const save = async (event: FormEvent) => {
-    event.preventDefault();
+  /** `known`: what may be overwritten. */
+  const save = async (event: FormEvent | null, known = entry) => {
+    event?.preventDefault();
     setTried(true);
+    setTheirs(null);
     if (problemsOf(fields, values).size > 0) return;
     const form = formOf(fields, values, entry);
     if (entry && Object.keys(form).length === 0) {
@@ -58,6 +64,12 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
       return;
     }
     await submit(async () => {
+      const now = known && (await read(known));
+      const others = known && now ? changedMeanwhile(fields, form, known, now) : [];
+      if (now && others.length > 0) {
+        setTheirs({ entry: now, labels: others.map(({ label }) => label) });
+        return;
+      }
       const collection = kind.isOfApps
         ? namespaced({ owner: isShared ? 'nobody' : username, app }, kind.path)
         : kind.path;
@@ -70,6 +82,14 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
       if (shown) setSecret(shown);
       else onClose();
     });
+  };
+
+  const read = async ({ path, name }: Entry) =>
+    (await client.entries(path)).find((one) => one.path === path && one.name === name);
+  const take = (next: Entry) => {
+    setEntry(next);
+    setValues(initialValues(fields, next));
+    setTheirs(null);
   };
 
   const known = entry ? (kind.secret?.(entry) ?? null) : null;
@@ -115,6 +135,14 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
                 onChange={(event) => setShared(event.currentTarget.checked)}
               />
             )}
+            {theirs && (
+              <Conflict
+                noun={kind.noun}
+                labels={theirs.labels}
+                onOverwrite={() => void save(null, theirs.entry)}
+                onTake={() => take(theirs.entry)}
+              />
+            )}
             <div className={styles.buttons}>
               <Button variant="default" onClick={onClose}>
                 {isReadOnly ? 'Close' : 'Cancel'}
@@ -130,6 +158,34 @@ export function ObjectDialog({ kind, app, entry, onClose }: ObjectDialogProps) {
       </Modal>
       {question}
     </>
+  );
+}
+
+interface ConflictProps {
+  noun: string;
+  labels: string[];
+  onOverwrite: () => void;
+  onTake: () => void;
+}
+
+/** Somebody else has saved the object. The server does not record who. */
+function Conflict({ noun, labels, onOverwrite, onTake }: ConflictProps) {
+  return (
+    <Notice
+      kind="warning"
+      action={
+        <div className={styles.buttons}>
+          <Button size="compact-xs" variant="default" onClick={onTake}>
+            Load the new version
+          </Button>
+          <Button size="compact-xs" color="red" onClick={onOverwrite}>
+            Overwrite
+          </Button>
+        </div>
+      }
+    >
+      {`This ${noun} was changed since you opened it: ${labels.join(', ')}. Your changes are not saved.`}
+    </Notice>
   );
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../api/types';
-import { fieldsFor, formOf, initialValues, isFilledIn, problemsOf } from './form';
-import type { Field } from './kind';
+import { changedMeanwhile, fieldsFor, formOf, initialValues, isFilledIn, problemsOf } from './form';
+import type { Field, Form } from './kind';
 
 const FIELDS: Field[] = [
   { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
@@ -93,4 +93,15 @@ it('a form is filled in as soon as a value is not that with which it was opened'
   expect(isFilledIn(fields, { ...values, password: 'x' }, ENTRY)).toBe(true);
   const { password: _, ...others } = values;
   expect(isFilledIn(fields, others, ENTRY)).toBe(false);
+});
+
+it('what somebody else has changed meanwhile is found if the request changes it, too', () => {
+  const fields = fieldsFor(FIELDS, false);
+  const now = { ...ENTRY, content: { ...ENTRY.content, seconds: 864_000, indexes: 'web' } };
+  const found = (form: Form) => changedMeanwhile(fields, form, ENTRY, now).map(({ name }) => name);
+  expect(found({ seconds: '43200', indexes: ['main'] })).toEqual(['seconds', 'indexes']);
+  expect(found({ off: '0', roles: ['x'] })).toEqual([]);
+  // Both want the same.
+  expect(found({ seconds: '864000', indexes: ['web'] })).toEqual([]);
+  expect(changedMeanwhile(fields, { seconds: '43200' }, ENTRY, ENTRY)).toEqual([]);
 });

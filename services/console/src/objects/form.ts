@@ -127,3 +127,15 @@ export function isFilledIn(fields: Field[], values: Values, entry: Entry | null)
   const before = initialValues(fields, entry);
   return fields.some(({ name }) => !same(values[name] ?? before[name], before[name]));
 }
+
+/** Fields that a request would change, and that somebody else has changed to something else since `base` was read. */
+export function changedMeanwhile(fields: Field[], form: Form, base: Entry, now: Entry): Field[] {
+  const before = initialValues(fields, base);
+  const after = initialValues(fields, now);
+  return fields.filter((field) => {
+    const theirs = after[field.name] ?? '';
+    const wanted = form[field.name];
+    const isOther = JSON.stringify(sent(field, theirs)) !== JSON.stringify(wanted);
+    return wanted !== undefined && isOther && !same(before[field.name], theirs);
+  });
+}
