@@ -217,7 +217,12 @@ const steps = {
     await page.getByText('User name is missing').waitFor();
     await field(page, 'name').fill('e2e_eve');
     await field(page, 'password').fill('changeme-12');
+    await field(page, 'tz').fill('Nowhere');
     await page.getByLabel('e2e_reader', { exact: true }).check();
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await page.getByText('Unknown time zone "Nowhere"').waitFor();
+    await page.waitForSelector('[name="tz"][aria-invalid="true"]:focus');
+    await field(page, 'tz').fill('Europe/Berlin');
     await page.click(`${id('object-form')} [type="submit"]`);
     await saved(page);
     await row(page, 'e2e_eve').waitFor();

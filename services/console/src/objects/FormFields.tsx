@@ -96,6 +96,7 @@ function FieldView({ field, isFirst, value, problem, isReadOnly, onChange }: Fie
       return (
         <PasswordInput
           {...input}
+          aria-invalid={problem !== null || undefined}
           autoComplete={field.autoComplete ?? 'new-password'}
           value={text}
           onChange={(event) => onChange(event.currentTarget.value)}
@@ -159,8 +160,10 @@ function Checks({ field, options, chosen, isReadOnly, problem, onChange }: Check
           <Checkbox
             key={option.value}
             size="xs"
+            name={field.name}
             label={option.label}
             disabled={isReadOnly}
+            aria-invalid={problem !== null || undefined}
             checked={chosen.includes(option.value)}
             onChange={(event) =>
               onChange(

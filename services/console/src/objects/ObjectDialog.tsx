@@ -2,8 +2,8 @@
 
 import { Button, Modal, Switch } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
-import { namespaced } from '../api/client';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type ApiError, namespaced } from '../api/client';
 import type { Entry } from '../api/types';
 import { useConnection, useMayShare, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
@@ -15,6 +15,7 @@ import { FormFields } from './FormFields';
 import { changedMeanwhile, fieldsOf, formOf, initialValues, isFilledIn, problemsOf } from './form';
 import type { Kind } from './kind';
 import styles from './Objects.module.css';
+import { refusedField } from './refusal';
 
 interface ObjectDialogProps {
   kind: Kind;
@@ -43,7 +44,14 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
   const [isTried, setTried] = useState(false);
   const { busy, error, submit } = useSubmit();
   const [secret, setSecret] = useState<ReturnType<NonNullable<Kind['secret']>>>(null);
+  /** The refusal whose field has got another value since. */
+  const [mended, setMended] = useState<ApiError | null>(null);
+  const refused = error && refusedField(fields, error.message);
   const problems = isTried ? problemsOf(fields, values) : new Map<string, string>();
+  if (refused && error !== mended) problems.set(refused.name, refused.text);
+  const form = useRef<HTMLFormElement>(null);
+  const focus = (name: string) =>
+    form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(name)}"]`)?.focus();
   const isReadOnly = entry !== null && !isChangeable(kind, entry);
   const title = entry ? `${capital(kind.noun)} ${entry.name}` : `New ${kind.noun}`;
   const isChanged = secret === null && isFilledIn(fields, values, entry);
@@ -57,15 +65,19 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
     event?.preventDefault();
     setTried(true);
     setTheirs(null);
-    if (problemsOf(fields, values).size > 0) return;
-    const form = formOf(fields, values, entry);
-    if (entry && Object.keys(form).length === 0) {
+    const [wrong] = problemsOf(fields, values).keys();
+    if (wrong !== undefined) {
+      focus(wrong);
+      return;
+    }
+    const changes = formOf(fields, values, entry);
+    if (entry && Object.keys(changes).length === 0) {
       onClose();
       return;
     }
     await submit(async () => {
       const now = known && (await read(known));
-      const others = known && now ? changedMeanwhile(fields, form, known, now) : [];
+      const others = known && now ? changedMeanwhile(fields, changes, known, now) : [];
       if (now && others.length > 0) {
         setTheirs({ entry: now, labels: others.map(({ label }) => label) });
         return;
@@ -73,7 +85,10 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
       const collection = kind.isOfApps
         ? namespaced({ owner: isShared ? 'nobody' : username, app }, kind.path)
         : kind.path;
-      const request = kind.request?.(form, entry) ?? { path: entry?.path ?? collection, form };
+      const request = kind.request?.(changes, entry) ?? {
+        path: entry?.path ?? collection,
+        form: changes,
+      };
       const [made] = await client.change(request.path, request.form);
       await queries.invalidateQueries({ queryKey: ['objects', kind.path] });
       await queries.invalidateQueries({ queryKey: ['options'] });
@@ -83,6 +98,12 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
       else onClose();
     });
   };
+
+  const refusedName = refused?.name;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each refusal
+  useEffect(() => {
+    if (refusedName !== undefined) focus(refusedName);
+  }, [error]);
 
   const read = async ({ path, name }: Entry) =>
     (await client.entries(path)).find((one) => one.path === path && one.name === name);
@@ -112,20 +133,29 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
             </div>
           </div>
         ) : (
-          <form className={styles.form} onSubmit={save} data-testid="object-form" noValidate>
+          <form
+            className={styles.form}
+            onSubmit={save}
+            ref={form}
+            data-testid="object-form"
+            noValidate
+          >
             {isReadOnly && (
               <Notice kind="info">
                 This {kind.noun} is built in, or you may not change it. It is shown read-only.
               </Notice>
             )}
-            <FormError error={error} />
+            <FormError error={refused ? null : error} />
             {known && <Secret label={known.label} value={known.value} />}
             <FormFields
               fields={fields}
               values={values}
               problems={problems}
               isReadOnly={isReadOnly}
-              onChange={(name, value) => setValues((now) => ({ ...now, [name]: value }))}
+              onChange={(name, value) => {
+                if (refused?.name === name) setMended(error);
+                setValues((now) => ({ ...now, [name]: value }));
+              }}
             />
             {entry === null && kind.isOfApps && canShare && (
               <Switch
