@@ -89,7 +89,7 @@ impl KnownIndex {
             self.definition.frozen_seconds.is_some() || self.definition.total_mb.is_some();
         changed.then(|| Keep {
             period: Duration::from_secs(self.frozen_seconds()),
-            total: self.total_mb() << 20,
+            total: self.total_mb().saturating_mul(1 << 20),
         })
     }
 
@@ -378,6 +378,13 @@ mod tests {
         assert_eq!((changed.frozen_seconds(), changed.total_mb()), (90, 7));
         let keep = changed.keep().unwrap();
         assert_eq!((keep.period, keep.total), (Duration::from_secs(90), 7 << 20));
+    }
+
+    #[test]
+    fn a_size_beyond_all_numbers_is_no_small_one() {
+        let definition =
+            IndexDefinition { total_mb: Some((1 << 44) + 1), ..IndexDefinition::default() };
+        assert_eq!(known(false, definition).keep().unwrap().total, u64::MAX);
     }
 
     #[test]
