@@ -315,6 +315,13 @@ impl Resource for Indexes {
         }
         let name = IndexName::new(params.required("name")?)
             .map_err(|error| RestError::invalid(error.to_string()))?;
+        if name.is_internal() && state.indexes.get(&name).is_none() {
+            let text = format!(
+                "invalid index name \"{name}\": it starts with an underscore, which only internal \
+                 indexes do"
+            );
+            return Err(RestError::invalid(text));
+        }
         check_arguments(params, |_| false)?;
         let mut definition = changed(IndexDefinition::default(), params)?;
         definition.metric = kind == METRIC;
@@ -491,6 +498,7 @@ pub(super) fn cases() -> Vec<Case> {
     let none = "Could not find object id=none";
     all.extend([
         case(&format!("POST {PATH}"), "name=Not+valid", 400, "Not valid"),
+        case(&format!("POST {PATH}"), "name=_mine", 400, "starts with an underscore"),
         case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=much", 400, "must be a whole number"),
         case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=4294967295", 200, "4294967295"),
         case(
