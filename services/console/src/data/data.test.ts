@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { decodeEntries } from '../api/decode';
-import { keptFor, lossOfIndex } from './indexKind';
+import { indexes, keptFor, largest, lossOfIndex } from './indexKind';
 import { kindOf } from './inputKinds';
 import { readLoadReport, sizeOf } from './loadReport';
 
@@ -28,6 +28,25 @@ it('a retention is said in a unit that fits', () => {
   expect(keptFor(188_697_600)).toBe('6 years');
   expect(keptFor(2_592_000)).toBe('30 days');
   expect(keptFor(43_200)).toBe('12 hours');
+});
+
+it('what is larger than any server has is unlimited, and 0 is no limit of a size', () => {
+  expect(keptFor(99_999_999_999 * 86_400)).toBe('unlimited');
+  expect(keptFor(200 * 365 * 86_400)).toBe('200 years');
+  expect([largest(0), largest(1e14), largest(500_000)]).toEqual([
+    'unlimited',
+    'unlimited',
+    '488.3 GB',
+  ]);
+});
+
+it('an index has neither the name of an internal one nor a retention of 0', () => {
+  const check = (name: string, text: string) =>
+    indexes.fields.find((field) => field.name === name)?.check?.(text) ?? null;
+  expect(check('name', '_mine')).toContain('internal');
+  expect(check('name', 'a_b-1')).toBeNull();
+  expect(check('frozenTimePeriodInSecs', '0')).toContain('deleted');
+  expect(check('frozenTimePeriodInSecs', '0.5')).toBeNull();
 });
 
 it('the kind of an input is in its path', () => {

@@ -12,16 +12,27 @@ const number = (entry: Entry, name: string): number => Number(entry.content[name
 /** A time of the server to the minute. */
 export const minute = (text: string): string => text.slice(0, 16).replace('T', ' ');
 
+/** A retention of so many days, and more, has no end. */
+const ENDLESS_DAYS = 365_000;
+/** The same of a size: more than any object storage has. */
+const ENDLESS_MB = 2 ** 40;
+
 /** `30 days`, `6 years`, `12 hours`. */
 export function keptFor(seconds: number): string {
   if (seconds <= 0) return 'not kept';
   const days = seconds / DAY;
+  if (days >= ENDLESS_DAYS) return 'unlimited';
+  if (days >= 36_500) return `${Math.round(days / 365)} years`;
   if (days >= 730) return `${Math.round((10 * days) / 365) / 10} years`;
   if (days >= 2) return `${Math.round(days)} days`;
   if (seconds >= 7_200) return `${Math.round(seconds / 3_600)} hours`;
   if (seconds >= 120) return `${Math.round(seconds / 60)} minutes`;
   return `${seconds} seconds`;
 }
+
+/** The maximum size of an index; 0 is none. */
+export const largest = (megabytes: number): string =>
+  megabytes <= 0 || megabytes >= ENDLESS_MB ? 'unlimited' : size(megabytes * 1024 * 1024);
 
 export function lossOfIndex(entry: Entry): string {
   const events = number(entry, 'totalEventCount');
@@ -32,6 +43,13 @@ export function lossOfIndex(entry: Entry): string {
   const to = minute(contentText(entry, 'maxTime'));
   const span = from && to ? ` from ${from} to ${to}` : '';
   return `${grouped(events)} events${span} (${size(number(entry, 'totalRawBytes'))} of text) are deleted, also in object storage. They cannot be restored. Senders that use the index are refused from now on.`;
+}
+
+function nameProblem(text: string): string | null {
+  const name = text.trim();
+  if (/^[_-]/.test(name))
+    return 'The first character is a letter or a digit: _ is for internal indexes';
+  return /^[a-z0-9_-]+$/.test(name) ? null : 'lower-case letters, digits, _ and - only';
 }
 
 export const indexes: Kind = {
@@ -56,7 +74,7 @@ export const indexes: Kind = {
     {
       label: 'Maximum',
       isNumeric: true,
-      text: (entry) => size(number(entry, 'maxTotalDataSizeMB') * 1024 * 1024),
+      text: (entry) => largest(number(entry, 'maxTotalDataSizeMB')),
     },
   ],
   fields: [
@@ -67,21 +85,24 @@ export const indexes: Kind = {
       isRequired: true,
       when: 'new',
       help: 'Lower-case letters, digits, _ and -.',
-      check: (text) =>
-        /^[a-z0-9_-]+$/.test(text.trim()) ? null : 'lower-case letters, digits, _ and - only',
+      check: nameProblem,
     },
     {
       name: 'frozenTimePeriodInSecs',
       label: 'Retention in days',
       kind: 'number',
       scale: DAY,
+      check: (text) =>
+        Math.round(Number(text) * DAY) === 0
+          ? 'With a retention of 0, events are deleted as soon as they are stored'
+          : null,
       help: 'Older events are frozen: archived if coldToFrozenDir is set, otherwise deleted. Events in hot buckets stay until these are rolled.',
     },
     {
       name: 'maxTotalDataSizeMB',
       label: 'Maximum size in MB',
       kind: 'number',
-      help: 'Above this size, the oldest buckets are frozen.',
+      help: 'Above this size, the oldest buckets are frozen. 0: without limit.',
     },
   ],
   loss: lossOfIndex,
