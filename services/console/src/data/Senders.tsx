@@ -26,6 +26,8 @@ import {
   hostAndPort,
   type InputAddress,
   KINDS_OF,
+  offTitle,
+  openPortAddress,
 } from './addresses';
 import { FirstEvent } from './FirstEvent';
 import { hecTokens } from './inputKinds';
@@ -173,14 +175,14 @@ function Sender({ way, app, addresses }: SenderProps) {
       <div data-testid="recipes">
         {input.isOn && input.advice && <Notice kind="info">{adviceText(input)}</Notice>}
         {!input.isOn && (
-          <Empty title={`${input.name} is off`} testId="input-off">
+          <Empty title={offTitle(input)} testId="input-off">
             <p>{adviceText(input)}</p>
             <div className={styles.actions}>
               {way === 'syslog' && (
                 <Button
                   size="xs"
                   variant="default"
-                  onClick={() => navigate(paths.data('inputs', '_new'))}
+                  onClick={() => navigate(openPortAddress(input))}
                 >
                   Open a port …
                 </Button>

@@ -1,5 +1,14 @@
 import { expect, it } from 'vitest';
-import { addressesOf, addressLabel, adviceText, decodeAddresses, hostAndPort } from './addresses';
+import {
+  addressesOf,
+  addressLabel,
+  adviceText,
+  decodeAddresses,
+  hostAndPort,
+  type InputAddress,
+  offTitle,
+  openPortAddress,
+} from './addresses';
 
 const input = (kind: string, more: Record<string, unknown>) => ({
   kind,
@@ -53,6 +62,17 @@ it('what the server says of an address is kept', () => {
   const [hec, syslog] = all.inputs;
   expect(hec).toMatchObject({ isOn: false, host: '', advice: expect.stringContaining('--hec') });
   expect(hec && adviceText(hec)).toBe('Start karst server with --hec-address');
+  const off = (kind: string, advice = '') =>
+    decodeAddresses({ inputs: [input(kind, { advice })] }).inputs[0] as InputAddress;
+  const rest =
+    'off; create an input at /services/data/inputs/tcp/raw with name=<port> and sourcetype=syslog, without a restart, or start karst server with --syslog-tcp 0.0.0.0:5514';
+  expect(adviceText(off('syslog_tcp', rest))).toBe(
+    'Open a port with the button below, without a restart, or start karst server with --syslog-tcp 0.0.0.0:5514',
+  );
+  expect(offTitle(off('forwarders'))).toBe('The forwarder port is off');
+  expect(openPortAddress(off('syslog_udp'))).toBe(
+    '/data/inputs/_new?kind=udp&sourcetype=syslog&back=%2Fdata%2Fadd%2Fsyslog',
+  );
   expect(hec && addressLabel(hec, 'hec')).toBe('hec (off)');
   expect(syslog && addressLabel(syslog, 'syslog')).toBe('syslog_tcp, 10.0.0.7:514, [tcp://514]');
   expect(syslog?.isLocal).toBe(true);

@@ -1,6 +1,7 @@
 /** Where this process receives events: `GET /api/v1/addresses`. */
 
 import { asObject } from '../api/decode';
+import { addressOf, paths } from '../app/routing';
 
 export interface InputAddress {
   /** `hec`, `otlp_grpc`, `syslog_tcp` ... */
@@ -86,11 +87,28 @@ export function addressLabel({ name, host, port, isOn, stanza, kind }: InputAddr
   return `${what}, ${host}:${port}${stanza === '' ? '' : `, [${stanza}]`}`;
 }
 
-/** What is to be done, as a sentence. */
+/** What is to be done, as a sentence for somebody who has this page open. */
 export function adviceText({ advice }: InputAddress): string {
-  const text = advice.replace(/^off; /, '');
+  const text = advice
+    .replace(/^off; /, '')
+    .replace(
+      /^create an input at \S+ with [^,]*, without/,
+      'open a port with the button below, without',
+    );
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** That nothing listens. */
+export const offTitle = ({ kind, name }: InputAddress): string =>
+  `${kind === 'forwarders' ? 'The forwarder port' : name} is off`;
+
+/** The form of an input that listens for syslog; it leads back here. */
+export const openPortAddress = ({ kind }: InputAddress): string =>
+  addressOf(paths.data('inputs', '_new'), {
+    kind: kind === 'syslog_udp' ? 'udp' : 'tcp/raw',
+    sourcetype: 'syslog',
+    back: paths.data('add', 'syslog'),
+  });
 
 /** The default ports, for a user who may not ask for the addresses. */
 export const DEFAULT_PORTS: Record<string, string> = {

@@ -13,7 +13,7 @@ import { useUnsaved } from '../app/useUnsaved';
 import { Secret } from './Copyable';
 import { FormFields } from './FormFields';
 import { changedMeanwhile, fieldsOf, formOf, initialValues, isFilledIn, problemsOf } from './form';
-import type { Kind } from './kind';
+import type { Kind, Values } from './kind';
 import styles from './Objects.module.css';
 import { refusedField } from './refusal';
 
@@ -22,6 +22,8 @@ interface ObjectDialogProps {
   app: string;
   /** Null for a new one. */
   entry: Entry | null;
+  /** Values of a new one. */
+  given?: Values;
   onClose: () => void;
 }
 
@@ -29,7 +31,7 @@ interface ObjectDialogProps {
 export const isChangeable = (kind: Kind, entry: Entry): boolean =>
   entry.canWrite && entry.path !== '' && !(kind.isOfApps && entry.app === 'system');
 
-export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialogProps) {
+export function ObjectDialog({ kind, app, entry: opened, given, onClose }: ObjectDialogProps) {
   const { client, username } = useConnection();
   const queries = useQueryClient();
   const me = useMe();
@@ -39,7 +41,8 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
   /** The object as somebody else has saved it, while the user is asked. */
   const [theirs, setTheirs] = useState<{ entry: Entry; labels: string[] } | null>(null);
   const fields = fieldsOf(kind.fields, me, entry);
-  const [values, setValues] = useState(() => initialValues(fields, entry));
+  const [before, setBefore] = useState(() => ({ ...initialValues(fields, entry), ...given }));
+  const [values, setValues] = useState<Values>(before);
   const [isShared, setShared] = useState(false);
   const [isTried, setTried] = useState(false);
   const { busy, error, submit } = useSubmit();
@@ -54,7 +57,7 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
     form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(name)}"]`)?.focus();
   const isReadOnly = entry !== null && !isChangeable(kind, entry);
   const title = entry ? `${capital(kind.noun)} ${entry.name}` : `New ${kind.noun}`;
-  const isChanged = secret === null && isFilledIn(fields, values, entry);
+  const isChanged = secret === null && isFilledIn(fields, values, before);
   const { release, question } = useUnsaved(
     isChanged,
     `The values of the form "${title}" are not saved.`,
@@ -109,7 +112,9 @@ export function ObjectDialog({ kind, app, entry: opened, onClose }: ObjectDialog
     (await client.entries(path)).find((one) => one.path === path && one.name === name);
   const take = (next: Entry) => {
     setEntry(next);
-    setValues(initialValues(fields, next));
+    const now = initialValues(fields, next);
+    setBefore(now);
+    setValues(now);
     setTheirs(null);
   };
 

@@ -24,6 +24,7 @@ import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { NotAllowed } from '../states/NotAllowed';
 import { Skeleton } from '../states/Skeleton';
+import { givenValues } from './form';
 import { isTrue, type Kind } from './kind';
 import { isChangeable, ObjectDialog } from './ObjectDialog';
 import styles from './Objects.module.css';
@@ -81,7 +82,10 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
   const refused = name === '_new' ? lacking : null;
   const named = all.filter((entry) => entry.name === name);
   const open = named.find((entry) => whose(entry) === of) ?? named[0] ?? null;
-  const close = () => navigate(href(null));
+  // A page that leads to the form of a new object is shown again after it.
+  const back = parameters.get('back') ?? '';
+  const isBack = name === '_new' && /^\/data\/add\/[a-z]+$/.test(back);
+  const close = () => navigate(isBack ? back : href(null));
 
   return (
     <div className={list.page}>
@@ -149,7 +153,13 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
       )}
       <ShowAll shown={shown.length} all={matching.length} onAll={() => setWhole(true)} />
       {name === '_new' && mayChange && (
-        <ObjectDialog kind={kind} app={app} entry={null} onClose={close} />
+        <ObjectDialog
+          kind={kind}
+          app={app}
+          entry={null}
+          given={givenValues(kind.fields, parameters)}
+          onClose={close}
+        />
       )}
       {open && kind.fields.length > 0 && (
         <ObjectDialog key={open.path} kind={kind} app={app} entry={open} onClose={close} />

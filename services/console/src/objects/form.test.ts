@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../api/types';
-import { changedMeanwhile, fieldsFor, formOf, initialValues, isFilledIn, problemsOf } from './form';
+import {
+  changedMeanwhile,
+  fieldsFor,
+  formOf,
+  givenValues,
+  initialValues,
+  isFilledIn,
+  problemsOf,
+} from './form';
 import type { Field, Form } from './kind';
 
 const FIELDS: Field[] = [
@@ -84,15 +92,18 @@ it('of choices, one at least is asked for', () => {
 });
 
 it('a form is filled in as soon as a value is not that with which it was opened', () => {
-  const isNew = fieldsFor(FIELDS, true);
-  expect(isFilledIn(isNew, initialValues(isNew, null), null)).toBe(false);
-  expect(isFilledIn(isNew, { ...initialValues(isNew, null), name: 'b' }, null)).toBe(true);
   const fields = fieldsFor(FIELDS, false);
   const values = initialValues(fields, ENTRY);
-  expect(isFilledIn(fields, { ...values, roles: ['y', 'x'] }, ENTRY)).toBe(false);
-  expect(isFilledIn(fields, { ...values, password: 'x' }, ENTRY)).toBe(true);
-  const { password: _, ...others } = values;
-  expect(isFilledIn(fields, others, ENTRY)).toBe(false);
+  expect(isFilledIn(fields, { ...values, roles: ['y', 'x'] }, values)).toBe(false);
+  expect(isFilledIn(fields, { ...values, password: 'x' }, values)).toBe(true);
+});
+
+it('an address gives values of texts and known choices to a new object', () => {
+  const options = [{ value: 'udp', label: 'UDP port' }];
+  const fields: Field[] = [...FIELDS, { name: 'kind', label: 'Kind', kind: 'choice', options }];
+  const given = (query: string) => givenValues(fields, new URLSearchParams(query));
+  expect(given('name=514&kind=udp&password=x&other=y')).toEqual({ name: '514', kind: 'udp' });
+  expect(given('kind=tcp')).toEqual({});
 });
 
 it('what somebody else has changed meanwhile is found if the request changes it, too', () => {

@@ -122,11 +122,21 @@ export function formOf(fields: Field[], values: Values, entry: Entry | null): Fo
   return form;
 }
 
-/** Whether the form has other values than it was opened with. A field that is shown only later has none yet. */
-export function isFilledIn(fields: Field[], values: Values, entry: Entry | null): boolean {
-  const before = initialValues(fields, entry);
-  return fields.some(({ name }) => !same(values[name] ?? before[name], before[name]));
+/** Values of a new object that an address gives, such as `?kind=udp`. */
+export function givenValues(fields: Field[], query: URLSearchParams): Values {
+  const given = fields.filter(({ kind }) => kind === 'text' || kind === 'choice');
+  return Object.fromEntries(
+    given.flatMap(({ name, options }) => {
+      const value = query.get(name);
+      const isKnown = !options || options.some((option) => option.value === value);
+      return value !== null && isKnown ? [[name, value]] : [];
+    }),
+  );
 }
+
+/** Whether the form has other values than it was opened with. A field that is shown only later has none in both. */
+export const isFilledIn = (fields: Field[], values: Values, before: Values): boolean =>
+  fields.some(({ name }) => !same(values[name], before[name]));
 
 /** Fields that a request would change, and that somebody else has changed to something else since `base` was read. */
 export function changedMeanwhile(fields: Field[], form: Form, base: Entry, now: Entry): Field[] {
