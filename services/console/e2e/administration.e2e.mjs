@@ -36,7 +36,7 @@ async function remove(page, path, name, isTyped = false) {
   await page.goto(`${url}${path}`);
   await row(page, name).first().waitFor();
   await page.click(`[aria-label="More for ${name}"]`);
-  await page.click('[role="menuitem"]:has-text("Remove")');
+  await page.click('[role="menuitem"]:has-text("Delete")');
   const loss = await page.textContent(id('loss'));
   const button = page.locator(`${id('remove-form')} button[type="submit"]`);
   if (isTyped) {

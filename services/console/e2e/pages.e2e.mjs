@@ -275,7 +275,7 @@ const PAGES = {
     const name = /index=(\w+)/.exec(query)?.[1];
     if (!name) return;
     await page.click(`[aria-label="More for ${name}"]`);
-    await page.click('[role="menuitem"]:has-text("Remove")');
+    await page.click('[role="menuitem"]:has-text("Delete")');
     await page.waitForSelector(id('loss'));
   },
   async 'add-data'(page) {

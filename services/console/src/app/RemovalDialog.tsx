@@ -18,7 +18,7 @@ interface RemovalDialogProps {
 }
 
 export function RemovalDialog(props: RemovalDialogProps) {
-  const { action = 'Remove', remove, lists, ...shown } = props;
+  const { action = 'Delete', remove, lists, ...shown } = props;
   const queries = useQueryClient();
   const confirm = async () => {
     await remove();

@@ -112,6 +112,7 @@ export function Forwarders({ forwarders, classes, mayRemove, now, onRemoved }: F
       {removed && (
         <RemovalDialog
           title={`Remove ${removed.name} from the list?`}
+          action="Remove"
           testId="remove-forwarder"
           remove={async () => {
             await client.removeObject(removed.path);

@@ -254,7 +254,7 @@ function Actions({ kind, entry, mayChange, href, onShare, onRemove, onFailure }:
         </Menu.Item>
       )}
       <Menu.Item color="red" disabled={!isRemovable} onClick={() => onRemove(entry)}>
-        Remove …
+        Delete …
       </Menu.Item>
     </RowMenu>
   );

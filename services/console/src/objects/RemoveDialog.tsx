@@ -15,7 +15,7 @@ export function RemoveDialog({ kind, entry, onClose }: RemoveDialogProps) {
   const client = useClient();
   return (
     <RemovalDialog
-      title={`Remove the ${kind.noun} ${entry.name}?`}
+      title={`Delete the ${kind.noun} ${entry.name}?`}
       typed={kind.isRemovalTyped ? entry.name : undefined}
       testId="remove-form"
       remove={() => client.removeObject(kind.removal?.(entry) ?? entry.path)}

@@ -108,7 +108,6 @@ export default function ReportsPage({ app }: { app: string }) {
       {doomed && (
         <RemovalDialog
           title="Delete the report?"
-          action="Delete"
           testId="delete-report"
           remove={() => client.deleteReport(doomed)}
           lists={[['reports']]}
