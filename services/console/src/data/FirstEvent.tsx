@@ -6,11 +6,13 @@ import type { ResultRows } from '../api/types';
 import code from '../app/Code.module.css';
 import { useClient } from '../app/clientContext';
 import { PageLink } from '../app/PageLink';
+import { useZone } from '../app/preferences';
 import { addressOf, paths } from '../app/routing';
 import objects from '../objects/Objects.module.css';
 import { quoted } from '../query/syntax';
 import { cellText } from '../statistics/table';
 import styles from './AddData.module.css';
+import { shownValue } from './loadReport';
 
 /** Milliseconds between two looks. */
 const EVERY = 3_000;
@@ -23,6 +25,7 @@ export function laterThan(where: string, since: number): string {
 
 export function FirstEvent({ app, index }: { app: string; index: string }) {
   const client = useClient();
+  const [zone] = useZone();
   const [opened] = useState(() => performance.now());
   const where = `index=${quoted(index)}`;
   const rows = async (search: string, signal: AbortSignal) => {
@@ -67,7 +70,7 @@ export function FirstEvent({ app, index }: { app: string; index: string }) {
             {data.fields.slice(0, -1).map((field, at) => (
               <div key={field}>
                 <dt>{field}</dt>
-                <dd>{cellText(row[at] ?? null)}</dd>
+                <dd>{shownValue(field, cellText(row[at] ?? null), zone)}</dd>
               </div>
             ))}
           </dl>

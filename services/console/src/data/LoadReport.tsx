@@ -5,11 +5,12 @@ import { plural } from '../app/format';
 import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
+import { useZone } from '../app/preferences';
 import { addressOf, paths } from '../app/routing';
 import objects from '../objects/Objects.module.css';
 import { cellText } from '../statistics/table';
 import styles from './AddData.module.css';
-import type { LoadReport } from './loadReport';
+import { type LoadReport, shownValue } from './loadReport';
 
 export interface Loaded {
   report: LoadReport;
@@ -19,6 +20,7 @@ export interface Loaded {
 }
 
 export function LoadReportView({ app, report, where, rows }: Loaded & { app: string }) {
+  const [zone] = useZone();
   return (
     <section className={styles.report} aria-live="polite" data-testid="load-report">
       <h2>
@@ -36,8 +38,8 @@ export function LoadReportView({ app, report, where, rows }: Loaded & { app: str
           {rows.rows.map((row, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
             <tr key={at}>
-              {row.map((cell, place) => (
-                <td key={rows.fields[place]}>{cellText(cell)}</td>
+              {rows.fields.map((field, place) => (
+                <td key={field}>{shownValue(field, cellText(row[place] ?? null), zone)}</td>
               ))}
             </tr>
           ))}

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { decodeEntries } from '../api/decode';
 import { indexes, keptFor, largest, lossOfIndex } from './indexKind';
 import { kindOf } from './inputKinds';
-import { readLoadReport, sizeOf } from './loadReport';
+import { readLoadReport, shownValue, sizeOf } from './loadReport';
 
 const entry = (content: Record<string, unknown>, id = '/services/data/indexes/web') =>
   decodeEntries({ entry: [{ name: 'web', id, content }] })[0] as ReturnType<
@@ -68,6 +68,13 @@ it('the report of a load is in words', () => {
   expect(report.span).toBe('2024-05-01 10:00:00 to 2024-05-02 10:00:00 UTC');
   expect(report.notes).toHaveLength(2);
   expect(report.notes[0]).toContain('1 event without a time');
+});
+
+it('times of loaded events are shown as those of the preview', () => {
+  const shown = (text: string, zone: string) => shownValue('_time', text, zone);
+  expect(shown('2026-11-28T19:30:50.357+00:00', 'UTC')).toBe('2026-11-28 19:30:50.357');
+  expect(shown('2026-11-28T19:30:50.000+00:00', 'Europe/Berlin')).toBe('2026-11-28 20:30:50');
+  expect(shownValue('_raw', '2026-11-28T19:30:50.357+00:00', 'UTC')).toContain('T19');
 });
 
 it('a text says how long it is', () => {

@@ -2,6 +2,7 @@
 
 import { asObject } from '../api/decode';
 import { plural } from '../app/format';
+import { formatMoment, parseTime } from '../time/zone';
 
 export interface LoadReport {
   sourcetype: string;
@@ -39,6 +40,12 @@ export function readLoadReport(body: unknown): LoadReport {
     span: from === '' ? '' : `${from} to ${to} UTC`,
     notes,
   };
+}
+
+/** A value of the first events: a time as the preview shows it, in the zone of the user. */
+export function shownValue(field: string, text: string, zone: string): string {
+  const time = field === '_time' ? parseTime(text) : null;
+  return time === null ? text : formatMoment(time, zone);
 }
 
 /** How long a text is: `3 lines, 6 characters`. */
