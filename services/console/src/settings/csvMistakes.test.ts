@@ -44,3 +44,14 @@ it('bytes that are not UTF-8 are named by their line', () => {
 
 it('rows know the lines where they begin', () =>
   expect(readCsv('a\n\n"b\nc"\nd').rows.map(({ line }) => line)).toEqual([1, 3, 5]));
+
+it('a table with another separator than commas is said to have one column', () => {
+  const warning = (text: string) => mistakesOfText(text).warnings;
+  const semicolons = 'The columns seem to be separated by ";": Karst reads commas';
+  expect(warning('name;price\na;1,5\nb;2\n')).toEqual([semicolons]);
+  expect(warning('name\tprice\na\t1\n')[0]).toContain('separated by tabs');
+  // Of one column, and of commas.
+  expect(warning('name\na;b\n')).toEqual([]);
+  expect(warning('name;title\na\n')).toEqual([]);
+  expect(warning('a;b,c\n1;2,3\n')).toEqual([]);
+});

@@ -37,7 +37,24 @@ export function mistakesOfText(text: string): CsvMistakes {
   return { refused, warnings: refused.length > 0 ? [] : warningsOf(header, body) };
 }
 
+/** Separators of tables that are no CSV, as they are called. */
+const SEPARATORS: [string, string][] = [
+  [';', '";"'],
+  ['\t', 'tabs'],
+  ['|', '"|"'],
+];
+
+/** What separates the columns of a table whose header has no comma. */
+function otherSeparator([name = '', ...more]: string[], body: CsvRow[]): string | undefined {
+  const isIn = (sign: string) => body.every(({ cells }) => cells.join(',').includes(sign));
+  const found = SEPARATORS.find(([sign]) => name.includes(sign) && isIn(sign));
+  return more.length === 0 ? found?.[1] : undefined;
+}
+
 function warningsOf({ line, cells: names }: CsvRow, body: CsvRow[]): string[] {
+  const other = otherSeparator(names, body);
+  // All that follows from it is left out.
+  if (other) return [`The columns seem to be separated by ${other}: Karst reads commas`];
   const warnings: string[] = [];
   if (names.some((name) => name.trim() === '')) {
     warnings.push(`Line ${line}: a column of the header has no name`);
