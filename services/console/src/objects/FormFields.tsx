@@ -4,6 +4,7 @@ import { Checkbox, NativeSelect, PasswordInput, Switch, Textarea, TextInput } fr
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient } from '../app/clientContext';
+import { internalLast } from './form';
 import type { Field, Source, Value, Values } from './kind';
 import styles from './Objects.module.css';
 
@@ -200,7 +201,7 @@ export function useOptions(field: Field): { value: string; label: string }[] {
       const names =
         source === 'capabilities'
           ? (Array.isArray(listed) ? listed : []).map(String)
-          : found.map((entry) => entry.name);
+          : found.map((entry) => entry.name).sort(internalLast);
       return names.map((name) => ({ value: name, label: name }));
     },
   });

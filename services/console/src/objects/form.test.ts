@@ -6,6 +6,7 @@ import {
   formOf,
   givenValues,
   initialValues,
+  internalLast,
   isFilledIn,
   problemsOf,
 } from './form';
@@ -115,4 +116,13 @@ it('what somebody else has changed meanwhile is found if the request changes it,
   // Both want the same.
   expect(found({ seconds: '864000', indexes: ['web'] })).toEqual([]);
   expect(changedMeanwhile(fields, { seconds: '43200' }, ENTRY, ENTRY)).toEqual([]);
+});
+
+it('internal indexes are offered last', () => {
+  expect(['_audit', '_internal', 'main', 'web'].sort(internalLast)).toEqual([
+    'main',
+    'web',
+    '_audit',
+    '_internal',
+  ]);
 });

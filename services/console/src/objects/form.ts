@@ -149,3 +149,7 @@ export function changedMeanwhile(fields: Field[], form: Form, base: Entry, now: 
     return wanted !== undefined && isOther && !same(before[field.name], theirs);
   });
 }
+
+/** Keeps an order, with names of internal indexes at the end: data of users does not go there. */
+export const internalLast = (a: string, b: string): number =>
+  Number(a.startsWith('_')) - Number(b.startsWith('_'));
