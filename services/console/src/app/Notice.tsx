@@ -1,5 +1,6 @@
 import { IconAlertTriangle, IconCircleX, IconInfoCircle } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
+import { sentence } from './format';
 import styles from './Notice.module.css';
 
 export type NoticeKind = 'error' | 'warning' | 'info';
@@ -20,7 +21,7 @@ export function Notice({ kind, code = false, action, children }: NoticeProps) {
     <div className={styles.notice} data-kind={kind} role={kind === 'error' ? 'alert' : 'status'}>
       <Icon size={15} className={styles.icon} aria-hidden="true" />
       <div className={code ? styles.code : styles.text} tabIndex={code ? 0 : undefined}>
-        {children}
+        {typeof children === 'string' && !code ? sentence(children) : children}
       </div>
       {action}
     </div>

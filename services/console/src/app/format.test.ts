@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { short } from './format';
+import { sentence, short } from './format';
 
 it('numbers of charts are short, and small ones are not zero', () =>
   expect([1234.5678, 0.12345, 0.00012345, -0.02, 0].map(short)).toEqual([
@@ -9,3 +9,10 @@ it('numbers of charts are short, and small ones are not zero', () =>
     '-0.02',
     '0',
   ]));
+
+it('a message begins with a capital, a name does not', () => {
+  expect(sentence('the server is busy')).toBe('The server is busy');
+  for (const text of ['max_time = 5: too long', 'disabled = x', 'tz: unknown', '"a" is not', '']) {
+    expect(sentence(text)).toBe(text);
+  }
+});

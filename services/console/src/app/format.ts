@@ -21,3 +21,7 @@ export function percent(part: number, whole: number): string {
 
 export const plural = (count: number, one: string): string =>
   `${grouped(count)} ${count === 1 ? one : `${one}${/(?:x|s)$/.test(one) ? 'es' : 's'}`}`;
+
+/** With a capital in front if it begins with a word; names, such as `max_time = 5`, stay as they are. */
+export const sentence = (text: string): string =>
+  /^[a-z]+[ ,](?!=)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;

@@ -49,7 +49,7 @@ function nameProblem(text: string): string | null {
   const name = text.trim();
   if (/^[_-]/.test(name))
     return 'The first character is a letter or a digit: _ is for internal indexes';
-  return /^[a-z0-9_-]+$/.test(name) ? null : 'lower-case letters, digits, _ and - only';
+  return /^[a-z0-9_-]+$/.test(name) ? null : 'Lower-case letters, digits, _ and - only';
 }
 
 export const indexes: Kind = {

@@ -15,7 +15,7 @@ import { type FormEvent, type ReactNode, useMemo, useRef, useState } from 'react
 import { ApiError } from '../api/client';
 import type { ResultRows } from '../api/types';
 import { useApps, useConnection, useLacking, useMe } from '../app/clientContext';
-import { grouped } from '../app/format';
+import { grouped, plural } from '../app/format';
 import { PageLink } from '../app/PageLink';
 import { useLetterShortcuts, useZone } from '../app/preferences';
 import { addressOf, navigate, paths } from '../app/routing';
@@ -255,7 +255,7 @@ function Health({ sources, lacking, app }: HealthProps) {
                 {source.name}
               </PageLink>
               <span title={formatEpoch(source.received, zone)}>
-                {agoText(now - source.received)}, {grouped(source.events)} events
+                {agoText(now - source.received)}, {plural(source.events, 'event')}
               </span>
             </li>
           ))}

@@ -35,7 +35,7 @@ const lookupFiles: Kind = {
       isRequired: true,
       when: 'new',
       help: 'Such as prices.csv',
-      check: (text) => (/\.csv(?:\.gz)?$/.test(text.trim()) ? null : 'the name must end with .csv'),
+      check: (text) => (/\.csv(?:\.gz)?$/.test(text.trim()) ? null : 'The name must end with .csv'),
     },
     {
       name: 'contents',
