@@ -42,7 +42,7 @@ it('what is larger than any server has is unlimited, and 0 is no limit of a size
 
 it('an index has neither the name of an internal one nor a retention of 0', () => {
   const check = (name: string, text: string) =>
-    indexes.fields.find((field) => field.name === name)?.check?.(text) ?? null;
+    indexes.fields.find((field) => field.name === name)?.check?.(text, {}) ?? null;
   expect(check('name', '_mine')).toContain('internal');
   expect(check('name', 'a_b-1')).toBeNull();
   expect(check('frozenTimePeriodInSecs', '0')).toContain('deleted');

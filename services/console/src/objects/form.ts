@@ -85,7 +85,7 @@ export function problemsOf(fields: Field[], values: Values): Map<string, string>
         problems.set(field.name, `${field.label} is at least ${field.least ?? 0}`);
       }
     }
-    const found = field.check?.(value);
+    const found = field.check?.(value, values);
     if (found) problems.set(field.name, found);
   }
   return problems;

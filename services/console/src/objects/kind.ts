@@ -41,8 +41,8 @@ export interface Field {
   neededBy?: string;
   /** What browsers may fill in for a password; by default nothing that they know. */
   autoComplete?: string;
-  /** A text that is wrong, and why. */
-  check?: (text: string) => string | null;
+  /** Why a text is wrong, among the other values of the form. */
+  check?: (text: string, values: Values) => string | null;
 }
 
 export interface Column {

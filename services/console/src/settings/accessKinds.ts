@@ -1,7 +1,7 @@
 /** Users, roles and tokens: who may do what. */
 
 import type { Entry, Me } from '../api/types';
-import { column, contentText, type Kind } from '../objects/kind';
+import { column, contentText, type Kind, type Values } from '../objects/kind';
 
 const date = (seconds: unknown): string =>
   typeof seconds === 'number' && seconds > 0
@@ -108,6 +108,29 @@ export const users: Kind = {
     `${entry.name} can no longer log in, and the sessions and tokens of ${entry.name} end. Reports, dashboards and other objects of the user are kept; private objects are visible only to administrators.`,
 };
 
+const names = (value: unknown): string[] =>
+  String(value ?? '')
+    .split(/[,;\s]+/)
+    .filter(Boolean);
+
+/** As the server reads it: only a pattern with an underscore in front matches internal indexes. */
+function reaches(pattern: string, index: string): boolean {
+  if (index.startsWith('_') && !pattern.startsWith('_')) return false;
+  const parts = pattern.split('*').map((part) => part.replace(/[^\w-]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`).test(index);
+}
+
+/** Default indexes that the role may not search; those that imported roles permit are not known here. */
+export function defaultsProblem(text: string, values: Values): string | null {
+  const imported = values.imported_roles;
+  if (Array.isArray(imported) && imported.length > 0) return null;
+  const allowed = names(values.srchIndexesAllowed);
+  const outside = names(text).filter((one) => !allowed.some((pattern) => reaches(pattern, one)));
+  return outside.length > 0
+    ? `Not among the indexes that may be searched: ${outside.join(', ')}`
+    : null;
+}
+
 export const roles: Kind = {
   title: 'Roles',
   noun: 'role',
@@ -143,6 +166,7 @@ export const roles: Kind = {
       name: 'srchIndexesDefault',
       label: 'Default indexes of searches',
       kind: 'list',
+      check: defaultsProblem,
     },
     {
       name: 'srchFilter',

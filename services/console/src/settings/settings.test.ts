@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { defaultsProblem } from './accessKinds';
 import { decodeAppReport, messageText } from './appReport';
 import { csvRows } from './csv';
 import {
@@ -131,4 +132,17 @@ it('the report of an app has its mistakes and notes, each with its place', () =>
     { place: 'gallery/default/inputs.conf:2', text: 'a comment behind a value' },
   ]);
   expect(report.ignored.map(messageText)).toEqual(ignored);
+});
+
+it('default indexes of a role are among those that it may search', () => {
+  const problem = (text: string, srchIndexesAllowed: string, more = {}) =>
+    defaultsProblem(text, { srchIndexesAllowed, ...more });
+  expect(problem('main, web-2', 'main, web*')).toBeNull();
+  expect(problem('web*', '*')).toBeNull();
+  expect(problem('main, other', 'main')).toContain('may be searched: other');
+  expect(problem('_internal', '*')).toContain('_internal');
+  expect(problem('_internal', '_*')).toBeNull();
+  expect(problem('main', '')).toContain('main');
+  // The imported role may permit it.
+  expect(problem('other', 'main', { imported_roles: ['user'] })).toBeNull();
 });
