@@ -1,6 +1,7 @@
 """The events that a server writes about itself, found by searches as monitoring apps have them."""
 
 import json
+import re
 import socket
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import karst
 from cluster import Cluster
 from forwarding import TIME, forwarder, group
-from karst import USER, wait_for
+from karst import ROOT, USER, wait_for
 
 # Fixtures count as used.
 __all__ = ["forwarder"]
@@ -212,6 +213,18 @@ def test_the_end_of_an_export_has_the_fields_of_the_end_of_a_job(talkative):
     (row,) = found(talkative, f"{ends} mode=export")
     assert row["scan_count"] == row["event_count"] == row["result_count"] == "10"
     assert row["apiStartTime"] == "Tue Nov 14 22:13:20 2023" and row["fully_completed_search"] == "true"
+
+
+def test_the_cost_page_computes_small_costs_with_all_digits(talkative):
+    source = (ROOT / "services/console/src/monitor/cost.ts").read_text()
+    formula = re.search(r"const SEARCH_USD =\s+'([^']+)'", source)[1]
+    prices = {"get": "0.0004", "cpu_hour": "0.048", "transfer_gb": "0"}
+    for key, price in prices.items():
+        formula = formula.replace(f"$price_{key}$", price)
+    (row,) = talkative.rows(
+        f'| makeresults | eval store_requests="0", cpu_s="0.36", kb_store="12" | {formula}'
+    )
+    assert float(row["usd"]) == pytest.approx(0.0000048)
 
 
 def test_warnings_of_the_server_are_in_splunkd_log(talkative):

@@ -12,19 +12,22 @@ const NO_USAGE = 'Nothing was indexed in the range, or limits.conf [metrics] dis
 const NO_COST =
   'The records of finished searches in _audit have no cost: this server does not write it.';
 
-/** What a search cost: requests, computing, bytes from object storage. */
+/**
+ * What a search cost: requests, computing, bytes from object storage. Dollars are computed in `exact()`: without
+ * it, a sum has the decimals of its least precise term, a product the digits of the price, and small costs are 0.
+ */
 const SEARCH_USD =
-  'eval usd=coalesce(store_requests,0)/1000*$price_get$+coalesce(cpu_s,0)/3600*$price_cpu_hour$+coalesce(kb_store,0)/1048576*$price_transfer_gb$ | where isnotnull(cpu_s)';
+  'eval usd=exact(coalesce(store_requests,0)/1000*$price_get$+coalesce(cpu_s,0)/3600*$price_cpu_hour$+coalesce(kb_store,0)/1048576*$price_transfer_gb$) | where isnotnull(cpu_s)';
 
 const ROUNDED = `| eval usd=round(usd,6), "95 % s"=round('95 % s',2)`;
 
 /** Dollars by day and component: `_time`, `component`, `usd`. */
 const DAYS = [
-  `${METRICS} group=pipeline | bin _time span=1d | stats sum(cpu_seconds) AS q BY _time | eval component="ingest compute", usd=q/3600*$price_cpu_hour$`,
-  `| append [search index=_audit action=search info=completed | bin _time span=1d | stats sum(cpu_s) AS q BY _time | where isnotnull(q) | eval component="search compute", usd=q/3600*$price_cpu_hour$]`,
-  `| append [search ${METRICS} group=store | eval usd=requests/1000*if(op="put" OR op="post" OR op="list",$price_put$,if(op="delete",0,$price_get$)) | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="requests"]`,
-  `| append [search ${METRICS} group=buckets | bin _time span=1h | stats latest(kb) AS kb BY _time idx | stats sum(kb) AS kb BY _time | eval usd=kb/1048576*$price_gb_month$/730 | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="storage"]`,
-  `| append [search ${METRICS} group=cache tier=store | bin _time span=1d | stats sum(kb) AS kb BY _time | eval component="transfer", usd=kb/1048576*$price_transfer_gb$]`,
+  `${METRICS} group=pipeline | bin _time span=1d | stats sum(cpu_seconds) AS q BY _time | eval component="ingest compute", usd=exact(q/3600*$price_cpu_hour$)`,
+  `| append [search index=_audit action=search info=completed | bin _time span=1d | stats sum(cpu_s) AS q BY _time | where isnotnull(q) | eval component="search compute", usd=exact(q/3600*$price_cpu_hour$)]`,
+  `| append [search ${METRICS} group=store | eval usd=exact(requests/1000*if(op="put" OR op="post" OR op="list",$price_put$,if(op="delete",0,$price_get$))) | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="requests"]`,
+  `| append [search ${METRICS} group=buckets | bin _time span=1h | stats latest(kb) AS kb BY _time idx | stats sum(kb) AS kb BY _time | eval usd=exact(kb/1048576*$price_gb_month$/730) | bin _time span=1d | stats sum(usd) AS usd BY _time | eval component="storage"]`,
+  `| append [search ${METRICS} group=cache tier=store | bin _time span=1d | stats sum(kb) AS kb BY _time | eval component="transfer", usd=exact(kb/1048576*$price_transfer_gb$)]`,
 ].join(' ');
 
 const money = (title: string, search: string, more: Partial<Panel> = {}): Panel => ({
@@ -94,17 +97,17 @@ export const COST: Page = {
       money('Spent this month', `${DAYS} | stats sum(usd) AS usd`, MONTH),
       money(
         'Run rate, the month',
-        `${DAYS} | stats sum(usd) AS usd | addinfo | eval usd=usd/(now()-info_min_time)*(relative_time(now(),"+1mon@mon")-relative_time(now(),"@mon")) | fields usd`,
+        `${DAYS} | stats sum(usd) AS usd | addinfo | eval usd=exact(usd/(now()-info_min_time)*(relative_time(now(),"+1mon@mon")-relative_time(now(),"@mon"))) | fields usd`,
         { ...MONTH, about: 'Spent, by the elapsed part of the month' },
       ),
       money(
         'Total cost, per GB ingested',
-        `${DAYS} | stats sum(usd) AS usd | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=if(b>0,usd/(b/1073741824),null()) | fields usd | where isnotnull(usd)`,
+        `${DAYS} | stats sum(usd) AS usd | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=exact(if(b>0,usd/(b/1073741824),null())) | fields usd | where isnotnull(usd)`,
         { reason: NO_USAGE, options: { numberPrecision: '0.0000' } },
       ),
       money(
         'Ingest alone, per GB',
-        `${METRICS} group=pipeline | stats sum(cpu_seconds) AS q | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=if(b>0,q/3600*$price_cpu_hour$/(b/1073741824),null()) | fields usd | where isnotnull(usd)`,
+        `${METRICS} group=pipeline | stats sum(cpu_seconds) AS q | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=exact(if(b>0,q/3600*$price_cpu_hour$/(b/1073741824),null())) | fields usd | where isnotnull(usd)`,
         { reason: NO_USAGE, options: { numberPrecision: '0.0000' } },
       ),
     ],
@@ -208,7 +211,7 @@ export const COST: Page = {
       ),
       money(
         'The tariff of another product, a year',
-        `${USAGE} | stats sum(b) AS b min(_time) AS first | eval usd=b/1073741824/max(1,(now()-first)/86400)*$tariff$ | fields usd`,
+        `${USAGE} | stats sum(b) AS b min(_time) AS first | eval usd=exact(b/1073741824/max(1,(now()-first)/86400)*$tariff$) | fields usd`,
         {
           about: 'GB a day as measured, times the tariff typed above. No tariff is given here.',
           reason: NO_USAGE,

@@ -51,6 +51,17 @@ describe.each(PAGES)('the page $label', (page) => {
   });
 });
 
+it('every amount of dollars is computed with all digits', () => {
+  const searches = COST.rows.flat().map((panel) => (isMissing(panel) ? '' : panel.search));
+  const formulas = searches.flatMap((search) =>
+    [...search.matchAll(/\busd=(\w+\(?)|(\w+\()kb\/1048576\*\$price/g)].map(
+      ([, usd, other]) => usd ?? other,
+    ),
+  );
+  expect(formulas.length).toBeGreaterThan(20);
+  expect(new Set(formulas)).toEqual(new Set(['exact(', 'round(']));
+});
+
 it('signs of XML in a panel stay signs', () => {
   expect(escaped('a<b & "c">')).toBe('a&lt;b &amp; &quot;c&quot;&gt;');
 });

@@ -83,7 +83,7 @@ export const PERFORMANCE: Page = {
       ),
       single(
         'Fullest queue',
-        `${METRICS} group=queue | eval fill=100*current_size_kb/max_size_kb | stats max(fill) AS fill`,
+        `${METRICS} group=queue | eval fill=exact(100*current_size_kb/max_size_kb) | stats max(fill) AS fill`,
         {
           thresholds: [60, 90],
           options: {
@@ -112,7 +112,7 @@ export const PERFORMANCE: Page = {
       }),
       single(
         'Failed searches',
-        'index=_audit action=search host=$node$ (info=failed OR info=completed) | stats sum(eval(if(info="failed",1,0))) AS n count AS c | eval part=100*n/c | fields part',
+        'index=_audit action=search host=$node$ (info=failed OR info=completed) | stats sum(eval(if(info="failed",1,0))) AS n count AS c | eval part=exact(100*n/c) | fields part',
         {
           thresholds: [5, 20],
           reason: 'No search has ended in the range.',
@@ -139,7 +139,7 @@ export const PERFORMANCE: Page = {
     [
       line(
         'Queue fill, %',
-        `${METRICS} group=queue | eval fill=100*current_size_kb/max_size_kb | timechart perc95(fill) BY name`,
+        `${METRICS} group=queue | eval fill=exact(100*current_size_kb/max_size_kb) | timechart perc95(fill) BY name`,
         { options: { 'charting.axisY.maximumNumber': '100', 'charting.axisY.minimumNumber': '0' } },
       ),
       line(
@@ -309,7 +309,7 @@ export const PERFORMANCE: Page = {
       {
         title: 'Scheduled searches: seconds late',
         kind: 'line',
-        search: `${SCHEDULER} | eval late=dispatch_time-scheduled_time | timechart perc95(late) AS "95 %" max(late) AS latest`,
+        search: `${SCHEDULER} | eval late=exact(dispatch_time-scheduled_time) | timechart perc95(late) AS "95 %" max(late) AS latest`,
         reason: NO_SCHEDULER,
       },
       {
