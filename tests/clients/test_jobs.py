@@ -4,6 +4,7 @@ import datetime
 import json
 import signal
 import subprocess
+from urllib.parse import urlencode
 
 import pytest
 from karst import BINARY, PASSWORD, USER, wait_for
@@ -115,6 +116,23 @@ def test_the_newest_events_are_seen_before_the_search_is_done(busy):
     wait_for(lambda: job_of(server, sid)["isDone"], "the job is done")
     job = job_of(server, sid)
     assert job["isFinalized"] and "finalized before" in str(job["messages"])
+
+
+def test_an_export_has_the_events_that_a_job_does_not_keep(busy):
+    server, index = busy
+    search = f"search index={index} user=u5 n<20000"
+    job = job_of(server, create(server, search, exec_mode="blocking", max_count=5))
+    assert job["eventIsTruncated"] and job["eventAvailableCount"] == 5 < job["eventCount"]
+    fields = {"output_mode": "json", "earliest_time": job["earliestTime"] or "0"}
+    if job["latestTime"]:
+        fields["latest_time"] = job["latestTime"]
+    path = "/services/search/jobs/export?"
+    answer = server.rest("GET", path + urlencode({"search": search, **fields}))
+    rows = [line["result"] for line in answer.lines() if "result" in line]
+    assert len(rows) == job["eventCount"] and answer.lines()[-1]["lastrow"]
+    assert {"n", "user", "ms", "_raw", "_time"} <= rows[0].keys()
+    changing = {"search": f"{search} | collect index={index}", **fields}
+    assert server.rest("GET", path + urlencode(changing)).status in (400, 403)
 
 
 def test_a_cancelled_job_is_gone(busy):

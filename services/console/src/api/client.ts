@@ -320,6 +320,19 @@ export class KarstClient {
     return this.#rows(jobPath(sid, which), { query, signal });
   }
 
+  /**
+   * All rows of a search, which runs for it, as lines of JSON (`search/exportEvents.ts`). Asked with GET, so that the
+   * server refuses a search that changes something.
+   */
+  async exportOf(request: JobRequest, signal?: AbortSignal): Promise<Response> {
+    const { search, timezone, earliest, latest, namespace } = request;
+    const query: Record<string, string> = { search, timezone, ...JSON_MODE };
+    if (earliest !== '') query.earliest_time = earliest;
+    if (latest !== '') query.latest_time = latest;
+    const path = '/services/search/jobs/export';
+    return this.#send(namespace ? namespaced(namespace, path) : path, { query, signal });
+  }
+
   async timeline(sid: string, signal?: AbortSignal): Promise<Timeline> {
     return decodeTimeline(await this.#json(jobPath(sid, 'timeline'), { query: JSON_MODE, signal }));
   }

@@ -47,7 +47,7 @@ function optionalNumber(value: unknown): number | undefined {
   return value === undefined || value === null || value === '' ? undefined : asNumber(value);
 }
 
-function asFieldValue(value: unknown): FieldValue {
+export function asFieldValue(value: unknown): FieldValue {
   if (Array.isArray(value)) return value.map(asText);
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : asText(value);
 }

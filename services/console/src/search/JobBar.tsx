@@ -3,16 +3,19 @@
 import { ActionIcon, Button, Menu, Tooltip } from '@mantine/core';
 import { IconDeviceFloppy, IconPlayerPause, IconPlayerPlay, IconTrash } from '@tabler/icons-react';
 import { lazy, Suspense, useState } from 'react';
-import { ApiError, type KarstClient } from '../api/client';
+import { ApiError, isAbort, type JobRequest, type KarstClient } from '../api/client';
 import type { JobAction, JobStatus } from '../api/types';
+import { ConfirmDialog } from '../app/ConfirmDialog';
+import { useConnection } from '../app/clientContext';
 import dot from '../app/Dot.module.css';
 import { grouped } from '../app/format';
 import { PageLink } from '../app/PageLink';
+import { useZone } from '../app/preferences';
 import { paths } from '../app/routing';
 import { CompletenessBadge } from './CompletenessBadge';
 import { CostChip } from './CostChip';
-import { judge } from './completeness';
-import { type FileKind, saveJobResults } from './download';
+import { judge, lacksEvents } from './completeness';
+import type { FileKind } from './download';
 import styles from './JobBar.module.css';
 import { SaveReport } from './SaveReport';
 import type { SearchState } from './searchRun';
@@ -74,7 +77,7 @@ export function JobBar({ client, app, state, onControl, onKeep }: JobBarProps) {
             app={app}
             sid={state.sid}
             request={state.request}
-            reportSearch={job?.reportSearch ?? null}
+            job={job}
             isDone={phase === 'done'}
             onKeep={onKeep}
           />
@@ -152,35 +155,73 @@ interface SaveMenuProps {
   app: string;
   sid: string;
   request: SearchRequest;
-  reportSearch: string | null;
+  job: JobStatus | null;
   isDone: boolean;
   onKeep: () => void;
 }
 
+/** Events of a file for which its reader is asked first. */
+const MANY_EVENTS = 1_000_000;
+
 function SaveMenu(props: SaveMenuProps) {
-  const { client, app, sid, request, reportSearch, isDone, onKeep } = props;
+  const { client, app, sid, request, job, isDone, onKeep } = props;
+  const { username } = useConnection();
+  const [timezone] = useZone();
   const [failure, setFailure] = useState<string | null>(null);
   const [said, setSaid] = useState<string | null>(null);
   const [saving, setSaving] = useState<'report' | 'panel' | null>(null);
-  const attempt = (action: Promise<unknown>, done: string | null) => {
+  const [asked, setAsked] = useState<FileKind | null>(null);
+  /** Ends the export that runs. */
+  const [running, setRunning] = useState<AbortController | null>(null);
+  const attempt = (action: Promise<string | null>) => {
     setFailure(null);
     setSaid(null);
-    action.then(
-      () => setSaid(done),
-      (error: unknown) =>
-        setFailure(error instanceof ApiError ? error.message : 'The file could not be saved.'),
-    );
+    action.then(setSaid, (error: unknown) => {
+      setSaid(null);
+      if (isAbort(error)) return;
+      setFailure(error instanceof ApiError ? error.message : 'The file could not be saved.');
+    });
   };
-  const saveFile = (kind: FileKind) => attempt(saveJobResults(client, sid, kind), null);
+  const fileOf = async (kind: FileKind, finished: JobStatus, signal: AbortSignal) => {
+    const { resultsFile, saveFile } = await import('./download');
+    // The range that was searched, not the one that was asked for: "now" is another time by now.
+    const of: JobRequest = {
+      search: request.query.trim() || '*',
+      earliest: finished.earliestTime || '0',
+      latest: finished.latestTime,
+      timezone,
+      namespace: { owner: username, app },
+    };
+    const told = (rows: number) =>
+      setSaid(`Saving: ${grouped(rows)} of ${grouped(finished.eventCount)} events`);
+    const results = { sid, job: finished, request: of };
+    const { file, missing } = await resultsFile(client, results, kind, told, signal);
+    saveFile(file, `karst-${sid}.${kind}`);
+    return missing;
+  };
+  const save = (kind: FileKind) => {
+    if (!job) return;
+    const controller = new AbortController();
+    setRunning(controller);
+    attempt(fileOf(kind, job, controller.signal).finally(() => setRunning(null)));
+  };
+  const mayExport = job !== null && lacksEvents(job) && !job.isFinalized;
+  const choose = (kind: FileKind) =>
+    mayExport && job.eventCount > MANY_EVENTS ? setAsked(kind) : save(kind);
   const keep = () => {
     onKeep();
-    attempt(client.control(sid, 'save'), 'Kept for 7 days');
+    attempt(client.control(sid, 'save').then(() => 'Kept for 7 days'));
   };
   return (
     <>
       <span role="status" className={styles.said}>
         {said}
       </span>
+      {running && mayExport && (
+        <Button size="compact-sm" variant="subtle" onClick={() => running.abort()}>
+          Stop saving
+        </Button>
+      )}
       {failure && (
         <span role="alert" className={styles.failure}>
           {failure}
@@ -207,20 +248,34 @@ function SaveMenu(props: SaveMenuProps) {
           </Menu.Item>
           <Menu.Item onClick={keep}>Keep the job for 7 days</Menu.Item>
           <Menu.Divider />
-          <Menu.Item disabled={!isDone} onClick={() => saveFile('csv')}>
+          <Menu.Item disabled={!isDone || running !== null} onClick={() => choose('csv')}>
             Results as CSV
           </Menu.Item>
-          <Menu.Item disabled={!isDone} onClick={() => saveFile('json')}>
+          <Menu.Item disabled={!isDone || running !== null} onClick={() => choose('json')}>
             Results as JSON
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      {asked && (
+        <ConfirmDialog
+          title="Save all events?"
+          action="Save"
+          testId="save-all"
+          onConfirm={async () => save(asked)}
+          onClose={() => setAsked(null)}
+        >
+          <p>
+            The file will have {grouped(job?.eventCount ?? 0)} events. The search runs again for it,
+            and this page collects them.
+          </p>
+        </ConfirmDialog>
+      )}
       {saving === 'panel' && (
         <Suspense fallback={null}>
           <SavePanel
             app={app}
             request={request}
-            reportSearch={reportSearch}
+            reportSearch={job?.reportSearch ?? null}
             onClose={() => setSaving(null)}
           />
         </Suspense>

@@ -1,5 +1,6 @@
 /** Whether a result is all of it, in one word, and what is missing if not. */
 
+import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
 import type { SearchState } from './searchRun';
 
@@ -14,6 +15,10 @@ export interface Judgement {
 
 /** Events beyond the limit are counted, and looked at by clicking the timeline: nothing is missing. */
 export const isAboutKeptEvents = (text: string): boolean => text.includes('(max_count)');
+
+/** Whether the results of a job are not all events that it found. */
+export const lacksEvents = (job: JobStatus): boolean =>
+  job.reportSearch === null && job.eventIsTruncated;
 
 const WARNINGS = new Set(['WARN', 'WARNING', 'ERROR', 'FATAL']);
 

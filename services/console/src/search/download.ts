@@ -1,32 +1,77 @@
-import type { KarstClient } from '../api/client';
+/** Results of a search as a file. */
+
+import { ApiError, type JobRequest, type KarstClient } from '../api/client';
+import type { JobStatus } from '../api/types';
+import { grouped } from '../app/format';
+import { lacksEvents } from './completeness';
+import { partsOf, readExport } from './exportEvents';
 import { csvOf, jsonOf, mergedPages, type RowPage } from './exportRows';
 
 export type FileKind = 'csv' | 'json';
 
+type RowsClient = Pick<KarstClient, 'rows' | 'exportOf'>;
+
 const PAGE = 20_000;
 const MEDIA_TYPES: Record<FileKind, string> = { csv: 'text/csv', json: 'application/json' };
 
-/** Hands all results that the server keeps of a job to the browser as a file. */
-export async function saveJobResults(
-  client: KarstClient,
-  sid: string,
+export interface Saved {
+  file: Blob;
+  /** What the file does not have, and why; null if it has all. */
+  missing: string | null;
+}
+
+/**
+ * All results of a finished job. `request`: its search and its range, for events that the job does not keep.
+ * `onRows` hears how many of these there are so far.
+ */
+export async function resultsFile(
+  client: RowsClient,
+  { sid, job, request }: { sid: string; job: JobStatus; request: JobRequest },
   kind: FileKind,
-): Promise<void> {
-  const all = mergedPages(await allPages(client, sid));
-  const text = kind === 'csv' ? csvOf(all) : jsonOf(all);
-  const url = URL.createObjectURL(new Blob([text], { type: MEDIA_TYPES[kind] }));
+  onRows: (rows: number) => void,
+  signal?: AbortSignal,
+): Promise<Saved> {
+  const type = MEDIA_TYPES[kind];
+  let reason = 'a search that was stopped has only the events that its job keeps';
+  if (lacksEvents(job) && !job.isFinalized) {
+    try {
+      const exported = await readExport(await client.exportOf(request, signal), onRows);
+      const file = new Blob(await partsOf(exported, kind), { type });
+      return { file, missing: exported.warnings.join('; ') || null };
+    } catch (error) {
+      // A search with a command that changes something is not run again: the events that are kept are saved.
+      const isRefused = error instanceof ApiError && /^(?:rejected|forbidden)$/.test(error.kind);
+      if (!isRefused) throw error;
+      reason = error.message.includes('GET request')
+        ? 'a search that changes something does not run again'
+        : error.message;
+    }
+  }
+  const all = mergedPages(await allPages(client, sid, signal));
+  const file = new Blob([kind === 'csv' ? csvOf(all) : jsonOf(all)], { type });
+  const cut = `Saved ${grouped(all.rows.length)} of ${grouped(job.eventCount)} events: ${reason}`;
+  return { file, missing: lacksEvents(job) ? cut : null };
+}
+
+/** Hands a file to the browser. */
+export function saveFile(file: Blob, name: string): void {
+  const url = URL.createObjectURL(file);
   const link = document.createElement('a');
   link.href = url;
-  link.download = `karst-${sid}.${kind}`;
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
 /** Reads on until a page is empty, whatever page size the server allows. */
-async function allPages(client: KarstClient, sid: string): Promise<RowPage[]> {
+async function allPages(
+  client: RowsClient,
+  sid: string,
+  signal: AbortSignal | undefined,
+): Promise<RowPage[]> {
   const pages: RowPage[] = [];
   for (let offset = 0; ; ) {
-    const page = await client.rows(sid, 'results', { offset, count: PAGE });
+    const page = await client.rows(sid, 'results', { offset, count: PAGE }, signal);
     if (page.rows.length === 0) return pages.length > 0 ? pages : [page];
     pages.push(page);
     offset += page.rows.length;

@@ -21,10 +21,11 @@ export function mergedPages(pages: RowPage[]): RowPage {
  * RFC 4180; the values of a multivalue cell stand on lines of their own. A cell that a spreadsheet would
  * take for a formula gets an apostrophe in front: events are written by strangers.
  */
-export function csvOf({ fields, rows }: RowPage): string {
-  const lines = [fields, ...rows].map((row) => row.map(csvCell).join(','));
-  return `${lines.join('\r\n')}\r\n`;
-}
+export const csvOf = ({ fields, rows }: RowPage): string => csvLines([fields, ...rows]);
+
+/** Lines of CSV without a header. */
+export const csvLines = (rows: Row[]): string =>
+  rows.map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');
 
 function csvCell(cell: Cell): string {
   const text = withoutFormula(Array.isArray(cell) ? cell.join('\n') : (cell ?? ''));
