@@ -235,15 +235,13 @@ export function decodeEntries(body: unknown): Entry[] {
 }
 
 export function decodeReports(body: unknown): Report[] {
-  return asList(asObject(body).entry).map((item) => {
-    const entry = asObject(item);
-    const content = asObject(entry.content);
-    const acl = asObject(entry.acl);
+  return decodeEntries(body).map((entry) => {
+    const { content } = entry;
     return {
-      name: asText(entry.name),
-      app: asText(acl.app),
-      owner: asText(acl.owner) || asText(entry.author),
-      sharing: asText(acl.sharing),
+      name: entry.name,
+      app: entry.app,
+      owner: entry.owner,
+      sharing: entry.sharing,
       description: asText(content.description),
       search: asText(content.search),
       earliest: asText(content['dispatch.earliest_time']),
@@ -252,7 +250,8 @@ export function decodeReports(body: unknown): Report[] {
       cron: asText(content.cron_schedule),
       nextRun: asText(content.next_scheduled_time),
       disabled: asBoolean(content.disabled),
-      removable: asBoolean(acl.removable) && asBoolean(acl.can_write ?? true),
+      removable: entry.isRemovable && entry.canWrite,
+      entry,
     };
   });
 }

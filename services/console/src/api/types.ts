@@ -113,6 +113,8 @@ export interface Report {
   disabled: boolean;
   /** Whether the user may delete it. */
   removable: boolean;
+  /** The object as forms and permissions have it. */
+  entry: Entry;
 }
 
 export interface NewReport {

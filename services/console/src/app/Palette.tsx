@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 'react';
 import type { AppInfo } from '../api/types';
 import { readHistory } from '../query/history';
+import { REPORTS } from '../reports/reportLists';
 import { DEFAULT_RANGE } from '../time/timeRange';
 import { AREAS } from './areas';
 import { useClient } from './clientContext';
@@ -111,7 +112,7 @@ function useItems({ apps, app, onKeys, onSignOut }: PaletteProps): PaletteItem[]
   const { setColorScheme } = useMantineColorScheme();
   const isDark = useComputedColorScheme('light') === 'dark';
   const reports = useQuery({
-    queryKey: ['reports', app],
+    queryKey: [...REPORTS, app],
     queryFn: ({ signal }) => client.reports({ owner: '-', app }, signal),
     staleTime: 30_000,
   });

@@ -25,6 +25,7 @@ import { useTitle } from '../app/useTitle';
 import { wayPath, waysOf } from '../data/ways';
 import { readHistory, remember } from '../query/history';
 import { withFieldValue } from '../query/rewrite';
+import { REPORTS } from '../reports/reportLists';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
 import { DEFAULT_RANGE } from '../time/timeRange';
@@ -354,7 +355,7 @@ function Dashboards({ app }: { app: string }) {
 function Reports({ app }: { app: string }) {
   const { client, username } = useConnection();
   const reports = useQuery({
-    queryKey: ['reports', app],
+    queryKey: [...REPORTS, app],
     queryFn: ({ signal }) => client.reports({ owner: '-', app }, signal),
     staleTime: 30_000,
   });

@@ -134,6 +134,12 @@ export function givenValues(fields: Field[], query: URLSearchParams): Values {
   );
 }
 
+/** Values of a new object that is a copy. */
+export const copyOf = (fields: Field[], entry: Entry): Values => ({
+  ...initialValues(fieldsFor(fields, true), entry),
+  name: `${entry.name} copy`,
+});
+
 /** Whether the form has other values than it was opened with. A field that is shown only later has none in both. */
 export const isFilledIn = (fields: Field[], values: Values, before: Values): boolean =>
   fields.some(({ name }) => !same(values[name], before[name]));

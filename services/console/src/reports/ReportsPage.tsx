@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Report } from '../api/types';
-import { useClient } from '../app/clientContext';
+import { useClient, useMe } from '../app/clientContext';
 import { FilterInput } from '../app/FilterInput';
 import { plural } from '../app/format';
 import styles from '../app/List.module.css';
@@ -15,9 +15,14 @@ import { RemovalDialog } from '../app/RemovalDialog';
 import { RowMenu } from '../app/RowMenu';
 import { navigate, paths } from '../app/routing';
 import { useTitle } from '../app/useTitle';
+import { copyOf } from '../objects/form';
+import { isChangeable, ObjectDialog } from '../objects/ObjectDialog';
+import { ShareDialog } from '../objects/ShareDialog';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
+import { reports } from './reportKind';
+import { REPORTS } from './reportLists';
 
 const SHARING: Record<string, string> = {
   user: 'private',
@@ -30,9 +35,15 @@ export default function ReportsPage({ app }: { app: string }) {
   useTitle('Reports');
   const client = useClient();
   const [text, setText] = useState('');
+  const me = useMe();
   const [doomed, setDoomed] = useState<Report | null>(null);
+  const [chosen, setChosen] = useState<{ report: Report; for: 'edit' | 'clone' | 'share' } | null>(
+    null,
+  );
+  const mayChange = me?.capabilities.has(reports.capability) ?? false;
+  const close = () => setChosen(null);
   const { data, error, isPending, refetch } = useQuery({
-    queryKey: ['reports', app],
+    queryKey: [...REPORTS, app],
     queryFn: ({ signal }) => client.reports({ owner: '-', app }, signal),
   });
   const wanted = text.trim().toLowerCase();
@@ -92,6 +103,21 @@ export default function ReportsPage({ app }: { app: string }) {
                   <Menu.Item onClick={() => navigate(paths.report(app, report))}>
                     Open in search
                   </Menu.Item>
+                  <Menu.Item onClick={() => setChosen({ report, for: 'edit' })}>
+                    {mayChange && isChangeable(reports, report.entry) ? 'Edit …' : 'Show …'}
+                  </Menu.Item>
+                  <Menu.Item
+                    disabled={!mayChange}
+                    onClick={() => setChosen({ report, for: 'clone' })}
+                  >
+                    Clone …
+                  </Menu.Item>
+                  <Menu.Item
+                    disabled={!mayChange || !isChangeable(reports, report.entry)}
+                    onClick={() => setChosen({ report, for: 'share' })}
+                  >
+                    Permissions …
+                  </Menu.Item>
                   <Menu.Item
                     color="red"
                     disabled={!report.removable}
@@ -105,12 +131,27 @@ export default function ReportsPage({ app }: { app: string }) {
           ))}
         </ListTable>
       )}
+      {chosen?.for === 'edit' && (
+        <ObjectDialog kind={reports} app={app} entry={chosen.report.entry} onClose={close} />
+      )}
+      {chosen?.for === 'clone' && (
+        <ObjectDialog
+          kind={reports}
+          app={app}
+          entry={null}
+          given={copyOf(reports.fields, chosen.report.entry)}
+          onClose={close}
+        />
+      )}
+      {chosen?.for === 'share' && (
+        <ShareDialog kind={reports} entry={chosen.report.entry} onClose={close} />
+      )}
       {doomed && (
         <RemovalDialog
           title="Delete the report?"
           testId="delete-report"
           remove={() => client.deleteReport(doomed)}
-          lists={[['reports']]}
+          lists={[REPORTS]}
           onClose={() => setDoomed(null)}
         >
           <p>

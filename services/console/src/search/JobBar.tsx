@@ -19,20 +19,23 @@ import type { FileKind } from './download';
 import styles from './JobBar.module.css';
 import { SaveReport } from './SaveReport';
 import type { SearchState } from './searchRun';
-import type { SearchRequest } from './urlState';
+import { reportOf, type SearchRequest } from './urlState';
 
+const OverwriteReport = lazy(() => import('./OverwriteReport'));
 const SavePanel = lazy(() => import('./SavePanel'));
 
 interface JobBarProps {
   client: KarstClient;
   app: string;
+  /** The report of the address, which the search may be saved to. */
+  report: string | null;
   state: SearchState;
   onControl: (action: JobAction) => void;
   /** The job goes on when the page is left. */
   onKeep: () => void;
 }
 
-export function JobBar({ client, app, state, onControl, onKeep }: JobBarProps) {
+export function JobBar({ client, app, report, state, onControl, onKeep }: JobBarProps) {
   const { phase, job } = state;
   const judgement = judge(state);
   if (phase === 'idle' || phase === 'held') return null;
@@ -75,6 +78,7 @@ export function JobBar({ client, app, state, onControl, onKeep }: JobBarProps) {
           <SaveMenu
             client={client}
             app={app}
+            report={report}
             sid={state.sid}
             request={state.request}
             job={job}
@@ -153,6 +157,7 @@ function RunningActions({ job, onControl }: RunningActionsProps) {
 interface SaveMenuProps {
   client: KarstClient;
   app: string;
+  report: string | null;
   sid: string;
   request: SearchRequest;
   job: JobStatus | null;
@@ -164,12 +169,12 @@ interface SaveMenuProps {
 const MANY_EVENTS = 1_000_000;
 
 function SaveMenu(props: SaveMenuProps) {
-  const { client, app, sid, request, job, isDone, onKeep } = props;
+  const { client, app, report, sid, request, job, isDone, onKeep } = props;
   const { username } = useConnection();
   const [timezone] = useZone();
   const [failure, setFailure] = useState<string | null>(null);
   const [said, setSaid] = useState<string | null>(null);
-  const [saving, setSaving] = useState<'report' | 'panel' | null>(null);
+  const [saving, setSaving] = useState<'overwrite' | 'report' | 'panel' | null>(null);
   const [asked, setAsked] = useState<FileKind | null>(null);
   /** Ends the export that runs. */
   const [running, setRunning] = useState<AbortController | null>(null);
@@ -240,6 +245,11 @@ function SaveMenu(props: SaveMenuProps) {
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
+          {report && (
+            <Menu.Item onClick={() => setSaving('overwrite')} data-testid="save-overwrite">
+              To the report {reportOf(report, app).name} …
+            </Menu.Item>
+          )}
           <Menu.Item onClick={() => setSaving('report')} data-testid="save-report">
             As report …
           </Menu.Item>
@@ -269,6 +279,17 @@ function SaveMenu(props: SaveMenuProps) {
             and this page collects them.
           </p>
         </ConfirmDialog>
+      )}
+      {saving === 'overwrite' && report && (
+        <Suspense fallback={null}>
+          <OverwriteReport
+            app={app}
+            link={report}
+            request={request}
+            onClose={() => setSaving(null)}
+            onSaved={(name) => setSaid(`Saved to ${name}`)}
+          />
+        </Suspense>
       )}
       {saving === 'panel' && (
         <Suspense fallback={null}>

@@ -8,6 +8,7 @@ import { useConnection, useMayShare } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { useZone } from '../app/preferences';
 import { useSubmit } from '../app/useSubmit';
+import { REPORTS } from '../reports/reportLists';
 import { rangeLabel } from '../time/timeRange';
 import styles from './SaveReport.module.css';
 import type { SearchRequest } from './urlState';
@@ -42,7 +43,7 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
         shared,
       };
       await client.createReport({ owner: username, app }, report);
-      await queries.invalidateQueries({ queryKey: ['reports'] });
+      await queries.invalidateQueries({ queryKey: REPORTS });
       onSaved(report.name);
     });
     if (isSaved) onClose();

@@ -28,6 +28,7 @@ import { SearchBar } from './SearchBar';
 import styles from './SearchPage.module.css';
 import type { JobStart } from './searchRun';
 import {
+  addressAfter,
   type ResultView,
   readAddress,
   reportOf,
@@ -86,10 +87,9 @@ export function SearchPage({ client, app }: SearchPageProps) {
       setDraft(request);
       setHistory(remember(localStorage, request.query));
       start(jobOf(request));
-      const next = { request, sid: null, report: null, view: null };
-      navigate(writeAddress(path, next), { replace: isAgain });
+      navigate(writeAddress(path, addressAfter(address, request)), { replace: isAgain });
     },
-    [path, start, jobOf],
+    [path, start, jobOf, address],
   );
 
   // The address has changed: by the search just begun, by back and forward, or by a link.
@@ -189,7 +189,14 @@ export function SearchPage({ client, app }: SearchPageProps) {
           onLive={() => follow(true)}
         />
         <div className={styles.status}>
-          <JobBar client={client} app={app} state={state} onControl={control} onKeep={keep} />
+          <JobBar
+            client={client}
+            app={app}
+            report={address.report}
+            state={state}
+            onControl={control}
+            onKeep={keep}
+          />
           <Suspense>
             <EstimateChip client={client} jobOf={jobOf} draft={draft} state={state} />
           </Suspense>

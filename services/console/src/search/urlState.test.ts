@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 import { ALL_TIME, absoluteRange, DEFAULT_RANGE } from '../time/timeRange';
-import { readAddress, readUrl, reportOf, sameRequest, writeAddress, writeUrl } from './urlState';
+import {
+  addressAfter,
+  readAddress,
+  readUrl,
+  reportOf,
+  sameRequest,
+  writeAddress,
+  writeUrl,
+} from './urlState';
 
 it.each([
   'index=main error',
@@ -56,6 +64,13 @@ it('an address has the job and the view beside the search', () => {
   const text = writeAddress('/app/search/search', address);
   expect(text.startsWith('/app/search/search?q=')).toBe(true);
   expect(readAddress(text.slice(text.indexOf('?')))).toEqual(address);
+});
+
+it('a changed search stays that of the report in the address', () => {
+  const before = readAddress('?s=disk&q=index%3Dos&sid=1.2&display.page.search.tab=statistics');
+  const request = { query: 'index=os disk', range: DEFAULT_RANGE };
+  const after = { request, sid: null, report: 'disk', view: null };
+  expect(addressAfter(before, request)).toEqual(after);
 });
 
 it('a link to a report names its owner and app', () => {

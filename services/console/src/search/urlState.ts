@@ -96,6 +96,14 @@ export function writeAddress(path: string, address: SearchAddress): string {
   });
 }
 
+/** The address of another search of the same page: it can still be saved to the report of the page. */
+export const addressAfter = (before: SearchAddress, request: SearchRequest): SearchAddress => ({
+  request,
+  sid: null,
+  report: before.report,
+  view: null,
+});
+
 export function sameRequest(a: SearchRequest | null, b: SearchRequest | null): boolean {
   if (a === null || b === null) return a === b;
   return a.query === b.query && sameRange(a.range, b.range);
