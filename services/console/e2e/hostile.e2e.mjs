@@ -178,6 +178,10 @@ const steps = {
       (await page.locator(id('event')).first().textContent()).includes(ARABIC),
       'the text is there',
     );
+    for (const code of ['U+202E', 'U+2067']) {
+      const signs = page.locator(`${id('event')} [data-code="${code}"]`);
+      check((await signs.count()) > 0, `${code} is seen`);
+    }
     await page
       .locator(`${id('event')} [aria-expanded]`)
       .first()

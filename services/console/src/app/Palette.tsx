@@ -13,6 +13,7 @@ import styles from './Palette.module.css';
 import { NAMED_PAGES } from './pages';
 import { matching, type PaletteItem } from './palette';
 import { addressOf, navigate, paths } from './routing';
+import { Visible } from './Visible';
 
 interface PaletteProps {
   apps: AppInfo[];
@@ -96,7 +97,7 @@ export default function Palette(props: PaletteProps) {
             onClick={() => run(item)}
           >
             <span className={styles.label} data-code={item.group === 'Earlier searches'}>
-              {item.label}
+              <Visible text={item.label} />
             </span>
             <span className={styles.detail}>{item.detail ?? item.group}</span>
           </div>

@@ -8,6 +8,7 @@ import { useConnection } from '../app/clientContext';
 import { grouped, percent } from '../app/format';
 import { ListTable } from '../app/ListTable';
 import { useZone } from '../app/preferences';
+import { Visible } from '../app/Visible';
 import { withFieldValue } from '../query/rewrite';
 import type { JobResultsProps } from '../search/Results';
 import results from '../search/Results.module.css';
@@ -112,7 +113,7 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
                       title={`Add ${one.field}=${one.value} to the search`}
                       onClick={() => onQuery(withFieldValue(query, one.field, one.value))}
                     >
-                      {one.value === '' ? <i>empty</i> : one.value}
+                      {one.value === '' ? <i>empty</i> : <Visible text={one.value} />}
                     </button>
                   </td>
                   <td data-numeric="true">{percent(one.now, 1) || '0%'}</td>

@@ -3,6 +3,7 @@ import { IconCopy, IconMinus, IconPlus } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import type { EventRow } from '../api/types';
 import { grouped } from '../app/format';
+import { Visible } from '../app/Visible';
 import styles from './EventFields.module.css';
 import type { FieldActions } from './EventsView';
 import { fieldNames, valuesOf } from './values';
@@ -31,12 +32,16 @@ export function EventFields({ event, actions }: EventFieldsProps) {
       <tbody>
         {shown.map((field) => (
           <tr key={field}>
-            <th scope="row">{field}</th>
+            <th scope="row">
+              <Visible text={field} />
+            </th>
             <td>
               {valuesOf(event, field).map((value, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a value may occur more than once
                 <div key={index} className={styles.value}>
-                  <span>{value}</span>
+                  <span>
+                    <Visible text={value} />
+                  </span>
                   <ValueButtons field={field} value={value} actions={actions} />
                 </div>
               ))}

@@ -4,6 +4,7 @@ import { IconChevronRight } from '@tabler/icons-react';
 import { memo, useState } from 'react';
 import type { EventRow } from '../api/types';
 import { grouped } from '../app/format';
+import { Visible } from '../app/Visible';
 import { formatEventTime } from '../time/zone';
 import { EventFields, ValueMenu } from './EventFields';
 import styles from './EventItem.module.css';
@@ -75,8 +76,10 @@ export const EventItem = memo(function EventItem(props: EventItemProps) {
                 value={value}
                 actions={actions}
               >
-                <span>{field}=</span>
-                {value}
+                <span>
+                  <Visible text={field} />=
+                </span>
+                <Visible text={value} />
               </ValueMenu>
             )),
           )}
@@ -118,9 +121,12 @@ export function RawText({ raw, highlight }: { raw: string; highlight: Highlighte
       {highlight(text).map((piece, index) =>
         piece.marked ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-          <mark key={index}>{piece.text}</mark>
+          <mark key={index}>
+            <Visible text={piece.text} />
+          </mark>
         ) : (
-          piece.text
+          // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
+          <Visible key={index} text={piece.text} />
         ),
       )}
       {rest > 0 && (

@@ -1,6 +1,7 @@
 /** A JSON event as a tree that folds. Values are text nodes; deep parts start folded. */
 
 import { useState } from 'react';
+import { Visible } from '../app/Visible';
 import type { Highlighter } from './highlight';
 import styles from './JsonTree.module.css';
 
@@ -36,15 +37,26 @@ interface NodeProps extends JsonTreeProps {
 
 function Node({ name, value, depth, highlight }: NodeProps) {
   const [isOpen, setOpen] = useState(depth < OPEN_DEPTH);
-  const label = name !== undefined && <span className={styles.name}>{name}: </span>;
+  const label = name !== undefined && (
+    <span className={styles.name}>
+      <Visible text={name} />:{' '}
+    </span>
+  );
   if (typeof value !== 'object' || value === null) {
     return (
       <div className={styles.leaf}>
         {label}
         <span data-type={value === null ? 'null' : typeof value}>
           {highlight(JSON.stringify(value)).map((piece, index) =>
-            // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-            piece.marked ? <mark key={index}>{piece.text}</mark> : piece.text,
+            piece.marked ? (
+              // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
+              <mark key={index}>
+                <Visible text={piece.text} />
+              </mark>
+            ) : (
+              // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
+              <Visible key={index} text={piece.text} />
+            ),
           )}
         </span>
       </div>

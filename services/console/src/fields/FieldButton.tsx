@@ -3,6 +3,7 @@ import { useMediaQuery } from '@mantine/hooks';
 import { useState } from 'react';
 import type { FieldSummary } from '../api/types';
 import { grouped } from '../app/format';
+import { Visible } from '../app/Visible';
 import type { FieldActions } from '../events/EventsView';
 import styles from './FieldList.module.css';
 import { FieldPanel } from './FieldPanel';
@@ -45,7 +46,7 @@ export function FieldButton(props: FieldButtonProps) {
             {numeric ? '#' : 'a'}
           </span>
           <span className={styles.name} title={field.name}>
-            {field.name}
+            <Visible text={field.name} />
           </span>
           <span className={styles.distinct}>
             {field.count > 0 && `${grouped(field.distinctCount)}${field.isExact ? '' : '+'}`}

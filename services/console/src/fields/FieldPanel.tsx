@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { FieldSummary } from '../api/types';
 import { grouped, percent } from '../app/format';
+import { Visible } from '../app/Visible';
 import type { FieldActions } from '../events/EventsView';
 import { QUICK_REPORTS } from '../query/rewrite';
 import { cellNumber } from '../statistics/table';
@@ -138,7 +139,7 @@ function TopValues({ field, actions, onClose }: FieldButtonProps & { onClose: ()
                   actions.add(field.name, value);
                 }}
               >
-                {value === '' ? <i>empty</i> : value}
+                {value === '' ? <i>empty</i> : <Visible text={value} />}
               </button>
             </td>
             <td className={styles.number}>{grouped(count)}</td>

@@ -15,6 +15,7 @@ import { PageLink } from '../app/PageLink';
 import { useZone } from '../app/preferences';
 import { addressOf, navigate, paths, useQuery } from '../app/routing';
 import { useTitle } from '../app/useTitle';
+import { Visible } from '../app/Visible';
 import { dollars, duration, readText, size } from '../inspector/inspection';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
@@ -180,7 +181,7 @@ function Row({ row, withUser, act }: RowProps) {
           })}
           title={row.search}
         >
-          {row.label || row.search}
+          <Visible text={row.label || row.search} />
         </PageLink>
       </td>
       <td>

@@ -20,6 +20,7 @@ import { RowMenu } from '../app/RowMenu';
 import { addressOf, navigate, useQuery as useQueryString } from '../app/routing';
 import { ShowAll } from '../app/ShowAll';
 import { useTitle } from '../app/useTitle';
+import { Visible } from '../app/Visible';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { NotAllowed } from '../states/NotAllowed';
@@ -185,7 +186,13 @@ function Row({ kind, entry, href, ...props }: RowProps) {
   return (
     <tr data-testid="object-row">
       <td className={list.name}>
-        {kind.fields.length > 0 ? <PageLink href={href}>{entry.name}</PageLink> : entry.name}
+        {kind.fields.length > 0 ? (
+          <PageLink href={href}>
+            <Visible text={entry.name} />
+          </PageLink>
+        ) : (
+          <Visible text={entry.name} />
+        )}
         {isOff && <span className={styles.tag}>disabled</span>}
       </td>
       {kind.columns.map((column) => {
@@ -198,7 +205,9 @@ function Row({ kind, entry, href, ...props }: RowProps) {
             data-numeric={column.isNumeric || undefined}
             title={text}
           >
-            <div>{text}</div>
+            <div>
+              <Visible text={text} />
+            </div>
           </td>
         );
       })}

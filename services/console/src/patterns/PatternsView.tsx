@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { grouped, percent, plural } from '../app/format';
 import { ListTable } from '../app/ListTable';
+import { Visible } from '../app/Visible';
 import styles from '../compare/CompareView.module.css';
 import { quoted, topLevelPipes } from '../query/syntax';
 import type { JobResultsProps } from '../search/Results';
@@ -87,9 +88,12 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
                   {piecesOf(raw).map((piece, at) =>
                     piece.isVariable ? (
                       // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-                      <b key={at}>{piece.text}</b>
+                      <b key={at}>
+                        <Visible text={piece.text} />
+                      </b>
                     ) : (
-                      piece.text
+                      // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
+                      <Visible key={at} text={piece.text} />
                     ),
                   )}
                 </td>

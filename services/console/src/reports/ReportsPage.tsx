@@ -15,6 +15,7 @@ import { RemovalDialog } from '../app/RemovalDialog';
 import { RowMenu } from '../app/RowMenu';
 import { navigate, paths } from '../app/routing';
 import { useTitle } from '../app/useTitle';
+import { Visible } from '../app/Visible';
 import { copyOf } from '../objects/form';
 import { isChangeable, ObjectDialog } from '../objects/ObjectDialog';
 import { ShareDialog } from '../objects/ShareDialog';
@@ -89,11 +90,17 @@ export default function ReportsPage({ app }: { app: string }) {
           {shown.map((report) => (
             <tr key={`${report.owner}\u0000${report.app}\u0000${report.name}`}>
               <td className={styles.name}>
-                <PageLink href={paths.report(app, report)}>{report.name}</PageLink>
-                {report.description && <div className={styles.about}>{report.description}</div>}
+                <PageLink href={paths.report(app, report)}>
+                  <Visible text={report.name} />
+                </PageLink>
+                {report.description && (
+                  <div className={styles.about}>
+                    <Visible text={report.description} />
+                  </div>
+                )}
               </td>
               <td className={styles.search} title={report.search}>
-                {report.search}
+                <Visible text={report.search} />
               </td>
               <td>{report.owner}</td>
               <td>{SHARING[report.sharing] ?? report.sharing}</td>

@@ -14,7 +14,9 @@ import {
   useState,
 } from 'react';
 import { plural } from '../app/format';
+import { hasHidden } from '../app/hiddenCharacters';
 import { useZone } from '../app/preferences';
+import { Visible } from '../app/Visible';
 import { formatEventTime } from '../time/zone';
 import styles from './StatisticsTable.module.css';
 import {
@@ -271,7 +273,9 @@ function ColumnHeader({ name, at, style, isNumeric, sorting, onSort }: ColumnHea
       data-numeric={isNumeric || undefined}
     >
       <button type="button" onClick={() => onSort(at, isNumeric)} title={name}>
-        <span>{name}</span>
+        <span>
+          <Visible text={name} />
+        </span>
         {order === 'descending' && <IconArrowDown size={12} aria-hidden="true" />}
         {order === 'ascending' && <IconArrowUp size={12} aria-hidden="true" />}
       </button>
@@ -295,10 +299,18 @@ function CellContent({ cell, isTime, zone }: CellContentProps) {
       <ul className={styles.multivalue}>
         {cell.map((value, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a value may occur more than once
-          <li key={index}>{value}</li>
+          <li key={index}>
+            <Visible text={value} />
+          </li>
         ))}
       </ul>
     );
   }
-  return isTime ? timeText(cell, zone) : cell;
+  if (isTime) return timeText(cell, zone);
+  if (!hasHidden(cell)) return cell;
+  return (
+    <div className={styles.signed}>
+      <Visible text={cell} />
+    </div>
+  );
 }

@@ -5,6 +5,7 @@ import { useMemo, useRef, useState } from 'react';
 import type { ResultRows } from '../../api/types';
 import { Pager } from '../../app/Pager';
 import { useZone } from '../../app/preferences';
+import { Visible } from '../../app/Visible';
 import {
   type Cell,
   cellsIn,
@@ -307,7 +308,7 @@ export function CellView({
       />
     </span>
   ) : (
-    text
+    <Visible text={text} />
   );
   const click = table.onClick;
   // One stop of the Tab key for a row that is clicked as a whole.

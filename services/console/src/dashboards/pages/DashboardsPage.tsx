@@ -7,6 +7,7 @@ import type { ApiError } from '../../api/client';
 import { ListTable } from '../../app/ListTable';
 import { Notice } from '../../app/Notice';
 import { RowMenu } from '../../app/RowMenu';
+import { Visible } from '../../app/Visible';
 import { reportOfText } from '../model/features';
 import type { ViewInfo } from '../runtime/server';
 import { useConnection } from '../useConnection';
@@ -152,7 +153,9 @@ function ViewRow({ view, onDialog }: { view: ViewInfo; onDialog: (dialog: Dialog
   return (
     <tr>
       <td>
-        <a href={address}>{view.label}</a>
+        <a href={address}>
+          <Visible text={view.label} />
+        </a>
         {view.description && <p>{view.description}</p>}
       </td>
       <td>
