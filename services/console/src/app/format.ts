@@ -4,6 +4,11 @@ const GROUPED = new Intl.NumberFormat('en-US');
 const SMALL = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 
+const MONEY = new Intl.NumberFormat('en-US', {
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 2,
+});
+
 export const grouped = (value: number): string => GROUPED.format(value);
 /** Three digits behind the point; of a smaller number the first three that count. */
 export const short = (value: number): string =>
@@ -11,6 +16,13 @@ export const short = (value: number): string =>
     ? SMALL.format(value)
     : grouped(Math.round(value * 1000) / 1000);
 export const compact = (value: number): string => COMPACT.format(value);
+
+/** Dollars with the digits that matter; cheap searches cost fractions of a cent. */
+export function dollars(amount: number): string {
+  if (amount === 0) return '$0';
+  if (amount >= 0.995) return `$${MONEY.format(amount)}`;
+  return amount < 0.000_001 ? '<$0.000001' : `$${amount.toPrecision(2)}`;
+}
 
 export function percent(part: number, whole: number): string {
   if (whole <= 0) return '';

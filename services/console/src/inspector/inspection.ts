@@ -65,13 +65,6 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** Dollars with the digits that matter; cheap searches cost fractions of a cent. */
-export function dollars(amount: number): string {
-  if (amount === 0) return '$0';
-  if (amount >= 0.995) return `$${amount.toFixed(2)}`;
-  return amount < 0.000_001 ? '<$0.000001' : `$${amount.toPrecision(2)}`;
-}
-
 /** What a search read: all of it, and of that from object storage, which costs money. */
 export function readText(bytes: { dram: number; nvme: number; store: number }): string {
   const all = bytes.dram + bytes.nvme + bytes.store;

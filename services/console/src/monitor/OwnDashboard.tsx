@@ -13,7 +13,7 @@ import type { DashboardRun } from '../dashboards/runtime/page';
 import type { TimePreset } from '../dashboards/runtime/server';
 import { useConnection } from '../dashboards/useConnection';
 import styles from './Monitor.module.css';
-import { type Page, pageXml } from './panels';
+import { OWN, type Page, pageXml } from './panels';
 
 /** The app whose knowledge objects the searches use. */
 const APP = 'search';
@@ -56,6 +56,7 @@ export function OwnDashboard({ page, tools, children }: OwnDashboardProps) {
           dashboard={dashboard}
           app={APP}
           view={page.label}
+          provenance={`${OWN}:${page.label}`}
           times={times.data}
           onQuery={replaceQuery}
           onRun={setRun}

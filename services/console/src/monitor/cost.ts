@@ -1,6 +1,6 @@
 /** `/monitor/cost`: what ingest, storage and searches cost, by the prices of the page. Over the product's own events. */
 
-import type { Page, Panel } from './panels';
+import { OWN_SEARCHES, type Page, type Panel } from './panels';
 
 const METRICS = 'index=_internal source=*metrics.log*';
 const USAGE = 'index=_internal source=*license_usage.log* type=Usage';
@@ -19,7 +19,9 @@ const NO_COST =
 const SEARCH_USD =
   'eval usd=exact(coalesce(store_requests,0)/1000*$price_get$+coalesce(cpu_s,0)/3600*$price_cpu_hour$+coalesce(kb_store,0)/1048576*$price_transfer_gb$) | where isnotnull(cpu_s)';
 
-const ROUNDED = `| eval usd=round(usd,6), "95 % s"=round('95 % s',2)`;
+/** Cost, number and run time of searches by a field, the dearest first. */
+const byField = (field: string, title: string) =>
+  `${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS run BY ${field} | sort - usd | eval run=round(run,2) | rename ${field} AS ${title} usd AS Cost count AS Searches run AS "Run time, 95 % (s)"`;
 
 /** Dollars by day and component: `_time`, `component`, `usd`. */
 const DAYS = [
@@ -37,10 +39,7 @@ const money = (title: string, search: string, more: Partial<Panel> = {}): Panel 
   reason: NO_METRICS,
   ...more,
   options: {
-    unit: '$$',
-    unitPosition: 'before',
-    numberPrecision: '0.00',
-    useThousandSeparators: '1',
+    'karst.money': '1',
     height: '96',
     ...more.options,
   },
@@ -90,6 +89,7 @@ export const COST: Page = {
         '730': '2 years',
       },
     },
+    OWN_SEARCHES,
     { token: 'tariff', label: 'Tariff of another product, $ per GB/day and year', initial: '' },
   ],
   rows: [
@@ -103,12 +103,12 @@ export const COST: Page = {
       money(
         'Total cost, per GB ingested',
         `${DAYS} | stats sum(usd) AS usd | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=exact(if(b>0,usd/(b/1073741824),null())) | fields usd | where isnotnull(usd)`,
-        { reason: NO_USAGE, options: { numberPrecision: '0.0000' } },
+        { reason: NO_USAGE },
       ),
       money(
         'Ingest alone, per GB',
         `${METRICS} group=pipeline | stats sum(cpu_seconds) AS q | appendcols [search ${USAGE} | stats sum(b) AS b] | eval usd=exact(if(b>0,q/3600*$price_cpu_hour$/(b/1073741824),null())) | fields usd | where isnotnull(usd)`,
-        { reason: NO_USAGE, options: { numberPrecision: '0.0000' } },
+        { reason: NO_USAGE },
       ),
     ],
     [
@@ -140,11 +140,12 @@ export const COST: Page = {
     [
       table(
         'By index',
-        `${USAGE} | stats sum(b) AS b min(_time) AS first BY idx | eval days=max(1,(now()-first)/86400), "GB a day"=round(b/1073741824/days,3) | fields idx "GB a day" | append [search ${METRICS} group=buckets | stats latest(kb) AS kb BY idx host | stats sum(kb) AS kb BY idx | eval "GB stored"=round(kb/1048576,3), "storage $$ a month"=round(kb/1048576*$price_gb_month$,4) | fields idx "GB stored" "storage $$ a month"] | stats max("GB a day") AS "GB a day" max("GB stored") AS "GB stored" max("storage $$ a month") AS "storage $$ a month" BY idx | sort - "GB a day"`,
+        `${USAGE} | stats sum(b) AS b min(_time) AS first BY idx | eval days=max(1,(now()-first)/86400), "GB a day"=round(b/1073741824/days,3) | fields idx "GB a day" | append [search ${METRICS} group=buckets | stats latest(kb) AS kb BY idx host | stats sum(kb) AS kb BY idx | eval "GB stored"=round(kb/1048576,3), "Storage a month"=exact(kb/1048576*$price_gb_month$) | fields idx "GB stored" "Storage a month"] | stats max("GB a day") AS "GB a day" max("GB stored") AS "GB stored" max("Storage a month") AS "Storage a month" BY idx | sort - "GB a day" | rename idx AS Index "GB a day" AS "Ingested (GB a day)" "GB stored" AS "Stored (GB)"`,
         {
           about:
             'The audit trail does not say which indexes a search has read, so searches are not among it.',
           reason: NO_USAGE,
+          money: ['Storage a month'],
         },
       ),
       {
@@ -156,29 +157,37 @@ export const COST: Page = {
       },
     ],
     [
-      table(
-        'By user',
-        `${SEARCHES} | ${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS "95 % s" BY user | sort - usd ${ROUNDED}`,
-        { reason: NO_COST },
-      ),
-      table(
-        'By app',
-        `${SEARCHES} | ${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS "95 % s" BY app | sort - usd ${ROUNDED}`,
-        { reason: NO_COST },
-      ),
+      table('By user', `${SEARCHES} | ${byField('user', 'User')}`, {
+        reason: NO_COST,
+        money: ['Cost'],
+      }),
+      table('By app', `${SEARCHES} | ${byField('app', 'App')}`, {
+        reason: NO_COST,
+        money: ['Cost'],
+      }),
       table(
         'By report',
-        `${SEARCHES} savedsearch_name=* | ${SEARCH_USD} | stats sum(usd) AS usd count BY savedsearch_name | sort - usd | eval usd=round(usd,6)`,
-        { reason: `No report has run in the range. ${NO_COST}` },
+        `${SEARCHES} savedsearch_name=* | ${byField('savedsearch_name', 'Report')}`,
+        { reason: `No report has run in the range. ${NO_COST}`, money: ['Cost'] },
       ),
     ],
     [
       table(
         'Dearest searches',
-        `${SEARCHES} | ${SEARCH_USD} | eval why=mvappend(if(api_et="N/A" OR api_et="0","no time range",null()), if(match(search,"[=\\\\s]\\\\*\\\\w"),"leading wildcard",null()), if(searched_buckets>100,searched_buckets." buckets read",null()), if(kb_store>1048576,round(kb_store/1048576,1)." GB from object storage",null())) | sort 50 - usd | eval usd=round(usd,6) | table usd total_run_time kb_store searched_buckets why user search search_id`,
+        `${SEARCHES} $own$ | ${SEARCH_USD} | eval why=mvappend(if(api_et="N/A" OR api_et="0","no time range",null()), if(match(search,"[=\\\\s]\\\\*\\\\w"),"leading wildcard",null()), if(searched_buckets>100,searched_buckets." buckets read",null()), if(kb_store>1048576,round(kb_store/1048576,1)." GB from object storage",null())) | sort 50 - usd | eval why=mvjoin(why,", "), mb=round(kb_store/1024,1) | table usd total_run_time mb searched_buckets why user search search_id | rename usd AS Cost total_run_time AS "Run time (s)" mb AS "From object storage (MB)" searched_buckets AS "Buckets read" why AS Remarks user AS User search AS Search`,
         {
           reason: NO_COST,
           link: '/jobs/$row.search_id$/inspect',
+          fields: [
+            'Cost',
+            'Run time (s)',
+            'From object storage (MB)',
+            'Buckets read',
+            'Remarks',
+            'User',
+            'Search',
+          ],
+          money: ['Cost'],
           about: 'A click opens the job inspector, while the job is kept.',
         },
       ),
@@ -195,14 +204,14 @@ export const COST: Page = {
       },
       table(
         'What the tried retention would save',
-        '| dbinspect index=* index=_* | eval age=(now()-endEpoch)/86400, old=if(age>$keep$,sizeOnDiskMB,0) | stats sum(sizeOnDiskMB) AS MB sum(old) AS "MB older" BY index | eval "saved $$ a month"=round(\'MB older\'/1024*$price_gb_month$,4) | sort - "MB older"',
-        { reason: 'There are no buckets in object storage yet.' },
+        '| dbinspect index=* index=_* | eval age=(now()-endEpoch)/86400, old=if(age>$keep$,sizeOnDiskMB,0) | stats sum(sizeOnDiskMB) AS MB sum(old) AS "MB older" BY index | eval saved=exact(\'MB older\'/1024*$price_gb_month$) | sort - "MB older" | rename index AS Index MB AS "Stored (MB)" "MB older" AS "Older (MB)" saved AS "Saved a month"',
+        { reason: 'There are no buckets in object storage yet.', money: ['Saved a month'] },
       ),
     ],
     [
       table(
         'Waste: indexes that nobody searches',
-        `${METRICS} group=per_index_thruput NOT series=_* | stats sum(kb) AS kb BY series | append [search index=_audit action=search info=completed | rex field=search max_match=20 "index\\s*=\\s*\\"?(?<series>[\\w*-]+)" | mvexpand series | stats count AS searches BY series] | stats sum(kb) AS KB sum(searches) AS searches BY series | where isnotnull(KB) AND isnull(searches) | eval KB=round(KB) | table series KB`,
+        `${METRICS} group=per_index_thruput NOT series=_* | stats sum(kb) AS kb BY series | append [search index=_audit action=search info=completed | rex field=search max_match=20 "index\\s*=\\s*\\"?(?<series>[\\w*-]+)" | mvexpand series | stats count AS searches BY series] | stats sum(kb) AS KB sum(searches) AS searches BY series | where isnotnull(KB) AND isnull(searches) | eval KB=round(KB) | table series KB | rename series AS Index KB AS "Received (KB)"`,
         {
           about:
             'Indexes that no search of the range names. A search of index=* names none of them.',

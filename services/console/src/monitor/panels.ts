@@ -16,7 +16,22 @@ export interface Panel {
   thresholds?: [number, number];
   /** Of a table: where a click on a row leads; with `$row.FIELD$`. */
   link?: string;
+  /** Of a table: the columns that are shown; all without. */
+  fields?: string[];
+  /** Of a table: columns of dollars. */
+  money?: string[];
 }
+
+/** How the audit trail names what the pages of this area ask for. */
+export const OWN = 'UI:Monitor';
+
+/** Whether lists of searches have those of these pages, too: the token `own`, a condition of a search. */
+export const OWN_SEARCHES: Input = {
+  token: 'own',
+  label: 'Searches of these pages',
+  initial: `NOT provenance="${OWN}:*"`,
+  choices: { [`NOT provenance="${OWN}:*"`]: 'Not in lists of searches', '*': 'In lists, too' },
+};
 
 /** A panel that cannot be filled yet, and why. */
 export interface Missing {
@@ -75,6 +90,7 @@ function optionsOf(panel: Panel): Record<string, string> {
   if (panel.kind === 'table') {
     options.count ??= '10';
     options.drilldown ??= panel.link ? 'row' : 'none';
+    options['karst.lines'] = '1';
   } else if (panel.kind !== 'single') {
     options['charting.chart'] = panel.kind;
     options['charting.legend.placement'] ??= 'bottom';
@@ -98,8 +114,13 @@ function panelXml(panel: Panel | Missing): string {
   const link = panel.link
     ? `<drilldown><link target="_blank">${escaped(panel.link)}</link></drilldown>`
     : '';
+  const fields = panel.fields ? `<fields>${escaped(JSON.stringify(panel.fields))}</fields>` : '';
+  const formats = (panel.money ?? []).map(
+    (field) =>
+      `<format type="number" field="${escaped(field)}"><option name="karst.money">1</option></format>`,
+  );
   const about = panel.about ? `<description>${escaped(panel.about)}</description>` : '';
-  return `<panel><${element}><title>${escaped(panel.title)}</title>${about}<search><query>${escaped(panel.search)}</query><earliest>${escaped(panel.earliest ?? '$span.earliest$')}</earliest><latest>${escaped(panel.latest ?? '$span.latest$')}</latest></search>${options.join('')}${link}</${element}></panel>`;
+  return `<panel><${element}><title>${escaped(panel.title)}</title>${about}<search><query>${escaped(panel.search)}</query><earliest>${escaped(panel.earliest ?? '$span.earliest$')}</earliest><latest>${escaped(panel.latest ?? '$span.latest$')}</latest></search>${fields}${options.join('')}${formats.join('')}${link}</${element}></panel>`;
 }
 
 function inputXml(input: Input): string {

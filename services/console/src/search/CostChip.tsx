@@ -3,9 +3,10 @@
 import { IconCoin } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from '../app/clientContext';
+import { dollars } from '../app/format';
 import { PageLink } from '../app/PageLink';
 import { paths } from '../app/routing';
-import { dollars, readText } from '../inspector/inspection';
+import { readText } from '../inspector/inspection';
 import styles from './JobBar.module.css';
 
 export function CostChip({ sid, onOpen }: { sid: string; onOpen: () => void }) {

@@ -2,8 +2,8 @@
 
 import { asObject } from '../api/decode';
 import type { Inspection, JobCost } from '../api/types';
-import { grouped, percent } from '../app/format';
-import { dollars, size } from '../inspector/inspection';
+import { dollars, grouped, percent } from '../app/format';
+import { size } from '../inspector/inspection';
 
 export interface Estimate {
   buckets: {

@@ -45,7 +45,7 @@ function drawn(
   isFirst: boolean,
   onClick: Parameters<typeof CellView>[0]['table']['onClick'],
 ) {
-  const table = { onClick, isRow, zone: 'UTC' };
+  const table = { onClick, isRow, zone: 'UTC', isOfLines: false };
   return CellView({ column: COLUMN, row: [text], isFirst, table }) as ReactElement<CellProps>;
 }
 

@@ -40,6 +40,8 @@ const MOST_ROWS = 1_000;
 const VIRTUAL = 60;
 /** Characters of a cell; the rest is in its title. */
 const MOST_CHARACTERS = 2_000;
+/** Characters beyond which the end of a line may be out of sight. */
+const LINE_CHARACTERS = 40;
 
 interface Column {
   name: string;
@@ -135,6 +137,7 @@ export function TableElement({ element, options, state, title }: ResultsProps) {
         total={rows.length}
         hasNumbers={flag(options.get('rownumbers') ?? options.get('displayrownumbers'), false)}
         wraps={flag(options.get('wrap'), true)}
+        isOfLines={flag(options.get('karst.lines'), false)}
         height={pixels(options.get('height'))}
         zone={zone}
         sorting={sorting}
@@ -163,6 +166,8 @@ interface RowsProps {
   total: number;
   hasNumbers: boolean;
   wraps: boolean;
+  /** Whether a cell is one line, whose end is left out where it is long. */
+  isOfLines: boolean;
   height: number | null;
   zone: string;
   sorting: Sorting | null;
@@ -201,6 +206,7 @@ function Rows(props: RowsProps) {
       <table
         className={`${styles.table} table`}
         data-wrap={wraps}
+        data-lines={props.isOfLines}
         aria-rowcount={props.total + 1}
         data-testid="dashboard-table"
       >
@@ -287,7 +293,7 @@ export function CellView({
   column: Column;
   row: Row;
   isFirst: boolean;
-  table: Pick<RowsProps, 'onClick' | 'isRow' | 'zone'>;
+  table: Pick<RowsProps, 'onClick' | 'isRow' | 'zone' | 'isOfLines'>;
 }) {
   const cell = row[column.at] ?? null;
   const spark = sparklineOf(cell);
@@ -310,6 +316,7 @@ export function CellView({
   ) : (
     <Visible text={text} />
   );
+  const isCut = whole.length > (table.isOfLines ? LINE_CHARACTERS : MOST_CHARACTERS);
   const click = table.onClick;
   // One stop of the Tab key for a row that is clicked as a whole.
   const isStop = click !== null && text !== '' && (!table.isRow || isFirst);
@@ -318,7 +325,7 @@ export function CellView({
     <td
       data-numeric={column.isNumeric}
       style={style}
-      title={whole.length > MOST_CHARACTERS ? whole.slice(0, 10_000) : undefined}
+      title={isCut ? whole.slice(0, 10_000) : undefined}
       data-clickable={click !== null}
       onClick={click ? (event) => click(row, column, event.ctrlKey || event.metaKey) : undefined}
     >

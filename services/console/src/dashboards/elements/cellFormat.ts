@@ -1,5 +1,6 @@
 /** Colours and numbers of table cells, from `<format>`. */
 
+import { dollars } from '../../app/format';
 import { type Cell, cellNumber, cellText, type Row } from '../../statistics/table';
 import type { CellFormat, ColorPalette, ColorScale } from '../model/types';
 import { colorOf, flag, numberOf } from '../model/values';
@@ -191,6 +192,7 @@ export function legible(color: string, background: string, least: number): strin
 export function formattedNumber(cell: Cell, format: CellFormat): string {
   const value = cellNumber(cell);
   if (value === null) return cellText(cell);
+  if (flag(format.options.get('karst.money'), false)) return dollars(value);
   const precision = Math.min(20, Math.max(0, numberOf(format.options.get('precision')) ?? 2));
   const grouping = flag(format.options.get('usethousandseparators'), true);
   const text = new Intl.NumberFormat('en-US', {

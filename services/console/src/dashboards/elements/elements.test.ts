@@ -374,3 +374,10 @@ it('rows whose x is not a number are no points', () => {
   expect(series.map(({ name }) => name)).toEqual(['y']);
   expect(series[0]?.data.map(({ value }) => value[0])).toEqual([1, 3]);
 });
+
+it('dollars of tables and of single values are written by one rule', () => {
+  const [format] = formats('<format type="number"><option name="karst.money">1</option></format>');
+  const results = rows(['usd'], ['0.00081234']);
+  expect(format && formattedNumber('0.00081234', format)).toBe('$0.00081');
+  expect(singleView(results, options({ 'karst.money': '1' }))?.text).toBe('$0.00081');
+});

@@ -1,6 +1,7 @@
 /** What a single value shows: the value, its colour, its trend. */
 
 import type { ResultRows } from '../../api/types';
+import { dollars } from '../../app/format';
 import { cellNumber, cellText } from '../../statistics/table';
 import { parseTime } from '../../time/zone';
 import type { Options } from '../model/types';
@@ -76,6 +77,7 @@ export function singleView(results: ResultRows, options: Options): SingleView | 
 }
 
 function numberText(value: number, precision: number, options: Options): string {
+  if (flag(options.get('karst.money'), false)) return dollars(value);
   return new Intl.NumberFormat('en-US', {
     minimumFractionDigits: precision,
     maximumFractionDigits: precision,

@@ -17,6 +17,8 @@ interface DashboardViewProps {
   dashboard: Dashboard;
   app: string;
   view: string;
+  /** What asks, for the audit trail; that of a dashboard without it. */
+  provenance?: string;
   /** What inputs begin with; that of the address without one. */
   query?: URLSearchParams;
   times: readonly TimePreset[];
@@ -54,6 +56,7 @@ export function DashboardView(props: DashboardViewProps) {
       user: username,
       server,
       timezone: zone,
+      provenance: latest.current.provenance,
       query: latest.current.query ?? new URLSearchParams(window.location.search),
       times,
       open: (address, target) => {

@@ -76,6 +76,8 @@ export interface ManagerOptions {
   tokens: TokenStore;
   app: string;
   timezone: string;
+  /** What asks, for the audit trail. */
+  provenance?: string | undefined;
   /** Hears of what handlers of searches react to. */
   onEvent?: SearchListener;
   /** How statuses come, where it is not as in a browser. */
@@ -554,9 +556,10 @@ export class SearchManager {
   async #dispatch(job: Job): Promise<void> {
     job.phase = 'starting';
     try {
-      const { server, timezone } = this.#options;
+      const { server, timezone, provenance } = this.#options;
       const sid = await server.createJob({
         timezone,
+        provenance,
         statusStream: this.#feed.name ?? undefined,
         ...job.spec,
       });

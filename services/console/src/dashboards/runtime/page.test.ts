@@ -232,3 +232,12 @@ it('a selected span of a chart sets tokens', () => {
   page.select(element, { start: '10', end: '20', first: row('1'), last: row('2') });
   expect(['from', 'to', 'n'].map((name) => token(page, name))).toEqual(['10', '20', '1']);
 });
+
+it('searches of a dashboard name it for the audit trail', async () => {
+  const page = run(
+    '<dashboard><row><table><search><query>index=a</query></search></table></row></dashboard>',
+  );
+  page.manager.watch(page.dashboard.rows[0]?.panels[0]?.elements[0]?.search?.key ?? '');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(created.map((spec) => spec.provenance)).toEqual(['UI:Dashboard:page']);
+});

@@ -39,6 +39,8 @@ export interface PageOptions {
   user: string;
   server: SearchServer;
   timezone: string;
+  /** What asks, for the audit trail; that of a dashboard without it. */
+  provenance?: string | undefined;
   /** The query of the address. */
   query: URLSearchParams;
   times: readonly TimePreset[];
@@ -47,6 +49,10 @@ export interface PageOptions {
   /** Hears of the query that leads back to what is shown. */
   onQuery?: (query: URLSearchParams) => void;
 }
+
+/** As short and plain as the server takes it. */
+const provenanceOf = (view: string): string =>
+  `UI:Dashboard:${view.replace(/\p{Cc}/gu, '')}`.slice(0, 60);
 
 export class DashboardRun {
   readonly tokens: TokenStore;
@@ -81,6 +87,7 @@ export class DashboardRun {
       tokens: this.tokens,
       app: options.app,
       timezone: options.timezone,
+      provenance: options.provenance ?? provenanceOf(options.view),
       onEvent: (search, event, state) => this.#searchEvent(search, event, state),
     });
     this.#load();

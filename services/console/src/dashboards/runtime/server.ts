@@ -15,6 +15,8 @@ export interface JobSpec {
   earliest: string;
   latest: string;
   timezone: string;
+  /** What asks, for the audit trail. */
+  provenance?: string | undefined;
   /** The stream that tells of the job, too. */
   statusStream?: string | undefined;
 }
@@ -189,8 +191,9 @@ export function dashboardServer({ username, sessionKey }: Connection) {
   }
 
   const searches: SearchServer = {
-    async createJob({ app, search, earliest, latest, timezone, statusStream }) {
+    async createJob({ app, search, earliest, latest, timezone, provenance, statusStream }) {
       const form: Record<string, string> = { search: withCommand(search), timezone };
+      if (provenance !== undefined) form.provenance = provenance;
       if (statusStream !== undefined) form.status_stream = statusStream;
       if (earliest !== '') form.earliest_time = earliest;
       if (latest !== '') form.latest_time = latest;
