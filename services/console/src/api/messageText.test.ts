@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from './errors';
-import { excerpt, firstLine, printable } from './messageText';
+import { excerpt, firstLine, printable, readable } from './messageText';
 
 /** A message about a word of a search, as the server writes it. */
 const about = (search: string, word: string) =>
@@ -74,4 +74,11 @@ describe('bytes in a message', () => {
 it('the first line says what is wrong', () => {
   expect(firstLine(about('index=main | stast', 'stast'))).toBe("Unknown search command 'stast'.");
   expect(firstLine('one')).toBe('one');
+});
+
+it('counts of messages have the separators of other numbers', () => {
+  expect(readable('the first 200 of 8464 events are shown')).toBe(
+    'the first 200 of 8,464 events are shown',
+  );
+  expect(readable('port 8089 is not open')).toBe('port 8089 is not open');
 });

@@ -3,6 +3,8 @@
  * bytes that are not text, the first ones, escaped.
  */
 
+import { grouped } from '../app/format';
+
 /** Characters of a line that are shown around a mark. */
 const SHOWN = 80;
 /** Of these, the characters before the mark. */
@@ -67,7 +69,14 @@ export function printable(message: string): string {
   return end < message.length ? `${text}…` : text;
 }
 
-export const readable = (message: string): string => excerpt(printable(message));
+const COUNT =
+  /\b\d{4,}(?= (?:buckets|bytes|characters|columns|events|fields|lines|results|rows|values)\b)/g;
+
+/** Counts with the separators that the console's own numbers have. Lines with marks stay: they would move. */
+const withSeparators = (message: string): string =>
+  message.includes('\n') ? message : message.replace(COUNT, (count) => grouped(Number(count)));
+
+export const readable = (message: string): string => withSeparators(excerpt(printable(message)));
 
 /** What is wrong, without the search and the mark below it. */
 export const firstLine = (message: string): string => message.split('\n', 1)[0] ?? '';

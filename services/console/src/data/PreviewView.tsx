@@ -3,6 +3,7 @@
 import { Button, Checkbox } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useState } from 'react';
+import { readable } from '../api/messageText';
 import { grouped } from '../app/format';
 import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
@@ -49,7 +50,7 @@ export function PreviewView({ preview, isStale, onMore }: PreviewViewProps) {
       <Totals preview={preview} />
       {warnings.map((warning) => (
         <Notice key={warning} kind="info">
-          {warning}
+          {readable(warning)}
         </Notice>
       ))}
       {warned.length > 0 && (

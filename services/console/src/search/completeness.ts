@@ -1,5 +1,6 @@
 /** Whether a result is all of it, in one word, and what is missing if not. */
 
+import { readable } from '../api/messageText';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
 import type { SearchState } from './searchRun';
@@ -25,8 +26,10 @@ const WARNINGS = new Set(['WARN', 'WARNING', 'ERROR', 'FATAL']);
 export function judge({ phase, job, error }: SearchState): Judgement | null {
   if (!job || phase === 'idle' || phase === 'held') return null;
   const said = job.messages.filter(({ text }) => text !== '' && !isAboutKeptEvents(text));
-  const warnings = said.filter((message) => WARNINGS.has(message.type)).map(({ text }) => text);
-  const notes = said.filter(({ type }) => type === 'INFO').map(({ text }) => text);
+  const warnings = said
+    .filter((message) => WARNINGS.has(message.type))
+    .map(({ text }) => readable(text));
+  const notes = said.filter(({ type }) => type === 'INFO').map(({ text }) => readable(text));
   if (phase === 'failed') return { is: 'failed', label: 'Failed', reasons: warnings };
   if (phase === 'running' || phase === 'starting') {
     const reasons = error ? [...warnings, error.message] : warnings;

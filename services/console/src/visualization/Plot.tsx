@@ -3,6 +3,7 @@
 import { useComputedColorScheme } from '@mantine/core';
 import { lazy, Suspense } from 'react';
 import type { ResultRows } from '../api/types';
+import { grouped } from '../app/format';
 import { useZone } from '../app/preferences';
 import { GaugeBar } from './GaugeBar';
 import { PlotFrame } from './PlotFrame';
@@ -41,7 +42,7 @@ export function Plot(props: PlotProps) {
       label={summary}
       note={
         all > MOST_CATEGORIES
-          ? `The chart shows the first ${MOST_CATEGORIES} of ${all} rows.`
+          ? `The chart shows the first ${grouped(MOST_CATEGORIES)} of ${grouped(all)} rows.`
           : null
       }
     >

@@ -1,6 +1,7 @@
 /** From rows to what a custom visualization shows: the columns that each kind takes, by their order as in its app. */
 
 import type { ResultRows } from '../../api/types';
+import { grouped } from '../../app/format';
 import { cellNumber, cellText, isNumericIn } from '../../statistics/table';
 import { parseTime } from '../../time/zone';
 import type { CustomKind } from './kinds';
@@ -101,7 +102,7 @@ class Reading {
   }
   get cut(): string | null {
     const all = this.results.rows.length;
-    return all > this.count ? `The first ${this.count} of ${all} rows.` : null;
+    return all > this.count ? `The first ${grouped(this.count)} of ${grouped(all)} rows.` : null;
   }
 }
 
