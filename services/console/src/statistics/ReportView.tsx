@@ -4,8 +4,10 @@ import { useMemo } from 'react';
 import { explainJobError } from '../api/explain';
 import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
+import { navigate, paths } from '../app/routing';
 import { IndexTip } from '../events/IndexTip';
 import type { JobResultsProps } from '../search/Results';
+import { writeAddress } from '../search/urlState';
 import { useLoaded } from '../search/useLoaded';
 import { Empty } from '../states/Empty';
 import { Skeleton } from '../states/Skeleton';
@@ -13,7 +15,7 @@ import { PreviewStripe } from '../states/Stripe';
 import { ChartView } from '../visualization/ChartView';
 import styles from './ReportView.module.css';
 import { StatisticsTable } from './StatisticsTable';
-import { visibleTable } from './table';
+import { type Row, type Table, visibleTable } from './table';
 
 /** Rows held in the page at most; what is beyond is said and can be saved as a file. */
 const ROW_LIMIT = 10_000;
@@ -24,12 +26,20 @@ interface ReportViewProps extends JobResultsProps {
   view: 'statistics' | 'visualizations';
 }
 
-export function ReportView({ client, sid, job, view, query, onRange }: ReportViewProps) {
+export function ReportView({ client, app, sid, job, view, query, ...props }: ReportViewProps) {
+  const { onQuery, onRange } = props;
   const version = `${job.isDone}:${job.numPreviews}`;
   const which = job.isDone ? 'results' : 'results_preview';
   const { value, error, loading } = useLoaded(sid, version, (signal) =>
     client.rows(sid, which, { offset: 0, count: job.isDone ? ROW_LIMIT : PREVIEW_ROWS }, signal),
   );
+  const showEvents = async (shown: Table, row: Row, column: number) => {
+    const { eventsOfCell } = await import('./drilldown');
+    const { query: behind, range } = eventsOfCell(query, shown, row, column);
+    if (range === null) return onQuery(behind);
+    const next = { request: { query: behind, range }, sid: null, report: null, view: null };
+    navigate(writeAddress(paths.search(app), next));
+  };
   const table = useMemo(() => (value ? visibleTable(value) : null), [value]);
 
   if (!table) {
@@ -69,7 +79,12 @@ export function ReportView({ client, sid, job, view, query, onRange }: ReportVie
           . The search is still running.
         </PreviewStripe>
       )}
-      {table.rows.length > 0 && view === 'statistics' && <StatisticsTable table={table} />}
+      {table.rows.length > 0 && view === 'statistics' && (
+        <StatisticsTable
+          table={table}
+          onEvents={(row, column) => void showEvents(table, row, column)}
+        />
+      )}
       {table.rows.length > 0 && view === 'visualizations' && <ChartView table={table} />}
     </div>
   );

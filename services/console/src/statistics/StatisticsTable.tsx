@@ -3,7 +3,10 @@
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
+  lazy,
+  type MouseEvent,
   memo,
+  Suspense,
   startTransition,
   useCallback,
   useDeferredValue,
@@ -18,6 +21,7 @@ import { hasHidden } from '../app/hiddenCharacters';
 import { useZone } from '../app/preferences';
 import { Visible } from '../app/Visible';
 import { formatEventTime } from '../time/zone';
+import type { Spot } from './CellMenu';
 import styles from './StatisticsTable.module.css';
 import {
   type Cell,
@@ -32,7 +36,18 @@ import {
 
 interface StatisticsTableProps {
   table: Table;
+  /** Opens the events behind a cell. */
+  onEvents: (row: Row, column: number) => void;
 }
+
+/** A cell that was clicked. */
+interface Picked {
+  spot: Spot;
+  row: Row;
+  column: number;
+}
+
+const CellMenu = lazy(() => import('./CellMenu'));
 
 const ROW_HEIGHT = 26;
 /** Pixels of a cell beside its text. */
@@ -43,9 +58,10 @@ const COLUMN_STEP = 4;
 /** Characters that are measured. */
 const RULER = 100;
 
-export function StatisticsTable({ table }: StatisticsTableProps) {
+export function StatisticsTable({ table, onEvents }: StatisticsTableProps) {
   const [zone] = useZone();
   const [sorting, setSorting] = useState<Sorting | null>(null);
+  const [picked, setPicked] = useState<Picked | null>(null);
   const scroll = useRef<HTMLElement>(null);
   const ruler = useRef<HTMLDivElement>(null);
   /** Pixels of a character. */
@@ -104,8 +120,27 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
     scroll.current?.scrollTo(scroll.current.scrollLeft, 0);
   }, []);
 
+  const pick = ({ target, clientX: left, clientY: top }: MouseEvent<HTMLElement>) => {
+    const cell = (target as Element).closest('td');
+    // Who selects a text does not click.
+    if (!cell || window.getSelection()?.isCollapsed === false) return;
+    const row = rows[Number(cell.parentElement?.dataset.index)];
+    const column = Number(cell.getAttribute('aria-colindex')) - 1;
+    if (row) setPicked({ spot: { left, top }, row, column });
+  };
+
   return (
     <>
+      {picked && (
+        <Suspense>
+          <CellMenu
+            spot={picked.spot}
+            value={cellText(picked.row[picked.column] ?? null)}
+            onEvents={() => onEvents(picked.row, picked.column)}
+            onClose={() => setPicked(null)}
+          />
+        </Suspense>
+      )}
       <div className={styles.tools}>
         <span>{plural(rows.length, 'row')}</span>
         {table.columns.includes('_time') && <span>Times in {zone}</span>}
@@ -127,7 +162,8 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
           data-testid="statistics-table"
         >
           <Head table={table} cells={cells} left={left} sorting={sorting} onSort={sort} />
-          <tbody style={{ height: virtual.getTotalSize() }}>
+          {/* biome-ignore lint/a11y/useKeyWithClickEvents: cells are no stops of the Tab key: there may be 2,000,000 */}
+          <tbody style={{ height: virtual.getTotalSize() }} onClick={pick}>
             {Array.from({ length: part.end - part.top }, (_, at) => part.top + at).map((index) => (
               <TableRow
                 key={index}
