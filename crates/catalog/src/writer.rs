@@ -375,6 +375,7 @@ impl Drop for Leader {
         if self.is_done {
             return;
         }
+        *self.writer.writing.lock() = None;
         let reason = "a commit has failed in an unexpected way; restart this process".to_owned();
         let error = Error::Store { path: self.writer.path.clone(), what: "commit", reason };
         if let Ok(mut state) = self.writer.state.try_lock() {

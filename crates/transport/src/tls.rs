@@ -100,9 +100,8 @@ pub(crate) fn refusal_of_server(error: &io::Error) -> Option<String> {
             CertificateError::UnknownIssuer | CertificateError::BadSignature
         ))
     );
-    let address =
-        "or the address is not a cluster address (--cluster-address, port 9887): correct it";
-    Some(if is_other_ca { format!("{reason}; {address}") } else { reason })
+    let address = "unless the address is not a cluster address (--cluster-address, port 9887)";
+    Some(if is_other_ca { format!("{reason}, {address}") } else { reason })
 }
 
 /// Whether the other side does not speak TLS.

@@ -372,10 +372,9 @@ async fn a_commit_that_the_store_does_not_accept_is_known_with_the_error() {
         let catalog = catalog.clone();
         async move { catalog.commit(add(2)).await }
     });
-    let is_known = || std::future::ready(catalog.stalled().is_some());
-    assert!(wait_until(is_known, Duration::from_secs(60)).await, "nobody is told");
-    let said = catalog.stalled().map(|stalled| stalled.to_string()).unwrap_or_default();
-    assert!(said.contains("told to fail"), "{said}");
+    let said = || catalog.stalled().map(|stalled| stalled.to_string()).unwrap_or_default();
+    let is_known = || std::future::ready(said().contains("told to fail"));
+    assert!(wait_until(is_known, Duration::from_secs(60)).await, "{}", said());
     store.hooks().heal();
     committing.await.unwrap().unwrap();
     assert_eq!(catalog.stalled(), None);

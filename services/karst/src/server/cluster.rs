@@ -1,5 +1,7 @@
 //! This process among those of its cluster: its connections, the catalog that it follows, who else there is.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -440,17 +442,16 @@ impl Cluster {
     }
 }
 
-/// Says in /readyz and in the log why no catalog is followed. The log has a reason again after a minute, and
-/// another one after ten seconds: those of several managers alternate.
+/// Says in /readyz and in the log why no catalog is followed. The log has each reason once a minute: those of
+/// several managers alternate.
 async fn tell_failures(
     step: &str,
     mut failures: watch::Receiver<String>,
     progress: &Progress,
 ) -> Infallible {
     const LOOK: Duration = Duration::from_secs(1);
-    const OTHER: Duration = Duration::from_secs(10);
     const AGAIN: Duration = Duration::from_secs(60);
-    let mut said: Option<(String, Instant)> = None;
+    let mut said: HashMap<String, Instant> = HashMap::new();
     loop {
         tokio::time::sleep(LOOK).await;
         let reason = failures.borrow_and_update().clone();
@@ -458,12 +459,10 @@ async fn tell_failures(
             continue;
         }
         progress.set(format!("{step}: {reason}"));
-        let is_due = said
-            .as_ref()
-            .is_none_or(|(last, at)| at.elapsed() >= if *last == reason { AGAIN } else { OTHER });
-        if is_due {
-            tracing::warn!(reason, "{step}");
-            said = Some((reason, Instant::now()));
+        said.retain(|_, at| at.elapsed() < AGAIN);
+        if let Entry::Vacant(entry) = said.entry(reason) {
+            tracing::warn!(reason = entry.key(), "{step}");
+            entry.insert(Instant::now());
         }
     }
 }

@@ -163,8 +163,9 @@ pub(crate) async fn move_copies(replicas: Arc<Replicas>, catalog: Catalog, shutd
         said = waits;
         tokio::select! {
             () = shutdown.stopped() => return,
-            changed = changes.changed() => if changed.is_err() { return },
+            // Who could not move a copy tries again after a while, not at each change of the catalog.
             () = tokio::time::sleep(AGAIN), if said.is_some() => {}
+            changed = changes.changed(), if said.is_none() => if changed.is_err() { return },
         }
     }
 }
