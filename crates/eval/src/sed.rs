@@ -41,8 +41,8 @@ impl Sed {
         Ok(Self(commands))
     }
 
-    /// The edited text; `None` if nothing matches. Editing ends where the text has more bytes than `longest`:
-    /// a caller that has a limit refuses such a text.
+    /// The edited text; `None` if nothing matches, or the text already has more bytes than `longest`. Editing
+    /// ends where the edited text has more: a caller that has a limit refuses such a text.
     #[must_use]
     pub fn apply(&self, text: &str, longest: usize) -> Option<String> {
         let mut edited: Option<String> = None;
@@ -238,9 +238,11 @@ mod tests {
     #[test]
     fn editing_ends_where_the_text_is_too_long() {
         let sed = Sed::compile("s/a/bbbb/g s/b/cccc/g").unwrap();
-        let edited = sed.apply(&"a".repeat(1000), 100).unwrap();
-        assert!(edited.len() > 100 && edited.len() < 2000, "{}", edited.len());
+        let edited = sed.apply(&"a".repeat(100), 150).unwrap();
+        assert!(edited.len() > 150 && edited.len() < 400, "{}", edited.len());
         assert!(!edited.contains('c'));
+        // A text that is too long before the first command is not edited.
+        assert_eq!(sed.apply(&"a".repeat(151), 150), None);
     }
 
     #[test]
