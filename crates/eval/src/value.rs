@@ -4,6 +4,7 @@
 //! Guarantees: the only rules there are. Columns of searches and fields of events on arrival are read as
 //! the same [`Value`]. Reading a value allocates only where several texts are joined.
 
+mod among_texts;
 mod compare;
 mod decimals;
 mod kind;
@@ -12,6 +13,7 @@ mod number;
 use std::fmt;
 use std::ops::Deref;
 
+pub use among_texts::{read_time_among_texts, time_among_texts};
 pub use compare::{compare_numbers, compare_values, order, satisfies, text_truth};
 pub use decimals::{Operation, decimals_in, write_decimals};
 pub use kind::ValueType;

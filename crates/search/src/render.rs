@@ -8,7 +8,7 @@ use arrow::datatypes::{
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::columns;
-use plan::value::NumberText;
+use plan::value::{NumberText, read_time_among_texts};
 use serde::Serialize;
 
 /// A field of a result row.
@@ -61,7 +61,7 @@ impl Renderer {
             return None;
         }
         let one = match column.data_type() {
-            DataType::Utf8View => column.as_string_view().value(row).to_owned(),
+            DataType::Utf8View => self.text(name, column.as_string_view().value(row)),
             DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
             DataType::LargeUtf8 => column.as_string::<i64>().value(row).to_owned(),
             DataType::Dictionary(_, _) => dictionary_text(column, row)?,
@@ -100,6 +100,15 @@ impl Renderer {
             _ => arrow::util::display::array_value_to_string(column, row).ok()?,
         };
         Some(Value::One(one))
+    }
+
+    /// A text as it is, unless it is a time among the texts of `_time`.
+    fn text(&self, name: &str, text: &str) -> String {
+        let is_time = name == columns::TIME && !self.has_micros;
+        match is_time.then(|| read_time_among_texts(text)).flatten() {
+            Some(micros) => self.time(micros),
+            None => text.to_owned(),
+        }
     }
 
     /// `2026-11-20T21:00:00.000+00:00`.
@@ -147,7 +156,7 @@ fn dictionary_text(column: &ArrayRef, row: usize) -> Option<String> {
 mod tests {
     use super::*;
     use arrow::array::{
-        Float64Array, TimestampMicrosecondArray, TimestampMillisecondArray,
+        Float64Array, StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray,
         TimestampNanosecondArray,
     };
     use std::sync::Arc;
@@ -161,6 +170,20 @@ mod tests {
         let column = Arc::new(TimestampMicrosecondArray::from(vec![1_500]).with_timezone("UTC"));
         let expected = Value::One("1970-01-01T00:00:00.001+00:00".to_owned());
         assert_eq!(text("_time", column), Some(expected));
+    }
+
+    #[test]
+    fn times_among_texts_are_times_in_the_column_of_times_alone() {
+        let column: ArrayRef =
+            Arc::new(StringViewArray::from(vec!["7200.000000", "Total", "10", "7200"]));
+        let shown = |name: &str| -> Vec<Option<Value>> {
+            let renderer = Renderer::new(TimeZone::UTC);
+            (0..column.len()).map(|row| renderer.value(name, &column, row)).collect()
+        };
+        let texts = |texts: [&str; 4]| texts.map(|text| Some(Value::One(text.to_owned()))).to_vec();
+        let expected = texts(["1970-01-01T02:00:00.000+00:00", "Total", "10", "7200"]);
+        assert_eq!(shown("_time"), expected);
+        assert_eq!(shown("t"), texts(["7200.000000", "Total", "10", "7200"]));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use arrow::array::{Array, ArrayRef, ListBuilder, StringViewBuilder};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
 use eval::ValueType;
+use eval::value::time_among_texts;
 
 pub use cells::Record;
 pub use gather::places;
@@ -121,7 +122,7 @@ impl Rows {
 
     fn cast(&self, name: &str, kind: ValueType) -> Result<ArrayRef, Error> {
         match self.column(name) {
-            Some(column) => convert(&column.array, kind),
+            Some(column) => united(name, &column.array, kind),
             None => Ok(arrow::array::new_null_array(&kind.data_type(), self.count)),
         }
     }
@@ -190,4 +191,59 @@ pub fn convert(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
         }
         other => arrow::compute::cast(array, &other.data_type())?,
     })
+}
+
+/// The values of a field in the kind of a column that holds them and those of other rows. Times of `_time`
+/// among texts are written so that results show them as times.
+fn united(name: &str, array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
+    let is_time = ValueType::of(array.data_type()) == Some(ValueType::Time);
+    if name != model::columns::TIME || !is_time || kind != ValueType::Text {
+        return convert(array, kind);
+    }
+    let values = Values::new(array)?;
+    let mut built = StringViewBuilder::with_capacity(array.len());
+    for row in 0..array.len() {
+        built.append_option(values.get(row).micros().map(time_among_texts));
+    }
+    Ok(Arc::new(built.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{StringViewArray, TimestampMicrosecondArray};
+
+    fn rows(name: &str, kind: ValueType, array: ArrayRef) -> Rows {
+        let mut rows = Rows::blank(array.len());
+        rows.push(name, kind, array);
+        rows
+    }
+
+    fn times(name: &str) -> Rows {
+        let times = TimestampMicrosecondArray::from(vec![Some(7_200_000_000), None]);
+        rows(name, ValueType::Time, Arc::new(times.with_timezone("UTC")))
+    }
+
+    fn texts(name: &str) -> Rows {
+        rows(name, ValueType::Text, Arc::new(StringViewArray::from(vec!["Total", "10"])))
+    }
+
+    fn values(rows: &Rows, name: &str) -> Vec<Option<String>> {
+        rows.texts(name).expect("the column has values of SPL")
+    }
+
+    #[test]
+    fn times_among_texts_differ_from_other_numbers() {
+        let expected = |time: &str| {
+            let texts = [Some(time), None, Some("Total"), Some("10")];
+            texts.map(|text| text.map(str::to_owned)).to_vec()
+        };
+        for (name, time) in [("_time", "7200.000000"), ("_indextime", "7200")] {
+            let appended = times(name).append(texts(name)).expect("texts hold both");
+            assert_eq!(values(&appended, name), expected(time));
+            let stacked =
+                Rows::stacked(vec![times(name), texts(name)], 4).expect("texts hold both");
+            assert_eq!(values(&stacked, name), expected(time));
+        }
+    }
 }

@@ -10,7 +10,7 @@ use arrow::compute::{concat, is_not_null, take};
 
 use eval::ValueType;
 
-use super::{ArrowType, Column, Rows, Values, check_count, convert};
+use super::{ArrowType, Column, Rows, Values, check_count, united};
 use crate::error::Error;
 
 /// Between the values of a field, and between fields, in a key.
@@ -98,8 +98,8 @@ impl Rows {
                 continue;
             };
             let kind = column.kind.union(theirs.kind);
-            let own = convert(&own, kind)?;
-            let theirs = convert(&take(&theirs.array, right, None)?, kind)?;
+            let own = united(&column.name, &own, kind)?;
+            let theirs = united(&column.name, &take(&theirs.array, right, None)?, kind)?;
             let array = match overwrite(&column.name) {
                 true => either(&theirs, &own)?,
                 false => either(&own, &theirs)?,
@@ -132,7 +132,7 @@ impl Rows {
         let mut stacked = Self::blank(count);
         for (name, kind) in columns {
             let arrays = parts.iter().map(|part| match part.column(&name) {
-                Some(column) => convert(&column.array, kind),
+                Some(column) => united(&name, &column.array, kind),
                 None => Ok(arrow::array::new_null_array(&kind.data_type(), part.count)),
             });
             let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, Error>>()?;
