@@ -246,8 +246,11 @@ pub(crate) fn home(object: &ConfObject) -> Namespace {
     Namespace::new(owner, &object.app)
 }
 
-/// Changes an object by the settings of the request.
+/// Changes an object by the settings of the request. A stanza that has its declared defaults alone is created.
 pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfObject, RestError> {
+    if defaults::has_no_file(asked, object) {
+        return create(asked, &object.name).await;
+    }
     check_writable(asked, object)?;
     let settings = asked.settings()?;
     let (name, there) = (&object.name, home(object));
@@ -422,13 +425,13 @@ pub(super) fn cases() -> Vec<Case> {
         all.extend(removal_cases(&path, 404));
     }
     all.extend(knowledge_cases());
-    // What is declared has its defaults where no file sets it, and can be changed once it is created.
+    // What is declared has its defaults where no file sets it, and is created when it is changed.
     let limits = "/servicesNS/nobody/search/configs/conf-limits";
     all.extend([
         case(&format!("GET {limits}/search"), "", 200, "\"ttl\":\"600\""),
-        case(&format!("POST {limits}/search"), "ttl=700", 404, "Could not find object"),
         case(&format!("DELETE {limits}/search"), "", 404, "Could not find object"),
-        case(&format!("POST {limits}"), "name=search&ttl=700", 201, "\"ttl\":\"700\""),
+        case(&format!("POST {limits}/nosuch"), "ttl=700", 404, "Could not find object"),
+        case(&format!("POST {limits}/search"), "ttl=700", 200, "\"ttl\":\"700\""),
         case(&format!("GET {limits}/search"), "", 200, "\"ttl\":\"700\""),
         case(&format!("GET {limits}/search"), "", 200, "\"base_max_searches\":\"6\""),
     ]);

@@ -190,6 +190,7 @@ async fn set_value(call: Call) -> Result<Response, RestError> {
 pub(super) fn cases() -> Vec<Case> {
     let (mode, absent) = ("unknown output_mode", "Could not find object");
     let file = "/servicesNS/nobody/search/properties/mine";
+    let ttl = "/servicesNS/nobody/search/properties/limits/search/ttl";
     vec![
         case("POST /servicesNS/nobody/search/properties", "__conf=mine", 201, "has been created"),
         case("POST /servicesNS/nobody/search/properties", "__conf=props", 303, "already"),
@@ -210,5 +211,8 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {file}/one/b"), "", 404, absent),
         case("GET /services/properties/limits/search/ttl", "", 200, "600"),
         case("GET /services/properties/limits/nosuch/ttl", "", 404, absent),
+        // A stanza that has its declared defaults alone is created.
+        case(&format!("POST {ttl}"), "value=700", 200, "ttl is changed"),
+        case(&format!("GET {ttl}"), "", 200, "700"),
     ]
 }

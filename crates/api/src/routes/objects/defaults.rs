@@ -6,11 +6,11 @@
 use apps::{ConfObject, NOBODY, SYSTEM, Settings, Sharing};
 use conf::Effect;
 
-use super::Asked;
 use super::access::may_read;
+use super::{Asked, home};
 
 /// The stanzas of a name that were found, with the declared defaults of settings that they lack. If none was
-/// found, one of the system that has the defaults alone, which nobody can change before it is created.
+/// found, one of the system that has the defaults alone, which is created when it is changed.
 pub(super) fn completed(
     asked: &Asked<'_>,
     name: &str,
@@ -40,6 +40,13 @@ pub(super) fn completed(
         }
     }
     found
+}
+
+/// Whether a stanza is one of [`completed`] that no file has.
+pub(super) fn has_no_file(asked: &Asked<'_>, object: &ConfObject) -> bool {
+    let is_of_system = object.app == SYSTEM && object.owner == NOBODY;
+    let find = || asked.state.apps.get(asked.conf, &object.name, &home(object));
+    asked.kind.is_raw && is_of_system && find().is_err()
 }
 
 /// The declared defaults of a stanza that has a fixed name.
