@@ -274,6 +274,11 @@ impl Frame {
         self.composed.contains(name)
     }
 
+    /// The columns of texts that the search has composed.
+    pub fn composed(&self) -> &HashSet<String> {
+        &self.composed
+    }
+
     /// Whether a column is left out of a result where no row has a value.
     pub fn is_possible(&self, name: &str) -> bool {
         self.possible.contains(name) && !self.named.contains(name)

@@ -288,7 +288,8 @@ fn stage_before(
     env: &PlanningContext<'_>,
 ) -> Result<StagePlan, Error> {
     let (context, formats) = (env.context.clone(), frame.formats.clone());
-    let rest = Remainder { breaker, commands: commands.to_vec(), context, formats };
+    let (commands, composed) = (commands.to_vec(), frame.composed().clone());
+    let rest = Remainder { breaker, commands, context, formats, composed };
     stage(frame, Some(rest), env)
 }
 

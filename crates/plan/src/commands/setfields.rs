@@ -32,9 +32,11 @@ impl CommandPlan for SetfieldsCommand {
         let mut frame = input.frame;
         for (field, text) in &self.values {
             let value = Typed::text(text);
-            let is_time = is_time(&field.node) && !is_text(text);
+            let is_text = is_text(text);
+            let is_time = is_time(&field.node) && !is_text;
             let value = if is_time { convert(value, ValueType::Time) } else { value };
             frame = frame.with_columns(vec![(field.node.clone(), value)])?;
+            frame = frame.with_composed(is_text.then(|| field.node.clone()));
         }
         Ok(Step::Next(frame))
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
+use exprs::types::ValueType;
 use frames::{Formats, Frame, Rows, TypeErased};
 use futures::future::BoxFuture;
 use model::{IndexName, TimeRange};
@@ -76,6 +77,8 @@ pub struct Remainder {
     pub(crate) context: PlanContext,
     /// How fields are shown at the end.
     pub(crate) formats: Formats,
+    /// The fields whose texts the search has composed.
+    pub(crate) composed: HashSet<String>,
 }
 
 impl Remainder {
@@ -88,6 +91,10 @@ impl Remainder {
         let mut frame = self.breaker.apply(rows, env).await?;
         if matches!(self.breaker, Breaker::Table(_)) {
             frame.formats = self.formats.clone();
+            // Other values than texts are those of the command.
+            let is_text = |name: &&String| frame.kind(name) == Some(ValueType::Text);
+            let composed: Vec<String> = self.composed.iter().filter(is_text).cloned().collect();
+            frame = frame.with_composed(composed);
         }
         Ok(frame)
     }
