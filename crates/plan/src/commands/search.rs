@@ -240,13 +240,14 @@ pub(super) fn filter(
     mut frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
-    let search = &with_windows(search.clone(), env.context)?;
-    if let Some(expr) = &search.expr {
-        let condition = predicate::compile_search(expr, &env.scope(&frame))?;
+    let mut search = with_windows(search.clone(), env.context)?;
+    if let Some(expr) = search.expr.take() {
+        let expr = with_local_server(expr, env);
+        let condition = predicate::compile_search(&expr, &env.scope(&frame))?;
         frame = frame.filter(condition)?;
     }
     if !search.time.is_empty() && frame.kind(columns::TIME).is_some() {
-        let mut bounds = bounds(search, env.context)?;
+        let mut bounds = bounds(&search, env.context)?;
         bounds.time = bounds.time.intersect(&env.context.range);
         let conditions = bounded(bounds, |name| frame.field(name).to(ValueType::Time).expr);
         for condition in conditions {
