@@ -248,7 +248,7 @@ fn assigned(command: &Command) -> Option<Vec<String>> {
     let Command::Eval(eval) = command else { return None };
     let mut fields = RequiredFields::default();
     for Assignment { field, expr } in &eval.assignments {
-        if pieces(&field.node).is_some() || searches(expr) {
+        if pieces(&field.node).is_some() || reads_unnamed(expr) {
             return None;
         }
         fields.name(&field.node);
@@ -257,11 +257,14 @@ fn assigned(command: &Command) -> Option<Vec<String>> {
     fields.patterns.is_empty().then_some(fields.names)
 }
 
-/// Whether an expression has a filter, whose words are looked for in fields that it does not name.
-fn searches(expr: &Expr) -> bool {
-    let is_filter =
-        matches!(&expr.kind, ExprKind::Call(call) if call.function.node == "searchmatch");
-    is_filter || expr.children().into_iter().any(searches)
+/// Whether an expression may read fields that it does not name: a filter looks for its words in several, and
+/// a lookup whose rows have times reads `_time`.
+fn reads_unnamed(expr: &Expr) -> bool {
+    let reads = matches!(
+        &expr.kind,
+        ExprKind::Call(call) if matches!(call.function.node.as_str(), "searchmatch" | "lookup")
+    );
+    reads || expr.children().into_iter().any(reads_unnamed)
 }
 
 impl Part {
@@ -335,6 +338,7 @@ mod tests {
             "eval {FIELD}=1",
             "eval t=tojson()",
             "eval t=if(searchmatch(\"FIELD\"), 1, 0)",
+            "eval t=lookup(\"a.csv\", json_object(\"a\", FIELD), json_array(\"b\"))",
         ] {
             let parts = parts_of(template, 100);
             assert!(parts.iter().all(|part| part.fields.is_none()), "{template}");
