@@ -29,7 +29,7 @@ fn check_event_type(asked: &Asked<'_>, there: &Namespace, search: &str) -> Resul
     let knowledge = state.apps.view_without(there, &caller.rights.hidden());
     let checked = state.search.check_event_type(search, &knowledge);
     checked.map_err(|error| {
-        RestError::invalid(format!("the search of an event type is a filter: {error}"))
+        RestError::invalid(format!("the search of an event type must be a filter: {error}"))
     })
 }
 
