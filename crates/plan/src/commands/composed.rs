@@ -7,7 +7,8 @@
 
 use exprs::types::ValueType;
 use frames::Frame;
-use spl::ast::{BinaryOperator, Call, Expr, ExprKind};
+use model::columns;
+use spl::ast::{BinaryOperator, Call, Expr, ExprKind, Spanned};
 
 use crate::Error;
 use crate::value::parse_number;
@@ -47,7 +48,9 @@ fn is_part(expr: &Expr, frame: &Frame) -> bool {
 
 fn gives_composed(call: &Call, frame: &Frame) -> bool {
     let arguments = &call.arguments;
-    let behind = |at: usize| arguments.iter().skip(at);
+    if let Some(places) = value_places(call) {
+        return are_composed(places.filter_map(|at| arguments.get(at)), frame);
+    }
     match call.function.node.as_str() {
         "strftime" => match arguments.get(1).map(|format| &format.kind) {
             Some(ExprKind::String(format)) => !is_epoch(format),
@@ -55,12 +58,84 @@ fn gives_composed(call: &Call, frame: &Frame) -> bool {
         },
         // With a format, such as "duration" and "commas".
         "tostring" => arguments.len() > 1,
-        "lower" | "upper" | "trim" | "ltrim" | "rtrim" => are_composed(behind(0).take(1), frame),
-        "if" => are_composed(behind(1), frame),
-        "case" => are_composed(behind(1).step_by(2), frame),
-        "coalesce" => are_composed(behind(0), frame),
+        "lower" | "upper" | "trim" | "ltrim" | "rtrim" | "substr" | "replace" | "urldecode" => {
+            are_composed(arguments.iter().take(1), frame)
+        }
+        "mvjoin" => arguments.get(1).is_some_and(|delimiter| is_part(delimiter, frame)),
+        "printf" => match arguments.first().map(|format| &format.kind) {
+            Some(ExprKind::String(format)) => {
+                has_other_than_numbers(format)
+                    || arguments.iter().skip(1).any(|argument| is_composed(argument, frame))
+            }
+            _ => false,
+        },
         _ => false,
     }
+}
+
+/// The places of the arguments of which a function gives one; `None` if it is not such a function.
+fn value_places(call: &Call) -> Option<impl Iterator<Item = usize>> {
+    let (first, step) = match call.function.node.as_str() {
+        "if" => (1, 1),
+        "case" => (1, 2),
+        "coalesce" => (0, 1),
+        _ => return None,
+    };
+    Some((first..call.arguments.len()).step_by(step))
+}
+
+/// Whether a format of `printf` has other characters than digits and dots beside its conversions.
+fn has_other_than_numbers(format: &str) -> bool {
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            // Flags, width and precision end at the letter of the conversion; `%%` is a percent sign.
+            '%' => match characters.find(|c| c.is_ascii_alphabetic() || *c == '%') {
+                Some('%') | None => return true,
+                Some(_) => {}
+            },
+            other if other.is_ascii_digit() || other == '.' || other == ' ' => {}
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// An expression that gives composed texts or the time of the row, such as `if(isnull(_time), "Total", _time)`,
+/// with the time as it is written among texts; `None` for others.
+pub(super) fn with_times_among_texts(expr: &Expr, frame: &Frame) -> Option<Expr> {
+    let ExprKind::Call(call) = &expr.kind else { return None };
+    let places: Vec<usize> = value_places(call)?.collect();
+    let values = places.iter().filter_map(|at| call.arguments.get(*at));
+    let (times, texts): (Vec<&Expr>, Vec<&Expr>) =
+        values.partition(|value| is_row_time(value, frame));
+    if times.is_empty() || !are_composed(texts.into_iter(), frame) {
+        return None;
+    }
+    let mut call = call.clone();
+    for at in places {
+        if let Some(value) = call.arguments.get_mut(at)
+            && is_row_time(value, frame)
+        {
+            *value = time_among_texts(value);
+        }
+    }
+    Some(Expr { kind: ExprKind::Call(call), span: expr.span })
+}
+
+/// Whether an expression is the field `_time`, and that holds times.
+fn is_row_time(expr: &Expr, frame: &Frame) -> bool {
+    let is_named = matches!(&expr.kind, ExprKind::Field(field) if field.name == columns::TIME);
+    is_named && frame.kind(columns::TIME) == Some(ValueType::Time)
+}
+
+/// The text of a time as [`crate::value::time_among_texts`] writes it; null if there is no time.
+fn time_among_texts(time: &Expr) -> Expr {
+    let span = time.span;
+    let format = Expr { kind: ExprKind::String("%s.%6N".to_owned()), span };
+    let function = Spanned::new("strftime".to_owned(), span);
+    let call = Call { function, arguments: vec![time.clone(), format] };
+    Expr { kind: ExprKind::Call(call), span }
 }
 
 /// Whether all values that an expression may have are composed; null may be one of them.

@@ -9,9 +9,10 @@ use exprs::kernel::{multi, number, text, truth};
 use exprs::types::{ArrowType, ValueType};
 use exprs::{Typed, compile};
 use frames::Frame;
+use model::columns;
 use spl::ast::{EvalCommand, Expr, ExprKind, WhereCommand};
 
-use super::composed::is_composed;
+use super::composed::{is_composed, with_times_among_texts};
 use super::eval_named::Piece;
 use super::required::is_source;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
@@ -100,8 +101,14 @@ fn assign(
             frame = frame.with_composed(std::mem::take(&mut texts));
             set.clear();
         }
-        let value = compile(&assignment.expr, &env.scope(&frame))?;
-        let is_text = value.kind == ValueType::Text && is_composed(&assignment.expr, &frame);
+        let among_texts = match name == columns::TIME {
+            true => with_times_among_texts(&assignment.expr, &frame),
+            false => None,
+        };
+        let expr = among_texts.as_ref().unwrap_or(&assignment.expr);
+        let value = compile(expr, &env.scope(&frame))?;
+        let is_composed = among_texts.is_some() || is_composed(expr, &frame);
+        let is_text = value.kind == ValueType::Text && is_composed;
         let is_time = is_time(name) && !is_text;
         let value = if is_time { value } else { value.shown() };
         let value = stored(value, &assignment.expr)?;
