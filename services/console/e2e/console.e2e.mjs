@@ -366,6 +366,22 @@ const steps = {
     check((await typed(page)) === `${query} | stats count`, 'the report is searched');
     await page.goBack();
     await page.click('[aria-label="More for E2E / report 1"]');
+    await page.click('[role="menuitem"]:has-text("Clone")');
+    const form = page.locator(id('object-form'));
+    const description = form.locator('[name="description"]');
+    await description.fill('not saved');
+    const ask = page.locator(id('leave'));
+    const cancel = form.getByRole('button', { name: 'Cancel', exact: true });
+    for (const leave of [() => page.keyboard.press('Escape'), () => cancel.click()]) {
+      await leave();
+      await ask.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await ask.waitFor({ state: 'detached' });
+      check((await description.inputValue()) === 'not saved', 'the copy stays');
+    }
+    await cancel.click();
+    await ask.getByRole('button', { name: 'Leave without saving' }).click();
+    await form.waitFor({ state: 'detached' });
+    await page.click('[aria-label="More for E2E / report 1"]');
     await page.click('[role="menuitem"]:has-text("Delete")');
     await page.click('[role="dialog"] button:has-text("Delete")');
     await page.waitForSelector('a:has-text("E2E / report 1")', { state: 'detached' });

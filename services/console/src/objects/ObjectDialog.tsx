@@ -58,10 +58,16 @@ export function ObjectDialog({ kind, app, entry: opened, given, onClose }: Objec
   const isReadOnly = entry !== null && !isChangeable(kind, entry);
   const title = entry ? `${capital(kind.noun)} ${entry.name}` : `New ${kind.noun}`;
   const isChanged = secret === null && isFilledIn(fields, values, before);
-  const { release, question } = useUnsaved(
+  const { ask, release, question } = useUnsaved(
     isChanged,
     `The values of the form "${title}" are not saved.`,
   );
+  // Released first: a page that goes to another address then would ask again.
+  const closeUnsaved = () => {
+    release();
+    onClose();
+  };
+  const leave = () => (isChanged ? ask(closeUnsaved) : onClose());
 
   /** `known`: what may be overwritten. */
   const save = async (event: FormEvent | null, known = entry) => {
@@ -123,7 +129,7 @@ export function ObjectDialog({ kind, app, entry: opened, given, onClose }: Objec
     <>
       <Modal
         opened
-        onClose={onClose}
+        onClose={leave}
         title={title}
         size="lg"
         closeOnEscape={question === null}
@@ -179,7 +185,7 @@ export function ObjectDialog({ kind, app, entry: opened, given, onClose }: Objec
               />
             )}
             <div className={styles.buttons}>
-              <Button variant="default" onClick={onClose}>
+              <Button variant="default" onClick={leave}>
                 {isReadOnly ? 'Close' : 'Cancel'}
               </Button>
               {!isReadOnly && (
