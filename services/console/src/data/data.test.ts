@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { decodeEntries } from '../api/decode';
+import { fieldsFor, initialValues, problemsOf } from '../objects/form';
 import { indexes, keptFor, largest, lossOfIndex } from './indexKind';
 import { kindOf } from './inputKinds';
 import { readLoadReport, shownValue, sizeOf } from './loadReport';
@@ -47,6 +48,17 @@ it('an index has neither the name of an internal one nor a retention of 0', () =
   expect(check('name', 'a_b-1')).toBeNull();
   expect(check('frozenTimePeriodInSecs', '0')).toContain('deleted');
   expect(check('frozenTimePeriodInSecs', '0.5')).toBeNull();
+});
+
+it('a retention of 0 that is set elsewhere does not hold back another maximum size', () => {
+  const fields = fieldsFor(indexes.fields, false);
+  const before = initialValues(fields, entry({ frozenTimePeriodInSecs: 0 }));
+  const larger = { ...before, maxTotalDataSizeMB: '100' };
+  expect(problemsOf(fields, larger, before).size).toBe(0);
+  const zero = { ...larger, frozenTimePeriodInSecs: '0' };
+  expect([...problemsOf(fields, zero, { ...before, frozenTimePeriodInSecs: '7' }).keys()]).toEqual([
+    'frozenTimePeriodInSecs',
+  ]);
 });
 
 it('the kind of an input is in its path', () => {

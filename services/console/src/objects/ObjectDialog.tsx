@@ -50,7 +50,8 @@ export function ObjectDialog({ kind, app, entry: opened, given, onClose }: Objec
   /** The refusal whose field has got another value since. */
   const [mended, setMended] = useState<ApiError | null>(null);
   const refused = error && refusedField(fields, error.message);
-  const problems = isTried ? problemsOf(fields, values) : new Map<string, string>();
+  const found = () => problemsOf(fields, values, entry && before);
+  const problems = isTried ? found() : new Map<string, string>();
   if (refused && error !== mended) problems.set(refused.name, refused.text);
   const form = useRef<HTMLFormElement>(null);
   const focus = (name: string) =>
@@ -74,7 +75,7 @@ export function ObjectDialog({ kind, app, entry: opened, given, onClose }: Objec
     event?.preventDefault();
     setTried(true);
     setTheirs(null);
-    const [wrong] = problemsOf(fields, values).keys();
+    const [wrong] = found().keys();
     if (wrong !== undefined) {
       focus(wrong);
       return;

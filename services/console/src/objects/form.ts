@@ -69,15 +69,24 @@ const missing = ({ kind, label }: Field): string =>
     ? `Choose at least one ${label.toLowerCase().replace(/(x|s)es$|s$/, '$1')}`
     : `${label} is missing`;
 
-/** What is wrong with the values, by the names of their fields. */
-export function problemsOf(fields: Field[], values: Values): Map<string, string> {
+/**
+ * What is wrong with the values, by the names of their fields. `before`: the values of an existing object; those that
+ * the server has accepted are not checked again, because only changed values are sent.
+ */
+export function problemsOf(
+  fields: Field[],
+  values: Values,
+  before: Values | null = null,
+): Map<string, string> {
   const problems = new Map<string, string>();
+  const isKept = (name: string) => before !== null && same(values[name], before[name]);
   for (const field of fields) {
     const value = values[field.name] ?? '';
     const isEmpty = Array.isArray(value) ? value.length === 0 : String(value).trim() === '';
     const isNeeded = field.neededBy !== undefined && (values[field.neededBy] ?? '') !== '';
     if ((field.isRequired || isNeeded) && isEmpty) problems.set(field.name, missing(field));
     if (isEmpty || typeof value !== 'string') continue;
+    if ([field.name, ...(field.checkedWith ?? [])].every(isKept)) continue;
     if (field.kind === 'number') {
       const number = Number(value);
       if (!Number.isFinite(number)) problems.set(field.name, `"${value}" is not a number`);

@@ -43,6 +43,8 @@ export interface Field {
   autoComplete?: string;
   /** Why a text is wrong, among the other values of the form. */
   check?: (text: string, values: Values) => string | null;
+  /** Other fields that the check reads, by their names: it runs again if one of them was changed. */
+  checkedWith?: string[];
 }
 
 export interface Column {

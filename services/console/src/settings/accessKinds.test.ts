@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Entry, Me } from '../api/types';
-import { fieldsOf, problemsOf } from '../objects/form';
-import { users } from './accessKinds';
+import { fieldsFor, fieldsOf, initialValues, problemsOf } from '../objects/form';
+import { roles, users } from './accessKinds';
 
 const ann = { name: 'ann', content: { roles: ['user'] } } as unknown as Entry;
 const me = (...capabilities: string[]): Me => ({
@@ -36,4 +36,14 @@ it('what only administrators change of a user is read-only for others', () => {
       .map(({ name }) => name);
   expect(fixed(me('change_own_password'))).toEqual(['roles', 'force-change-pass', 'locked-out']);
   expect(fixed(me('edit_user'))).toEqual([]);
+});
+
+it('a default index that the role has already does not hold back another change of the role', () => {
+  const fields = fieldsFor(roles.fields, false);
+  const content = { srchIndexesAllowed: ['main'], srchIndexesDefault: ['main', 'other'] };
+  const before = initialValues(fields, { name: 'reader', content } as unknown as Entry);
+  const wrong = (more: object) => [...problemsOf(fields, { ...before, ...more }, before).keys()];
+  expect(wrong({ srchFilter: 'host=web*' })).toEqual([]);
+  expect(wrong({ srchIndexesDefault: 'other' })).toEqual(['srchIndexesDefault']);
+  expect(wrong({ srchIndexesAllowed: 'web' })).toEqual(['srchIndexesDefault']);
 });

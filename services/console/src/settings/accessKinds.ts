@@ -125,7 +125,10 @@ export function defaultsProblem(text: string, values: Values): string | null {
   const imported = values.imported_roles;
   if (Array.isArray(imported) && imported.length > 0) return null;
   const allowed = names(values.srchIndexesAllowed);
-  const outside = names(text).filter((one) => !allowed.some((pattern) => reaches(pattern, one)));
+  // As the server does: the default "web*" and the allowed "web_prod" have an index in common.
+  const meets = (one: string) => (pattern: string) =>
+    reaches(pattern, one) || reaches(one, pattern);
+  const outside = names(text).filter((one) => !allowed.some(meets(one)));
   return outside.length > 0
     ? `Not among the indexes that may be searched: ${outside.join(', ')}`
     : null;
@@ -167,6 +170,7 @@ export const roles: Kind = {
       label: 'Default indexes of searches',
       kind: 'list',
       check: defaultsProblem,
+      checkedWith: ['srchIndexesAllowed', 'imported_roles'],
     },
     {
       name: 'srchFilter',

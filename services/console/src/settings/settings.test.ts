@@ -139,6 +139,8 @@ it('default indexes of a role are among those that it may search', () => {
     defaultsProblem(text, { srchIndexesAllowed, ...more });
   expect(problem('main, web-2', 'main, web*')).toBeNull();
   expect(problem('web*', '*')).toBeNull();
+  expect(problem('web*', 'web_prod')).toBeNull();
+  expect(problem('*', '_internal')).toContain('*');
   expect(problem('main, other', 'main')).toContain('may be searched: other');
   expect(problem('_internal', '*')).toContain('_internal');
   expect(problem('_internal', '_*')).toBeNull();
