@@ -123,6 +123,17 @@ describe('a search job', () => {
     expect(seen[0]).toMatchObject({ method: 'POST', form: { action: 'finalize' } });
   });
 
+  it('is exported with its search in the address, or in a form', async () => {
+    override = { status: 200, body: '{}' };
+    const request = { search: 'index=a', earliest: '1', latest: '2', timezone: 'UTC' };
+    await client().exportOf(request, 'GET');
+    await client().exportOf(request, 'POST');
+    expect(seen.map(({ method, query, form }) => [method, query.search, form.search])).toEqual([
+      ['GET', 'index=a', undefined],
+      ['POST', undefined, 'index=a'],
+    ]);
+  });
+
   it('with an odd id stays one path segment', async () => {
     await failure(client().job('a/b?c'));
     expect(seen[0]?.path).toBe('/services/search/v2/jobs/a%2Fb%3Fc');

@@ -321,16 +321,21 @@ export class KarstClient {
   }
 
   /**
-   * All rows of a search, which runs for it, as lines of JSON (`search/exportEvents.ts`). Asked with GET, so that the
-   * server refuses a search that changes something.
+   * All rows of a search, which runs for it, as lines of JSON (`search/exportEvents.ts`). With GET, the server refuses
+   * a search that changes something; with POST, the search may be longer than an address.
    */
-  async exportOf(request: JobRequest, signal?: AbortSignal): Promise<Response> {
+  async exportOf(
+    request: JobRequest,
+    method: 'GET' | 'POST',
+    signal?: AbortSignal,
+  ): Promise<Response> {
     const { search, timezone, earliest, latest, namespace } = request;
-    const query: Record<string, string> = { search, timezone, ...JSON_MODE };
-    if (earliest !== '') query.earliest_time = earliest;
-    if (latest !== '') query.latest_time = latest;
+    const form: Record<string, string> = { search, timezone, ...JSON_MODE };
+    if (earliest !== '') form.earliest_time = earliest;
+    if (latest !== '') form.latest_time = latest;
     const path = '/services/search/jobs/export';
-    return this.#send(namespace ? namespaced(namespace, path) : path, { query, signal });
+    const call: Call = method === 'POST' ? { method, form, signal } : { query: form, signal };
+    return this.#send(namespace ? namespaced(namespace, path) : path, call);
   }
 
   async timeline(sid: string, signal?: AbortSignal): Promise<Timeline> {

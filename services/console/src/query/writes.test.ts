@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { commandsOf, isOpaque, writingCommands } from './writes';
+import { commandsOf, isOpaque, surelyReads, writingCommands } from './writes';
 
 const writes = (query: string) => writingCommands(commandsOf(query));
 
@@ -36,4 +36,17 @@ describe('searches that change something', () => {
     expect(isOpaque('delete failed')).toBe(true);
     expect(isOpaque('index=a | stats count ```why```')).toBe(false);
   });
+});
+
+it('a search surely reads if no word that could write is in it, also not between quotation marks', () => {
+  expect(surelyReads('index=a user IN ("ann", "bob") [search index=b | fields c]')).toBe(true);
+  for (const query of [
+    'index=a | Delete',
+    'index=a "delete',
+    'index=a `m`',
+    '| savedsearch x',
+    '| from savedsearch:x',
+  ]) {
+    expect(surelyReads(query), query).toBe(false);
+  }
 });

@@ -70,3 +70,10 @@ export function isOpaque(query: string): boolean {
 
 /** Whether the command runs a search that is not in the text. */
 export const isHidden = (name: string): boolean => OPAQUE.has(name);
+
+/** Whether the search surely changes nothing: no word that could make it do so is anywhere in its text. */
+export const surelyReads = (query: string): boolean =>
+  !query.includes('`') &&
+  (query.toLowerCase().match(/[a-z_]\w*/g) ?? []).every(
+    (word) => !WRITING.has(word) && !OPAQUE.has(word),
+  );

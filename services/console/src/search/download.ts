@@ -3,6 +3,7 @@
 import { ApiError, type JobRequest, type KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
+import { surelyReads } from '../query/writes';
 import { lacksEvents } from './completeness';
 import { partsOf, readExport } from './exportEvents';
 import { csvOf, jsonOf, mergedPages, type RowPage } from './exportRows';
@@ -12,6 +13,8 @@ export type FileKind = 'csv' | 'json';
 type RowsClient = Pick<KarstClient, 'rows' | 'exportOf'>;
 
 const PAGE = 20_000;
+/** Bytes of a search in an address: some proxies refuse addresses above 8 KB. */
+const LONGEST = 4_000;
 const MEDIA_TYPES: Record<FileKind, string> = { csv: 'text/csv', json: 'application/json' };
 
 export interface Saved {
@@ -35,22 +38,34 @@ export async function resultsFile(
   let reason = 'a search that was stopped has only the events that its job keeps';
   if (lacksEvents(job) && !job.isFinalized) {
     try {
-      const exported = await readExport(await client.exportOf(request, signal), onRows);
+      const answer = await client.exportOf(request, methodFor(request.search), signal);
+      const exported = await readExport(answer, onRows);
       const file = new Blob(await partsOf(exported, kind), { type });
       return { file, missing: exported.warnings.join('; ') || null };
     } catch (error) {
       // A search with a command that changes something is not run again: the events that are kept are saved.
       const isRefused = error instanceof ApiError && /^(?:rejected|forbidden)$/.test(error.kind);
       if (!isRefused) throw error;
-      reason = error.message.includes('GET request')
-        ? 'a search that changes something does not run again'
-        : error.message;
+      reason = reasonOf(error);
     }
   }
   const all = mergedPages(await allPages(client, sid, signal));
   const file = new Blob([kind === 'csv' ? csvOf(all) : jsonOf(all)], { type });
   const cut = `Saved ${grouped(all.rows.length)} of ${grouped(job.eventCount)} events: ${reason}`;
   return { file, missing: lacksEvents(job) ? cut : null };
+}
+
+/** GET, with which the server refuses what writes, unless the search is too long for it and surely does not write. */
+const methodFor = (search: string): 'GET' | 'POST' =>
+  new URLSearchParams({ search }).toString().length > LONGEST && surelyReads(search)
+    ? 'POST'
+    : 'GET';
+
+function reasonOf({ status, message }: ApiError): string {
+  if (status === 414 || status === 431) return 'the search is too long for an export of all events';
+  return message.includes('GET request')
+    ? 'a search that changes something does not run again'
+    : message;
 }
 
 /** Hands a file to the browser. */

@@ -57,7 +57,7 @@ it('events that the job does not keep are in the file', async () => {
   const saved = await resultsFile(client, { sid: 's', job, request }, 'csv', () => {});
   expect(await saved.file.text()).toBe('a\r\n1\r\n2\r\n3\r\n');
   expect(saved.missing).toBeNull();
-  expect(client.exportOf).toHaveBeenCalledWith(request, undefined);
+  expect(client.exportOf).toHaveBeenCalledWith(request, 'GET', undefined);
 });
 
 it('a job that keeps all its rows is not run again', async () => {
@@ -79,6 +79,31 @@ it('a search that may not run again says what its file does not have', async () 
   const saved = await resultsFile(client, { sid: 's', job, request }, 'csv', () => {});
   expect(await saved.file.text()).toBe('a\r\n1\r\n2\r\n');
   expect(saved.missing).toMatch('a search that changes something does not run again');
+});
+
+it('a long search is sent with POST only if it surely changes nothing', async () => {
+  const methodOf = async (search: string) => {
+    const client = clientWith(2);
+    await resultsFile(client, { sid: 's', job, request: { ...request, search } }, 'csv', () => {});
+    return vi.mocked(client.exportOf).mock.calls[0]?.[1];
+  };
+  const long = `index=a user IN (${'"ann", '.repeat(1_000)}"bob")`;
+  expect(await methodOf(long)).toBe('POST');
+  expect(await methodOf(`${long} | collect index=b`)).toBe('GET');
+  expect(await methodOf(`${long} \`macro\``)).toBe('GET');
+});
+
+it('a search that is too long for an address says what its file does not have', async () => {
+  const client = clientWith(2);
+  client.exportOf = async () => {
+    throw new ApiError('rejected', 414, [
+      { type: 'ERROR', text: 'the server answered 414 URI Too Long' },
+    ]);
+  };
+  const saved = await resultsFile(client, { sid: 's', job, request }, 'csv', () => {});
+  expect(saved.missing).toBe(
+    'Saved 2 of 3 events: the search is too long for an export of all events',
+  );
 });
 
 it('a search that was stopped says what its file does not have', async () => {
