@@ -3,7 +3,7 @@
  * bytes that are not text, the first ones, escaped.
  */
 
-import { grouped } from '../app/format';
+import { grouped } from '../format/numbers';
 
 /** Characters of a line that are shown around a mark. */
 const SHOWN = 80;

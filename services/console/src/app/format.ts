@@ -1,6 +1,9 @@
 /** Numbers for the eye. */
 
-const GROUPED = new Intl.NumberFormat('en-US');
+import { grouped } from '../format/numbers';
+
+export { grouped };
+
 const SMALL = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 
@@ -9,7 +12,6 @@ const MONEY = new Intl.NumberFormat('en-US', {
   maximumFractionDigits: 2,
 });
 
-export const grouped = (value: number): string => GROUPED.format(value);
 /** Three digits behind the point; of a smaller number the first three that count. */
 export const short = (value: number): string =>
   value !== 0 && Math.abs(value) < 0.1
