@@ -23,6 +23,15 @@ it('a JSON file is a list, over the bounds of chunks', async () => {
   expect(JSON.parse(text)).toEqual(rows);
 });
 
+it('warnings say why something is missing, and notes do not', async () => {
+  const messages = [
+    { type: 'INFO', text: 'No matching fields exist.' },
+    { type: 'WARN', text: 'a bucket could not be read' },
+  ];
+  const exported = await readExport(answer([row({ a: '1' }), { messages }, END]), () => {});
+  expect(exported.warnings).toEqual(['a bucket could not be read']);
+});
+
 it('an export without events is a file without rows', async () => {
   expect(JSON.parse(await textOf([END], 'json'))).toEqual([]);
 });

@@ -14,7 +14,7 @@ export interface Exported {
   rows: number;
   /** JSON objects with commas and line breaks between them. */
   chunks: Blob[];
-  /** Why something is missing. */
+  /** Why something is missing; notes, such as how long the search waited, are not among them. */
   warnings: string[];
 }
 
@@ -40,7 +40,7 @@ export async function readExport(
     const { result, messages, lastrow } = asObject(JSON.parse(line));
     for (const message of decodeMessages(messages)) {
       if (/^(?:FATAL|ERROR)$/.test(message.type)) throw new ApiError('server', 200, [message]);
-      exported.warnings.push(message.text);
+      if (/^WARN/.test(message.type)) exported.warnings.push(message.text);
     }
     if (result !== undefined) {
       const row = asObject(result);
