@@ -47,7 +47,7 @@ it('rows know the lines where they begin', () =>
 
 it('a table with another separator than commas is said to have one column', () => {
   const warning = (text: string) => mistakesOfText(text).warnings;
-  const semicolons = 'The columns seem to be separated by ";": Karst reads commas';
+  const semicolons = 'The columns seem to be separated by ";", but Karst expects commas';
   expect(warning('name;price\na;1,5\nb;2\n')).toEqual([semicolons]);
   expect(warning('name\tprice\na\t1\n')[0]).toContain('separated by tabs');
   // Of one column, and of commas.

@@ -54,7 +54,7 @@ function otherSeparator([name = '', ...more]: string[], body: CsvRow[]): string 
 function warningsOf({ line, cells: names }: CsvRow, body: CsvRow[]): string[] {
   const other = otherSeparator(names, body);
   // All that follows from it is left out.
-  if (other) return [`The columns seem to be separated by ${other}: Karst reads commas`];
+  if (other) return [`The columns seem to be separated by ${other}, but Karst expects commas`];
   const warnings: string[] = [];
   if (names.some((name) => name.trim() === '')) {
     warnings.push(`Line ${line}: a column of the header has no name`);
