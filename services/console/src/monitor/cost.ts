@@ -19,7 +19,7 @@ const NO_COST =
 const SEARCH_USD =
   'eval usd=exact(coalesce(store_requests,0)/1000*$price_get$+coalesce(cpu_s,0)/3600*$price_cpu_hour$+coalesce(kb_store,0)/1048576*$price_transfer_gb$) | where isnotnull(cpu_s)';
 
-/** Cost, number and run time of searches by a field, the dearest first. */
+/** Cost, number and run time of searches by a field, the most expensive first. */
 const byField = (field: string, title: string) =>
   `${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS run BY ${field} | sort - usd | eval run=round(run,2) | rename ${field} AS ${title} usd AS Cost count AS Searches run AS "Run time, 95 % (s)"`;
 
@@ -173,7 +173,7 @@ export const COST: Page = {
     ],
     [
       table(
-        'Dearest searches',
+        'Most expensive searches',
         `${SEARCHES} $own$ | ${SEARCH_USD} | eval why=mvappend(if(api_et="N/A" OR api_et="0","no time range",null()), if(match(search,"[=\\\\s]\\\\*\\\\w"),"leading wildcard",null()), if(searched_buckets>100,searched_buckets." buckets read",null()), if(kb_store>1048576,round(kb_store/1048576,1)." GB from object storage",null())) | sort 50 - usd | eval why=mvjoin(why,", "), mb=round(kb_store/1024,1) | table usd total_run_time mb searched_buckets why user search search_id | rename usd AS Cost total_run_time AS "Run time (s)" mb AS "From object storage (MB)" searched_buckets AS "Buckets read" why AS Remarks user AS User search AS Search`,
         {
           reason: NO_COST,

@@ -28,9 +28,9 @@ export const OWN = 'UI:Monitor';
 /** Whether lists of searches have those of these pages, too: the token `own`, a condition of a search. */
 export const OWN_SEARCHES: Input = {
   token: 'own',
-  label: 'Searches of these pages',
+  label: 'Searches by Monitor',
   initial: `NOT provenance="${OWN}:*"`,
-  choices: { [`NOT provenance="${OWN}:*"`]: 'Not in lists of searches', '*': 'In lists, too' },
+  choices: { [`NOT provenance="${OWN}:*"`]: 'Hide', '*': 'Show' },
 };
 
 /** A panel that cannot be filled yet, and why. */
