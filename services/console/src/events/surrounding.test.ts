@@ -18,9 +18,10 @@ it('looks at the same host, source and index around the time', () => {
 });
 
 it('leaves out what a search cannot name exactly, and needs a time', () => {
-  const found = surroundingOf({ ...event('1795687200', 'a'), source: 'a*b' }, 5);
+  const found = surroundingOf({ ...event('2026-11-26T10:00:00.000+00:00', 'a'), source: 'a*b' }, 5);
   expect(found?.search).toBe('index="main" host="web \\"1\\""');
   expect(surroundingOf({ _raw: 'x' }, 5)).toBeNull();
+  expect(surroundingOf(event('01', 'a'), 5)).toBeNull();
 });
 
 it('finds the event among those around it', () => {

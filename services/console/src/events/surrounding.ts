@@ -2,7 +2,7 @@
 
 import type { EventRow } from '../api/types';
 import { fieldName, quoted } from '../query/syntax';
-import { parseTime } from '../time/zone';
+import { isoTime } from '../time/zone';
 import { valuesOf } from './values';
 
 export interface Surrounding {
@@ -22,7 +22,7 @@ const SAME = ['index', 'host', 'source'];
 
 /** Null where the event has no time. */
 export function surroundingOf(event: EventRow, seconds: number): Surrounding | null {
-  const time = parseTime(valuesOf(event, '_time')[0] ?? '');
+  const time = isoTime(valuesOf(event, '_time')[0] ?? '');
   if (time === null) return null;
   const terms = SAME.flatMap((field) => {
     const value = valuesOf(event, field)[0];

@@ -143,7 +143,7 @@ export function StatisticsTable({ table, onEvents }: StatisticsTableProps) {
       )}
       <div className={styles.tools}>
         <span>{plural(rows.length, 'row')}</span>
-        {table.columns.includes('_time') && <span>Times in {zone}</span>}
+        {table.time !== -1 && <span>Times in {zone}</span>}
       </div>
       <section
         className={styles.scroll}
@@ -211,9 +211,8 @@ const SAMPLE = 50;
 
 /** Characters of a time as it is shown. */
 function timeLength(table: Table, zone: string): number {
-  const column = table.columns.indexOf('_time');
-  if (column === -1) return 0;
-  const times = table.cells(column).slice(0, SAMPLE);
+  if (table.time === -1) return 0;
+  const times = table.cells(table.time).slice(0, SAMPLE);
   return Math.max(0, ...times.map((cell) => timeText(cellText(cell), zone).length));
 }
 
@@ -272,7 +271,7 @@ const TableRow = memo(function TableRow(props: TableRowProps) {
       style={{ top, paddingLeft: left }}
     >
       {cells.map(({ column, style }) => {
-        const isTime = table.columns[column] === '_time';
+        const isTime = column === table.time;
         return (
           <td
             key={column}

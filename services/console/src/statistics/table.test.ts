@@ -74,13 +74,17 @@ it('columns are as wide as their first rows, within limits', () => {
     { first: 28, all: 28, lines: 1 },
   ];
   const columns = ['n', 'a long name of a field', 'text', '_time'];
-  const table = { columns, lengths: (at: number) => lengths[at] ?? { first: 0, all: 0, lines: 1 } };
+  const table = {
+    columns,
+    time: 3,
+    lengths: (at: number) => lengths[at] ?? { first: 0, all: 0, lines: 1 },
+  };
   expect(layoutOf(table, 23)).toEqual({ widths: [6, 24, 60, 23], isEven: false });
 });
 
 it('rows are even where every cell fits into one line of its column', () => {
   const table = (first: number, all: number, lines: number) =>
-    layoutOf({ columns: ['n'], lengths: () => ({ first, all, lines }) }, 0).isEven;
+    layoutOf({ columns: ['n'], time: -1, lengths: () => ({ first, all, lines }) }, 0).isEven;
   expect([table(10, 10, 1), table(10, 11, 1), table(3, 6, 1), table(3, 3, 2)]).toEqual([
     true,
     false,
@@ -93,4 +97,15 @@ it('rows that no worker has read are not taken for even', () => {
   const rows = [['x'.repeat(12)], [['one', 'three']]];
   const found = visibleTable({ fields: ['a'], rows, preview: false, messages: [] });
   expect(layoutOf(found, 0)).toEqual({ widths: [12], isEven: false });
+});
+
+it.each([
+  [['2026-11-20T21:00:00.000+00:00', '', null], 1],
+  [['2026-11-20T21:00:00.000+00:00', 'All'], -1],
+  [['01', '02'], -1],
+  [['13.00'], -1],
+])('%j under _time: the column of times is %i', (cells, time) => {
+  const rows = cells.map((cell) => ['1', cell]);
+  const results = { fields: ['count', '_time'], rows, preview: false, messages: [] };
+  expect(visibleTable(results).time).toBe(time);
 });

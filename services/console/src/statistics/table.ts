@@ -2,6 +2,7 @@
 
 import { lazyList } from '../api/lazyList';
 import type { ColumnLengths, FieldValue, ResultRows } from '../api/types';
+import { isoTime } from '../time/zone';
 
 export type Cell = FieldValue | null;
 export type Row = Cell[];
@@ -11,6 +12,8 @@ export interface Table {
   rows: Row[];
   /** Of each column, whether its cells are numbers. */
   numeric: boolean[];
+  /** The column `_time` of times; -1 if there is none. */
+  time: number;
   /** The cells of a column. */
   cells: (column: number) => readonly Cell[];
   lengths: (column: number) => ColumnLengths;
@@ -22,11 +25,13 @@ export function visibleTable(results: ResultRows): Table {
     .map((name, index) => ({ name, index }))
     .filter(({ name }) => !name.startsWith('_') || name === '_time' || name === '_raw');
   const isWhole = kept.length === results.fields.length;
+  const time = timeColumnOf(results);
   const rowOf = (at: number) => kept.map(({ index }) => results.rows[at]?.[index] ?? null);
   return {
     columns: kept.map(({ name }) => name),
     rows: isWhole ? results.rows : lazyList(results.rows.length, rowOf),
     numeric: kept.map(({ index }) => isNumericIn(results, index)),
+    time: kept.findIndex(({ index }) => index === time),
     cells: (column) => cellsIn(results, kept[column]?.index ?? -1),
     lengths: (column) => lengthsIn(results, kept[column]?.index ?? -1),
   };
@@ -38,6 +43,13 @@ export const isNumericIn = (results: ResultRows, column: number): boolean =>
 
 export const cellsIn = (results: ResultRows, column: number): readonly Cell[] =>
   results.byColumn?.cells(column) ?? results.rows.map((row) => row[column] ?? null);
+
+/** The column `_time` if each of its cells is a time or empty; -1 if `eval` has made other texts of them. */
+export function timeColumnOf(results: ResultRows): number {
+  const column = results.fields.indexOf('_time');
+  const isTime = (cell: Cell) => cell === null || cell === '' || isoTime(cellText(cell)) !== null;
+  return column !== -1 && cellsIn(results, column).every(isTime) ? column : -1;
+}
 
 export function cellText(cell: Cell): string {
   if (cell === null) return '';
@@ -139,11 +151,14 @@ export interface Layout {
  * Widths of columns from the names and the first rows: a table of which only a part is drawn must not change
  * its columns while it scrolls. `timeLength`: characters of a time as it is shown.
  */
-export function layoutOf(table: Pick<Table, 'columns' | 'lengths'>, timeLength: number): Layout {
+export function layoutOf(
+  table: Pick<Table, 'columns' | 'lengths' | 'time'>,
+  timeLength: number,
+): Layout {
   let isEven = true;
   const widths = table.columns.map((name, column) => {
     const { first, all, lines } = table.lengths(column);
-    const isTime = name === '_time';
+    const isTime = column === table.time;
     const widest = Math.max(name.length + 2, isTime ? timeLength : first);
     const width = Math.min(WIDEST, Math.max(NARROWEST, widest));
     // Times are as long as each other.

@@ -121,11 +121,11 @@ export function formatMoment(epochSeconds: number, zone: string): string {
 }
 
 /**
- * An event's time for the eye: `2026-11-20 21:00:00.123`. Takes ISO 8601 or epoch seconds; text
- * that is neither is returned as it is. Digits below a millisecond are kept.
+ * An event's time for the eye: `2026-11-20 21:00:00.123`. Takes ISO 8601; another
+ * text is returned as it is. Digits below a millisecond are kept.
  */
 export function formatEventTime(text: string, zone: string): string {
-  const epoch = parseTime(text);
+  const epoch = isoTime(text);
   if (epoch === null) return text;
   const fraction = /[.,](\d+)/.exec(text)?.[1] ?? '';
   const digits = fraction.length > 3 ? fraction.replace(/0+$/, '').padEnd(3, '0') : fraction;
@@ -134,7 +134,14 @@ export function formatEventTime(text: string, zone: string): string {
 
 /** Epoch seconds of ISO 8601 text or epoch text; null if it is neither. */
 export function parseTime(text: string): number | null {
-  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : isoTime(text);
+}
+
+/**
+ * Epoch seconds of ISO 8601 text, as the server writes the times of a result; null for anything else. `eval` can make
+ * `_time` a text such as `01`, which is no epoch.
+ */
+export function isoTime(text: string): number | null {
   if (!/^\d{4}-\d{2}-\d{2}T/.test(text)) return null;
   const milliseconds = Date.parse(text);
   return Number.isNaN(milliseconds) ? null : milliseconds / 1000;

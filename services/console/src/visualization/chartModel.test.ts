@@ -64,3 +64,14 @@ it('many or long categories lie down', () => {
 
 it('a table without numbers has no series', () =>
   expect(modelOf({ columns: ['a'], rows: [['x']] }).series).toEqual([]));
+
+it('texts under _time are categories, and no time axis', () => {
+  const model = modelOf({
+    columns: ['_time', 'count'],
+    rows: [
+      ['01:00', '3'],
+      ['02:00', '4'],
+    ],
+  });
+  expect(model).toMatchObject({ isTime: false, categories: ['01:00', '02:00'] });
+});

@@ -8,7 +8,7 @@ import {
   type Row,
   type Table,
 } from '../statistics/table';
-import { parseTime } from '../time/zone';
+import { isoTime } from '../time/zone';
 
 export type ChartKind = 'line' | 'area' | 'column' | 'bar' | 'pie' | 'single';
 
@@ -41,7 +41,7 @@ export const CATEGORY_LIMIT = 2000;
 export function chartModel(table: Table): ChartModel {
   const rows = table.rows.slice(0, CATEGORY_LIMIT);
   const category = categoryColumn(table);
-  const isTime = table.columns[category] === '_time';
+  const isTime = category !== -1 && category === table.time;
   // Beyond the rows that are drawn, texts do not matter.
   const isNumeric = (column: number) => table.numeric[column] || isNumericColumn(rows, column);
   const series = table.columns
@@ -71,7 +71,7 @@ function categoryColumn(table: Table): number {
 function categoryOf(row: Row, column: number, index: number, isTime: boolean): number | string {
   const cell: Cell = column === -1 ? String(index + 1) : (row[column] ?? null);
   if (!isTime) return cellText(cell).replaceAll('\n', ', ') || '(empty)';
-  const epoch = parseTime(cellText(cell));
+  const epoch = isoTime(cellText(cell));
   return epoch === null ? index : epoch * 1000;
 }
 

@@ -1,8 +1,8 @@
 /** What a chart of a dashboard shows and how: independent of who wrote it and of the drawing library. */
 
 import type { ResultRows } from '../api/types';
-import { type Cell, cellNumber, cellText } from '../statistics/table';
-import { parseTime } from '../time/zone';
+import { type Cell, cellNumber, cellText, timeColumnOf } from '../statistics/table';
+import { isoTime } from '../time/zone';
 
 export type PlotKind =
   | 'line'
@@ -149,12 +149,12 @@ export function hasNoValues({ fields, rows }: Pick<ResultRows, 'fields' | 'rows'
 export function plotData(results: ResultRows): PlotData {
   const { first, others, drawn } = columnsOf(results.fields);
   const rows = results.rows.slice(0, MOST_CATEGORIES);
-  const isTime = first?.name === '_time';
+  const isTime = first !== undefined && first.column === timeColumnOf(results);
   const spanColumn = results.fields.indexOf('_span');
   const cell = (row: Cell[], column: number) => row[column] ?? null;
   const categories = rows.map((row) => {
     const text = first ? cellText(cell(row, first.column)).replaceAll('\n', ', ') : '';
-    return isTime ? (parseTime(text) ?? text) : text;
+    return isTime ? (isoTime(text) ?? text) : text;
   });
   const span = spanColumn === -1 ? 0 : (cellNumber(cell(rows[0] ?? [], spanColumn)) ?? 0);
   return {

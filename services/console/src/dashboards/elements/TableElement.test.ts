@@ -34,6 +34,7 @@ const COLUMN = {
   name: 'host',
   at: 0,
   isNumeric: false,
+  isTime: false,
   color: null,
   number: null,
   sparkline: null,

@@ -15,6 +15,7 @@ import {
   type Row,
   type Sorting,
   sortedRows,
+  timeColumnOf,
 } from '../../statistics/table';
 import { formatEventTime } from '../../time/zone';
 import { useDashboard } from '../DashboardContext';
@@ -47,6 +48,7 @@ interface Column {
   name: string;
   at: number;
   isNumeric: boolean;
+  isTime: boolean;
   color: Colorer | null;
   number: CellFormat | null;
   sparkline: CellFormat | null;
@@ -68,8 +70,9 @@ function columnsOf(
       : fields
           .map((name, at) => ({ name, at }))
           .filter(({ name }) => !name.startsWith('_') || name === '_time' || name === '_raw');
+  const time = results ? timeColumnOf(results) : -1;
   const numeric = wanted
-    .filter(({ at, name }) => name !== '_time' && results && isNumericIn(results, at))
+    .filter(({ at }) => at !== time && results && isNumericIn(results, at))
     .map(({ at }) => at);
   const mode = options.get('dataoverlaymode')?.toLowerCase() ?? 'none';
   const shared = overlay(mode, rows, numeric);
@@ -79,6 +82,7 @@ function columnsOf(
       name,
       at,
       isNumeric: numeric.includes(at),
+      isTime: at === time,
       color: color ? colorer(color, rows, at) : numeric.includes(at) ? shared : null,
       number: formatsOf(element.formats, 'number', name),
       sparkline: formatsOf(element.formats, 'sparkline', name),
@@ -301,7 +305,7 @@ export function CellView({
   const style = color === null ? undefined : { background: color, color: readableOn(color) };
   const whole = column.number
     ? formattedNumber(cell, column.number)
-    : column.name === '_time'
+    : column.isTime
       ? formatEventTime(cellText(cell), table.zone)
       : cellText(cell);
   const text = whole.length > MOST_CHARACTERS ? `${whole.slice(0, MOST_CHARACTERS)}…` : whole;

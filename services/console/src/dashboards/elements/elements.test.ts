@@ -381,3 +381,9 @@ it('dollars of tables and of single values are written by one rule', () => {
   expect(format && formattedNumber('0.00081234', format)).toBe('$0.00081');
   expect(singleView(results, options({ 'karst.money': '1' }))?.text).toBe('$0.00081');
 });
+
+it('texts under _time are no times', () => {
+  const hours = rows(['_time', 'n'], ['01', '4'], ['02', '6']);
+  expect(plotData(hours)).toMatchObject({ isTime: false, categories: ['01', '02'] });
+  expect(singleView(hours, options({}))).toMatchObject({ text: '4', sparkline: [] });
+});

@@ -2,8 +2,8 @@
 
 import type { ResultRows } from '../../api/types';
 import { dollars } from '../../app/format';
-import { cellNumber, cellText } from '../../statistics/table';
-import { parseTime } from '../../time/zone';
+import { cellNumber, cellText, timeColumnOf } from '../../statistics/table';
+import { isoTime } from '../../time/zone';
 import type { Options } from '../model/types';
 import { colorsOf, flag, numberOf, numbersOf, secondsOf } from '../model/values';
 
@@ -38,7 +38,7 @@ const BAD = '#c4453a';
 
 export function singleView(results: ResultRows, options: Options): SingleView | null {
   const { fields, rows } = results;
-  const time = fields.indexOf('_time');
+  const time = timeColumnOf(results);
   const shown = fields
     .map((name, at) => ({ name, at }))
     .filter(({ name }) => !name.startsWith('_'));
@@ -123,8 +123,7 @@ function trendOf(results: ResultRows, options: Options, column: number, row: num
   const seconds = secondsOf(interval.replace(/^-/, ''));
   let at = row - 1;
   if (seconds !== null) {
-    const momentOf = (index: number) =>
-      parseTime(cellText(results.rows[index]?.[time] ?? null)) ?? 0;
+    const momentOf = (index: number) => isoTime(cellText(results.rows[index]?.[time] ?? null)) ?? 0;
     const wanted = momentOf(row) - seconds;
     at = results.rows.findLastIndex((_, index) => momentOf(index) <= wanted);
   }

@@ -2,8 +2,8 @@
 
 import type { ResultRows } from '../../api/types';
 import { grouped } from '../../app/format';
-import { cellNumber, cellText, isNumericIn } from '../../statistics/table';
-import { parseTime } from '../../time/zone';
+import { cellNumber, cellText, isNumericIn, timeColumnOf } from '../../statistics/table';
+import { isoTime, parseTime } from '../../time/zone';
 import type { CustomKind } from './kinds';
 
 export interface Link {
@@ -67,17 +67,19 @@ class Reading {
   readonly results: ResultRows;
   readonly columns: Column[];
   readonly count: number;
+  readonly timeAt: number;
 
   constructor(results: ResultRows) {
     this.results = results;
     this.columns = results.fields
       .map((name, at) => ({ name, at, isNumeric: isNumericIn(results, at) }))
       .filter(({ name }) => !name.startsWith('_') || name === '_time');
+    this.timeAt = timeColumnOf(results);
     this.count = Math.min(MOST_ROWS, results.rows.length);
   }
 
   get texts(): Column[] {
-    return this.columns.filter((column) => !column.isNumeric && column.name !== '_time');
+    return this.columns.filter((column) => !column.isNumeric && column.at !== this.timeAt);
   }
   get numbers(): Column[] {
     return this.columns.filter((column) => column.isNumeric);
@@ -94,8 +96,8 @@ class Reading {
     return column ? cellNumber(this.results.rows[row]?.[column.at] ?? null) : null;
   }
   time(row: number): number | null {
-    const column = this.columns.find(({ name }) => name === '_time');
-    return column ? parseTime(this.text(row, column)) : null;
+    const column = this.columns.find(({ at }) => at === this.timeAt);
+    return column ? isoTime(this.text(row, column)) : null;
   }
   get rows(): number[] {
     return Array.from({ length: this.count }, (_, row) => row);
