@@ -31,6 +31,22 @@ it('a column of a chart is a value of the field that splits it', () => {
   );
 });
 
+it.each([
+  'timechart count by host span=1h limit=0',
+  'timechart count by host useother = f where max in top5',
+  'timechart span=1h count by "host" otherstr="the rest"',
+])('options behind the field that splits %j are no fields', (command) => {
+  const found = behind(`index=web | ${command}`, ['_time', 'w 1'], ['', '5'], 1);
+  expect(found).toBe('index=web host="w 1"');
+  const named = behind(
+    'index=web | timechart count by "a b" limit=5',
+    ['_time', 'x'],
+    ['', '5'],
+    1,
+  );
+  expect(named).toBe('index=web "a b"="x"');
+});
+
 it('a row of a time chart has its own range', () => {
   const rows: Row[] = [
     ['2026-11-20T10:00:00.000+00:00', '3'],

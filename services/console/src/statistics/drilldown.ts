@@ -19,12 +19,17 @@ const REST = new Set(['OTHER', 'NULL']);
 
 const escaped = (text: string) => text.replace(/[\\^$.|?*+()[\]{}/-]/g, '\\$&');
 
+/** Options of a command, such as `limit=5`, and the condition of a chart for its series. */
+const OPTIONS = /(?:^|\s)\w+\s*=\s*(?:"[^"]*"|[^\s"]+)|\swhere\s.*$/gis;
+
 /** The fields by which a report groups, as they stand in its command. */
 function groupOf(command: string): string {
-  if (/^(?:si)?(?:top|rare)\b/i.test(command)) return command.replace(/^\w+/, '');
+  if (/^(?:si)?(?:top|rare)\b/i.test(command)) {
+    return command.replace(/^\w+/, '').replace(OPTIONS, '').trim();
+  }
   const over = /\bover\s+(\S+)/i.exec(command)?.[1] ?? '';
   const by = /\bby\s+(.*)$/is.exec(command)?.[1] ?? '';
-  return `${over} ${by}`.trim();
+  return `${over} ${by.replace(OPTIONS, '')}`.trim();
 }
 
 export function eventsOfCell(query: string, table: Asked, row: Row, column: number): Behind {
@@ -38,10 +43,10 @@ export function eventsOfCell(query: string, table: Asked, row: Row, column: numb
   });
   const series = table.columns[column] ?? '';
   const split = /^(?:si)?(?:time)?chart\b/i.test(command)
-    ? /[^\s,"']+(?=["']?$)/.exec(group)
+    ? /(["'])((?:(?!\1).)+)\1$|[^\s,"']+$/.exec(group)
     : null;
   const isSeries = column > 0 && !REST.has(series) && !series.includes(': ') && !isOfGroup(series);
-  const field = split?.[0] ?? '';
+  const field = split?.[2] ?? split?.[0] ?? '';
   // A chart of one field has no column for each of its values.
   if (isSeries && field !== '' && !table.columns.includes(field)) terms.push([field, series]);
   return { query: eventsBehind(query, terms), range: rangeOf(table, row) };
