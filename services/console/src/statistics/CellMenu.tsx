@@ -2,6 +2,9 @@
 
 import { Menu } from '@mantine/core';
 import { IconCopy, IconListSearch } from '@tabler/icons-react';
+import { useZone } from '../app/preferences';
+import { type Behind, eventsOfCell } from './drilldown';
+import { cellText, type Row, type Table } from './table';
 
 /** Where a click was. */
 export interface Spot {
@@ -11,21 +14,30 @@ export interface Spot {
 
 interface CellMenuProps {
   spot: Spot;
-  value: string;
-  onEvents: () => void;
+  query: string;
+  table: Table;
+  row: Row;
+  column: number;
+  onEvents: (behind: Behind) => void;
   onClose: () => void;
 }
 
-export default function CellMenu({ spot, value, onEvents, onClose }: CellMenuProps) {
+export default function CellMenu(props: CellMenuProps) {
+  const { spot, query, table, row, column, onEvents, onClose } = props;
+  const [zone] = useZone();
+  const behind = eventsOfCell(query, table, row, column, zone);
+  const value = cellText(row[column] ?? null);
   return (
     <Menu opened position="bottom-start" onChange={(isOpen) => !isOpen && onClose()}>
       <Menu.Target>
         <span style={{ position: 'fixed', ...spot }} />
       </Menu.Target>
       <Menu.Dropdown data-testid="cell-menu">
-        <Menu.Item leftSection={<IconListSearch size={13} />} onClick={onEvents}>
-          Show the events
-        </Menu.Item>
+        {behind && (
+          <Menu.Item leftSection={<IconListSearch size={13} />} onClick={() => onEvents(behind)}>
+            Show the events
+          </Menu.Item>
+        )}
         <Menu.Item
           leftSection={<IconCopy size={13} />}
           onClick={() => void navigator.clipboard?.writeText(value)}

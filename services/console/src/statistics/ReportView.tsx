@@ -13,9 +13,10 @@ import { Empty } from '../states/Empty';
 import { Skeleton } from '../states/Skeleton';
 import { PreviewStripe } from '../states/Stripe';
 import { ChartView } from '../visualization/ChartView';
+import type { Behind } from './drilldown';
 import styles from './ReportView.module.css';
 import { StatisticsTable } from './StatisticsTable';
-import { type Row, type Table, visibleTable } from './table';
+import { visibleTable } from './table';
 
 /** Rows held in the page at most; what is beyond is said and can be saved as a file. */
 const ROW_LIMIT = 10_000;
@@ -33,9 +34,7 @@ export function ReportView({ client, app, sid, job, view, query, ...props }: Rep
   const { value, error, loading } = useLoaded(sid, version, (signal) =>
     client.rows(sid, which, { offset: 0, count: job.isDone ? ROW_LIMIT : PREVIEW_ROWS }, signal),
   );
-  const showEvents = async (shown: Table, row: Row, column: number) => {
-    const { eventsOfCell } = await import('./drilldown');
-    const { query: behind, range } = eventsOfCell(query, shown, row, column);
+  const showEvents = ({ query: behind, range }: Behind) => {
     if (range === null) return onQuery(behind);
     const next = { request: { query: behind, range }, sid: null, report: null, view: null };
     navigate(writeAddress(paths.search(app), next));
@@ -80,10 +79,7 @@ export function ReportView({ client, app, sid, job, view, query, ...props }: Rep
         </PreviewStripe>
       )}
       {table.rows.length > 0 && view === 'statistics' && (
-        <StatisticsTable
-          table={table}
-          onEvents={(row, column) => void showEvents(table, row, column)}
-        />
+        <StatisticsTable table={table} query={query} onEvents={showEvents} />
       )}
       {table.rows.length > 0 && view === 'visualizations' && <ChartView table={table} />}
     </div>

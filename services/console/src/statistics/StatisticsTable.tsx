@@ -22,6 +22,7 @@ import { useZone } from '../app/preferences';
 import { Visible } from '../app/Visible';
 import { formatEventTime } from '../time/zone';
 import type { Spot } from './CellMenu';
+import type { Behind } from './drilldown';
 import styles from './StatisticsTable.module.css';
 import {
   type Cell,
@@ -36,8 +37,10 @@ import {
 
 interface StatisticsTableProps {
   table: Table;
+  /** The search that made the table. */
+  query: string;
   /** Opens the events behind a cell. */
-  onEvents: (row: Row, column: number) => void;
+  onEvents: (behind: Behind) => void;
 }
 
 /** A cell that was clicked. */
@@ -58,7 +61,7 @@ const COLUMN_STEP = 4;
 /** Characters that are measured. */
 const RULER = 100;
 
-export function StatisticsTable({ table, onEvents }: StatisticsTableProps) {
+export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps) {
   const [zone] = useZone();
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [picked, setPicked] = useState<Picked | null>(null);
@@ -135,8 +138,11 @@ export function StatisticsTable({ table, onEvents }: StatisticsTableProps) {
         <Suspense>
           <CellMenu
             spot={picked.spot}
-            value={cellText(picked.row[picked.column] ?? null)}
-            onEvents={() => onEvents(picked.row, picked.column)}
+            query={query}
+            table={table}
+            row={picked.row}
+            column={picked.column}
+            onEvents={onEvents}
             onClose={() => setPicked(null)}
           />
         </Suspense>

@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest';
+import { formatEpoch } from '../time/zone';
 import { eventsOfCell } from './drilldown';
-import type { Row } from './table';
+import { type Row, visibleTable } from './table';
 
-const table = (columns: string[], ...rows: Row[]) => ({
-  columns,
-  cells: (at: number) => rows.map((row) => row[at] ?? null),
-});
+const table = (columns: string[], ...rows: Row[]) =>
+  visibleTable({ fields: columns, rows, preview: false, messages: [] });
 const behind = (query: string, columns: string[], row: Row, column: number) =>
-  eventsOfCell(query, table(columns, row), row, column).query;
+  eventsOfCell(query, table(columns, row), row, column, 'UTC')?.query;
 
 it('a number leads to the events of its group', () => {
   const columns = ['status', 'host', 'count'];
@@ -36,26 +35,38 @@ it.each([
   'timechart count by host useother = f where max in top5',
   'timechart span=1h count by "host" otherstr="the rest"',
 ])('options behind the field that splits %j are no fields', (command) => {
-  const found = behind(`index=web | ${command}`, ['_time', 'w 1'], ['', '5'], 1);
-  expect(found).toBe('index=web host="w 1"');
-  const named = behind(
-    'index=web | timechart count by "a b" limit=5',
-    ['_time', 'x'],
-    ['', '5'],
-    1,
-  );
-  expect(named).toBe('index=web "a b"="x"');
+  const row = ['2026-11-20T11:00:00.000+00:00', '5', '3600'];
+  const columns = ['_time', 'w 1', '_span'];
+  expect(behind(`index=web | ${command}`, columns, row, 1)).toBe('index=web host="w 1"');
+  const named = 'index=web | timechart count by "a b" limit=5';
+  expect(behind(named, columns, row, 1)).toBe('index=web "a b"="w 1"');
 });
 
-it('a row of a time chart has its own range', () => {
-  const rows: Row[] = [
-    ['2026-11-20T10:00:00.000+00:00', '3'],
-    ['2026-11-20T11:00:00.000+00:00', '4'],
-  ];
-  const hours = table(['_time', '404'], ...rows);
-  const found = eventsOfCell('index=web | timechart count by status', hours, rows[1] ?? [], 1);
-  expect(found.query).toBe('index=web status="404"');
-  const { earliest, latest } = found.range ?? { earliest: '', latest: '' };
-  expect(Number(latest) - Number(earliest)).toBe(3_600);
-  expect(Number(earliest)).toBe(Date.UTC(2026, 10, 20, 11) / 1000);
-});
+/** The range behind the row of the first time, without its year and its seconds. */
+function spanBehind(command: string, columns: string[], zone: string, times: string[]) {
+  const rows = times.map((time) => [time, '3', '86400']);
+  const shown = table(columns, ...rows);
+  const found = eventsOfCell(`index=web | ${command}`, shown, shown.rows[0] ?? [], 1, zone);
+  if (!found?.range) return found;
+  const { earliest, latest } = found.range;
+  return [earliest, latest].map((one) => formatEpoch(Number(one), zone).slice(5, -3));
+}
+
+const DAYS = ['2026-03-29T00:00:00.000+01:00', '2026-03-31T00:00:00.000+02:00'];
+const MONTHS = ['2026-02-01', '2026-01-01', '2026-03-01'].map((day) => `${day}T00:00:00.000+00:00`);
+const HOUR = '2026-11-20T11:00:00.000+00:00';
+const NEXT = '2026-11-20T12:00:00.000+00:00';
+
+it.each([
+  ['_span', 'timechart count', 'Europe/Berlin', DAYS, ['03-29 00:00', '03-30 00:00']],
+  ['_span', 'timechart count', 'UTC', [HOUR], ['11-20 11:00', '11-21 11:00']],
+  ['', 'bin span=1mon _time | stats count by _time', 'UTC', MONTHS, ['02-01 00:00', '03-01 00:00']],
+  ['', 'stats count by _time, host', 'UTC', [NEXT, NEXT, HOUR], ['11-20 12:00', '11-20 13:00']],
+  ['', 'timechart count', 'UTC', [HOUR], null],
+  ['', 'timechart count | eval _time=strftime(_time, "%H")', 'UTC', ['11', '12'], null],
+  ['', 'stats latest(_time) as _time', 'UTC', [HOUR], { query: 'index=web', range: null }],
+])(
+  'with the column "%s", a row of %s in %s has its own range',
+  (name, command, zone, times, range) =>
+    expect(spanBehind(command, ['_time', 'count', name || 'n'], zone, times)).toEqual(range),
+);

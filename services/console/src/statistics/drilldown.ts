@@ -2,7 +2,7 @@
 
 import { commandsOf, eventsBehind } from '../dashboards/runtime/links';
 import { absoluteRange, type TimeRange } from '../time/timeRange';
-import { parseTime } from '../time/zone';
+import { epochToWall, isoTime, type WallTime, wallToEpoch } from '../time/zone';
 import { cellText, type Row, type Table } from './table';
 
 export interface Behind {
@@ -11,7 +11,7 @@ export interface Behind {
   range: TimeRange | null;
 }
 
-type Asked = Pick<Table, 'columns' | 'cells'>;
+type Asked = Pick<Table, 'columns' | 'cells' | 'time' | 'span'>;
 
 const REPORT = /^(?:si)?(?:stats|chart|timechart|top|rare)\b/i;
 /** Columns of charts that are no value of their field. */
@@ -32,11 +32,21 @@ function groupOf(command: string): string {
   return `${over} ${by.replace(OPTIONS, '')}`.trim();
 }
 
-export function eventsOfCell(query: string, table: Asked, row: Row, column: number): Behind {
-  const command = commandsOf(query).find((one) => REPORT.test(one)) ?? '';
+const isNamed = (name: string, group: string) =>
+  new RegExp(`(?:^|[\\s,"'])${escaped(name)}(?:$|[\\s,"'])`).test(group);
+
+/** Null where the row is of a span of time that is not known. */
+export function eventsOfCell(
+  query: string,
+  table: Asked,
+  row: Row,
+  column: number,
+  zone: string,
+): Behind | null {
+  const reports = commandsOf(query).filter((one) => REPORT.test(one));
+  const command = reports[0] ?? '';
   const group = groupOf(command);
-  const isOfGroup = (name: string) =>
-    new RegExp(`(?:^|[\\s,"'])${escaped(name)}(?:$|[\\s,"'])`).test(group);
+  const isOfGroup = (name: string) => isNamed(name, group);
   const terms = table.columns.flatMap((name, at): [string, string][] => {
     const cell = row[at] ?? null;
     return typeof cell === 'string' && isOfGroup(name) ? [[name, cell]] : [];
@@ -49,17 +59,53 @@ export function eventsOfCell(query: string, table: Asked, row: Row, column: numb
   const field = split?.[2] ?? split?.[0] ?? '';
   // A chart of one field has no column for each of its values.
   if (isSeries && field !== '' && !table.columns.includes(field)) terms.push([field, series]);
-  return { query: eventsBehind(query, terms), range: rangeOf(table, row) };
+  // `stats latest(_time) as _time` groups by no time.
+  const isOfTime =
+    table.columns.includes('_time') &&
+    (command === '' ||
+      reports.some((one) => /^(?:si)?timechart/i.test(one) || isNamed('_time', groupOf(one))));
+  const range = isOfTime ? rangeOf(table, row, zone) : null;
+  if (isOfTime && range === null) return null;
+  return { query: eventsBehind(query, terms), range };
 }
 
-/** From the time of a row to that of the next one. */
-function rangeOf({ columns, cells }: Asked, row: Row): TimeRange | null {
-  const at = columns.indexOf('_time');
-  if (at === -1) return null;
-  const [first, second] = cells(at)
-    .slice(0, 2)
-    .map((cell) => parseTime(cellText(cell)));
-  const start = parseTime(cellText(row[at] ?? null));
-  if (start === null || first == null || second == null || second <= first) return null;
-  return absoluteRange(start, start + second - first);
+/** The span of a row: that of the report, else the smallest distance of two of its times. */
+function rangeOf({ time, span, cells }: Asked, row: Row, zone: string): TimeRange | null {
+  const start = isoTime(cellText(row[time] ?? null));
+  if (start === null) return null;
+  const found = new Set(cells(time).map((cell) => isoTime(cellText(cell))));
+  const times = [...found].filter((one) => one !== null).sort((a, b) => a - b);
+  const least = times.reduce(
+    (gap, one, at) => Math.min(gap, one - (times[at - 1] ?? Number.NEGATIVE_INFINITY)),
+    Number.POSITIVE_INFINITY,
+  );
+  const length = span > 0 ? span : least;
+  if (!Number.isFinite(length)) return null;
+  // Between two times the clock may change by an hour; `_span` is that of a day without a change.
+  return absoluteRange(start, endOf(start, length, span > 0 ? 0 : 3_600, times, zone));
+}
+
+const DAY = 86_400;
+/** Days of a month, on average. */
+const MONTH = 30.4;
+
+/** Days and months by the calendar: they have different lengths. */
+function endOf(
+  start: number,
+  length: number,
+  clockChange: number,
+  times: number[],
+  zone: string,
+): number {
+  const wall = epochToWall(start, zone);
+  const isMidnight = (one: WallTime) => one.hour + one.minute + one.second === 0;
+  const days = Math.round(length / DAY);
+  if (!isMidnight(wall) || days === 0 || Math.abs(length - days * DAY) > clockChange) {
+    return start + length;
+  }
+  const isFirst = (one: WallTime) => one.day === 1 && isMidnight(one);
+  const isMonths = days >= 28 && times.every((one) => isFirst(epochToWall(one, zone)));
+  if (isMonths) wall.month += Math.round(days / MONTH);
+  else wall.day += days;
+  return wallToEpoch(wall, zone);
 }

@@ -14,6 +14,8 @@ export interface Table {
   numeric: boolean[];
   /** The column `_time` of times; -1 if there is none. */
   time: number;
+  /** Seconds of a row of `timechart`, in the hidden column `_span`; 0 if there is none or rows differ. */
+  span: number;
   /** The cells of a column. */
   cells: (column: number) => readonly Cell[];
   lengths: (column: number) => ColumnLengths;
@@ -31,6 +33,7 @@ export function visibleTable(results: ResultRows): Table {
     columns: kept.map(({ name }) => name),
     rows: isWhole ? results.rows : lazyList(results.rows.length, rowOf),
     numeric: kept.map(({ index }) => isNumericIn(results, index)),
+    span: spanOf(results),
     time: kept.findIndex(({ index }) => index === time),
     cells: (column) => cellsIn(results, kept[column]?.index ?? -1),
     lengths: (column) => lengthsIn(results, kept[column]?.index ?? -1),
@@ -49,6 +52,14 @@ export function timeColumnOf(results: ResultRows): number {
   const column = results.fields.indexOf('_time');
   const isTime = (cell: Cell) => cell === null || cell === '' || isoTime(cellText(cell)) !== null;
   return column !== -1 && cellsIn(results, column).every(isTime) ? column : -1;
+}
+
+function spanOf(results: ResultRows): number {
+  const column = results.fields.indexOf('_span');
+  if (column === -1) return 0;
+  const spans = new Set(cellsIn(results, column).map(cellNumber));
+  const [span] = spans;
+  return spans.size === 1 ? (span ?? 0) : 0;
 }
 
 export function cellText(cell: Cell): string {
