@@ -4,7 +4,7 @@ import { IconChevronRight } from '@tabler/icons-react';
 import { memo, useState } from 'react';
 import type { EventRow } from '../api/types';
 import { grouped } from '../app/format';
-import { Visible } from '../app/Visible';
+import { Visible, VisiblePieces } from '../app/Visible';
 import { formatEventTime } from '../time/zone';
 import { EventFields, ValueMenu } from './EventFields';
 import styles from './EventItem.module.css';
@@ -118,17 +118,7 @@ export function RawText({ raw, highlight }: { raw: string; highlight: Highlighte
   const rest = raw.length - text.length;
   return (
     <div className={styles.raw}>
-      {highlight(text).map((piece, index) =>
-        piece.marked ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-          <mark key={index}>
-            <Visible text={piece.text} />
-          </mark>
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-          <Visible key={index} text={piece.text} />
-        ),
-      )}
+      <VisiblePieces pieces={highlight(text)} />
       {rest > 0 && (
         <button
           type="button"

@@ -1,7 +1,7 @@
 /** A JSON event as a tree that folds. Values are text nodes; deep parts start folded. */
 
 import { useState } from 'react';
-import { Visible } from '../app/Visible';
+import { Visible, VisiblePieces } from '../app/Visible';
 import type { Highlighter } from './highlight';
 import styles from './JsonTree.module.css';
 
@@ -47,17 +47,7 @@ function Node({ name, value, depth, highlight }: NodeProps) {
       <div className={styles.leaf}>
         {label}
         <span data-type={value === null ? 'null' : typeof value}>
-          {highlight(JSON.stringify(value)).map((piece, index) =>
-            piece.marked ? (
-              // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-              <mark key={index}>
-                <Visible text={piece.text} />
-              </mark>
-            ) : (
-              // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-              <Visible key={index} text={piece.text} />
-            ),
-          )}
+          <VisiblePieces pieces={highlight(JSON.stringify(value))} />
         </span>
       </div>
     );

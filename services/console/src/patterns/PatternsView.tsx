@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { grouped, percent, plural } from '../app/format';
 import { ListTable } from '../app/ListTable';
-import { Visible } from '../app/Visible';
+import { VisiblePieces } from '../app/Visible';
 import styles from '../compare/CompareView.module.css';
 import { quoted, topLevelPipes } from '../query/syntax';
 import type { JobResultsProps } from '../search/Results';
@@ -85,17 +85,10 @@ export default function PatternsView({ client, sid, job, query, onQuery }: JobRe
                 <td data-numeric="true">{grouped(count)}</td>
                 <td data-numeric="true">{percent(count, all)}</td>
                 <td className={styles.pattern}>
-                  {piecesOf(raw).map((piece, at) =>
-                    piece.isVariable ? (
-                      // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-                      <b key={at}>
-                        <Visible text={piece.text} />
-                      </b>
-                    ) : (
-                      // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
-                      <Visible key={at} text={piece.text} />
-                    ),
-                  )}
+                  <VisiblePieces
+                    pieces={piecesOf(raw).map(({ text, isVariable: marked }) => ({ text, marked }))}
+                    as="b"
+                  />
                 </td>
                 <td className={styles.value}>
                   {wordsOf(raw).length > 0 && (
