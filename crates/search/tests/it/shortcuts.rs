@@ -11,7 +11,7 @@ use model::{EventTime, IndexName};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
-use crate::support::{open, put, service};
+use crate::support::{hot, open, put, service};
 
 const ROWS: usize = 10_000;
 const BUCKETS: usize = 4;
@@ -115,6 +115,27 @@ async fn the_newest_events_are_found_without_reading_the_older_ones() {
     assert_eq!(job.page(0, 5).rows, all.page(0, 5).rows);
     assert!(job.counts().events_scanned < 1_000, "{:?}", job.counts());
     assert_eq!(all.counts().events_scanned, all.counts().events_scanned.max(8_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_rows_that_are_too_old_are_left_out_but_counted() {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let knowledge = Arc::new(Knowledge::builtin());
+    // They have arrived in no order of time.
+    let events: Vec<SpecEvent> = (0..ROWS).map(|at| event(at * 7_919 % ROWS)).collect();
+    let buckets = events.chunks(500).map(hot).collect();
+    let names = vec![IndexName::new("main").unwrap()];
+    let service = service(open(&store).await, buckets, store, &knowledge, names);
+    let all = done(&service, "search alpha | table n", 300).await;
+    let sorted = "search alpha | sort 5 - _time, n | table n";
+    for search in ["search alpha | head 5 | table n", sorted] {
+        let newest = done(&service, search, 300).await;
+        assert_eq!(newest.page(0, 5).rows, all.page(0, 5).rows, "{search}");
+    }
+    let sorted = done(&service, sorted, 300).await;
+    assert_eq!(sorted.counts().events_matched, all.counts().events_matched);
+    let events = |job: &Job| job.timeline().unwrap().bins().map(|(_, n)| n).sum::<u64>();
+    assert_eq!(events(&sorted), events(&all));
 }
 
 #[tokio::test(flavor = "multi_thread")]
