@@ -1,9 +1,9 @@
 //! The CPU time of searches: what threads use while they work on one, be it planning, reading, operators or
 //! previews.
 //!
-//! The tasks of a search are polled inside [`Measured`], which adds up the CPU clock of the thread; tasks that
-//! the query engine starts from these count for the same search. Leaves out what works for several searches
-//! (the cache, connections), and programs of custom commands, which are processes.
+//! The tasks of a search are polled inside [`Measured`], which adds up the CPU clock of the thread; tasks
+//! that the query engine starts from these count for the same search. Leaves out what works for several
+//! searches (the cache, connections), and programs of custom commands, which are processes.
 
 use std::any::Any;
 use std::cell::RefCell;

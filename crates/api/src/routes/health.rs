@@ -149,8 +149,8 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     all
 }
 
-/// Without space, an indexer can do nothing for senders. Other processes only write down their own events, and
-/// go on serving searches.
+/// Without space, an indexer can do nothing for senders. Other processes only write down their own events,
+/// and go on serving searches.
 fn severity_of_full_disk(is_indexer: bool) -> Severity {
     if is_indexer { Severity::Error } else { Severity::Warning }
 }

@@ -246,7 +246,8 @@ pub(crate) fn home(object: &ConfObject) -> Namespace {
     Namespace::new(owner, &object.app)
 }
 
-/// Changes an object by the settings of the request. A stanza that has its declared defaults alone is created.
+/// Changes an object by the settings of the request. A stanza that has its declared defaults alone is
+/// created.
 pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfObject, RestError> {
     if defaults::has_no_file(asked, object) {
         return create(asked, &object.name).await;

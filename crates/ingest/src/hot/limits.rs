@@ -101,8 +101,8 @@ impl HotLimits {
             || set.iter().any(is_local)
     }
 
-    /// Notes that events of an index are about to be acknowledged that are on this disk only. Internal indexes
-    /// do not count.
+    /// Notes that events of an index are about to be acknowledged that are on this disk only. Internal
+    /// indexes do not count.
     pub(crate) fn note_local(&self, index: &IndexName) {
         if !index.is_internal() && !*self.local_acks.borrow() {
             self.local_acks.send_replace(true);

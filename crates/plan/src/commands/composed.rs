@@ -1,5 +1,5 @@
-//! Composed texts, such as `strftime(...)` and `"hello"`: what an assignment of one to `_time` or `_indextime`
-//! means.
+//! Composed texts, such as `strftime(...)` and `"hello"`: what an assignment of one to `_time` or
+//! `_indextime` means.
 //!
 //! Guarantees: such a field holds the text from there on, and commands that need times read it as epoch
 //! seconds or as no time. All other texts, as those of fields of events, are read as epoch seconds on
@@ -101,8 +101,8 @@ fn has_other_than_numbers(format: &str) -> bool {
     false
 }
 
-/// An expression that gives composed texts or the time of the row, such as `if(isnull(_time), "Total", _time)`,
-/// with the time as it is written among texts; `None` for others.
+/// An expression that gives composed texts or the time of the row, such as `if(isnull(_time), "Total",
+/// _time)`, with the time as it is written among texts; `None` for others.
 pub(super) fn with_times_among_texts(expr: &Expr, frame: &Frame) -> Option<Expr> {
     let ExprKind::Call(call) = &expr.kind else { return None };
     let places: Vec<usize> = value_places(call)?.collect();

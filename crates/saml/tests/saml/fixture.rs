@@ -49,7 +49,9 @@ impl Fixture {
 }
 
 pub(crate) fn file(name: &str) -> String {
-    let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    // Tests run in the folder of their package. Its path is not compiled in: one target directory may serve
+    // several clones.
+    let path = format!("tests/fixtures/{name}");
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

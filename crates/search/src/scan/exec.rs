@@ -564,8 +564,8 @@ impl ExecutionPlan for BucketScanExec {
         Ok(self)
     }
 
-    /// Keeps the dynamic filter of a sort above, to skip pieces and rows that the sort does not want any more.
-    /// Only `_time` is tested, and rows at its border pass, so it is not taken over (`PushedDown::No`).
+    /// Keeps the dynamic filter of a sort above, to skip pieces and rows that the sort does not want any
+    /// more. Only `_time` is tested, and rows at its border pass, so it is not taken over (`PushedDown::No`).
     fn handle_child_pushdown_result(
         &self,
         _: FilterPushdownPhase,
