@@ -115,7 +115,9 @@ def test_the_newest_events_are_seen_before_the_search_is_done(busy):
     assert control(server, sid, "finalize") == 200
     wait_for(lambda: job_of(server, sid)["isDone"], "the job is done")
     job = job_of(server, sid)
-    assert job["isFinalized"] and "finalized before" in str(job["messages"])
+    # It may have read everything when it was held, and was about to sort.
+    is_whole = job["scanCount"] == EVENTS
+    assert job["isFinalized"] and (is_whole or "finalized before" in str(job["messages"])), job
 
 
 def test_an_export_has_the_events_that_a_job_does_not_keep(busy):
