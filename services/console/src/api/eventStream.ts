@@ -3,6 +3,8 @@
  * from a lost connection, and does not show the comments that say that a quiet stream is alive.
  */
 
+import { piecesOf } from './pieces';
+
 /** An event, or with an empty type something that only shows that the stream is alive. */
 export interface ServerEvent {
   type: string;
@@ -13,25 +15,8 @@ export interface ServerEvent {
 const MAX_EVENT = 1 << 20;
 
 /** The events of an answer, as soon as each is complete. */
-export async function* readEvents({ body }: Response): AsyncGenerator<ServerEvent> {
-  if (!body) return;
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let rest = '';
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      rest += decoder.decode(value, { stream: true });
-      const parts = rest.split('\n\n');
-      rest = parts.pop() ?? '';
-      if (rest.length > MAX_EVENT) throw new Error('an event of the status stream does not end');
-      for (const part of parts) yield eventOf(part);
-    }
-  } finally {
-    // Whoever stops reading closes the connection.
-    reader.cancel().catch(() => {});
-  }
+export async function* readEvents(response: Response): AsyncGenerator<ServerEvent> {
+  for await (const piece of piecesOf(response, '\n\n', MAX_EVENT)) yield eventOf(piece);
 }
 
 function eventOf(text: string): ServerEvent {

@@ -5,6 +5,7 @@
 
 import { asFieldValue, asObject, decodeMessages } from '../api/decode';
 import { ApiError } from '../api/errors';
+import { piecesOf } from '../api/pieces';
 import type { FileKind } from './download';
 import { csvLines } from './exportRows';
 
@@ -37,6 +38,7 @@ export async function readExport(
     onRows(exported.rows);
   };
   for await (const line of linesOf(answer)) {
+    if (line === '') continue;
     const { result, messages, lastrow } = asObject(JSON.parse(line));
     for (const message of decodeMessages(messages)) {
       if (/^(?:FATAL|ERROR)$/.test(message.type)) throw new ApiError('server', 200, [message]);
@@ -58,24 +60,9 @@ export async function readExport(
   return { ...exported, fields: [...fields] };
 }
 
-async function* linesOf({ body }: Response): AsyncGenerator<string> {
-  if (!body) return;
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let rest = '';
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n');
-      rest = lines.pop() ?? '';
-      yield* lines.filter((line) => line !== '');
-      if (done) break;
-    }
-    if (rest !== '') yield rest;
-  } finally {
-    // Whoever stops reading ends the search.
-    reader.cancel().catch(() => {});
-  }
+async function* linesOf(response: Response): AsyncGenerator<string> {
+  const last = yield* piecesOf(response, '\n');
+  yield last;
 }
 
 /** The text of the file, in parts. */
