@@ -169,19 +169,81 @@ fn identity(name: Value<'_>) -> Option<u128> {
     }
 }
 
-/// The number of the first stanza that applies to an event; null if none does.
-pub(crate) fn first(stanzas: &Arc<Stanzas>, frame: &Frame) -> Typed {
-    let identity = format!("{:p}", Arc::as_ptr(stanzas));
-    let stanzas = Arc::clone(stanzas);
-    let function = of_columns("first_stanza", ValueType::Integer, move |arguments, rows| {
-        let mut of_batch = OfBatch::new(&stanzas);
-        let numbers = (0..rows).map(|row| {
-            let stanzas = of_batch.of_event(names_in(arguments, row));
-            stanzas.first().map(|first| i64::from(*first))
+/// The stanzas of several choices. Which of them apply is found once for an event, whatever the number of
+/// choices.
+#[derive(Debug)]
+pub(crate) struct Together {
+    stanzas: Stanzas,
+    /// The combinations that apply to events, by their numbers.
+    combinations: Mutex<Combinations>,
+}
+
+#[derive(Debug, Default)]
+struct Combinations {
+    numbers: HashMap<Numbers, usize>,
+    all: Vec<Numbers>,
+}
+
+impl Together {
+    pub(crate) fn new<'m>(matchers: impl Iterator<Item = &'m StanzaMatcher>) -> Arc<Self> {
+        Arc::new(Self { stanzas: Stanzas::new(matchers), combinations: Mutex::default() })
+    }
+
+    /// The number of a combination of stanzas.
+    fn number(&self, stanzas: &Numbers) -> i64 {
+        let Combinations { numbers, all } = &mut *self.combinations.lock();
+        let number = *numbers.entry(Arc::clone(stanzas)).or_insert_with(|| {
+            all.push(Arc::clone(stanzas));
+            all.len() - 1
         });
-        Ok(Arc::new(numbers.collect::<Int64Array>()))
-    });
-    function.with(identity).call(Stanzas::names(frame))
+        i64::try_from(number).unwrap_or(i64::MAX)
+    }
+
+    /// The place of the first of some stanzas that belongs to a combination.
+    fn first(&self, combination: i64, among: &[u32]) -> Option<i64> {
+        let at = usize::try_from(combination).ok()?;
+        let stanzas = self.combinations.lock().all.get(at).cloned()?;
+        let first = among.iter().position(|one| stanzas.binary_search(one).is_ok())?;
+        i64::try_from(first).ok()
+    }
+
+    /// The combination of stanzas that applies to an event, for [`Self::first_of`].
+    pub(crate) fn combination(self: &Arc<Self>, frame: &Frame) -> Typed {
+        let together = Arc::clone(self);
+        let function = of_columns("stanzas", ValueType::Integer, move |arguments, rows| {
+            let mut of_batch = OfBatch::new(&together.stanzas);
+            let mut last: Option<(Numbers, i64)> = None;
+            let numbers = (0..rows).map(|row| {
+                let stanzas = of_batch.of_event(names_in(arguments, row));
+                match &last {
+                    Some((known, number)) if Arc::ptr_eq(known, &stanzas) => *number,
+                    _ => {
+                        let number = together.number(&stanzas);
+                        last = Some((stanzas, number));
+                        number
+                    }
+                }
+            });
+            Ok(Arc::new(numbers.collect::<Int64Array>()))
+        });
+        function.with(format!("{:p}", Arc::as_ptr(self))).call(Stanzas::names(frame))
+    }
+
+    /// The place of the first of some stanzas, by their numbers, that applies to an event of a combination;
+    /// null if none does.
+    pub(crate) fn first_of(self: &Arc<Self>, among: Vec<u32>, combination: Typed) -> Typed {
+        let identity = format!("{:p} {among:?}", Arc::as_ptr(self));
+        let together = Arc::clone(self);
+        let function = of_columns("first_stanza", ValueType::Integer, move |arguments, rows| {
+            let mut known: HashMap<i64, Option<i64>> = HashMap::new();
+            let numbers = (0..rows).map(|row| {
+                let Value::Integer(combination) = arguments[0].get(row) else { return None };
+                *known.entry(combination).or_insert_with(|| together.first(combination, &among))
+            });
+            Ok(Arc::new(numbers.collect::<Int64Array>()))
+        });
+        function.with(identity).call(vec![combination])
+    }
 }
 
 /// The source types that the events of a search may have.

@@ -14,7 +14,7 @@ use super::parsed::{Meant, ParsedField};
 use super::{All, Objects};
 use crate::context::PlanningContext;
 use crate::lookup::Lookups;
-use crate::stanzas::{Sourcetypes, Stanzas, first};
+use crate::stanzas::{Sourcetypes, Together};
 use crate::{Error, MessageKind};
 
 /// A field that the configuration computes for some events; its expression is valid.
@@ -80,10 +80,10 @@ fn leave_out(one: &ParsedField, reason: &str, env: &PlanningContext<'_>) {
     env.log.add(MessageKind::Warning, text);
 }
 
-/// The stanzas that set a field, and the values that they give it.
+/// The stanzas that set a field, by their numbers among all, and the values that they give it.
 #[derive(Default)]
 struct Choices {
-    matchers: Vec<StanzaMatcher>,
+    stanzas: Vec<u32>,
     values: Vec<Typed>,
 }
 
@@ -96,6 +96,8 @@ pub(super) fn calculate(
 ) -> Result<Frame, Error> {
     let mut names: Vec<&str> = Vec::new();
     let mut choices: HashMap<&str, Choices> = HashMap::new();
+    let mut matchers: Vec<&StanzaMatcher> = Vec::new();
+    let mut numbers: HashMap<String, u32> = HashMap::new();
     let scope = env.scope(&frame).indexed();
     for Calculated(one) in &fields {
         env.context.planning.check()?;
@@ -117,29 +119,31 @@ pub(super) fn calculate(
             names.push(name);
             Choices::default()
         });
-        of_field.matchers.push(one.field.matcher.clone());
+        let number = numbers.entry(format!("{:?}", one.field.matcher)).or_insert_with(|| {
+            matchers.push(&one.field.matcher);
+            u32::try_from(matchers.len() - 1).unwrap_or(u32::MAX)
+        });
+        of_field.stanzas.push(*number);
         of_field.values.push(value);
     }
     let mut values = Vec::with_capacity(names.len());
-    // Fields that the same stanzas set ask once which of them applies.
-    let mut known: HashMap<String, Arc<Stanzas>> = HashMap::new();
+    let together = Together::new(matchers.into_iter());
+    let combination = together.combination(&frame);
     for name in names {
-        let Choices { matchers, values: of_field } = choices.remove(name).unwrap_or_default();
-        let stanzas = known.entry(format!("{matchers:?}"));
-        let stanzas = stanzas.or_insert_with(|| Arc::new(Stanzas::new(matchers.iter())));
-        let chosen = choice(stanzas, of_field, scope.value(name), &frame);
-        values.push((name.to_owned(), chosen));
+        let Choices { stanzas, values: of_field } = choices.remove(name).unwrap_or_default();
+        let number = together.first_of(stanzas, combination.clone());
+        values.push((name.to_owned(), choice(number, of_field, scope.value(name))));
     }
     frame.with_columns(values)
 }
 
 /// The value of the first stanza that applies to an event, or that of before.
-fn choice(stanzas: &Arc<Stanzas>, values: Vec<Typed>, old: Typed, frame: &Frame) -> Typed {
+fn choice(stanza: Typed, values: Vec<Typed>, old: Typed) -> Typed {
     let kind = values.iter().fold(old.kind, |kind, value| kind.union(value.kind));
     let whens = (0_i64..)
         .zip(values)
         .map(|(number, value)| (Box::new(lit(number)), Box::new(convert(value, kind).expr)));
-    let (whens, number) = (whens.collect(), Box::new(first(stanzas, frame).expr));
+    let (whens, number) = (whens.collect(), Box::new(stanza.expr));
     let case = Case::new(Some(number), whens, Some(Box::new(convert(old, kind).expr)));
     Typed::new(Expr::Case(case), kind)
 }
