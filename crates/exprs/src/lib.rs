@@ -9,6 +9,7 @@
 //!
 //! ```text
 //!            compile: AST -> Typed      aggregates: stats functions      top
+//!      by_origin: many filters
 //!         predicate: filters   operators   order
 //!      convert: types, precision  compare  udf: functions of eval
 //!            kernel: closures as DataFusion functions   parts
@@ -16,6 +17,7 @@
 //! ```
 
 pub mod aggregates;
+pub mod by_origin;
 pub mod carried;
 pub mod column;
 mod compare;

@@ -23,6 +23,7 @@ use spl::ast::{
 };
 
 use crate::Error;
+use crate::column::Value;
 use crate::predicate::function::{Predicate, Test};
 use crate::{Scope, Typed};
 
@@ -219,5 +220,17 @@ pub fn leaf(expr: &Expr) -> Option<Leaf<'_>> {
             })
         }
         _ => Some(Leaf::Other),
+    }
+}
+
+/// The column that a part of a filter tests by itself, and the test; `None` for other parts.
+pub(crate) fn column_test(expr: &Expr) -> Option<(&str, impl Fn(Value<'_>) -> bool)> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let predicate = call.func.inner().downcast_ref::<Predicate>()?;
+    match call.args.as_slice() {
+        [Expr::Column(column)] => {
+            Some((column.name.as_str(), |value: Value<'_>| predicate.test.holds(value)))
+        }
+        _ => None,
     }
 }

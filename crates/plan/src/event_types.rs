@@ -4,11 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use exprs::Typed;
-use exprs::column::Value;
+use exprs::by_origin::names_that_hold;
 use exprs::kernel::multi;
 use exprs::predicate;
 use exprs::required_fields::RequiredFields;
-use exprs::types::ValueType;
 use frames::Frame;
 use knowledge::{EventType, Knowledge, TaggedValue};
 use spl::ast::{
@@ -401,8 +400,7 @@ fn event_type_field(
     event_types: &[usize],
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
-    let mut names = Vec::new();
-    let mut conditions = Vec::new();
+    let mut named = Vec::new();
     for found in event_types.iter().map(|at| &classes.event_types[*at]) {
         env.context.planning.check()?;
         let condition = found
@@ -410,26 +408,10 @@ fn event_type_field(
             .and_then(|expr| expand(expr, env))
             .and_then(|expr| Ok(predicate::compile_search(&expr, &env.scope(&frame))?));
         let Some(condition) = unless_invalid(condition, &found.event_type, env)? else { continue };
-        conditions.push(Typed::new(condition, ValueType::Boolean));
-        names.push(found.event_type.name.clone());
+        named.push((found.event_type.name.clone(), condition));
     }
-    let parameters = names.join("\n");
-    let own = names.len();
-    conditions.push(frame.field(EVENTTYPE));
-    let function = multi("event_types", move |row, out| {
-        row.value(own).each_text(|text| out.append_value(text));
-        for (at, name) in names.iter().enumerate() {
-            if matches!(row.value(at), Value::Boolean(true)) {
-                let mut is_known = false;
-                row.value(own).each_text(|text| is_known |= text == name);
-                if !is_known {
-                    out.append_value(name);
-                }
-            }
-        }
-        Some(())
-    });
-    let value = function.with(parameters).call(conditions);
+    let own = frame.field(EVENTTYPE);
+    let value = names_that_hold("event_types", named, own, &env.scope(&frame));
     frame.with_columns(vec![(EVENTTYPE.to_owned(), value)])
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum Test {
 }
 
 impl Test {
-    fn holds(&self, value: Value<'_>) -> bool {
+    pub(crate) fn holds(&self, value: Value<'_>) -> bool {
         match self {
             Self::Term(pattern) => match value {
                 Value::Null => false,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, Operator, lit};
-use exprs::predicate;
+use exprs::{by_origin, predicate};
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
 use frames::restriction::Stored;
@@ -179,6 +179,7 @@ pub(super) async fn events(
     let possible: Vec<String> = frame.names().into_iter().filter(|name| !fixed(name)).collect();
     frame = frame.if_present(possible);
     if let Some(condition) = all_of(late, &frame, env)? {
+        let condition = by_origin::filter(condition, &env.scope(&frame));
         frame = frame.filter(condition)?;
     }
     Ok(frame)

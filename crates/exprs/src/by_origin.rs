@@ -1,0 +1,657 @@
+//! Conditions on events that are decided for the events of each origin apart: of a source type, source and
+//! host.
+//!
+//! Most event types of add-ons are about one source type or source. Hundreds of conditions over all rows of a
+//! batch are a few for the rows of one origin: what a condition asks of the origin is decided once, and what
+//! is left is evaluated for these rows only, over the columns that it reads. For the optimizer of the engine
+//! all of them are one call: its rules would walk through all their parts, again and again.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayBuilder, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions,
+    StringViewBuilder, UInt32Array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{Column, DFSchema, Result, exec_err};
+use datafusion::execution::context::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
+};
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use hashbrown::{HashMap, HashSet};
+use model::columns::{HOST, SOURCE, SOURCETYPE};
+use parking_lot::Mutex;
+
+use crate::column::{Value, Values, read};
+use crate::kernel::{Texts, any_arguments};
+use crate::ledger::Meter;
+use crate::predicate::column_test;
+use crate::types::{ArrowType, ValueType};
+use crate::{Scope, Typed};
+
+/// What the origin of an event is made of.
+const ORIGIN: [&str; 3] = [SOURCETYPE, SOURCE, HOST];
+/// Conditions on the origin from which on a filter is decided by origin.
+const MANY: usize = 8;
+/// Origins whose conditions are kept.
+const KEPT: usize = 1_000;
+/// Names whose truths are kept.
+const NAMES: usize = 100_000;
+/// What of a text of a list is not in its buffer.
+const VIEW: usize = 16;
+
+/// The names of the conditions that hold for an event, in their order, behind the values that it has
+/// already. Each is there once. The conditions are filters, as `predicate` compiles them.
+#[must_use]
+pub fn names_that_hold(
+    function: &'static str,
+    named: Vec<(String, Expr)>,
+    own: Typed,
+    scope: &dyn Scope,
+) -> Typed {
+    let (names, conditions): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+    let conditions = Conditions::new(conditions, scope);
+    let mut arguments = vec![own.expr];
+    arguments.extend(conditions.arguments());
+    let kind = ValueType::Multi;
+    let call = ByOrigin { function, gives: Gives::Names(names.into()), conditions, kind };
+    Typed::new(call.call(arguments), kind)
+}
+
+/// A filter, as `predicate` compiles it, which is decided by origin if it asks for many of them.
+#[must_use]
+pub fn filter(condition: Expr, scope: &dyn Scope) -> Expr {
+    let mut tests = Tests::default();
+    tests.add(&condition);
+    if tests.places.len() < MANY {
+        return condition;
+    }
+    let conditions = Conditions::new(vec![condition], scope);
+    let arguments = conditions.arguments();
+    let (function, kind) = ("by_origin", ValueType::Boolean);
+    ByOrigin { function, gives: Gives::Truth, conditions, kind }.call(arguments)
+}
+
+/// The tests of the origin, each once.
+#[derive(Debug, Default)]
+struct Tests {
+    /// Those of each part of the origin.
+    of_part: [Vec<Expr>; ORIGIN.len()],
+    /// The part that each is of, and its place among those of the part.
+    places: HashMap<Expr, (usize, usize)>,
+}
+
+/// The truths of the tests of each part, for some origin.
+type Truths<'t> = [&'t [bool]; ORIGIN.len()];
+
+impl Tests {
+    /// Adds the tests of a condition, and tells whether it has any.
+    fn add(&mut self, condition: &Expr) -> bool {
+        match condition {
+            Expr::Not(inner) => self.add(inner),
+            Expr::BinaryExpr(binary) => {
+                let left = self.add(&binary.left);
+                self.add(&binary.right) || left
+            }
+            other => {
+                let Some((column, _)) = column_test(other) else { return false };
+                let Some(part) = ORIGIN.iter().position(|name| *name == column) else {
+                    return false;
+                };
+                let of_part = &mut self.of_part[part];
+                self.places.entry(other.clone()).or_insert_with(|| {
+                    of_part.push(other.clone());
+                    (part, of_part.len() - 1)
+                });
+                true
+            }
+        }
+    }
+
+    /// The truths of the tests of a part for a name.
+    fn of_name(&self, part: usize, name: Option<&str>) -> Vec<bool> {
+        let value = || name.map_or(Value::Null, Value::Text);
+        let holds = |test: &Expr| column_test(test).is_some_and(|(_, holds)| holds(value()));
+        self.of_part[part].iter().map(holds).collect()
+    }
+
+    /// What a condition is for events of an origin.
+    fn decided(&self, condition: &Expr, truths: Truths<'_>) -> Expr {
+        let truth = |truth| Typed::truth(truth).expr;
+        match condition {
+            Expr::Not(inner) => {
+                let inner = self.decided(inner, truths);
+                match as_truth(&inner) {
+                    Some(known) => truth(!known),
+                    None => Expr::Not(Box::new(inner)),
+                }
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+                if matches!(op, Operator::And | Operator::Or) =>
+            {
+                // What decides all of it, whatever the other side is.
+                let decisive = *op == Operator::Or;
+                let left = self.decided(left, truths);
+                if as_truth(&left) == Some(decisive) {
+                    return left;
+                }
+                let right = self.decided(right, truths);
+                match (as_truth(&left), as_truth(&right)) {
+                    (Some(_), _) => right,
+                    (_, Some(known)) if known == decisive => right,
+                    (_, Some(_)) => left,
+                    _ => Expr::BinaryExpr(BinaryExpr::new(Box::new(left), *op, Box::new(right))),
+                }
+            }
+            other => match self.places.get(other) {
+                Some((part, at)) => truth(truths[*part][*at]),
+                None => other.clone(),
+            },
+        }
+    }
+}
+
+/// The truth that an expression is.
+fn as_truth(expr: &Expr) -> Option<bool> {
+    match expr {
+        Expr::Literal(datafusion::common::ScalarValue::Boolean(truth), _) => *truth,
+        _ => None,
+    }
+}
+
+/// Conditions, and the columns that they read.
+#[derive(Debug)]
+struct Conditions {
+    all: Vec<Expr>,
+    tests: Tests,
+    /// Whether each asks for the origin.
+    ask_origin: Vec<bool>,
+    columns: Vec<String>,
+    /// The places of the parts of the origin among the columns.
+    origin: [Option<usize>; ORIGIN.len()],
+    known: Mutex<Known>,
+}
+
+/// What is known of the origins that have occurred.
+#[derive(Debug, Default)]
+struct Known {
+    parts: [Names; ORIGIN.len()],
+    planned: HashMap<Class, Arc<Planned>>,
+}
+
+/// The truths of the tests of one part of the origin: names that satisfy the same of them are alike.
+#[derive(Debug, Default)]
+struct Names {
+    numbers: HashMap<Option<String>, u32>,
+    of_truths: HashMap<Vec<bool>, u32>,
+    truths: Vec<Vec<bool>>,
+}
+
+/// Rows for which conditions are planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Class {
+    /// All: for conditions that do not ask for the origin.
+    Free,
+    /// All, for all conditions: where the parts of the origin are no texts.
+    Undecided,
+    /// Those of an origin, by the numbers of its names.
+    Of([u32; ORIGIN.len()]),
+}
+
+/// A class and its rows.
+type OfClass = (Class, Vec<u32>);
+
+/// Conditions as they are evaluated, by their places, over a batch of the columns that they read.
+#[derive(Debug)]
+struct Planned {
+    conditions: Vec<(u32, Arc<dyn PhysicalExpr>)>,
+    columns: Vec<usize>,
+}
+
+impl Names {
+    fn number(&mut self, name: Option<&str>, truths: impl FnOnce() -> Vec<bool>) -> u32 {
+        // `None` is a name, too.
+        let name = name.map(str::to_owned);
+        if let Some(known) = self.numbers.get(&name) {
+            return *known;
+        }
+        let truths = truths();
+        let all = &mut self.truths;
+        let number = *self.of_truths.entry(truths).or_insert_with_key(|truths| {
+            all.push(truths.clone());
+            u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
+        });
+        if self.numbers.len() >= NAMES {
+            self.numbers.clear();
+        }
+        self.numbers.insert(name, number);
+        number
+    }
+
+    fn truths(&self, number: u32) -> &[bool] {
+        self.truths.get(number as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Conditions {
+    fn new(all: Vec<Expr>, scope: &dyn Scope) -> Arc<Self> {
+        let mut tests = Tests::default();
+        let ask_origin = all.iter().map(|one| tests.add(one)).collect();
+        let mut columns: Vec<String> =
+            all.iter().flat_map(Expr::column_refs).map(|column| column.name.clone()).collect();
+        columns.retain(|name| scope.field(name).is_some());
+        columns.sort_unstable();
+        columns.dedup();
+        let origin = ORIGIN.map(|part| columns.iter().position(|name| name == part));
+        Arc::new(Self { all, tests, ask_origin, columns, origin, known: Mutex::default() })
+    }
+
+    fn arguments(&self) -> Vec<Expr> {
+        let column = |name: &String| Expr::Column(Column::new_unqualified(name));
+        self.columns.iter().map(column).collect()
+    }
+
+    /// The conditions as they are for some rows of a batch, without those that hold for none of them.
+    fn planned(
+        &self,
+        class: Class,
+        batch: &RecordBatch,
+        config: &Arc<ConfigOptions>,
+    ) -> Result<Arc<Planned>> {
+        let mut known = self.known.lock();
+        if let Some(planned) = known.planned.get(&class) {
+            return Ok(Arc::clone(planned));
+        }
+        let mut conditions = Vec::new();
+        for ((at, one), asks) in (0_u32..).zip(&self.all).zip(&self.ask_origin) {
+            let condition = match &class {
+                Class::Free if !asks => one.clone(),
+                Class::Undecided if *asks => one.clone(),
+                Class::Of(numbers) if *asks => {
+                    let truths = [0, 1, 2].map(|part| known.parts[part].truths(numbers[part]));
+                    self.tests.decided(one, truths)
+                }
+                _ => continue,
+            };
+            if as_truth(&condition) != Some(false) {
+                conditions.push((at, condition));
+            }
+        }
+        let columns: Vec<usize> = {
+            let read = conditions.iter().flat_map(|(_, one)| one.column_refs());
+            let read: HashSet<&str> = read.map(Column::name).collect();
+            let is_read = |at: &usize| read.contains(self.columns[*at].as_str());
+            (0..self.columns.len()).filter(is_read).collect()
+        };
+        let schema = DFSchema::try_from(batch.schema_ref().project(&columns)?)?;
+        let mut props = ExecutionProps::new();
+        props.config_options = Some(Arc::clone(config));
+        let context = PhysicalPlanningContext::default();
+        let physical = |(at, one): (u32, Expr)| {
+            create_physical_expr(&one, &schema, &props, &context).map(|physical| (at, physical))
+        };
+        let conditions = conditions.into_iter().map(physical).collect::<Result<_>>()?;
+        let planned = Arc::new(Planned { conditions, columns });
+        if known.planned.len() >= KEPT {
+            known.planned.clear();
+        }
+        known.planned.insert(class, Arc::clone(&planned));
+        Ok(planned)
+    }
+
+    /// Calls `holds` with each row and each condition that holds for it, those of a row in no order.
+    fn evaluate(
+        &self,
+        arguments: &[ArrayRef],
+        rows: usize,
+        config: &Arc<ConfigOptions>,
+        mut holds: impl FnMut(u32, u32),
+    ) -> Result<()> {
+        let fields = self.columns.iter().zip(arguments);
+        let fields = fields.map(|(name, array)| Field::new(name, array.data_type().clone(), true));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let batch = RecordBatch::try_new_with_options(schema, arguments.to_vec(), &options)?;
+        if self.ask_origin.contains(&false) {
+            self.planned(Class::Free, &batch, config)?.evaluate(&batch, None, &mut holds)?;
+        }
+        if !self.ask_origin.contains(&true) {
+            return Ok(());
+        }
+        let Some(classes) = self.classes(&batch)? else {
+            let planned = self.planned(Class::Undecided, &batch, config)?;
+            return planned.evaluate(&batch, None, &mut holds);
+        };
+        for (class, of_class) in classes {
+            let planned = self.planned(class, &batch, config)?;
+            let some = (of_class.len() < rows).then_some(of_class);
+            planned.evaluate(&batch, some, &mut holds)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of each origin, those first whose first row comes first; `None` if a part of the origin is no
+    /// text.
+    fn classes(&self, batch: &RecordBatch) -> Result<Option<Vec<OfClass>>> {
+        let rows = batch.num_rows();
+        let mut numbers = vec![[0; ORIGIN.len()]; rows];
+        for (part, at) in self.origin.iter().enumerate() {
+            let Some(at) = at else { continue };
+            if self.tests.of_part[part].is_empty() {
+                continue;
+            }
+            let values = read(batch.column(*at))?;
+            // The same names come again and again: most are found without a look at those of other batches.
+            let mut seen: HashMap<Option<&str>, u32> = HashMap::new();
+            for (row, number) in numbers.iter_mut().enumerate() {
+                let name = match values.get(row) {
+                    Value::Null => None,
+                    Value::Text(name) => Some(name),
+                    _ => return Ok(None),
+                };
+                number[part] = *seen.entry(name).or_insert_with(|| {
+                    let truths = || self.tests.of_name(part, name);
+                    self.known.lock().parts[part].number(name, truths)
+                });
+            }
+        }
+        let mut places: HashMap<[u32; ORIGIN.len()], usize> = HashMap::new();
+        let mut found: Vec<OfClass> = Vec::new();
+        for (row, numbers) in (0_u32..).zip(numbers) {
+            let place = *places.entry(numbers).or_insert_with(|| {
+                found.push((Class::Of(numbers), Vec::new()));
+                found.len() - 1
+            });
+            found[place].1.push(row);
+        }
+        Ok(Some(found))
+    }
+}
+
+impl Planned {
+    /// For these rows, or all of them.
+    fn evaluate(
+        &self,
+        batch: &RecordBatch,
+        rows: Option<Vec<u32>>,
+        holds: &mut dyn FnMut(u32, u32),
+    ) -> Result<()> {
+        if self.conditions.is_empty() {
+            return Ok(());
+        }
+        let count = rows.as_ref().map_or(batch.num_rows(), Vec::len);
+        let places = rows.map(UInt32Array::from);
+        let column = |at: &usize| match &places {
+            Some(places) => take(batch.column(*at), places, None),
+            None => Ok(Arc::clone(batch.column(*at))),
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<_, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let schema = Arc::new(batch.schema_ref().project(&self.columns)?);
+        let own = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        for (at, condition) in &self.conditions {
+            let truths = condition.evaluate(&own)?.into_array(count)?;
+            let Some(truths) = truths.as_boolean_opt() else {
+                return exec_err!("a condition gives {}, not a truth", truths.data_type());
+            };
+            for row in set(truths).set_indices_u32() {
+                holds(places.as_ref().map_or(row, |places| places.value(row as usize)), *at);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which truths are true; null is not.
+fn set(truths: &BooleanArray) -> BooleanBuffer {
+    match truths.nulls() {
+        Some(nulls) => truths.values() & nulls.inner(),
+        None => truths.values().clone(),
+    }
+}
+
+/// What a call gives of the conditions that hold.
+#[derive(Debug, Clone)]
+enum Gives {
+    /// Whether any holds.
+    Truth,
+    /// Their names, behind the values of the first argument.
+    Names(Arc<[String]>),
+}
+
+#[derive(Debug, Clone)]
+struct ByOrigin {
+    function: &'static str,
+    gives: Gives,
+    conditions: Arc<Conditions>,
+    kind: ValueType,
+}
+
+impl PartialEq for ByOrigin {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.conditions, &other.conditions)
+    }
+}
+
+impl Eq for ByOrigin {}
+
+impl Hash for ByOrigin {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.conditions).hash(state);
+    }
+}
+
+impl ByOrigin {
+    fn call(self, arguments: Vec<Expr>) -> Expr {
+        ScalarUDF::new_from_impl(Call { of: self, signature: any_arguments(Volatility::Immutable) })
+            .call(arguments)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Call {
+    of: ByOrigin,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Call {
+    fn name(&self) -> &str {
+        self.of.function
+    }
+
+    fn schema_name(&self, _: &[Expr]) -> Result<String> {
+        let conditions = &self.of.conditions;
+        Ok(format!("{}[{} {:p}]", self.of.function, conditions.all.len(), Arc::as_ptr(conditions)))
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.of.kind.data_type())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let arrays = args.args.iter().map(|argument| argument.to_array(rows));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let config = &args.config_options;
+        let (ByOrigin { gives, conditions, .. }, arrays) = (&self.of, arrays.as_slice());
+        let made = match (gives, arrays) {
+            (Gives::Names(names), [own, arrays @ ..]) => {
+                let mut held = Vec::new();
+                conditions.evaluate(arrays, rows, config, |row, at| held.push((row, at)))?;
+                held.sort_unstable();
+                let mut meter = Meter::new(config);
+                let made = listed(names, &read(own)?, &held, rows, &mut meter)?;
+                meter.finish(made)?
+            }
+            _ => {
+                let mut truths = vec![false; rows];
+                conditions.evaluate(arrays, rows, config, |row, _| truths[row as usize] = true)?;
+                Arc::new(BooleanArray::from(truths))
+            }
+        };
+        Ok(ColumnarValue::Array(made))
+    }
+}
+
+/// The values of each row, then the names that are not among them. `held` has rows and names in their order.
+fn listed(
+    names: &[String],
+    own: &Values,
+    held: &[(u32, u32)],
+    rows: usize,
+    meter: &mut Meter,
+) -> Result<ArrayRef> {
+    let mut built = Texts::with_capacity(StringViewBuilder::new(), rows);
+    // The names are in memory once.
+    let block = built.values().append_block(Buffer::from(names.concat().as_bytes()));
+    let mut starts = Vec::with_capacity(names.len());
+    let mut end = 0_u32;
+    for name in names {
+        starts.push(end);
+        end += u32::try_from(name.len()).unwrap_or(u32::MAX);
+    }
+    let mut held = held.iter().peekable();
+    for row in 0..rows {
+        let before = built.values().len();
+        let value = own.get(row);
+        let mut bytes = 0;
+        value.each_text(|text| {
+            bytes += VIEW + text.len();
+            built.values().append_value(text);
+        });
+        while let Some((_, at)) = held.next_if(|(of, _)| *of as usize == row) {
+            let name = &names[*at as usize];
+            let mut is_known = false;
+            value.each_text(|text| is_known |= text == name);
+            if !is_known {
+                bytes += VIEW;
+                let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+                built.values().try_append_view(block, starts[*at as usize], length)?;
+            }
+        }
+        meter.add(bytes)?;
+        let some = built.values().len() > before;
+        built.append(some);
+    }
+    Ok(Arc::new(built.finish()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::compile::testing::Table;
+    use crate::predicate::{balanced, compile_search};
+
+    const CONDITIONS: [&str; 13] = [
+        "sourcetype=web error",
+        "sourcetype=db",
+        "sourcetype=web OR sourcetype=db OR error",
+        "NOT sourcetype=web",
+        "NOT (sourcetype=web error)",
+        "error OR failed",
+        "sourcetype=d* user=bob",
+        "sourcetype IN (web, mail) (error OR user=ann)",
+        "sourcetype!=web user=*",
+        "(sourcetype=web OR sourcetype=mail) NOT (error OR sourcetype=mail)",
+        "user=bob",
+        "source=*.log (sourcetype=web OR user=ann)",
+        "sourcetype=none",
+    ];
+
+    type Event = (Option<usize>, usize, Option<usize>);
+
+    fn table(rows: &[Event]) -> Table {
+        let types = ["web", "db", "mail"];
+        let raws = ["an error", "it failed", "nothing"];
+        let users = ["bob", "ann"];
+        let column = |value: &dyn Fn(&Event) -> Option<&'static str>| -> Vec<_> {
+            rows.iter().map(value).collect()
+        };
+        Table::new()
+            .text(SOURCETYPE, &column(&|event| event.0.map(|at| types[at])))
+            .text(SOURCE, &column(&|event| Some(["a.log", "b.txt", "c.log"][event.1])))
+            .text("_raw", &column(&|event| Some(raws[2 - event.1])))
+            .text("user", &column(&|event| event.2.map(|at| users[at])))
+    }
+
+    proptest! {
+        #[test]
+        fn conditions_by_origin_hold_where_they_do(
+            rows in prop::collection::vec(
+                (prop::option::of(0_usize..3), 0_usize..3, prop::option::of(0_usize..2)), 0..60,
+            ),
+        ) {
+            let table = table(&rows);
+            let compiled = CONDITIONS.map(|text| {
+                let parsed = spl::parse_search_terms(text).unwrap().expr.unwrap();
+                compile_search(&parsed, &table).unwrap()
+            });
+            let named = CONDITIONS.iter().zip(compiled.clone());
+            let named = named.map(|(name, expr)| ((*name).to_owned(), expr)).collect();
+            let own = Typed::column("user", ValueType::Text);
+            let names = table.evaluate(&names_that_hold("names", named, own, &table).expr);
+            let users = table.evaluate(&Typed::column("user", ValueType::Text).expr);
+            let truths = compiled.each_ref().map(|expr| table.evaluate(expr));
+            for row in 0..rows.len() {
+                let held = |at: &usize| truths[*at][row].as_deref() == Some("true");
+                let held = (0..CONDITIONS.len()).filter(held).map(|at| CONDITIONS[at]);
+                let expected: Vec<&str> = users[row].as_deref().into_iter().chain(held).collect();
+                prop_assert_eq!(names[row].as_deref().unwrap_or_default(), expected.join("|"));
+            }
+            let any = balanced(Operator::Or, compiled[..6].to_vec()).unwrap();
+            let all = balanced(Operator::And, compiled[6..].to_vec()).unwrap();
+            for whole in [any, all] {
+                let by_origin = filter(whole.clone(), &table);
+                prop_assert_eq!(&table.evaluate(&by_origin), &table.evaluate(&whole));
+            }
+        }
+    }
+
+    #[test]
+    fn a_filter_of_many_origins_is_one_call() {
+        let table = table(&[]);
+        let compiled = |text: &str| {
+            let parsed = spl::parse_search_terms(text).unwrap().expr.unwrap();
+            compile_search(&parsed, &table).unwrap()
+        };
+        let of = |name: usize| format!("(sourcetype=s{name} error)");
+        let few = compiled(&(0..7).map(of).collect::<Vec<_>>().join(" OR "));
+        assert_eq!(filter(few.clone(), &table), few);
+        let many = compiled(&(0..8).map(of).collect::<Vec<_>>().join(" OR "));
+        assert!(matches!(filter(many, &table), Expr::ScalarFunction(_)));
+    }
+
+    #[test]
+    fn what_a_condition_asks_of_the_origin_is_decided_once() {
+        let table = table(&[]);
+        let decided = |text: &str, name: &str| {
+            let parsed = spl::parse_search_terms(text).unwrap().expr.unwrap();
+            let compiled = compile_search(&parsed, &table).unwrap();
+            let mut tests = Tests::default();
+            tests.add(&compiled);
+            let truths = tests.of_name(0, Some(name));
+            let left = tests.decided(&compiled, [&truths, &[], &[]]);
+            as_truth(&left).map_or_else(|| left.to_string(), |truth| truth.to_string())
+        };
+        let error = decided("error", "web");
+        assert_eq!(decided("sourcetype=web error", "web"), error);
+        assert_eq!(decided("error sourcetype=WEB", "web"), error);
+        assert_eq!(decided("sourcetype=web error", "db"), "false");
+        assert_eq!(decided("sourcetype=web OR error", "db"), error);
+        assert_eq!(decided("NOT sourcetype=w* OR error", "db"), "true");
+    }
+}
