@@ -1,10 +1,12 @@
 //! Which indexes a search reads, from the `index=` terms of its filter.
 //!
-//! An index is read if the filter can be true for an event in it. Where a branch of the filter
-//! names no index, the default indexes are meant. `*` does not reach internal indexes, `_*` does.
+//! An index is read if the filter can be true for an event in it. Where an alternative of the filter names no
+//! index, or only takes some away (`index!=web`, `NOT index=web`), the default indexes are meant. Beside
+//! `index=web`, such terms only take away from the indexes that are named. `*` does not reach internal
+//! indexes, `_*` does.
 
 use model::IndexName;
-use spl::ast::{ComparisonOperator, SearchComparison, SearchExpr, SearchPattern};
+use spl::ast::{ComparisonOperator, SearchComparison, SearchExpr, SearchIn, SearchPattern};
 
 use crate::{Message, MessageKind, PlanContext};
 
@@ -18,7 +20,8 @@ pub(crate) fn select(expr: Option<&SearchExpr>, context: &PlanContext) -> Vec<In
     let Some(expr) = expr else {
         return known.into_iter().filter(is_default).collect();
     };
-    known.into_iter().filter(|index| reachable(expr, index, is_default(index))).collect()
+    let is_read = |index: &IndexName| Reach::of(expr, index).includes(is_default(index));
+    known.into_iter().filter(is_read).collect()
 }
 
 /// Warnings about names of indexes in a filter, as the user has written it, that match none. Event types of
@@ -27,30 +30,90 @@ pub(crate) fn unknown(written: Option<&SearchExpr>, context: &PlanContext) -> Ve
     written.map_or_else(Vec::new, |expr| unknown_of(expr, &context.source.indexes()))
 }
 
-/// Whether an event of the index may satisfy the filter.
-fn reachable(expr: &SearchExpr, index: &IndexName, default: bool) -> bool {
-    if !names_index(expr) {
-        return default;
-    }
-    match expr {
-        // A branch that names no index leaves the choice to the others.
-        SearchExpr::And(members) => {
-            members.iter().filter(|m| names_index(m)).all(|m| reachable(m, index, default))
+/// How an event of one index may satisfy a filter: each field is about some of the filter's alternatives, as
+/// if it was an `OR` of conjunctions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reach {
+    /// By an alternative that names the index.
+    named: bool,
+    /// By an alternative that leaves the choice to the default indexes.
+    unnamed: bool,
+}
+
+impl Reach {
+    const NO_CHOICE: Self = Self { named: false, unnamed: true };
+
+    fn of(expr: &SearchExpr, index: &IndexName) -> Self {
+        match expr {
+            SearchExpr::And(members) => members
+                .iter()
+                .map(|member| Self::of(member, index))
+                .fold(Self::NO_CHOICE, Self::and),
+            SearchExpr::Or(members) => members
+                .iter()
+                .map(|member| Self::of(member, index))
+                .fold(Self { named: false, unnamed: false }, Self::or),
+            SearchExpr::Not(inner, _) => Self { named: false, unnamed: may_fail(inner, index) },
+            other => match names(other, index) {
+                None => Self::NO_CHOICE,
+                Some(Named::Wanted(is_meant)) => Self { named: is_meant, unnamed: false },
+                Some(Named::Unwanted(is_meant)) => Self { named: false, unnamed: !is_meant },
+            },
         }
-        SearchExpr::Or(members) => members.iter().any(|m| reachable(m, index, default)),
-        SearchExpr::Not(..) => default,
-        SearchExpr::Comparison(comparison) => matches(comparison, index, default),
-        SearchExpr::In(list) if list.negated => default,
-        SearchExpr::In(list) => list.values.iter().any(|value| covers(&value.pattern, index)),
-        _ => default,
+    }
+
+    fn and(self, other: Self) -> Self {
+        let either = (self.named || self.unnamed) && (other.named || other.unnamed);
+        Self {
+            named: either && (self.named || other.named),
+            unnamed: self.unnamed && other.unnamed,
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self { named: self.named || other.named, unnamed: self.unnamed || other.unnamed }
+    }
+
+    fn includes(self, is_default: bool) -> bool {
+        self.named || (self.unnamed && is_default)
     }
 }
 
-fn matches(comparison: &SearchComparison, index: &IndexName, default: bool) -> bool {
-    match comparison.operator {
-        ComparisonOperator::Equal => covers(&comparison.value.pattern, index),
-        ComparisonOperator::NotEqual => default && !covers(&comparison.value.pattern, index),
-        _ => default,
+/// Whether a term means the index: to read it, or to leave it out.
+enum Named {
+    Wanted(bool),
+    Unwanted(bool),
+}
+
+/// What a term says of the index; `None` if it does not name indexes.
+fn names(term: &SearchExpr, index: &IndexName) -> Option<Named> {
+    match term {
+        SearchExpr::Comparison(SearchComparison { field, operator, value, .. })
+            if is_index(&field.node) =>
+        {
+            match operator {
+                ComparisonOperator::Equal => Some(Named::Wanted(covers(&value.pattern, index))),
+                ComparisonOperator::NotEqual => {
+                    Some(Named::Unwanted(covers(&value.pattern, index)))
+                }
+                _ => None,
+            }
+        }
+        SearchExpr::In(SearchIn { field, values, negated, .. }) if is_index(&field.node) => {
+            let is_meant = values.iter().any(|value| covers(&value.pattern, index));
+            Some(if *negated { Named::Unwanted(is_meant) } else { Named::Wanted(is_meant) })
+        }
+        _ => None,
+    }
+}
+
+/// Whether an event of the index may be one that does not satisfy the expression. `NOT` chooses no index,
+/// also if what is in it is negated itself.
+fn may_fail(expr: &SearchExpr, index: &IndexName) -> bool {
+    match expr {
+        SearchExpr::And(members) => members.iter().any(|member| may_fail(member, index)),
+        SearchExpr::Or(members) => members.iter().all(|member| may_fail(member, index)),
+        other => !matches!(names(other, index), Some(Named::Wanted(true))),
     }
 }
 
@@ -65,13 +128,6 @@ pub(crate) fn covers(pattern: &SearchPattern, index: &IndexName) -> bool {
 
 fn is_index(name: &str) -> bool {
     name == "index"
-}
-
-/// Whether the expression compares `index` anywhere.
-fn names_index(expr: &SearchExpr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= part.field().is_some_and(|field| is_index(&field.node)));
-    found
 }
 
 fn unknown_of(expr: &SearchExpr, known: &[IndexName]) -> Vec<Message> {
@@ -110,5 +166,46 @@ mod tests {
         let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
         let expected = ["there is no index \"none\"", "there is no index \"other\""];
         assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn negations_take_away_from_the_indexes_that_are_named() {
+        let cases = [
+            ("index=web", "web"),
+            ("error", "main"),
+            ("index!=web", "main"),
+            ("index!=main", ""),
+            ("NOT index=main", ""),
+            ("index=web index!=foo", "web"),
+            ("index=web index!=web", ""),
+            ("index=web NOT index=_internal", "web"),
+            ("index=web NOT (index=_internal OR index=mon)", "web"),
+            ("index=* index!=main", "mon web"),
+            ("index=* NOT index=main error", "mon web"),
+            ("index=* NOT (index=main host=a)", "main mon web"),
+            ("index=* NOT index IN (main, web)", "mon"),
+            ("index IN (web, main) index!=_internal", "main web"),
+            ("(index=* OR index=_*) index!=_audit index!=m*", "_internal web"),
+            // Each alternative by itself.
+            ("(index=web index!=foo) OR index!=mon", "main web"),
+            ("(index=web OR error) index!=_internal", "main web"),
+            ("index=web (index!=main OR error)", "web"),
+            ("index=* (index!=main OR error)", "main mon web"),
+            ("index=web OR NOT index=mon", "main web"),
+            // A term for another index leaves nothing.
+            ("index=web index=main", ""),
+            ("NOT index!=web", "main"),
+        ];
+        let names = ["_internal", "main", "mon", "web"];
+        for (text, expected) in cases {
+            let search = spl::parse_search_terms(text).expect("a filter");
+            let expr = search.expr.expect("a filter");
+            let is_read = |name: &&&str| {
+                let index = IndexName::new(**name).expect("a name");
+                Reach::of(&expr, &index).includes(**name == "main")
+            };
+            let read: Vec<&str> = names.iter().filter(is_read).copied().collect();
+            assert_eq!(read.join(" "), expected, "{text}");
+        }
     }
 }
