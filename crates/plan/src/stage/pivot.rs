@@ -41,7 +41,8 @@ pub(crate) const SPAN: &str = "_span";
 /// What the rows of the result are.
 #[derive(Debug, Clone)]
 pub(crate) enum PivotAxis {
-    /// Bins of time: all of a range, or from the first to the last that has rows.
+    /// Bins of time: all of a range, or from the first to the last that has rows, also if only the start of
+    /// the range is unbounded.
     Time { bins: TimeBins, range: (Option<i64>, Option<i64>), fill: bool, partial: bool },
     /// The values there are.
     Values,
@@ -368,7 +369,9 @@ fn time_rows(
     let mut starts: Vec<i64> = present.keys().copied().collect();
     if fill {
         let first = from.map(|from| bins.floor(from)).or(starts.first().copied());
-        let last = to.map(|to| bins.floor(to.saturating_sub(1))).or(starts.last().copied());
+        // Over all time, the bins up to now would be many more than those of the data.
+        let end = from.and(to);
+        let last = end.map(|end| bins.floor(end.saturating_sub(1))).or(starts.last().copied());
         if let (Some(first), Some(last)) = (first, last) {
             // Of what is there nothing is left out, wherever a bin of odd length began when clocks changed.
             starts.retain(|start| (first..=last).contains(start));
