@@ -127,6 +127,13 @@ impl HecError {
     const fn fields(number: u64) -> Self {
         Self::new(15, 400, "Error in handling indexed fields", Some(number))
     }
+
+    /// A data point that `mstats` cannot compute with.
+    const fn measure(number: u64) -> Self {
+        let text =
+            "Error in handling indexed fields: the value of a metric must be one finite number";
+        Self::new(15, 400, text, Some(number))
+    }
 }
 
 impl From<&crate::Error> for HecError {

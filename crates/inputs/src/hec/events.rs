@@ -159,6 +159,7 @@ impl Decoder<'_> {
             .map_err(|wrong| match wrong {
                 WrongFields::Shape => HecError::format(number),
                 WrongFields::Nested => HecError::fields(number),
+                WrongFields::Measure => HecError::measure(number),
                 WrongFields::Over(over) => HecError::over_limit(number, over),
             })?;
         }

@@ -1,4 +1,4 @@
-//! `fields` of an event: names with plain values or lists of them.
+//! `fields` of an event: names with plain values or lists of them. The measure of a metric is one number.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub(super) enum WrongFields {
     Shape,
     /// A value that is neither plain nor a list of plain values.
     Nested,
+    /// A data point whose measure is not one finite number, or whose metric has no name.
+    Measure,
     /// More than an event may have.
     Over(OverLimit),
 }
@@ -56,15 +58,18 @@ pub(super) fn take_fields(
     let mut scanner = Scanner::new(json);
     scanner.expect(b'{')?;
     let mut first = true;
+    let mut single = SinglePoint::default();
     while let Some(name) = scanner.member(first)? {
         first = false;
         let name = names.get(&name);
         if !scanner.take(b'[') {
             if let Some(value) = plain(&mut scanner)? {
+                single.check(&name, Some(&value))?;
                 emit(name, &value).map_err(WrongFields::Over)?;
             }
             continue;
         }
+        single.check(&name, None)?;
         while !scanner.take(b']') {
             if let Some(value) = plain(&mut scanner)? {
                 emit(Arc::clone(&name), &value).map_err(WrongFields::Over)?;
@@ -74,7 +79,48 @@ pub(super) fn take_fields(
             }
         }
     }
-    Ok(())
+    single.finish()
+}
+
+/// The data point in `metric_name` and `_value`, which may come in any order.
+#[derive(Debug, Default)]
+struct SinglePoint {
+    has_name: bool,
+    has_value: bool,
+    is_wrong: bool,
+}
+
+impl SinglePoint {
+    /// Takes a field into account; `None` is a list. Points in fields of their own are checked at once.
+    fn check(&mut self, name: &str, value: Option<&str>) -> Result<(), WrongFields> {
+        match name {
+            "metric_name" => {
+                self.has_name = true;
+                self.is_wrong |= value.is_none_or(str::is_empty);
+            }
+            "_value" => {
+                self.has_value = true;
+                self.is_wrong |= !is_measure(value);
+            }
+            _ => {
+                let metric = name.strip_prefix("metric_name:");
+                if metric.is_some_and(|metric| metric.is_empty() || !is_measure(value)) {
+                    return Err(WrongFields::Measure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Without the other, each of the two is a field like any.
+    fn finish(&self) -> Result<(), WrongFields> {
+        let is_refused = self.has_name && self.has_value && self.is_wrong;
+        if is_refused { Err(WrongFields::Measure) } else { Ok(()) }
+    }
+}
+
+fn is_measure(value: Option<&str>) -> bool {
+    value.is_some_and(|text| text.parse::<f64>().is_ok_and(f64::is_finite))
 }
 
 fn plain<'a>(scanner: &mut Scanner<'a>) -> Result<Option<Cow<'a, str>>, WrongFields> {

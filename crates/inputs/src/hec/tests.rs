@@ -110,6 +110,41 @@ fn broken_requests_get_their_code_and_event_number() {
 }
 
 #[test]
+fn the_value_of_a_metric_is_one_finite_number() {
+    let wrong = [
+        r#"{"metric_name:cpu":[1,2]}"#,
+        r#"{"metric_name:cpu":"abc"}"#,
+        r#"{"metric_name:cpu":"NaN"}"#,
+        r#"{"metric_name:cpu":1e999}"#,
+        r#"{"metric_name:cpu":true}"#,
+        r#"{"metric_name:cpu":1,"metric_name:mem":""}"#,
+        r#"{"metric_name:":1}"#,
+        r#"{"_value":[1,2],"metric_name":"cpu"}"#,
+        r#"{"metric_name":"cpu","_value":"inf"}"#,
+        r#"{"metric_name":["cpu","mem"],"_value":1}"#,
+        r#"{"metric_name":"","_value":1}"#,
+    ];
+    for fields in wrong {
+        let error =
+            decode(&format!(r#"{{"event":"metric","fields":{fields}}}"#)).expect_err(fields);
+        assert_eq!((error.code, error.invalid_event_number), (15, Some(0)), "{fields}");
+        assert!(error.text.ends_with("must be one finite number"), "{}", error.text);
+    }
+    let right = [
+        r#"{"metric_name:cpu":1.5,"metric_name:mem":"-2e3","region":["eu","us"]}"#,
+        r#"{"metric_name:cpu":1,"metric_name:mem":null}"#,
+        r#"{"metric_name":"cpu","_value":"7"}"#,
+        // Without the other, they are fields like any.
+        r#"{"metric_name":["cpu","mem"]}"#,
+        r#"{"_value":"high"}"#,
+    ];
+    for fields in right {
+        let decoded = decode(&format!(r#"{{"event":"metric","fields":{fields}}}"#));
+        assert!(decoded.is_ok(), "{fields}");
+    }
+}
+
+#[test]
 fn a_body_that_is_not_utf8_is_repaired() {
     let input = decode_events(b"{\"event\":\"a\xffb\"}", &defaults(), &|_| true, stream());
     let Ok(Input::Events { events, .. }) = input else { panic!("events were sent") };

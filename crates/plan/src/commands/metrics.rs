@@ -272,7 +272,8 @@ impl Asked {
             if let (Some(name), Some(value)) = (name.text(), value.text()) {
                 put(&name, &value);
             }
-            for (name, value) in names.iter().zip(values) {
+            // A list has no number, as where metrics are read into columns.
+            for (name, value) in names.iter().zip(values).filter(|(_, value)| value.count() == 1) {
                 value.each_text(|value| put(name, value));
             }
             Some(())
