@@ -3,6 +3,7 @@
 mod batches;
 mod bounded;
 mod checked;
+mod date_trunc;
 mod memory;
 mod planning;
 mod rules;
@@ -132,6 +133,9 @@ impl Session {
         let theirs = context.state();
         for function in bounded::functions(|name| theirs.scalar_functions().get(name).cloned()) {
             context.register_udf(function);
+        }
+        if let Some(inner) = theirs.scalar_functions().get("date_trunc") {
+            context.register_udf(date_trunc::function(Arc::clone(inner)));
         }
         if let Some(sum) = theirs.aggregate_functions().get("sum") {
             context.register_udaf(checked::sum(Arc::clone(sum)));
