@@ -8,7 +8,8 @@
 //! - `event` is kept as sent: a string without its JSON escapes, any other value byte for byte.
 //! - `time` is a number or a numeric string of epoch seconds with any fraction. From 12 digits
 //!   before the point on it is taken as milliseconds, from 15 as microseconds, from 18 as
-//!   nanoseconds. Times before the year 1 or after 9999 are refused: no search could name them.
+//!   nanoseconds. Times before the year 1 or after 2262-04-11 are refused: no search could name those, and
+//!   these are mistakes, which nanoseconds (`date_bin` of SQL, readers of Arrow) cannot express.
 
 mod channels;
 mod events;

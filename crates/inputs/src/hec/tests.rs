@@ -102,6 +102,7 @@ fn broken_requests_get_their_code_and_event_number() {
         ("{\"event\":\"a\"}{\"event\":\"\"}", 13, Some(1)),
         ("{\"event\":\"a\",\"fields\":{\"x\":{\"y\":1}}}", 15, Some(0)),
         ("{\"event\":\"a\",\"time\":\"soon\"}", 15, Some(0)),
+        ("{\"event\":\"a\",\"time\":99999999999999999999}", 15, Some(0)),
     ];
     for (body, code, number) in cases {
         let error = decode(body).expect_err(body);

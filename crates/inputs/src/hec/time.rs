@@ -6,9 +6,8 @@ use model::EventTime;
 /// to the microsecond; `None` for anything else.
 #[must_use]
 pub fn parse_time(json: &str) -> Option<EventTime> {
-    // 0001-01-01 and the last second that every time zone can write with four digits.
-    const CALENDAR: std::ops::RangeInclusive<i64> =
-        -62_135_596_800_000_000..=253_402_207_200_000_000;
+    // 0001-01-01 and the last microsecond that nanoseconds can express, in 2262.
+    const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=i64::MAX / 1_000;
     let micros = seconds_of_today(json).or_else(|| epoch_micros(json))?;
     CALENDAR.contains(&micros).then_some(EventTime(micros))
 }
@@ -80,6 +79,7 @@ mod tests {
             ("0", 0),
             ("0.5", 500_000),
             ("-1.5", -1_500_000),
+            ("9223372036.854775", 9_223_372_036_854_775),
         ];
         for (text, micros) in cases {
             assert_eq!(parse_time(text), Some(EventTime(micros)), "{text}");
@@ -88,6 +88,10 @@ mod tests {
 
     #[test]
     fn times_beyond_the_calendar_are_refused() {
+        let far = ["9223372037", "99999999999", "99999999999999999", "99999999999999999999"];
+        for text in far {
+            assert_eq!(parse_time(text), None, "{text}");
+        }
         for text in ["1e300", "-1e18", "1e18", "-99999999999", "1700000000.x", "true"] {
             assert_eq!(parse_time(text), None, "{text}");
         }
