@@ -99,6 +99,21 @@ def test_an_export_streams_every_row_and_marks_the_last(server, shop):
     assert [line.get("lastrow", False) for line in lines] == [False] * 99 + [True]
 
 
+def test_an_export_has_lists_of_rows_or_columns_with_their_fields(server, shop):
+    search = f"search index={shop} | stats count by status"
+    for mode, expected in (
+        ("json_rows", [["200", "90"], ["500", "10"]]),
+        ("json_cols", [["200", "500"], ["90", "10"]]),
+    ):
+        form = {"search": search, "output_mode": mode}
+        (line,) = post(server, form, "/services/search/v2/jobs/export").lines()
+        assert line["fields"] == ["status", "count"]
+        assert line[mode.replace("json_", "").replace("cols", "columns")] == expected
+        form["search"] = f"search index={shop} nothing"
+        (line,) = post(server, form, "/services/search/v2/jobs/export").lines()
+        assert line[mode.replace("json_", "").replace("cols", "columns")] == []
+
+
 def test_earliest_and_latest_bound_a_search(server, shop):
     search = f"index={shop}"
     assert server.count(search, earliest_time=1763672410, latest_time=1763672420) == 10

@@ -4,7 +4,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use search::Page;
+use search::{Message, MessageKind, Page};
 use serde_json::{Value, json};
 
 use super::jobs::request;
@@ -87,7 +87,7 @@ fn xml_messages(warnings: &[String]) -> String {
     format!("<results preview='0'>\n<messages>\n{messages}</messages>\n</results>\n")
 }
 
-/// Writes an export, page by page. JSON rows are held back by one, since the last one says so.
+/// Writes an export, page by page. Rows of `json` are held back by one, since the last one says so.
 struct Export {
     mode: OutputMode,
     pages: Pages,
@@ -139,10 +139,13 @@ impl Export {
         match self.mode {
             OutputMode::Csv | OutputMode::SafeCsv => self.csv(page, &mut out),
             OutputMode::Raw => Raw::new(page.fields.clone()).rows(page, &mut out),
-            OutputMode::Xml => return self.xml(page),
-            OutputMode::Json | OutputMode::JsonRows | OutputMode::JsonCols => {
-                self.json(page, &mut out);
+            OutputMode::Xml => return self.answer(page),
+            OutputMode::JsonRows | OutputMode::JsonCols if page.rows.is_empty() => {}
+            OutputMode::JsonRows | OutputMode::JsonCols => {
+                out = self.answer(page);
+                out.push(b'\n');
             }
+            OutputMode::Json => self.json(page, &mut out),
         }
         out
     }
@@ -171,7 +174,8 @@ impl Export {
         csv.rows(page, out);
     }
 
-    fn xml(&mut self, page: &Page) -> Vec<u8> {
+    /// A page as an answer of its own.
+    fn answer(&mut self, page: &Page) -> Vec<u8> {
         let offset = self.rows;
         self.rows += page.rows.len();
         self.mode.write(Told { offset, ..Told::default() }, page)
@@ -186,6 +190,9 @@ impl Export {
                 _ => Vec::new(),
             };
         }
+        if self.mode != OutputMode::Json {
+            return self.last_lists(&warnings);
+        }
         let mut out = Vec::new();
         if !warnings.is_empty() {
             let message = |text: &String| json!({"type": "WARN", "text": text});
@@ -195,6 +202,19 @@ impl Export {
         let held = self.held.take();
         out.extend_from_slice(&held.unwrap_or_else(|| b"{\"preview\":false".to_vec()));
         out.extend_from_slice(b",\"lastrow\":true}\n");
+        out
+    }
+
+    /// Messages of `json_rows` and `json_cols` as an answer without rows, which is also there if no row is.
+    fn last_lists(&self, warnings: &[String]) -> Vec<u8> {
+        if warnings.is_empty() && self.rows > 0 {
+            return Vec::new();
+        }
+        let message = |text: &String| Message { kind: MessageKind::Warning, text: text.clone() };
+        let messages = warnings.iter().map(message).collect();
+        let told = Told { offset: self.rows, messages, ..Told::default() };
+        let mut out = self.mode.write(told, &Page { fields: Vec::new(), rows: Vec::new() });
+        out.push(b'\n');
         out
     }
 
@@ -219,6 +239,8 @@ pub(super) fn cases() -> Vec<Case> {
     let rows = "search=%7C+makeresults+%7C+eval+a%3D7";
     vec![
         case(&format!("GET {path}?{rows}"), "", 200, "\"a\":\"7\""),
+        case(&format!("GET {path}?{rows}&output_mode=json_rows"), "", 200, "\"rows\":[["),
+        case(&format!("GET {path}?{rows}&output_mode=json_cols"), "", 200, "\"columns\":[["),
         case(&format!("GET {path}"), "", 400, "The required 'search' parameter"),
         case(&format!("POST {path}"), rows, 200, "\"lastrow\":true"),
         case(&format!("POST {path}"), "search=%7C+nothing", 400, "nothing"),
