@@ -23,6 +23,8 @@ use crate::routing::{Routes, post};
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 const PATH: &str = "/services/data/indexes";
+/// The stanza of `indexes.conf` that holds for all indexes.
+const FOR_ALL: &str = "default";
 /// Values of `datatype`.
 const EVENT: &str = "event";
 const METRIC: &str = "metric";
@@ -322,6 +324,12 @@ impl Resource for Indexes {
             );
             return Err(RestError::invalid(text));
         }
+        if name.as_str() == FOR_ALL {
+            let text = format!(
+                "invalid index name \"{name}\": in indexes.conf, this is the stanza for all indexes"
+            );
+            return Err(RestError::invalid(text));
+        }
         check_arguments(params, |_| false)?;
         let mut definition = changed(IndexDefinition::default(), params)?;
         definition.metric = kind == METRIC;
@@ -499,6 +507,7 @@ pub(super) fn cases() -> Vec<Case> {
     all.extend([
         case(&format!("POST {PATH}"), "name=Not+valid", 400, "Not valid"),
         case(&format!("POST {PATH}"), "name=_mine", 400, "starts with an underscore"),
+        case(&format!("POST {PATH}"), "name=default", 400, "the stanza for all indexes"),
         case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=much", 400, "must be a whole number"),
         case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=4294967295", 200, "4294967295"),
         case(
