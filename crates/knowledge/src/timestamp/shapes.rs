@@ -453,14 +453,21 @@ impl<'a> Cursor<'a> {
         if self.blanks() > 0 && self.digits() == 4 {
             let year = self.take(4);
             let plausible = year.is_some_and(|year| (1970..=2200).contains(&year));
-            if plausible
-                && !matches!(self.peek(0), b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'.' | b'-')
-            {
+            if plausible && self.number_ends() {
                 self.fields.year = year;
                 return;
             }
         }
         self.at = start;
+    }
+
+    /// Whether the digits that were taken are a word. Those of the addresses `2001.1.1.1` and `2001:db8::1`
+    /// are not, those of `2026:` are.
+    fn number_ends(&self) -> bool {
+        match self.peek(0) {
+            b':' => matches!(self.peek(1), 0 | b' ' | b'\t' | b'\r' | b'\n'),
+            next => !(next.is_ascii_alphanumeric() || matches!(next, b'.' | b'-')),
+        }
     }
 
     /// `15:16:01`, `15.42.50`, with fraction, half of the day and zone as they come.
@@ -580,6 +587,9 @@ mod tests {
             ("Sun Dec 04 04:47:44 2005] [notice]", 1_133_671_664.0),
             ("Jun 14 15:16:01 combo", 1_781_450_161.0),
             ("Dec 10 06:55:46 LabSZ", 1_765_349_746.0),
+            ("Jun 14 15:16:01 2001:db8::1 sshd[1]", 1_781_450_161.0),
+            ("Jun 14 15:16:01 2001: %ASA", 992_531_761.0),
+            ("Jun 14 15:16:01 2001:", 992_531_761.0),
             ("17/May/2015:10:05:03 +0000]", 1_431_857_103.0),
             ("2018-03-24T17:15:21.608646Z\"", 1_521_911_721.608_646),
             ("2015-07-29 17:41:44,747 - INFO", 1_438_191_704.747),
