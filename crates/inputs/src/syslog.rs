@@ -168,21 +168,35 @@ fn address_in_brackets(word: &str) -> Option<&str> {
     address.parse::<IpAddr>().is_ok().then_some(address)
 }
 
-/// What follows `Oct 11 22:14:15 `, also with a year or time zone, or `2026-01-02T03:04:05Z `.
+/// What follows `Oct 11 22:14:15 `, also with a year, fraction or time zone, or `2026-01-02T03:04:05Z `.
 fn after_old_time(text: &str) -> Option<&str> {
     const MONTHS: &str = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
+    // `2026 Oct 11 22:14:15 `, as switches write it.
+    let text = match text.split_once(' ') {
+        Some((word, rest)) if is_year(word) => rest.trim_start_matches(' '),
+        _ => text,
+    };
     if text.get(..3).is_some_and(|month| MONTHS.contains(month)) {
         // `Oct 11 2026 22:14:15 `, as firewalls write it.
         let has_year = text.get(6..12).is_some_and(|year| {
             year.starts_with(' ') && year.ends_with(' ') && is_year(year.trim())
         });
         let time = if has_year { 12 } else { 7 };
-        if let Some([_, _, b':', _, _, b':', _, _, b' ']) = text.as_bytes().get(time..time + 9) {
-            return text.get(time + 9..).map(without_year_and_zone);
+        if let Some([_, _, b':', _, _, b':', _, _]) = text.as_bytes().get(time..time + 8) {
+            let rest = without_fraction(text.get(time + 8..)?);
+            return rest.strip_prefix(' ').map(without_year_and_zone);
         }
     }
     let (time, rest) = text.split_once(' ')?;
     (time.len() >= 19 && time.as_bytes()[4] == b'-' && time.as_bytes()[10] == b'T').then_some(rest)
+}
+
+/// The text without a fraction of a second, such as `.123` or `,123`, at its beginning.
+fn without_fraction(text: &str) -> &str {
+    match text.strip_prefix(['.', ',']) {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => text,
+    }
 }
 
 /// Words for time zones that devices write behind the time.
@@ -327,6 +341,13 @@ mod tests {
             ("<34>Nov  8 10:00:00 CET h a: x", Some("h")),
             ("<34>Nov  8 10:00:00 UTC 2026 h a: x", Some("h")),
             ("<34>Nov  8 10:00:00 UTC", Some("UTC")),
+            ("<13>2025 Oct 11 22:14:15 chost sshd[1]: x", Some("chost")),
+            ("<13>2025 Oct  1 22:14:15.5 UTC chost a: x", Some("chost")),
+            ("<13>2025 chost a: x", None),
+            ("<13>Oct 11 22:14:15.123 mshost app: x", Some("mshost")),
+            ("<13>Oct 11 22:14:15,123 mshost app: x", Some("mshost")),
+            ("<13>Oct 11 22:14:15: app: x", None),
+            ("<13>Oct 11 22:14:15 2001:db8::1 sshd[1]: x", Some("2001:db8::1")),
             ("<13>Nov 28 10:00:00 -- MARK --", None),
             ("no header at all", None),
             ("<", None),

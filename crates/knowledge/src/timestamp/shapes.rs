@@ -167,6 +167,7 @@ impl<'a> Cursor<'a> {
         }
         match (count, next) {
             (4, b'-' | b'/' | b'.') => self.year_first(next),
+            (4, b' ') => self.year_and_name(),
             (8, b'-' | b'T' | b' ' | b'_' | b':') => self.compact(),
             (14, _) => self.compact_all(),
             (6, b' ') => self.short_compact(),
@@ -248,6 +249,21 @@ impl<'a> Cursor<'a> {
         self.year_month_day(separator)?;
         self.expect(b"T t-_:,")?;
         self.blanks();
+        self.clock()
+    }
+
+    /// `2025 Oct 11 22:14:15`, as network devices write it.
+    fn year_and_name(&mut self) -> Option<()> {
+        self.fields.year = Some(self.take(4)?);
+        self.blanks();
+        self.fields.month = Some(self.month()?);
+        if self.blanks() == 0 {
+            return None;
+        }
+        self.fields.day = Some(self.small()?);
+        if self.blanks() == 0 {
+            return None;
+        }
         self.clock()
     }
 
@@ -590,6 +606,8 @@ mod tests {
             ("Jun 14 15:16:01 2001:db8::1 sshd[1]", 1_781_450_161.0),
             ("Jun 14 15:16:01 2001: %ASA", 992_531_761.0),
             ("Jun 14 15:16:01 2001:", 992_531_761.0),
+            ("2015 Jun 14 15:16:01 gw", 1_434_294_961.0),
+            ("2015 Jun  4 15:16:01.5 UTC: %X", 1_433_430_961.5),
             ("17/May/2015:10:05:03 +0000]", 1_431_857_103.0),
             ("2018-03-24T17:15:21.608646Z\"", 1_521_911_721.608_646),
             ("2015-07-29 17:41:44,747 - INFO", 1_438_191_704.747),
@@ -647,6 +665,8 @@ mod tests {
         for text in [
             "10.10.34.11:3888",
             "2015",
+            "2015 Jun 14",
+            "1234 Jun 14 15:16:01",
             "2015-13-40 10:00:00",
             "145623422x",
             "May be",
