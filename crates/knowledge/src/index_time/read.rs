@@ -48,6 +48,9 @@ pub(crate) fn read(
             }),
         }
     }
+    if let Some(entry) = values.get(&props::PLAIN_TRANSFORMS) {
+        rules.add_list(TRANSFORMS, entry, transforms, errors);
+    }
     for (_, entry) in values.family(&props::TRANSFORMS) {
         rules.add_list(TRANSFORMS, entry, transforms, errors);
     }

@@ -121,6 +121,8 @@ conf::keys! {
         /// `s/regex/replacement/flags` and `y/abc/xyz/` over `_raw` as events arrive, in the order of the
         /// classes.
         SEDCMD: String = "SEDCMD-*", "", Type::Text, live;
+        /// Stanzas of transforms.conf that run on events as they arrive, before those of `TRANSFORMS-*`.
+        PLAIN_TRANSFORMS: String = "TRANSFORMS", "", Type::LIST, live;
         /// Stanzas of transforms.conf that run on events as they arrive.
         TRANSFORMS: String = "TRANSFORMS-*", "", Type::LIST, live;
         /// The same, but applied after all `TRANSFORMS`.
