@@ -268,4 +268,10 @@ def test_index_time_settings_made_over_rest_hold_for_the_next_events(server, ind
     ]
     wrong = server.rest("POST", f"{path}/rest_props", {"LINE_BREAKER": "("})
     assert wrong.status == 400 and "LINE_BREAKER" in wrong.text, wrong
+    for value in ("%10", "YYYY-MM-DD"):
+        wrong = server.rest("POST", f"{path}/rest_props", {"TIME_FORMAT": value})
+        assert wrong.status == 400 and "TIME_FORMAT" in wrong.text, wrong
+    transforms = path.replace("conf-props", "conf-transforms")
+    wrong = server.rest("POST", transforms, {"name": "rest_transform", "REGEX": "("})
+    assert wrong.status == 400 and "REGEX" in wrong.text, wrong
     assert server.rest("DELETE", f"{path}/rest_props").status == 200

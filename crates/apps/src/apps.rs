@@ -550,19 +550,23 @@ impl Apps {
 
     /// Refuses what makes the configuration wrong that was right before.
     fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
-        let state = self.inner.state.read().clone();
-        let (mut objects, known) = ((*state.objects).clone(), state.knowledge.errors().len());
+        let before = self.inner.state.read().clone();
+        let (mut objects, known) = ((*before.objects).clone(), before.knowledge.errors().len());
         let mut shared = stored.clone();
         // Errors of a user's objects are found in the shared view of all.
         shared.sharing = Sharing::App;
         objects.insert(name.to_owned(), shared);
-        let state = state.with(objects);
-        match state.knowledge.errors().last() {
-            Some(error) if state.knowledge.errors().len() > known => {
-                Err(Error::Invalid(error.to_string()))
-            }
-            _ => Ok(()),
+        let after = before.with(objects);
+        if let Some(error) = after.knowledge.errors().last()
+            && after.knowledge.errors().len() > known
+        {
+            return Err(Error::Invalid(error.to_string()));
         }
+        if stored.conf != "transforms" || before.knowledge.regex_fault(&stored.name).is_some() {
+            return Ok(());
+        }
+        // Of a stanza that no rule names, knowledge only warns.
+        after.knowledge.regex_fault(&stored.name).map_or(Ok(()), |text| Err(Error::Invalid(text)))
     }
 
     async fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Stored>) + Send) {

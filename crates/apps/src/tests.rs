@@ -620,6 +620,19 @@ async fn shared_objects_are_rules_for_events_that_arrive() {
     again.changed().await;
     assert_eq!(again.rules().parsing_rules("st", "", "").truncate, Some(10_000));
     assert_eq!(told.0.lock().last(), Some(&Some(10_000)));
-    let refused = apps.create("props", "x", &shared, settings(&[("LINE_BREAKER", "(")])).await;
+    for (conf, key, value) in [
+        ("props", "LINE_BREAKER", "("),
+        ("props", "TIME_FORMAT", "%10"),
+        ("props", "TIME_FORMAT", "YYYY"),
+        ("transforms", "REGEX", "("),
+    ] {
+        for namespace in [&shared, &ann] {
+            let refused = apps.create(conf, "x", namespace, settings(&[(key, value)])).await;
+            let is_named = matches!(&refused, Err(Error::Invalid(text)) if text.contains(key));
+            assert!(is_named, "{key} = {value}: {refused:?}");
+        }
+    }
+    apps.create("transforms", "x", &shared, settings(&[("REGEX", "(a)")])).await.unwrap();
+    let refused = apps.update("transforms", "x", &shared, &settings(&[("REGEX", "(")])).await;
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
 }

@@ -350,6 +350,13 @@ impl Knowledge {
         })
     }
 
+    /// What is wrong with the `REGEX` of a stanza of `transforms.conf`, which no rule has to name.
+    #[must_use]
+    pub fn regex_fault(&self, stanza: &str) -> Option<String> {
+        let stanza = self.inner.base.transforms.stanza(stanza)?;
+        crate::unnamed::fault(stanza).map(|(_, text)| text)
+    }
+
     /// A number that changes whenever the fields of some event of the sourcetype could change,
     /// whatever its source and host. Stored with columns made from the rules.
     #[must_use]

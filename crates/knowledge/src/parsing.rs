@@ -211,6 +211,10 @@ fn timestamp(values: &Values<'_>, files: &Files, errors: &mut Vec<Error>) -> Tim
     }
     if let Some(entry) = values.get(&keys::TIME_FORMAT) {
         match TimeFormat::for_input(&entry.value) {
+            Ok(format) if format.is_constant() => {
+                let reason = "it has no specifier such as %Y or %H, so it tells no time";
+                errors.push(refused(entry, reason.to_owned()));
+            }
             Ok(format) => rules.format = Some(format),
             Err(error) => errors.push(refused(entry, error.to_string())),
         }
@@ -350,6 +354,17 @@ mod tests {
             );
         }
         assert_eq!(knowledge.parsing_rules("a", "s", "h").truncate, Some(10_000));
+    }
+
+    #[test]
+    fn a_time_format_without_specifiers_is_an_error() {
+        for format in ["YYYY-MM-DD", "100%%", "%n x"] {
+            let knowledge = knowledge(&format!("[a]\nTIME_FORMAT = {format}"));
+            let shown: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+            let expected = format!("props.conf:2: TIME_FORMAT = {format}: it has no specifier");
+            assert!(shown.len() == 1 && shown[0].contains(&expected), "{shown:?}");
+            assert!(knowledge.parsing_rules("a", "s", "h").timestamp.format.is_none());
+        }
     }
 
     #[test]

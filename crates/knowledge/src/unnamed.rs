@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use conf::{Effective, Warning};
+use conf::{Effective, Entry, Stanza, Warning};
 use eval::Pattern;
 
 use crate::error::Error;
@@ -26,20 +26,23 @@ pub(crate) fn warnings(
         naming.flat_map(|entry| entry.value.split(',').map(str::trim)).collect();
     let mut warnings = Vec::new();
     for stanza in &transforms.stanzas {
-        if used.contains(stanza.name.as_str()) || is_disabled(stanza) {
+        if used.contains(stanza.name.as_str()) {
             continue;
         }
-        let Some(entry) = stanza.get(REGEX.name()) else { continue };
-        let is_known = || errors.iter().any(|error| error.place() == Some(&entry.place));
-        // Modules of other expressions have groups that those name.
-        if let Err(reason) = Pattern::compile(&named(&entry.value, None))
-            && !is_known()
-        {
-            let text = format!("[{}] REGEX: bad regular expression: {reason}", stanza.name);
+        let Some((entry, text)) = fault(stanza) else { continue };
+        if !errors.iter().any(|error| error.place() == Some(&entry.place)) {
             warnings.push(Warning { place: entry.place.clone(), text });
         }
     }
     warnings
+}
+
+/// The `REGEX` of a stanza that is not disabled, if it does not compile, and what is wrong with it.
+pub(crate) fn fault(stanza: &Stanza) -> Option<(&Entry, String)> {
+    let entry = stanza.get(REGEX.name()).filter(|_| !is_disabled(stanza))?;
+    // Modules of other expressions have groups that those name.
+    let reason = Pattern::compile(&named(&entry.value, None)).err()?;
+    Some((entry, format!("[{}] REGEX: bad regular expression: {reason}", stanza.name)))
 }
 
 #[cfg(test)]
@@ -66,5 +69,8 @@ mod tests {
         assert!(warnings[0].starts_with("system/local/transforms.conf:2: [x] REGEX: bad"));
         let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
         assert_eq!(errors.iter().filter(|text| shown(text)).count(), 2, "{errors:?}");
+        let faulty = |name: &str| knowledge.regex_fault(name).is_some();
+        assert!(faulty("x") && faulty("named") && faulty("index"));
+        assert!(!faulty("good") && !faulty("part") && !faulty("none"));
     }
 }

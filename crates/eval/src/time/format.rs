@@ -92,6 +92,12 @@ impl TimeFormat {
         &self.format
     }
 
+    /// Whether the format has no specifiers, such as `YYYY-MM-DD`: no text tells a time by it.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.items.iter().all(|item| matches!(item, Item::Literal(_) | Item::Space(_)))
+    }
+
     /// How many digits of a fraction are read at most, if the format bounds them.
     #[must_use]
     pub fn fraction_digits(&self) -> Option<usize> {
