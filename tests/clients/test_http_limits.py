@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import json
 import socket
 import ssl
 import subprocess
@@ -116,9 +117,12 @@ def test_a_body_that_does_not_come_is_answered_with_408(own_server):
     connection.sendall(head.encode())
     answer = received(connection)
     assert answer.startswith(b"HTTP/1.1 408") and b"bodyIdleTimeout" in answer
+    fields, body = answer.split(b"\r\n\r\n", 1)
+    assert b"application/json" in fields.lower() and json.loads(body)["code"] == 408, answer
     login = connect(server.web_port)
     login.sendall(b"POST /services/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
-    assert received(login).startswith(b"HTTP/1.1 408")
+    answer = received(login)
+    assert answer.startswith(b"HTTP/1.1 408") and b"text/plain" in answer.lower(), answer
     assert metric(server, "karst_http_timeouts_total", reason="body") == 2
 
 

@@ -101,9 +101,20 @@ pub(crate) fn too_many() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response()
 }
 
+/// Whether a path is one of HEC, whose clients read all answers as JSON.
+pub(crate) fn is_hec(path: &str) -> bool {
+    let rest = path.trim_start_matches('/').strip_prefix("services/collector");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// The response of the route, or 408 if the body timed out: a route cannot distinguish that from a
 /// broken body.
-pub(crate) fn in_time(response: Response, outcome: &Outcome, multiplexed: bool) -> Response {
+pub(crate) fn in_time(
+    response: Response,
+    outcome: &Outcome,
+    multiplexed: bool,
+    hec: bool,
+) -> Response {
     if !outcome.was_too_slow() {
         return response;
     }
@@ -112,8 +123,14 @@ pub(crate) fn in_time(response: Response, outcome: &Outcome, multiplexed: bool) 
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
         return response;
     }
-    let text = "The body did not come in time ([httpServer] bodyIdleTimeout, bodyMinRate).\n";
-    let mut response = (StatusCode::REQUEST_TIMEOUT, text).into_response();
+    let text = "The body did not come in time ([httpServer] bodyIdleTimeout, bodyMinRate).";
+    let status = StatusCode::REQUEST_TIMEOUT;
+    let mut response = if hec {
+        let body = serde_json::json!({"text": text, "code": status.as_u16()}).to_string();
+        (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+    } else {
+        (status, format!("{text}\n")).into_response()
+    };
     if !multiplexed {
         end_connection(&mut response);
     }
@@ -150,7 +167,20 @@ mod tests {
 
     #[test]
     fn a_body_that_came_in_time_leaves_the_answer_as_it_is() {
-        let response = in_time(StatusCode::CREATED.into_response(), &Outcome::default(), false);
+        let created = StatusCode::CREATED.into_response();
+        let response = in_time(created, &Outcome::default(), false, false);
         assert_eq!(response.status(), StatusCode::CREATED);
+    }
+
+    #[test]
+    fn paths_of_hec_are_told_from_others() {
+        for (path, expected) in [
+            ("/services/collector", true),
+            ("/services/collector/raw/1.0", true),
+            ("/services/collectors", false),
+            ("/services/auth/login", false),
+        ] {
+            assert_eq!(is_hec(path), expected, "{path}");
+        }
     }
 }

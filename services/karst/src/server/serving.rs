@@ -223,6 +223,7 @@ impl Context {
         let multiplexed = request.version() == hyper::Version::HTTP_2;
         let talking = self.conversation.request(multiplexed);
         let measured = Measured::begin(self.port.name, request.uri().path());
+        let hec = requests::is_hec(request.uri().path());
         let control = self.serving.control.clone();
         let room = self.serving.connections.request();
         let outcome = Outcome::default();
@@ -242,7 +243,7 @@ impl Context {
                 Some(_) => service.call(request).await?,
                 None => requests::too_many(),
             };
-            let mut response = requests::in_time(response, &outcome, multiplexed);
+            let mut response = requests::in_time(response, &outcome, multiplexed, hec);
             if control.leaves() && !multiplexed {
                 requests::end_connection(&mut response);
             }
