@@ -330,6 +330,8 @@ pub(super) fn cases() -> Vec<Case> {
             case(&format!("DELETE {one}"), "", 404, none),
         ]);
     }
+    let restricted = "name=127.0.0.1:50517&restrictToHost=web-1";
+    all.push(case(&format!("POST {PATH}/tcp/raw"), restricted, 400, "give the port alone"));
     let script = format!("{PATH}/script");
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conf/apps/made/bin/hello");
     let encoded = program.replace('/', "%2F");

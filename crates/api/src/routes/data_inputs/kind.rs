@@ -248,6 +248,10 @@ fn port_name(given: &str, settings: &Settings) -> Result<String, RestError> {
     match only {
         Some((_, host)) if is_port => Ok(format!("{host}:{given}")),
         None if is_port || is_address => Ok(given.to_owned()),
+        Some((_, host)) if is_address => Err(RestError::invalid(format!(
+            "name: an input at an address of this machine, such as \"{given}\", cannot be restricted to a \
+             sender: give the port alone with restrictToHost={host}, or leave out restrictToHost"
+        ))),
         _ => Err(RestError::invalid(format!(
             "name: expected a port from 1 to 65535, or an address of this machine and a port, not \
              \"{given}\"; the host that may send is restrictToHost"
