@@ -117,6 +117,13 @@ def test_add_oneshot_reads_standard_input(server, index):
     assert loaded(server, index) == sorted(LINES)
 
 
+def test_standard_input_without_a_source_has_the_source_stdin(server, index):
+    done = server.cli("add", "oneshot", "-", "--index", index, stdin=TEXT)
+    assert done.returncode == 0, done.stderr
+    rows = server.rows(f"search index={index} | stats count by source")
+    assert rows == [{"source": "stdin", "count": str(len(LINES))}]
+
+
 def test_add_of_a_path_is_add_oneshot(server, index, tmp_path):
     (tmp_path / "a.log").write_text(TEXT)
     done = server.cli("add", tmp_path / "a.log", "--index", index)

@@ -299,10 +299,9 @@ async fn send_file(
     if skipped < sent.skipped {
         bail!("it has {skipped} bytes, fewer than --skip-bytes {}", sent.skipped);
     }
-    let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
     let age = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let stream = Stream::new(source.display().to_string(), age.map(|age| age.as_secs()), options);
+    let stream = Stream::new(source_of(path), age.map(|age| age.as_secs()), options);
     let mut rest = Vec::new();
     loop {
         let mut piece = std::mem::take(&mut rest);
@@ -327,6 +326,15 @@ async fn send_file(
             return Ok(());
         }
     }
+}
+
+/// The source of the events of a path, unless `--source` names it.
+fn source_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "stdin".to_owned();
+    }
+    let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    source.display().to_string()
 }
 
 /// The text of a file, decompressed; standard input as it is.

@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::report::shown;
-use super::{Client, open};
+use super::{Client, open, source_of};
 use crate::cli::plural::counted;
 use crate::cli::table::{Rows, print_listing};
 use crate::config::{OneshotOptions, Output};
@@ -49,8 +49,7 @@ async fn ask(client: &Client, path: &Path, options: &OneshotOptions) -> Result<V
         .with_context(|| format!("cannot read {}", path.display()))?;
     std::io::copy(&mut reader.by_ref().take(options.skip_bytes), &mut std::io::sink())?;
     reader.take(READ).read_to_end(&mut text)?;
-    let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let source = options.source.clone().unwrap_or_else(|| source.display().to_string());
+    let source = options.source.clone().unwrap_or_else(|| source_of(path));
     let mut query = vec![
         ("source".to_owned(), source),
         ("index".to_owned(), options.index.clone()),
