@@ -67,6 +67,8 @@ def test_oneshot_answers_as_json_csv_and_xml(server, shop):
     assert [field["name"] for field in body["fields"]] == ["status", "count"]
     text = post(server, {**search, "output_mode": "csv"}).text
     assert list(csv.DictReader(io.StringIO(text))) == rows
+    nothing = {"search": f"search index={shop} nosuchword", "exec_mode": "oneshot", "output_mode": "csv"}
+    assert post(server, nothing).text == ""
     tree = xml.fromstring(post(server, {**search, "output_mode": "xml"}).text)
     cells = [
         {field.get("k"): field.findtext("value/text") for field in result.findall("field")}

@@ -24,11 +24,18 @@ impl Csv {
 
 impl RowFormat for Csv {
     fn head(&mut self, out: &mut Vec<u8>) {
+        // The writer makes a line of an empty record, which readers take for a column without a name.
+        if self.fields.is_empty() {
+            return;
+        }
         let names = self.fields.iter().map(|name| self.escaped(Cow::Borrowed(name)));
         write_lines(std::iter::once(names), out);
     }
 
     fn rows(&mut self, page: &Page, out: &mut Vec<u8>) {
+        if self.fields.is_empty() {
+            return;
+        }
         let columns = Columns::of(&self.fields, page);
         let lines = page.rows.iter().map(|row| columns.cells(row).map(|c| self.escaped(text(c))));
         write_lines(lines, out);

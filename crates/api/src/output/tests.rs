@@ -167,6 +167,14 @@ fn of_columns_with_one_name_an_object_has_the_last_value() {
 }
 
 #[test]
+fn csv_without_fields_is_empty() {
+    assert_eq!(text(OutputMode::Csv.write(Told::default(), &page(&[], Vec::new()))), "");
+    let rows = vec![vec![], vec![]];
+    assert_eq!(text(OutputMode::SafeCsv.write(Told::default(), &page(&[], rows))), "");
+    assert_eq!(text(OutputMode::Csv.write(Told::default(), &page(&["a"], Vec::new()))), "a\n");
+}
+
+#[test]
 fn cells_that_begin_like_formulas_are_text_on_request() {
     let texts = ["=1+1", "+SUM(A1)", "-2+3", "@x", "\tx", "\rx", "-2.5", "+3e4", "a=b", ""];
     let escaped = texts.map(|text| no_formula(Cow::Borrowed(text)).into_owned());

@@ -166,6 +166,9 @@ impl Export {
 
     /// The columns are those of the first page: a header cannot be changed once it is sent.
     fn csv(&mut self, page: &Page, out: &mut Vec<u8>) {
+        if page.fields.is_empty() {
+            return;
+        }
         let csv = self.csv.get_or_insert_with(|| {
             let mut csv = Csv::new(self.mode, page.fields.clone());
             csv.head(out);
