@@ -10,6 +10,8 @@ pub(super) enum Item {
     Space(Box<str>),
     Year4,
     Year2,
+    /// Four digits; read with two, too.
+    YearAny,
     Century,
     IsoYear,
     Month,
@@ -140,6 +142,11 @@ impl TimeFormat {
         let length = 1 + flag.len() + letter.len_utf8();
         if let Some(expansion) = composite(letter).filter(|_| depth == 0) {
             self.compile(expansion, 1);
+            if letter == 'x'
+                && let Some(year) = self.items.last_mut()
+            {
+                *year = Item::YearAny;
+            }
         } else if let Some(item) = single(flag, letter) {
             self.items.push(item);
         } else {

@@ -66,7 +66,7 @@ fn write_item(item: &Item, parts: &Parts<'_>, out: &mut String) {
     let hour12 = (parts.hour() + 11) % 12 + 1;
     match item {
         Item::Literal(text) | Item::Space(text) | Item::Unknown(text) => out.push_str(text),
-        Item::Year4 => push(out, parts.year, 4, '0'),
+        Item::Year4 | Item::YearAny => push(out, parts.year, 4, '0'),
         Item::IsoYear => push(out, parts.iso_week().0, 4, '0'),
         Item::Year2 => push(out, parts.year.rem_euclid(100), 2, '0'),
         Item::Century => push(out, parts.year.div_euclid(100), 2, '0'),

@@ -2,7 +2,7 @@
 
 use model::EventTime;
 
-use super::civil::Fields;
+use super::civil::{Fields, civil_from_days, days_from_civil};
 use super::format::{Item, MONTHS, TimeFormat, WEEKDAYS};
 use super::zone::{LocalClock, abbreviation_offset, parse_offset};
 
@@ -48,8 +48,20 @@ struct Reader<'a> {
     at: usize,
     fields: Fields,
     century: Option<i64>,
+    /// How weeks are counted, and the number of the week.
+    week: Option<(Week, i64)>,
+    /// 0 is Sunday.
+    weekday: Option<i64>,
     second_end: usize,
     fraction: (usize, usize),
+}
+
+/// Which week of a year is the first: the one of its first Sunday, its first Monday, or 4 January.
+#[derive(Debug, Clone, Copy)]
+enum Week {
+    Sunday,
+    Monday,
+    Iso,
 }
 
 impl<'a> Reader<'a> {
@@ -59,6 +71,8 @@ impl<'a> Reader<'a> {
             at: 0,
             fields: Fields::default(),
             century: None,
+            week: None,
+            weekday: None,
             second_end: 0,
             fraction: (0, 0),
         }
@@ -67,6 +81,11 @@ impl<'a> Reader<'a> {
     fn out(mut self) -> Parsed {
         if let (None, Some(century)) = (self.fields.year, self.century) {
             self.fields.year = Some(century * 100);
+        }
+        if let Some((year, month, day)) = self.date_of_week() {
+            self.fields.year = Some(year);
+            self.fields.month = Some(month);
+            self.fields.day = Some(day);
         }
         if self.fraction.0 == 0 {
             self.fraction = (self.second_end, self.second_end);
@@ -79,15 +98,36 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The date by year, week and weekday, where nothing else tells it.
+    fn date_of_week(&self) -> Option<(i64, i64, i64)> {
+        let Fields { year, month, day, day_of_year, .. } = self.fields;
+        if month.is_some() || day.is_some() || day_of_year.is_some() {
+            return None;
+        }
+        let (first, (kind, week), weekday) =
+            (days_from_civil(year?, 1, 1), self.week?, self.weekday?);
+        let first_weekday = (first + 4).rem_euclid(7);
+        let after_monday = (weekday + 6) % 7;
+        let of_week = match kind {
+            Week::Sunday => (7 - first_weekday) % 7 + weekday,
+            Week::Monday => (8 - first_weekday) % 7 + after_monday,
+            // 4 January, less the days since its Monday.
+            Week::Iso => 3 - (first_weekday + 2) % 7 + after_monday,
+        };
+        Some(civil_from_days(first + (week - 1) * 7 + of_week))
+    }
+
     #[allow(clippy::too_many_lines)]
     fn item(&mut self, item: &Item, next: Option<&Item>) -> Option<()> {
         match item {
             Item::Literal(text) => self.literal(text.as_bytes())?,
             Item::Space(_) => self.blanks(),
             Item::Year4 | Item::IsoYear => self.fields.year = Some(self.number(4, 4)?),
-            Item::Year2 => {
-                let year = self.number(2, 2)?;
-                self.fields.year = Some(if year < 69 { 2000 + year } else { 1900 + year });
+            Item::Year2 => self.fields.year = Some(self.short_year()?),
+            Item::YearAny => {
+                let digits = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let year = if digits < 4 { self.short_year() } else { self.number(4, 4) };
+                self.fields.year = Some(year?);
             }
             Item::Century => self.century = Some(self.number(2, 2)?),
             Item::Month => self.fields.month = Some(self.within(1, 2, 1..=12)?),
@@ -105,15 +145,13 @@ impl<'a> Reader<'a> {
                 self.second_end = self.at;
             }
             Item::AmPm | Item::AmPmLower => self.am_pm()?,
-            Item::WeekdayShort | Item::WeekdayLong => {
-                self.name(&WEEKDAYS)?;
-            }
+            Item::WeekdayShort | Item::WeekdayLong => self.weekday = Some(self.name(&WEEKDAYS)?),
             Item::WeekdayNumber | Item::WeekdayIso => {
-                self.number(1, 1)?;
+                self.weekday = Some(self.within(1, 1, 0..=7)? % 7);
             }
-            Item::WeekIso | Item::WeekSunday | Item::WeekMonday => {
-                self.number(1, 2)?;
-            }
+            Item::WeekIso => self.week = Some((Week::Iso, self.within(1, 2, 1..=53)?)),
+            Item::WeekSunday => self.week = Some((Week::Sunday, self.within(1, 2, 0..=53)?)),
+            Item::WeekMonday => self.week = Some((Week::Monday, self.within(1, 2, 0..=53)?)),
             Item::Epoch => self.epoch(matches!(next, Some(Item::Fraction { .. })))?,
             Item::ZoneName => self.zone()?,
             Item::Offset | Item::OffsetColon | Item::OffsetSeconds | Item::OffsetMinutes => {
@@ -151,6 +189,12 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         (self.at - start >= least).then_some(value)
+    }
+
+    /// A year of the current or the last century by its last two digits.
+    fn short_year(&mut self) -> Option<i64> {
+        let year = self.number(2, 2)?;
+        Some(if year < 69 { 2000 + year } else { 1900 + year })
     }
 
     fn within(
@@ -301,6 +345,22 @@ mod tests {
     }
 
     #[test]
+    fn dates_by_week_and_in_the_form_of_the_locale_are_read() {
+        // Thursday, 1 January 2026, and the last day of 2025.
+        check("%Y %U %w", "2026 00 4", Some(1_767_225_600.0));
+        check("%Y %W %a", "2026 00 Thu", Some(1_767_225_600.0));
+        check("%G-W%V-%u", "2026-W01-4", Some(1_767_225_600.0));
+        check("%G-W%V-%u", "2026-W01-3", Some(1_767_139_200.0));
+        check("%Y %U %w", "2026 1 0", Some(1_767_484_800.0));
+        check("%Y %U", "2026 01", None);
+        check("%x %X", "01/01/2026 00:00:00", Some(1_767_225_600.0));
+        check("%x %X", "01/01/26 00:00:00", Some(1_767_225_600.0));
+        check("%x", "01/01/2", None);
+        // A weekday beside a date says nothing more.
+        check("%a %Y-%m-%d", "Mon 2026-01-01", Some(1_767_225_600.0));
+    }
+
+    #[test]
     fn epochs_with_and_without_fraction_are_read() {
         check("%s", "1077804742 1", Some(1_077_804_742.0));
         check("%s.%6N", "1521911724.699488", Some(1_521_911_724.699_488));
@@ -353,7 +413,16 @@ mod tests {
 
         #[test]
         fn what_is_written_is_read_back(micros in -60_000_000_000_000_000i64..200_000_000_000_000_000) {
-            for format in ["%Y-%m-%d %H:%M:%S.%6N", "%c.%f %z", "%d/%b/%Y:%I:%M:%S %p.%6Q", "%Y %j %T.%6N"] {
+            for format in [
+                "%Y-%m-%d %H:%M:%S.%6N",
+                "%c.%f %z",
+                "%d/%b/%Y:%I:%M:%S %p.%6Q",
+                "%Y %j %T.%6N",
+                "%x %X.%6N",
+                "%Y %U %w %T.%6N",
+                "%Y %W %A %T.%6N",
+                "%G-W%V-%u %T.%6N",
+            ] {
                 let format = TimeFormat::parse(format);
                 let mut clock = LocalClock::utc();
                 let mut text = String::new();
