@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use knowledge::Pattern;
 
-use super::place::Seen;
+use super::place::{FileId, Seen};
 use super::target::MonitorTarget;
 
 /// Deeper than that is a loop of links.
@@ -95,10 +95,13 @@ pub(crate) struct Walk {
     pub(crate) files: Vec<(PathBuf, Seen, usize)>,
     /// Directories in which files may appear.
     pub(crate) directories: Vec<PathBuf>,
+    /// Files of a target that links led to. They come after the others: a file that also has a name
+    /// without links goes by that.
+    linked: Vec<(PathBuf, Seen, usize)>,
 }
 
 impl Walk {
-    /// All files of a target, in the order of their names.
+    /// All files of a target, in the order of their names; those that links led to come last.
     pub(crate) fn target(&mut self, number: usize, target: &MonitorTarget) {
         let base = &target.pattern.base;
         let Ok(metadata) = fs::metadata(base) else {
@@ -107,7 +110,9 @@ impl Walk {
             return;
         };
         if metadata.is_dir() {
-            self.directory(base, 0, number, target);
+            let above = vec![Seen::of(&metadata).id];
+            self.directory(base, &mut Way { number, target, above, links: 0 });
+            self.files.append(&mut self.linked);
         } else if metadata.is_file() {
             self.directories.extend(base.parent().map(Path::to_owned));
             if target.takes(base) {
@@ -116,14 +121,15 @@ impl Walk {
         }
     }
 
-    fn directory(&mut self, path: &Path, depth: usize, number: usize, target: &MonitorTarget) {
+    fn directory(&mut self, path: &Path, way: &mut Way<'_>) {
         self.directories.push(path.to_owned());
         let Ok(entries) = fs::read_dir(path) else { return };
         let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
         entries.sort_by_key(fs::DirEntry::file_name);
+        let (target, depth) = (way.target, way.above.len());
         for entry in entries {
             let name = entry.file_name();
-            let level = target.pattern.levels.get(depth);
+            let level = target.pattern.levels.get(depth - 1);
             if level.is_some_and(|level| !level.is_match(&name.to_string_lossy())) {
                 continue;
             }
@@ -133,15 +139,36 @@ impl Walk {
                 continue;
             }
             let Ok(metadata) = fs::metadata(&path) else { continue };
+            let seen = Seen::of(&metadata);
             if metadata.is_dir() {
-                if target.enters(depth + 1) {
-                    self.directory(&path, depth + 1, number, target);
+                // A link to a directory above has the same files again, under ever longer names. Levels of
+                // the pattern are no loop: they end.
+                if target.enters(depth) && (level.is_some() || !way.above.contains(&seen.id)) {
+                    way.above.push(seen.id);
+                    way.links += usize::from(kind.is_symlink());
+                    self.directory(&path, way);
+                    way.links -= usize::from(kind.is_symlink());
+                    way.above.pop();
                 }
             } else if metadata.is_file() && target.takes(&path) {
-                self.files.push((path, Seen::of(&metadata), number));
+                let found = (path, seen, way.number);
+                match way.links == 0 && !kind.is_symlink() {
+                    true => self.files.push(found),
+                    false => self.linked.push(found),
+                }
             }
         }
     }
+}
+
+/// The way down from the base of a target to a directory.
+struct Way<'t> {
+    number: usize,
+    target: &'t MonitorTarget,
+    /// The directories on it: the base first, the directory itself last.
+    above: Vec<FileId>,
+    /// How many of them links led to.
+    links: usize,
 }
 
 impl MonitorTarget {
@@ -192,6 +219,32 @@ mod tests {
         let found: Vec<_> = walk.files.iter().map(|(path, _, _)| name(path)).collect();
         assert_eq!(found, expected, "{pattern}");
         assert!(walk.files.iter().all(|(path, _, _)| target.takes(path)));
+    }
+
+    #[test]
+    fn links_to_directories_above_are_left_out_and_names_without_links_come_first() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        fs::create_dir_all(path("real/sub")).unwrap();
+        fs::write(path("real/sub/x.log"), "x").unwrap();
+        fs::write(path("late.log"), "x").unwrap();
+        for (link, to) in
+            [("self", "."), ("alias", "real"), ("real/sub/up", ".."), ("a.log", "late.log")]
+        {
+            std::os::unix::fs::symlink(to, path(link)).unwrap();
+        }
+        let index = model::IndexName::new("main").unwrap();
+        let found = |pattern: &str| {
+            let text = format!("{}{pattern}", root.path().display());
+            let mut walk = Walk::default();
+            walk.target(0, &MonitorTarget::new(&text, index.clone(), "h".into()).unwrap());
+            let name =
+                |path: &PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
+            walk.files.iter().map(|(path, _, _)| name(path)).collect::<Vec<_>>()
+        };
+        let all = ["late.log", "real/sub/x.log", "a.log", "alias/sub/x.log"];
+        assert_eq!(found(""), all);
+        assert_eq!(found("/*/late.log"), ["self/late.log"], "what the pattern names is there");
     }
 
     #[test]
