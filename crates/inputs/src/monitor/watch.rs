@@ -31,7 +31,8 @@ mod system {
     #[derive(Debug)]
     pub(crate) struct Watch {
         inotify: Option<AsyncFd<Inotify>>,
-        places: HashMap<WatchDescriptor, PathBuf>,
+        /// The names of a watched directory: links may lead to one that is watched already.
+        places: HashMap<WatchDescriptor, Vec<PathBuf>>,
         watched: HashMap<PathBuf, WatchDescriptor>,
         refused: bool,
     }
@@ -72,7 +73,8 @@ mod system {
                 }
                 match watches.add(directory, mask) {
                     Ok(descriptor) => {
-                        self.places.insert(descriptor.clone(), directory.clone());
+                        let names = self.places.entry(descriptor.clone()).or_default();
+                        names.push(directory.clone());
                         self.watched.insert(directory.clone(), descriptor);
                     }
                     Err(error) if !self.refused => {
@@ -83,7 +85,13 @@ mod system {
                     Err(_) => {}
                 }
             }
-            for (_, descriptor) in old {
+            for (directory, descriptor) in old {
+                if let Some(names) = self.places.get_mut(&descriptor) {
+                    names.retain(|name| *name != directory);
+                    if !names.is_empty() {
+                        continue;
+                    }
+                }
                 self.places.remove(&descriptor);
                 // The directory may be gone, and its watch with it.
                 let _ = watches.remove(descriptor);
@@ -102,8 +110,13 @@ mod system {
                 let read = ready.try_io(|inner| {
                     let events = inner.get_mut().read_events(&mut buffer)?;
                     for event in events {
-                        let place = self.places.get(&event.wd).map(PathBuf::as_path);
-                        changes.extend(change(event.mask, place, event.name));
+                        let places = self.places.get(&event.wd).map_or(&[][..], Vec::as_slice);
+                        if places.is_empty() {
+                            changes.extend(change(event.mask, None, event.name));
+                        }
+                        for place in places {
+                            changes.extend(change(event.mask, Some(place), event.name));
+                        }
                     }
                     Ok(())
                 });
@@ -132,6 +145,49 @@ mod system {
             _ if mask.contains(EventMask::IGNORED) => None,
             _ => Some(Change::Names),
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn changes_have_every_name_of_their_directory_that_is_still_watched() {
+        let root = tempfile::tempdir().unwrap();
+        let (real, link) = (root.path().join("real"), root.path().join("link"));
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink("real", &link).unwrap();
+        let mut watch = Watch::new();
+        let both = [real.clone(), link.clone()];
+        watch.set(&both);
+        std::fs::write(real.join("a"), "x").unwrap();
+        assert_eq!(told(&mut watch, "a", 2).await, [real.join("a"), link.join("a")]);
+        watch.set(&both[..1]);
+        std::fs::write(real.join("b"), "x").unwrap();
+        assert_eq!(told(&mut watch, "b", 1).await, [real.join("b")]);
+    }
+
+    /// The first names under which a file is said to have changed.
+    async fn told(watch: &mut Watch, file: &str, count: usize) -> Vec<PathBuf> {
+        let mut names = Vec::new();
+        while names.len() < count {
+            let changes = tokio::time::timeout(PATIENCE, watch.changes()).await.unwrap();
+            for change in changes {
+                if let Change::File(path) = change
+                    && path.ends_with(file)
+                    && !names.contains(&path)
+                {
+                    names.push(path);
+                }
+            }
+        }
+        names
     }
 }
 
