@@ -46,6 +46,7 @@ pub use target::{HostFrom, MonitorTarget, Salt};
 
 use crate::{Error, Sink};
 use checkpoints::Checkpoints;
+use paths::Link;
 use place::{FileId, Seen};
 use tail::{Goal, Tail};
 use turn::Shared;
@@ -132,6 +133,10 @@ pub struct Monitor {
     flushed: Instant,
     sink_closed: bool,
     directories: Vec<PathBuf>,
+    /// Files that links lead to, by their paths without links.
+    links: HashMap<PathBuf, Link>,
+    /// Paths without links of followed files that a link led to: where they are once it leads elsewhere.
+    homes: HashMap<FileId, PathBuf>,
     /// Files to be deleted once it is written that they were taken in.
     taken_in: Vec<(PathBuf, Seen, u64)>,
     /// What was said of files that wait.
@@ -171,6 +176,8 @@ impl Monitor {
             flushed: Instant::now(),
             sink_closed: false,
             directories: Vec::new(),
+            links: HashMap::default(),
+            homes: HashMap::default(),
             taken_in: Vec::new(),
             waiting: Waiting::default(),
         })

@@ -66,12 +66,23 @@ pub(crate) struct Candidate<'a> {
 
 /// Judges a plain or packed file; blocks.
 pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io::Result<Decision> {
+    match open(candidate.path, candidate.seen.id)? {
+        Some(file) => examine_opened(book, candidate, &file),
+        None => Ok(Decision::Moved),
+    }
+}
+
+/// The same for a file that is open, whatever its name is by now.
+pub(crate) fn examine_opened(
+    book: &Mutex<Checkpoints>,
+    candidate: Candidate<'_>,
+    file: &File,
+) -> io::Result<Decision> {
     let Candidate { path, target, .. } = candidate;
-    let Some(file) = open(path, candidate.seen.id)? else { return Ok(Decision::Moved) };
     // It may have grown, or been truncated, since it was looked at.
     let seen = Seen::of(&file.metadata()?);
     let candidate = Candidate { seen, ..candidate };
-    let head = read_at(&file, 0, SAMPLE.max(target.init_crc_length))?;
+    let head = read_at(file, 0, SAMPLE.max(target.init_crc_length))?;
     if head.is_empty() {
         return Ok(Decision::Empty);
     }
@@ -80,7 +91,7 @@ pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io
             return Ok(Decision::Ignore(format!("compressed with {name}")));
         }
         Some(_) => {
-            let signature = signature(&file, seen.size)?;
+            let signature = signature(file, seen.size)?;
             let known = book.lock().of_packed(signature).map(|record| record.key);
             return Ok(known.map_or(Decision::Packed(signature), Decision::Done));
         }
@@ -96,27 +107,27 @@ pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io
         let sample = head[..head.len().min(SAMPLE)].to_vec();
         Decision::Follow(Start { key, start, start_len, offset, seek, sample })
     };
-    if let Some(same) = same_file(book, candidate, &head, &file)? {
+    if let Some(same) = same_file(book, candidate, &head, file)? {
         return Ok(follow(Some(same.key), same.offset, same.seek));
     }
     if target.knows_content() {
         for record in alike(book, salt, &head, candidate) {
             let live = book.lock().is_live(record.key);
             if seen.size >= record.offset {
-                if seek_at(&file, record.offset)? == record.seek {
+                if seek_at(file, record.offset)? == record.seek {
                     return Ok(match live {
                         true => Decision::CopyOf(record.key),
                         false => follow(Some(record.key), record.offset, record.seek),
                     });
                 }
-            } else if live && begins_like(&record, &file, seen.size) {
+            } else if live && begins_like(&record, file, seen.size) {
                 return Ok(Decision::CopyOf(record.key));
             }
         }
     }
     if candidate.from_end {
-        let end = last_line_end(&file, seen.size)?;
-        return Ok(follow(None, end, seek_at(&file, end)?));
+        let end = last_line_end(file, seen.size)?;
+        return Ok(follow(None, end, seek_at(file, end)?));
     }
     Ok(follow(None, 0, Fingerprint::EMPTY))
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use foldhash::{HashMap, HashSet};
 
 use super::checkpoints::Record;
-use super::examine::{Candidate, Decision, Start, examine};
+use super::examine::{Candidate, Decision, Start, examine, examine_opened};
 use super::packed::{self, PackedFile};
-use super::paths::Walk;
-use super::place::{FileId, Seen};
+use super::paths::{Link, Walk};
+use super::place::{FileId, Located, Seen, locate};
 use super::status::FileState;
 use super::tail::{Beginning, Goal, Tail};
 use super::target::MonitorTarget;
@@ -57,6 +57,7 @@ impl Monitor {
         });
         let Ok(walk) = walk.await else { return };
         self.directories = walk.directories;
+        self.note_links(walk.links);
         let mut new = Vec::new();
         let mut met = HashSet::default();
         for found in walk.files {
@@ -79,14 +80,30 @@ impl Monitor {
         self.scanned = Some((Instant::now(), begin.elapsed()));
     }
 
+    fn note_links(&mut self, links: HashMap<PathBuf, Link>) {
+        let tails = &self.tails;
+        self.homes.retain(|id, _| tails.contains_key(id));
+        self.homes.extend(links.iter().map(|(real, link)| (link.id, real.clone())));
+        self.links = links;
+    }
+
     /// Looks at files that are said to have changed.
     pub(super) async fn look_at_some(&mut self, paths: Vec<PathBuf>) {
         let mut new = Vec::new();
         for path in paths {
             let number = self.targets.iter().position(|target| target.takes(&path));
-            let (Some(number), Ok(metadata)) = (number, fs::metadata(&path)) else { continue };
+            let (name, number) = match (number, self.links.get(&path)) {
+                (Some(number), _) => (path.clone(), number),
+                (None, Some(link)) => (link.path.clone(), link.number),
+                (None, None) => continue,
+            };
+            let Ok(metadata) = fs::metadata(&path) else { continue };
             if metadata.is_file() {
-                self.look((path, Seen::of(&metadata), number), &mut new);
+                let seen = Seen::of(&metadata);
+                if name != path {
+                    self.homes.insert(seen.id, path);
+                }
+                self.look((name, seen, number), &mut new);
             }
         }
         self.judge(new).await;
@@ -163,17 +180,29 @@ impl Monitor {
     async fn judge(&mut self, mut new: Vec<Found>) {
         let first_look = self.scanned.is_none();
         while !new.is_empty() {
-            let some: Vec<Found> = new.drain(..new.len().min(TOGETHER)).collect();
+            let with_home = |found: Found| {
+                let home = self.homes.get(&found.1.id).cloned();
+                (found, home)
+            };
+            let some: Vec<_> = new.drain(..new.len().min(TOGETHER)).map(with_home).collect();
             let (book, targets) = (Arc::clone(&self.book), self.targets.clone());
             let shared = self.shared.clone();
             let work = tokio::task::spawn_blocking(move || {
-                let judge = |(path, seen, number): Found| {
+                let judge = |((path, seen, number), home): (Found, Option<PathBuf>)| {
                     let target = &*targets[number];
                     let from_end = target.follow_tail && first_look;
                     let zeros = |shared: &Arc<_>| target.has_zeros(&path, shared);
                     let has_zeros = shared.as_ref().is_some_and(zeros);
                     let candidate = Candidate { path: &path, seen, target, from_end, has_zeros };
-                    let decision = examine(&book, candidate);
+                    let decision = match examine(&book, candidate) {
+                        Ok(Decision::Moved) => {
+                            let moved = moved_away(&path, home.as_deref(), seen.id, &targets);
+                            moved.map_or(Ok(Decision::Moved), |file| {
+                                examine_opened(&book, candidate, &file)
+                            })
+                        }
+                        decision => decision,
+                    };
                     (path, seen, number, decision)
                 };
                 some.into_iter().map(judge).collect::<Vec<_>>()
@@ -256,7 +285,7 @@ impl Monitor {
     /// Files that no name led to: closed ones may have been renamed to where nobody looks.
     async fn look_for_gone(&mut self) {
         let mut lost: BTreeMap<PathBuf, HashSet<FileId>> = BTreeMap::new();
-        let mut read_on = Vec::new();
+        let (mut closed, mut read_on) = (Vec::new(), Vec::new());
         for (id, slot) in &mut self.tails {
             let Slot::Here(tail) = slot else { continue };
             if tail.generation >= self.generation || tail.gone {
@@ -264,33 +293,34 @@ impl Monitor {
             }
             tail.gone = true;
             self.status.remove(&tail.path);
-            match tail.path.parent() {
-                Some(parent) if !tail.is_open() => {
-                    lost.entry(parent.to_owned()).or_default().insert(*id);
-                }
-                _ => read_on.push(*id),
+            if tail.is_open() {
+                read_on.push(*id);
+                continue;
+            }
+            closed.push(*id);
+            for directory in directories_of(&tail.path, self.homes.get(id).map(PathBuf::as_path)) {
+                lost.entry(directory.to_owned()).or_default().insert(*id);
             }
         }
         for id in read_on {
             self.request(id, Goal::Read);
         }
-        if lost.is_empty() {
+        if closed.is_empty() {
             return;
         }
-        let all: Vec<FileId> = lost.values().flatten().copied().collect();
         let search = move || {
             let mut found = HashMap::default();
             for (directory, wanted) in lost {
-                find(&directory, &wanted, &mut found);
+                locate(&directory, &wanted, &mut found);
             }
             found
         };
-        let found = tokio::task::spawn_blocking(search).await.unwrap_or_default();
-        for id in all {
+        let mut found = tokio::task::spawn_blocking(search).await.unwrap_or_default();
+        for id in closed {
             let Some(Slot::Here(tail)) = self.tails.get_mut(&id) else { continue };
-            match found.get(&id) {
-                Some(path) => {
-                    tail.path.clone_from(path);
+            match found.remove(&id) {
+                Some(Located { path, file }) => {
+                    tail.go_on_at(path, file);
                     self.request(id, Goal::Read);
                 }
                 None => self.request(id, Goal::Close { with_held: true }),
@@ -316,14 +346,52 @@ fn is_too_old(target: &MonitorTarget, seen: Seen) -> bool {
     now.saturating_sub(written) > limit
 }
 
-/// Looks for files by their identity among the files of a directory.
-fn find(directory: &Path, wanted: &HashSet<FileId>, found: &mut HashMap<FileId, PathBuf>) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let Ok(metadata) = entry.metadata() else { continue };
-        let id = Seen::of(&metadata).id;
-        if metadata.is_file() && wanted.contains(&id) {
-            found.insert(id, entry.path());
+/// Where a file is looked for that its name no longer leads to: beside the name, and where the link led.
+fn directories_of<'p>(path: &'p Path, home: Option<&'p Path>) -> impl Iterator<Item = &'p Path> {
+    [Some(path), home].into_iter().flatten().filter_map(Path::parent)
+}
+
+/// A file that was renamed since it was met, if no target would meet it again under its new name.
+fn moved_away(
+    path: &Path,
+    home: Option<&Path>,
+    id: FileId,
+    targets: &[Arc<MonitorTarget>],
+) -> Option<fs::File> {
+    let wanted = HashSet::from_iter([id]);
+    let mut found = HashMap::default();
+    for directory in directories_of(path, home) {
+        locate(directory, &wanted, &mut found);
+    }
+    let located = found.remove(&id)?;
+    located.file.filter(|_| !targets.iter().any(|target| target.takes(&located.path)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_renamed_before_it_is_judged_is_found_unless_its_new_name_is_monitored() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let target = |name: &str| {
+            let index = model::IndexName::new("main").unwrap();
+            let text = path(name).to_string_lossy().into_owned();
+            Arc::new(MonitorTarget::new(&text, index, "me".into()).unwrap())
+        };
+        for name in ["links", "pods"] {
+            fs::create_dir(path(name)).unwrap();
         }
+        fs::write(path("pods/0.log"), "one\n").unwrap();
+        let id = Seen::at(&path("pods/0.log")).unwrap().id;
+        fs::rename(path("pods/0.log"), path("pods/0.log.1")).unwrap();
+        let (link, home) = (path("links/app.log"), path("pods/0.log"));
+        let links = [target("links/*.log")];
+        assert!(moved_away(&link, None, id, &links).is_none());
+        assert!(moved_away(&link, Some(&home), id, &links).is_some());
+        assert!(moved_away(&home, None, id, &[target("pods/0.log")]).is_some());
+        assert!(moved_away(&home, None, id, &[target("pods")]).is_none());
     }
 }

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use knowledge::Pattern;
 
 use super::place::{FileId, Seen};
@@ -88,6 +89,16 @@ fn translate(text: &str) -> String {
     out
 }
 
+/// A link to a file.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) path: PathBuf,
+    /// The target it belongs to.
+    pub(crate) number: usize,
+    /// The file it leads to.
+    pub(crate) id: FileId,
+}
+
 /// What a walk meets.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -95,6 +106,8 @@ pub(crate) struct Walk {
     pub(crate) files: Vec<(PathBuf, Seen, usize)>,
     /// Directories in which files may appear.
     pub(crate) directories: Vec<PathBuf>,
+    /// Files that links lead to, by their paths without links.
+    pub(crate) links: HashMap<PathBuf, Link>,
     /// Files of a target that links led to. They come after the others: a file that also has a name
     /// without links goes by that.
     linked: Vec<(PathBuf, Seen, usize)>,
@@ -115,9 +128,14 @@ impl Walk {
             self.files.append(&mut self.linked);
         } else if metadata.is_file() {
             self.directories.extend(base.parent().map(Path::to_owned));
-            if target.takes(base) {
-                self.files.push((base.clone(), Seen::of(&metadata), number));
+            if !target.takes(base) {
+                return;
             }
+            match fs::symlink_metadata(base).is_ok_and(|metadata| metadata.is_symlink()) {
+                true => self.link(base.clone(), number),
+                false => self.files.push((base.clone(), Seen::of(&metadata), number)),
+            }
+            self.files.append(&mut self.linked);
         }
     }
 
@@ -151,13 +169,29 @@ impl Walk {
                     way.above.pop();
                 }
             } else if metadata.is_file() && target.takes(&path) {
-                let found = (path, seen, way.number);
-                match way.links == 0 && !kind.is_symlink() {
-                    true => self.files.push(found),
-                    false => self.linked.push(found),
+                match (kind.is_symlink(), way.links) {
+                    (true, _) => self.link(path, way.number),
+                    (false, 0) => self.files.push((path, seen, way.number)),
+                    (false, _) => self.linked.push((path, seen, way.number)),
                 }
             }
         }
+    }
+
+    /// A file that a link leads to: the file's own directory tells of changes and has it once the link leads
+    /// to another one.
+    fn link(&mut self, path: PathBuf, number: usize) {
+        // The file and where it is must be of one moment: the link itself may lead elsewhere by now.
+        let Ok(real) = fs::canonicalize(&path) else { return };
+        let Ok(metadata) = fs::metadata(&real) else { return };
+        if !metadata.is_file() {
+            return;
+        }
+        let seen = Seen::of(&metadata);
+        self.directories.extend(real.parent().map(Path::to_owned));
+        let link = Link { path: path.clone(), number, id: seen.id };
+        self.links.entry(real).or_insert(link);
+        self.linked.push((path, seen, number));
     }
 }
 

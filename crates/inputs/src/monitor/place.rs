@@ -1,12 +1,16 @@
 //! What a file is to the system: which one, how large, when written.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use foldhash::{HashMap, HashSet};
 use model::EventTime;
+
+/// Files that a search by identity opens; of more, only the names are told.
+const OPENED: usize = 100;
 
 /// A file whatever its name: device, inode and, where the file system knows it, the time of birth,
 /// which tells a file from a later one with the same inode.
@@ -57,6 +61,48 @@ pub(crate) fn open(path: &Path, id: FileId) -> io::Result<Option<File>> {
     };
     let same = Seen::of(&file.metadata()?).id == id;
     Ok(same.then_some(file))
+}
+
+/// A file that was found by its identity.
+#[derive(Debug)]
+pub(crate) struct Located {
+    pub(crate) path: PathBuf,
+    /// Open, so that it is not lost when it is renamed once more; `None` above [`OPENED`].
+    pub(crate) file: Option<File>,
+}
+
+/// Looks for files by their identity among the files of a directory; blocks.
+pub(crate) fn locate(
+    directory: &Path,
+    wanted: &HashSet<FileId>,
+    found: &mut HashMap<FileId, Located>,
+) {
+    // A file that is renamed while the names are listed may be missed, and is under its new name then.
+    for _ in 0..2 {
+        if wanted.iter().all(|id| found.contains_key(id)) {
+            return;
+        }
+        let Ok(entries) = fs::read_dir(directory) else { return };
+        for entry in entries.filter_map(Result::ok) {
+            let Ok(metadata) = entry.metadata() else { continue };
+            let id = Seen::of(&metadata).id;
+            if !metadata.is_file() || !wanted.contains(&id) || found.contains_key(&id) {
+                continue;
+            }
+            let path = entry.path();
+            if found.len() >= OPENED {
+                found.insert(id, Located { path, file: None });
+                continue;
+            }
+            match open(&path, id) {
+                // Renamed once more.
+                Ok(None) => {}
+                opened => {
+                    found.insert(id, Located { path, file: opened.ok().flatten() });
+                }
+            }
+        }
+    }
 }
 
 fn micros(time: SystemTime) -> i64 {

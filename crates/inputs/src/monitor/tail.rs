@@ -193,6 +193,12 @@ impl Tail {
         self.last_growth.elapsed() >= self.patience
     }
 
+    /// Goes on with a file that has another name by now.
+    pub(crate) fn go_on_at(&mut self, path: PathBuf, file: Option<File>) {
+        self.path = path;
+        self.file = file.map(Arc::new);
+    }
+
     /// Lets go of the descriptor and of what can be read again.
     pub(crate) fn rest(&mut self) {
         self.file = None;
@@ -201,7 +207,13 @@ impl Tail {
     }
 
     pub(crate) async fn turn(&mut self, shared: &Shared, goal: Goal) -> Outcome {
+        // What was written since the last look at a file is lost if the file is let go now.
+        let grown = matches!(goal, Goal::Close { with_held: true })
+            && self.gone
+            && !self.replaced
+            && self.has_grown(shared).await;
         let result = match goal {
+            Goal::Close { .. } if grown => self.read_on(shared).await,
             Goal::Read => self.read_on(shared).await,
             Goal::Finish => self.finish(shared).await.map(|()| Outcome::UpToDate),
             Goal::Close { with_held } => {
@@ -261,6 +273,14 @@ impl Tail {
             if budget == 0 || shared.is_stopping() {
                 return Ok(Outcome::More);
             }
+        }
+    }
+
+    async fn has_grown(&self, shared: &Shared) -> bool {
+        let _permit = shared.readers.acquire().await;
+        match self.fetch().await {
+            Ok(Piece::Bytes { bytes, back, .. }) => bytes.len() - back > self.held.len(),
+            _ => false,
         }
     }
 

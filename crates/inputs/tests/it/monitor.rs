@@ -148,6 +148,68 @@ async fn a_closed_file_is_found_under_its_new_name() {
     assert_eq!(setup.lines(), ["one", "two"]);
 }
 
+/// As the logs of containers are linked.
+fn linked(setup: &Setup) {
+    for directory in ["links", "pods"] {
+        fs::create_dir(setup.logs.path().join(directory)).unwrap();
+    }
+    setup.append("pods/0.log", "one\n");
+    let link = setup.logs.path().join("links/app.log");
+    std::os::unix::fs::symlink("../pods/0.log", link).unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_file_behind_a_link_is_found_where_it_was_renamed() {
+    for pattern in ["links/*.log", "links/app.log"] {
+        let setup = Setup::new(Duration::ZERO);
+        linked(&setup);
+        let mut monitor = setup.monitor(vec![setup.target(pattern)]);
+        setup.poll(&mut monitor).await;
+        setup.append("pods/0.log", "two\n");
+        setup.rename("pods/0.log", "pods/0.log.1");
+        setup.append("pods/0.log", "three\n");
+        setup.poll(&mut monitor).await;
+        setup.append("pods/0.log", "four\n");
+        setup.rename("pods/0.log", "pods/0.log.2");
+        setup.poll(&mut monitor).await;
+        assert_eq!(setup.lines(), ["four", "one", "three", "two"], "{pattern}");
+        let origins = setup.recorder.origins();
+        assert!(origins.iter().all(|origin| origin.source.ends_with("links/app.log")));
+    }
+}
+
+#[tokio::test]
+async fn a_closed_file_is_read_to_its_end_after_its_link_is_gone() {
+    let setup = Setup::new(Duration::ZERO);
+    linked(&setup);
+    let mut monitor = setup.monitor(vec![setup.target("links/*.log")]);
+    setup.poll(&mut monitor).await;
+    setup.append("pods/0.log", "two\n");
+    fs::remove_file(setup.logs.path().join("links/app.log")).unwrap();
+    setup.poll(&mut monitor).await;
+    assert_eq!(setup.lines(), ["one", "two"]);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_behind_a_link_is_read_when_it_grows_without_a_poll() {
+    let setup = Setup::new(LONG);
+    linked(&setup);
+    let settings = MonitorSettings { poll: LONG, ..MonitorSettings::default() };
+    let book = setup.state.path().join("monitor");
+    let monitor = Monitor::new(vec![setup.target("links/*.log")], &book, settings).unwrap();
+    let shutdown = Shutdown::new();
+    let running = tokio::spawn(monitor.run(setup.recorder.sink(), shutdown.clone()));
+    let patience = Duration::from_secs(60);
+    let first = || async { setup.lines() == ["one"] };
+    assert!(testkit::wait_until(first, patience).await);
+    setup.append("pods/0.log", "two\n");
+    let both = || async { setup.lines() == ["one", "two"] };
+    assert!(testkit::wait_until(both, patience).await);
+    shutdown.stop();
+    running.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_deleted_file_is_read_to_its_end_while_it_is_open() {
     let setup = Setup::new(LONG);
