@@ -9,7 +9,7 @@ use bucket::{FieldSource, HotBuckets};
 use foldhash::HashSet;
 use foldhash::fast::RandomState;
 use futures::future::BoxFuture;
-use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
+use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits, Utf16};
 use knowledge::{AckLevel, Knowledge};
 use model::{ErrorKind, IndexName, IndexerId, TimeRange};
 use object_store::ObjectStore;
@@ -642,8 +642,8 @@ impl Sink for Ingest {
         })
     }
 
-    fn has_zeros(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
-        self.rules.is_utf16(source, sourcetype, host)
+    fn utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> Option<Utf16> {
+        self.rules.utf16(source, sourcetype, host)
     }
 
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {

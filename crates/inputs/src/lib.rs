@@ -37,6 +37,7 @@ pub mod tcp;
 pub mod text;
 pub mod udp;
 mod unpack;
+mod utf16;
 
 pub use error::Error;
 pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, Parts, StreamKey};
@@ -45,3 +46,4 @@ pub use names::HostNames;
 pub use remote::RemoteHost;
 pub use sink::{Acknowledgement, Durability, Findings, Note, Receipt, Sink, SinkExt, SinkLimits};
 pub use unpack::{is_binary, unpack};
+pub use utf16::Utf16;

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use model::EventTime;
 use tokio::sync::oneshot;
 
-use crate::{Error, Input};
+use crate::{Error, Input, Utf16};
 
 /// What became of an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -173,11 +173,11 @@ pub trait Sink: Send + Sync + Debug {
         Vec::new()
     }
 
-    /// Whether the text of a source has bytes that are zero, by its configured character set (UTF-16):
-    /// others are no text if they have.
-    fn has_zeros(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
+    /// The byte order of the text of a source, if its configured character set is UTF-16. Other text has no
+    /// bytes that are zero, unless it begins with a byte order mark.
+    fn utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> Option<Utf16> {
         let _ = (source, sourcetype, host);
-        false
+        None
     }
 
     /// The sourcetype of a source whose first bytes are `sample`.

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use inputs::Utf16;
 use knowledge::structured::{StructuredFormat, StructuredReader, StructuredRules};
 
 use crate::view::{Coding, View};
@@ -53,7 +54,10 @@ impl Header {
         if !std::mem::take(&mut self.at_beginning) && !self.text.is_empty() {
             let mut joined = BytesMut::with_capacity(self.text.len() + whole.len());
             joined.extend_from_slice(&self.text);
-            joined.extend_from_slice(&whole);
+            // A stream that goes on in a file begins with the file's mark, as the header does.
+            let mark = Utf16::marked(&self.text).map(Utf16::mark);
+            let rows = mark.and_then(|mark| whole.strip_prefix(&mark[..])).unwrap_or(&whole);
+            joined.extend_from_slice(rows);
             whole = joined.freeze();
         }
         // The columns may change in the middle.
@@ -138,6 +142,11 @@ mod tests {
         let mut header = Header::new(&rules("csv"), "tcp:1", "x", &first, coding).unwrap();
         header.before(first.into());
         assert_eq!(header.before(encode("3,4\n").into()), encode("\u{FEFF}a,b\n3,4\n"));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), encode("\u{FEFF}a,b\n1,2\n3,4\n")).unwrap();
+        let (path, next) = (file.path().to_str().unwrap(), encode("\u{FEFF}3,4\n"));
+        let mut header = Header::new(&rules("csv"), "monitor:1", path, &next, coding).unwrap();
+        assert_eq!(header.before(next.into()), encode("\u{FEFF}a,b\n3,4\n"));
     }
 
     #[test]

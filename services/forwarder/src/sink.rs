@@ -14,7 +14,7 @@ use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use futures::future::BoxFuture;
 use inputs::{
-    Acknowledgement, CutEvents, Input, InputMeta, Note, Receipt, Sink, SinkLimits, StreamKey,
+    Acknowledgement, CutEvents, Input, InputMeta, Note, Receipt, Sink, SinkLimits, StreamKey, Utf16,
 };
 use knowledge::Knowledge;
 use model::{ErrorKind, EventTime};
@@ -356,9 +356,9 @@ impl Sink for Route {
         notes
     }
 
-    fn has_zeros(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
+    fn utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> Option<Utf16> {
         let rules = self.forward.knowledge.parsing_rules(sourcetype.unwrap_or(""), source, host);
-        Coding::of(rules.charset, b"", None).is_utf16()
+        Utf16::of(rules.charset)
     }
 
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {

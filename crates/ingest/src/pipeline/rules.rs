@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use inputs::InputMeta;
+use inputs::{InputMeta, Utf16};
 use knowledge::sourcetype::Recognised;
 use knowledge::structured::{RecordScanner, StructuredRules};
 use knowledge::timestamp::{TimestampRules, TimestampSource};
@@ -153,10 +153,15 @@ impl RuleBook {
         self.knowledge.recognise(source, &sample)
     }
 
-    /// Whether `CHARSET` says that a source is UTF-16.
-    pub(crate) fn is_utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
+    /// The byte order of a source, if `CHARSET` says that it is UTF-16.
+    pub(crate) fn utf16(
+        &self,
+        source: &str,
+        sourcetype: Option<&str>,
+        host: &str,
+    ) -> Option<Utf16> {
         let rules = self.knowledge.parsing_rules(sourcetype.unwrap_or_default(), source, host);
-        matches!(rules.charset, Charset::Other(encoding) if encoding.name().starts_with("UTF-16"))
+        Utf16::of(rules.charset)
     }
 
     /// Whether typing has something to do with any event.

@@ -10,6 +10,7 @@ use inputs::monitor::{Monitor, MonitorSettings, MonitorTarget};
 use inputs::oneshot::{Oneshot, load};
 use testkit::TestDir;
 
+use crate::rules::configured;
 use crate::setup::{Setup, main_index, settings, start};
 
 #[tokio::test]
@@ -81,6 +82,61 @@ async fn one_monitor_follows_growth_and_truncation() {
     assert!(texts.iter().any(|text| text == "new"), "{texts:?}");
 }
 
+#[tokio::test]
+async fn utf_16_is_decoded_behind_pauses() {
+    let (data, files) = (TestDir::new(), TestDir::new());
+    let pausing = Settings { stream_idle: Duration::ZERO, ..settings() };
+    let setup = start(data.path(), pausing).await;
+    let mut monitor = monitor(&data, &files);
+    for line in ["\u{FEFF}é one\n", "ü two\r\n", "three\n"] {
+        for (name, bytes) in ["le.log", "be.log"].iter().zip(utf16(line)) {
+            append(&files.join(name), &bytes[..1]);
+            monitor.poll_once(&setup.sink()).await.unwrap();
+            append(&files.join(name), &bytes[1..]);
+            monitor.poll_once(&setup.sink()).await.unwrap();
+        }
+    }
+    let expected = ["three", "three", "é one", "é one", "ü two", "ü two"];
+    assert_eq!(sorted(&setup).await, expected);
+}
+
+#[tokio::test]
+async fn utf_16_is_decoded_behind_restarts() {
+    let (data, files) = (TestDir::new(), TestDir::new());
+    let setup = start(data.path(), quick()).await;
+    for (name, bytes) in ["le.log", "be.log"].iter().zip(utf16("\u{FEFF}é one\nü two\r\nthree\n"))
+    {
+        for part in bytes.chunks(7) {
+            append(&files.join(name), part);
+            poll(&setup, &data, &files, 1).await;
+        }
+    }
+    let expected = ["three", "three", "é one", "é one", "ü two", "ü two"];
+    assert_eq!(sorted(&setup).await, expected);
+}
+
+#[tokio::test]
+async fn utf_16_without_a_mark_is_decoded_behind_restarts() {
+    let props = "[u16]\nCHARSET = UTF-16LE\nSHOULD_LINEMERGE = false\n";
+    let (data, setup) = configured(props, "").await;
+    let files = TestDir::new();
+    let [bytes, _] = utf16("é one\nü two\r\nthree\n");
+    for part in bytes.chunks(7) {
+        append(&files.join("a.log"), part);
+        let mut target = directory(&files);
+        target.sourcetype = Some("u16".into());
+        target.time_before_close = Some(Duration::from_secs(600));
+        following(&data, target).poll_once(&setup.sink()).await.unwrap();
+    }
+    assert_eq!(sorted(&setup).await, ["three", "é one", "ü two"]);
+}
+
+/// A text in both byte orders.
+fn utf16(text: &str) -> [Vec<u8>; 2] {
+    let little = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    [little, text.encode_utf16().flat_map(u16::to_be_bytes).collect()]
+}
+
 /// Unfinished events stay unfinished for the time of a test.
 fn quick() -> Settings {
     Settings { stream_idle: Duration::from_secs(600), ..settings() }
@@ -95,16 +151,24 @@ async fn poll(setup: &Setup, data: &TestDir, files: &TestDir, times: usize) {
 }
 
 fn monitor(data: &TestDir, files: &TestDir) -> Monitor {
+    following(data, directory(files))
+}
+
+fn directory(files: &TestDir) -> MonitorTarget {
     let path = files.path().display().to_string();
     let mut target = MonitorTarget::new(&path, main_index(), "web01".into()).unwrap();
     target.sourcetype = Some("syslog".into());
+    target
+}
+
+fn following(data: &TestDir, target: MonitorTarget) -> Monitor {
     let book = data.join("inputs").join("monitor");
     Monitor::new(vec![target], &book, MonitorSettings::default()).unwrap()
 }
 
-fn append(path: &PathBuf, text: &str) {
+fn append(path: &PathBuf, text: impl AsRef<[u8]>) {
     let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-    file.write_all(text.as_bytes()).unwrap();
+    file.write_all(text.as_ref()).unwrap();
 }
 
 async fn sorted(setup: &Setup) -> Vec<String> {

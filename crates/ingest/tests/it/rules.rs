@@ -20,7 +20,7 @@ use crate::setup::{Setup, cut, indexes, local, meta, seconds, settings};
 const DAY: &str = "2026-01-02 03:04:05";
 
 /// An ingest with settings for the sourcetype `st`, and for others as written.
-async fn configured(props: &str, transforms: &str) -> (TestDir, Setup) {
+pub(crate) async fn configured(props: &str, transforms: &str) -> (TestDir, Setup) {
     let data = TestDir::new();
     let indexes = "[main]\n[other]\n[off]\ndisabled = true";
     let layers = Layers::builtin()

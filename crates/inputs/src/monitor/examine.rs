@@ -17,6 +17,7 @@ use super::place::{Seen, open};
 use super::tail::read_at;
 use super::target::MonitorTarget;
 use crate::unpack::{Packing, is_binary, unpack};
+use crate::utf16::{self, Utf16};
 
 /// Bytes from which the format of a file is recognised.
 const SAMPLE: usize = 16 << 10;
@@ -50,6 +51,8 @@ pub(crate) struct Start {
     pub(crate) offset: u64,
     pub(crate) seek: Fingerprint,
     pub(crate) sample: Vec<u8>,
+    /// The byte order, if the text is in UTF-16.
+    pub(crate) utf16: Option<Utf16>,
 }
 
 /// A file to be judged.
@@ -60,8 +63,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) target: &'a MonitorTarget,
     /// Whether a new file is to be read from its end.
     pub(crate) from_end: bool,
-    /// Text may have zeros.
-    pub(crate) has_zeros: bool,
+    /// The byte order, if the configured character set is UTF-16. A mark in the file counts more.
+    pub(crate) utf16: Option<Utf16>,
 }
 
 /// Judges a plain or packed file; blocks.
@@ -83,7 +86,8 @@ pub(crate) fn examine_opened(
     let seen = Seen::of(&file.metadata()?);
     let candidate = Candidate { seen, ..candidate };
     let head = read_at(file, 0, SAMPLE.max(target.init_crc_length))?;
-    if head.is_empty() {
+    // One byte may be half of a byte order mark.
+    if head.is_empty() || matches!(head[..], [0xFF | 0xFE]) {
         return Ok(Decision::Empty);
     }
     match Packing::of(&head) {
@@ -97,7 +101,8 @@ pub(crate) fn examine_opened(
         }
         None => {}
     }
-    if !candidate.has_zeros && is_binary(&head) {
+    let utf16 = Utf16::marked(&head).or(candidate.utf16);
+    if utf16.is_none() && is_binary(&head) {
         return Ok(Decision::Ignore("binary".to_owned()));
     }
     let salt = target.salted(path);
@@ -105,20 +110,22 @@ pub(crate) fn examine_opened(
     let start = salt.extend(&head[..start_len]);
     let follow = |key, offset, seek| {
         let sample = head[..head.len().min(SAMPLE)].to_vec();
-        Decision::Follow(Start { key, start, start_len, offset, seek, sample })
+        Decision::Follow(Start { key, start, start_len, offset, seek, sample, utf16 })
     };
     if let Some(same) = same_file(book, candidate, &head, file)? {
-        return Ok(follow(Some(same.key), same.offset, same.seek));
+        let (offset, seek) = whole_characters(file, seen.size, &same, utf16)?;
+        return Ok(follow(Some(same.key), offset, seek));
     }
     if target.knows_content() {
         for record in alike(book, salt, &head, candidate) {
             let live = book.lock().is_live(record.key);
             if seen.size >= record.offset {
                 if seek_at(file, record.offset)? == record.seek {
-                    return Ok(match live {
-                        true => Decision::CopyOf(record.key),
-                        false => follow(Some(record.key), record.offset, record.seek),
-                    });
+                    if live {
+                        return Ok(Decision::CopyOf(record.key));
+                    }
+                    let (offset, seek) = whole_characters(file, seen.size, &record, utf16)?;
+                    return Ok(follow(Some(record.key), offset, seek));
                 }
             } else if live && begins_like(&record, file, seen.size) {
                 return Ok(Decision::CopyOf(record.key));
@@ -126,7 +133,7 @@ pub(crate) fn examine_opened(
         }
     }
     if candidate.from_end {
-        let end = last_line_end(file, seen.size)?;
+        let end = last_line_end(file, seen.size, utf16)?;
         return Ok(follow(None, end, seek_at(file, end)?));
     }
     Ok(follow(None, 0, Fingerprint::EMPTY))
@@ -194,7 +201,8 @@ pub(crate) fn examine_packed(
     let mut head = Vec::new();
     let most = SAMPLE.max(target.init_crc_length) as u64;
     reader.by_ref().take(most).read_to_end(&mut head)?;
-    if !candidate.has_zeros && is_binary(&head) {
+    let utf16 = Utf16::marked(&head).or(candidate.utf16);
+    if utf16.is_none() && is_binary(&head) {
         return Ok(Unpacked::Binary);
     }
     let salt = target.salted(path);
@@ -207,6 +215,7 @@ pub(crate) fn examine_packed(
         offset: 0,
         seek: Fingerprint::EMPTY,
         sample: head[..head.len().min(SAMPLE)].to_vec(),
+        utf16,
     };
     let known = match target.knows_content() {
         true => alike(book, salt, &head, candidate),
@@ -269,10 +278,26 @@ fn begins_like(record: &Record, file: &File, size: u64) -> bool {
 }
 
 /// Where the last whole line ends.
-fn last_line_end(file: &File, size: u64) -> io::Result<u64> {
+fn last_line_end(file: &File, size: u64, utf16: Option<Utf16>) -> io::Result<u64> {
     let from = size.saturating_sub(SAMPLE as u64);
     let tail = read_at(file, from, SAMPLE)?;
-    Ok(memchr::memrchr(b'\n', &tail).map_or(size, |at| from + at as u64 + 1))
+    let end = utf16::last_line_end(utf16, &tail, from);
+    Ok(from + end.unwrap_or_else(|| utf16::border(utf16, &tail, from)) as u64)
+}
+
+/// The place of a record, where characters begin. Earlier versions noted places inside of line feeds.
+fn whole_characters(
+    file: &File,
+    size: u64,
+    record: &Record,
+    utf16: Option<Utf16>,
+) -> io::Result<(u64, Fingerprint)> {
+    let place = record.offset;
+    if utf16.is_none() || place.is_multiple_of(2) {
+        return Ok((place, record.seek));
+    }
+    let offset = if place < size { place + 1 } else { place - 1 };
+    Ok((offset, seek_at(file, offset)?))
 }
 
 /// The name of a file without what rotation adds to it: `app.log.2.gz` is `app.log`.
@@ -329,7 +354,7 @@ mod tests {
         };
         book.lock().put(known.clone());
         let candidate =
-            Candidate { path: &path, seen, target: &target, from_end: false, has_zeros: false };
+            Candidate { path: &path, seen, target: &target, from_end: false, utf16: None };
         std::fs::rename(&path, directory.path().join("app.log.1")).unwrap();
         assert!(matches!(examine(&book, candidate).unwrap(), Decision::Moved));
         std::fs::write(&path, "the new file\n").unwrap();
@@ -338,6 +363,40 @@ mod tests {
         let renamed = directory.path().join("app.log.1");
         let found = examine(&book, Candidate { path: &renamed, ..candidate }).unwrap();
         assert!(matches!(found, Decision::Follow(Start { key: Some(1), offset: 13, .. })));
+    }
+
+    #[test]
+    fn a_noted_place_inside_a_line_feed_is_taken_as_the_end_of_the_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("app.log");
+        let text = directory.path().to_string_lossy().into_owned();
+        let index = model::IndexName::new("main").unwrap();
+        let target = MonitorTarget::new(&text, index, "me".into()).unwrap();
+        let book = Checkpoints::open(&directory.path().join("book"), 10).unwrap();
+        let book = Mutex::new(book);
+        let bytes = b"a\0\n\0b\0\n\0";
+        std::fs::write(&path, bytes).unwrap();
+        let seen = Seen::at(&path).unwrap();
+        for (noted, expected) in [(3, 4), (4, 4), (7, 8)] {
+            book.lock().put(Record {
+                key: 1,
+                id: Some(seen.id),
+                path: path.clone(),
+                start: Fingerprint::of(bytes),
+                start_len: 8,
+                offset: noted,
+                seek: Fingerprint::of(bytes.get(..usize::try_from(noted).unwrap()).unwrap()),
+                packed: None,
+            });
+            let utf16 = Some(Utf16::Little);
+            let candidate =
+                Candidate { path: &path, seen, target: &target, from_end: false, utf16 };
+            let found = examine(&book, candidate).unwrap();
+            let Decision::Follow(start) = found else { panic!("{found:?}") };
+            let before = bytes.get(..usize::try_from(expected).unwrap()).unwrap();
+            assert_eq!((start.key, start.offset), (Some(1), expected));
+            assert_eq!(start.seek, Fingerprint::of(before));
+        }
     }
 
     #[test]

@@ -191,9 +191,8 @@ impl Monitor {
                 let judge = |((path, seen, number), home): (Found, Option<PathBuf>)| {
                     let target = &*targets[number];
                     let from_end = target.follow_tail && first_look;
-                    let zeros = |shared: &Arc<_>| target.has_zeros(&path, shared);
-                    let has_zeros = shared.as_ref().is_some_and(zeros);
-                    let candidate = Candidate { path: &path, seen, target, from_end, has_zeros };
+                    let utf16 = shared.as_ref().and_then(|shared| target.utf16(&path, shared));
+                    let candidate = Candidate { path: &path, seen, target, from_end, utf16 };
                     let decision = match examine(&book, candidate) {
                         Ok(Decision::Moved) => {
                             let moved = moved_away(&path, home.as_deref(), seen.id, &targets);
@@ -270,6 +269,7 @@ impl Monitor {
             start_limit: target.init_crc_length,
             offset: start.offset,
             seek: start.seek,
+            utf16: start.utf16,
             path,
         });
         tail.generation = self.generation;

@@ -57,11 +57,11 @@ pub(crate) async fn take(
 ) -> Taken {
     let _permit = shared.unpackers.acquire().await;
     let (shelf, file) = (Arc::clone(book), packed.clone());
-    let has_zeros = packed.target.has_zeros(&packed.path, shared);
+    let utf16 = packed.target.utf16(&packed.path, shared);
     let look = tokio::task::spawn_blocking(move || {
         let target = &file.target;
         let (path, seen) = (&*file.path, file.seen);
-        let candidate = Candidate { path, seen, target, from_end: false, has_zeros };
+        let candidate = Candidate { path, seen, target, from_end: false, utf16 };
         let Some(opened) = open(path, seen.id)? else { return Ok(None) };
         let known = examine_packed(&shelf, candidate, &opened)?;
         Ok(Some((known, opened)))
@@ -149,13 +149,20 @@ impl Reading {
                 Arc::clone(self.origin.insert(Arc::new(meta)))
             }
         };
+        let sent: Bytes = match self.start.utf16 {
+            // The stream begins in the middle of the content, behind the mark.
+            Some(utf16) if self.at > 0 && self.at == self.start.offset => {
+                [&utf16.mark()[..], &bytes].concat().into()
+            }
+            _ => bytes.clone(),
+        };
         self.at += bytes.len() as u64;
         let kept = bytes.len().saturating_sub(SEEK);
         self.last.extend_from_slice(&bytes[kept..]);
         let excess = self.last.len().saturating_sub(SEEK);
         self.last.drain(..excess);
         let modified = Some(packed.seen.time());
-        let input = Input::Raw { origin, stream: stream.clone(), bytes, modified, end };
+        let input = Input::Raw { origin, stream: stream.clone(), bytes: sent, modified, end };
         self.flight.push(&shared.sink, (input, None), self.at).await.map(drop)
     }
 

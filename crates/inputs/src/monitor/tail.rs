@@ -17,7 +17,8 @@ use super::fingerprint::Fingerprint;
 use super::flight::Flight;
 use super::place::{FileId, Seen, open};
 use super::turn::Shared;
-use crate::{Error, Input, InputMeta, Note, StreamKey};
+use crate::utf16;
+use crate::{Error, Input, InputMeta, Note, StreamKey, Utf16};
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 20;
@@ -49,6 +50,10 @@ pub(crate) struct Tail {
     file: Option<Arc<File>>,
     origin: Arc<InputMeta>,
     stream: StreamKey,
+    /// The stream has begun and goes on.
+    is_streaming: bool,
+    /// The byte order, if the file is in UTF-16.
+    utf16: Option<Utf16>,
     flight: Flight,
     salt: Fingerprint,
     start: Fingerprint,
@@ -84,6 +89,7 @@ pub(crate) struct Beginning {
     pub(crate) start_limit: usize,
     pub(crate) offset: u64,
     pub(crate) seek: Fingerprint,
+    pub(crate) utf16: Option<Utf16>,
 }
 
 /// What a turn is for.
@@ -143,6 +149,8 @@ impl Tail {
             file: None,
             origin: Arc::new(origin),
             stream,
+            is_streaming: false,
+            utf16: beginning.utf16,
             flight: Flight::default(),
             salt: beginning.salt,
             start: beginning.start,
@@ -181,7 +189,12 @@ impl Tail {
 
     /// Whether an event or a line waits for its rest.
     pub(crate) fn is_unfinished(&self) -> bool {
-        !self.held.is_empty() || self.safe < self.read
+        self.held_characters() > 0 || self.safe < self.read
+    }
+
+    /// Bytes of the unfinished line without the beginning of a character.
+    fn held_characters(&self) -> usize {
+        utf16::border(self.utf16, &self.held, self.read)
     }
 
     /// Whether the file, as it was seen last, has been handed over to its end.
@@ -249,10 +262,10 @@ impl Tail {
                 self.last_growth = Instant::now();
             }
             let at_end = self.read + length as u64 >= seen.size;
-            let cut = match memchr::memrchr(b'\n', &bytes[back..]) {
-                Some(end) => end + 1,
+            let cut = match utf16::last_line_end(self.utf16, &bytes[back..], self.read) {
+                Some(end) => end,
                 // A line longer than that cannot wait.
-                None if length >= CHUNK => length,
+                None if length >= CHUNK => utf16::border(self.utf16, &bytes[back..], self.read),
                 None => 0,
             };
             self.held.clear();
@@ -322,14 +335,26 @@ impl Tail {
         let input = Input::Raw {
             origin: Arc::clone(&self.origin),
             stream: self.stream.clone(),
-            bytes,
+            bytes: self.marked(bytes),
             modified: Some(self.seen.time()),
             end,
         };
         let safe = self.flight.push(&shared.sink, (input, Some(note)), place).await?;
+        self.is_streaming = !end;
         self.note_safe(safe);
         self.read = place;
         Ok(())
+    }
+
+    /// Bytes as their stream needs them: one that begins in the middle of the file does not have the file's
+    /// mark, by which its text is decoded.
+    fn marked(&self, bytes: Bytes) -> Bytes {
+        match self.utf16 {
+            Some(utf16) if !self.is_streaming && self.read > 0 && !bytes.is_empty() => {
+                [&utf16.mark()[..], &bytes].concat().into()
+            }
+            _ => bytes,
+        }
     }
 
     /// What a sink may keep with bytes that end at a place: the checkpoint once they are safe.
@@ -379,7 +404,10 @@ impl Tail {
     /// Takes what is unfinished as complete.
     async fn finish(&mut self, shared: &Shared) -> Result<(), Error> {
         if self.is_unfinished() {
-            let held = Bytes::from(std::mem::take(&mut self.held));
+            // The beginning of a character waits in the file.
+            let whole = self.held_characters();
+            let rest = self.held.split_off(whole);
+            let held = Bytes::from(std::mem::replace(&mut self.held, rest));
             let short = self.window.len() < SEEK && (self.window.len() as u64) < self.read;
             self.push(shared, held.clone(), true).await?;
             if !held.is_empty() {
@@ -425,6 +453,7 @@ impl Tail {
         self.window = Vec::new();
         self.held = Vec::new();
         self.stream = StreamKey(format!("{}+", self.stream.0).into());
+        self.is_streaming = false;
     }
 }
 

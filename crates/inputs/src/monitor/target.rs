@@ -10,7 +10,7 @@ use model::IndexName;
 use super::fingerprint::Fingerprint;
 use super::paths::PathPattern;
 use super::turn::Shared;
-use crate::InputMeta;
+use crate::{InputMeta, Utf16};
 
 /// Bytes that tell files apart unless `initCrcLength` says otherwise.
 pub(crate) const INIT_LENGTH: usize = 256;
@@ -138,11 +138,11 @@ impl MonitorTarget {
         }
     }
 
-    /// Whether zeros do not make a file one that is not text.
-    pub(crate) fn has_zeros(&self, path: &Path, shared: &Shared) -> bool {
+    /// The byte order of a file whose configured character set is UTF-16.
+    pub(crate) fn utf16(&self, path: &Path, shared: &Shared) -> Option<Utf16> {
         let path_text = path.to_string_lossy();
         let source = self.source.as_deref().unwrap_or(&path_text);
-        shared.sink.has_zeros(source, self.sourcetype.as_deref(), &self.host_of(path))
+        shared.sink.utf16(source, self.sourcetype.as_deref(), &self.host_of(path))
     }
 
     pub(crate) fn salted(&self, path: &Path) -> Fingerprint {
