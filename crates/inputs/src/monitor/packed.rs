@@ -1,4 +1,7 @@
 //! Packed files: unpacked once, from where the file they were made from had been read.
+//!
+//! A file that ends before its packing does is still written, or was cut: its whole lines are taken, and the
+//! beginning of the last line waits for the rest of the file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -17,6 +20,7 @@ use super::place::{Seen, open};
 use super::target::MonitorTarget;
 use super::turn::Shared;
 use crate::unpack::{send_chunks, unpack};
+use crate::utf16;
 use crate::{Error, Input, InputMeta, StreamKey};
 
 const CHUNK: usize = 1 << 20;
@@ -94,12 +98,15 @@ struct Reading {
     flight: Flight,
     at: u64,
     last: Vec<u8>,
+    /// The beginning of a line behind `at`.
+    held: Vec<u8>,
 }
 
 impl Reading {
     fn new(start: Start) -> Self {
         let at = start.offset;
-        Self { start, origin: None, flight: Flight::default(), at, last: Vec::new() }
+        let (last, held) = (Vec::new(), Vec::new());
+        Self { start, origin: None, flight: Flight::default(), at, last, held }
     }
 
     /// Reads to the end; what is wrong with the file, if anything.
@@ -120,18 +127,49 @@ impl Reading {
                 return Err(Error::Closed);
             }
             match chunk {
-                Ok(bytes) => self.push(shared, packed, &stream, bytes, false).await?,
+                Ok(bytes) => self.push_lines(shared, packed, &stream, bytes).await?,
                 Err(error) => broken = Some(error),
             }
         }
-        if self.origin.is_some() {
-            self.push(shared, packed, &stream, Bytes::new(), true).await?;
+        let mut rest = Bytes::from(std::mem::take(&mut self.held));
+        if broken.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
+            rest.clear();
+        }
+        if self.origin.is_some() || !rest.is_empty() {
+            self.push(shared, packed, &stream, rest, true).await?;
         }
         self.flight.settle().await?;
         if reader.await.is_err() {
             return Err(Error::Abandoned);
         }
         Ok(broken)
+    }
+
+    /// Hands whole lines over; the beginning of a line is held.
+    async fn push_lines(
+        &mut self,
+        shared: &Shared,
+        packed: &PackedFile,
+        stream: &StreamKey,
+        bytes: Bytes,
+    ) -> Result<(), Error> {
+        let (utf16, place) = (self.start.utf16, self.at + self.held.len() as u64);
+        let cut = match utf16::last_line_end(utf16, &bytes, place) {
+            Some(end) => end,
+            // A line longer than that cannot wait.
+            None if self.held.len() + bytes.len() > CHUNK => utf16::border(utf16, &bytes, place),
+            None => 0,
+        };
+        if cut > 0 {
+            let held = std::mem::take(&mut self.held);
+            let whole: Bytes = match held.is_empty() {
+                true => bytes.slice(..cut),
+                false => [&held[..], &bytes[..cut]].concat().into(),
+            };
+            self.push(shared, packed, stream, whole, false).await?;
+        }
+        self.held.extend_from_slice(&bytes[cut..]);
+        Ok(())
     }
 
     async fn push(

@@ -309,6 +309,37 @@ async fn a_packed_file_is_read_from_where_its_original_was() {
 }
 
 #[tokio::test]
+async fn the_last_line_of_a_packed_file_that_is_still_written_waits_for_its_end() {
+    let setup = Setup::new(Duration::ZERO);
+    let mut monitor = setup.directory();
+    let mut expected = Vec::new();
+    let mut files = Vec::new();
+    for file in 0..4 {
+        let noise = |line: u32| line.wrapping_mul(2_654_435_761);
+        let lines = (0..4000_u32).map(|line| format!("{file}-{line:05} {:08x} end", noise(line)));
+        let lines: Vec<String> = lines.collect();
+        let packed = gzip((lines.join("\n") + "\n").as_bytes());
+        let path = setup.logs.path().join(format!("{file}.log.gz"));
+        fs::write(&path, &packed[..packed.len() / 2 + file]).unwrap();
+        expected.extend(lines);
+        files.push((path, packed));
+    }
+    for _ in 0..4 {
+        setup.poll(&mut monitor).await;
+    }
+    let first = setup.lines();
+    assert!(first.len() > 1000 && first.iter().all(|line| line.ends_with(" end")), "{first:?}");
+    for (path, packed) in files {
+        fs::write(path, packed).unwrap();
+    }
+    for _ in 0..4 {
+        setup.poll(&mut monitor).await;
+    }
+    expected.sort();
+    assert_eq!(setup.lines(), expected);
+}
+
+#[tokio::test]
 async fn binary_and_broken_files_are_left_out_and_the_others_read() {
     let setup = Setup::new(Duration::ZERO);
     fs::write(setup.logs.path().join("a.bin"), b"ab\0cd\n").unwrap();
