@@ -23,6 +23,7 @@ use crate::follower::Follower;
 use crate::rules::Changes;
 use crate::store_id::{PLACE, StoreId, contradiction};
 use crate::summaries::Source;
+use crate::ticks::Ticks;
 use crate::writer::{Opened, Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, Stalled, load, migration};
 
@@ -71,9 +72,19 @@ impl Catalog {
         settings: Settings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
+        Self::open_with(store, path, settings, clock, Arc::default()).await
+    }
+
+    async fn open_with(
+        store: Arc<dyn ObjectStore>,
+        path: &str,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        ticks: Arc<Ticks>,
+    ) -> Result<Self> {
         settings.validate()?;
         let failure = LastFailure::default();
-        let database = open_database(store, path, &settings, &failure).await?;
+        let database = open_database(store, path, (&settings, ticks), &failure).await?;
         let (snapshot, headers) = read(&database, path, &settings, &failure).await?;
         let snapshot = Snapshot { changed: clock.now(), ..snapshot };
         let view = Arc::new(watch::Sender::new(Arc::new(snapshot)));
@@ -151,7 +162,7 @@ impl Catalog {
             let reason = "there is none in this object store".to_owned();
             return Err(other_catalog(path, &reason));
         }
-        let database = open_database(store, path, &settings, &failure).await?;
+        let database = open_database(store, path, (&settings, Arc::default()), &failure).await?;
         // Nobody writes any more. What was fed is durable, so the follower has this state or an older one.
         let number = load::number_of(&database, path).await?;
         let found = (load::store_id_of(&database, path).await?, number);
@@ -312,13 +323,27 @@ impl Catalog {
         !matches!(*self.inner.role.borrow(), Role::Writer(_))
     }
 
-    /// Waits until this catalog is fenced by another process. A follower never is, until it leads.
-    pub async fn fenced(&self) {
+    /// Waits until this process leads and cannot write any more; returns why: [`Error::Fenced`] if another
+    /// process has taken the catalog over, otherwise why the database has ended, which only opening the
+    /// catalog again mends.
+    pub async fn lost(&self) -> Error {
         self.leads().await;
         let Role::Writer(writer) = self.role() else { return std::future::pending().await };
-        let mut fenced = writer.fenced.subscribe();
-        // The sender lives in self, so waiting cannot fail.
-        let _ = fenced.wait_for(|fenced| *fenced).await;
+        let mut ended = writer.ended.subscribe();
+        let error = ended.wait_for(Option::is_some).await.ok().and_then(|error| error.clone());
+        match error {
+            Some(error) => error,
+            // The sender lives in self, so waiting cannot fail.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether the database of this process has ended, although no other process has taken the catalog over.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        let Role::Writer(writer) = self.role() else { return false };
+        let ended = writer.ended.borrow();
+        ended.as_ref().is_some_and(|error| !matches!(error, Error::Fenced { .. }))
     }
 
     /// The journal positions up to which the streams of an indexer are in object storage; recovery
@@ -493,22 +518,38 @@ async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool> {
 async fn open_database(
     store: Arc<dyn ObjectStore>,
     path: &str,
-    settings: &Settings,
+    (settings, ticks): (&Settings, Arc<Ticks>),
     failure: &LastFailure,
 ) -> Result<Db> {
     let mut database = settings.database();
     let conditions = has_conditions(&store, path).await?;
+    let adapter = Arc::new(Adapter::new(store, failure.clone()));
+    let reading = Box::pin(ticks.go_on_from_files(Arc::clone(&adapter), path));
+    patiently((settings.slow_commit, failure), "opening the catalog", reading).await?;
     if let Some(cleanup) = &mut database.garbage_collector_options {
         cleanup.boundary_files_enabled = conditions;
+        // The ages of these come from times of the store: by a clock that is ahead they look older.
+        let by_store = [
+            &mut cleanup.manifest_options,
+            &mut cleanup.wal_options,
+            &mut cleanup.compactions_options,
+        ];
+        for files in by_store.into_iter().flatten() {
+            files.min_age += ticks.ahead();
+        }
     }
-    let adapter = Arc::new(Adapter::new(store, failure.clone()));
     let building = Db::builder(path.to_owned(), adapter)
         .with_settings(database)
+        .with_system_clock(Arc::<Ticks>::clone(&ticks))
         .with_db_cache_disabled()
         .with_sst_block_size(SstBlockSize::Block16Kib)
         .build();
     let opening = Box::pin(opened(path, building));
-    patiently((settings.slow_commit, failure), "opening the catalog", opening).await
+    let database =
+        patiently((settings.slow_commit, failure), "opening the catalog", opening).await?;
+    Box::pin(ticks.go_on_from_last_write(&database, path)).await?;
+    ticks.report(path);
+    Ok(database)
 }
 
 /// Reads everything that is kept in memory.
@@ -549,5 +590,64 @@ async fn has_conditions(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool
             let _ = store.delete(&probe).await;
             Err(Error::NoConditions { path: path.to_owned() })
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use object_store::memory::InMemory;
+    use runtime::SystemClock;
+    use serde_json::json;
+    use slatedb_common::clock::SystemClock as _;
+
+    use super::*;
+
+    const YEAR: i64 = 365 * 86_400 * 1000;
+    const LONG: Duration = Duration::from_secs(60);
+
+    async fn open_by(store: &Arc<dyn ObjectStore>, ticks: Arc<Ticks>) -> Catalog {
+        let (settings, clock) = (Settings::default(), Arc::new(SystemClock));
+        let opening = Catalog::open_with(Arc::clone(store), "catalog", settings, clock, ticks);
+        Box::pin(opening).await.unwrap()
+    }
+
+    /// As it is opened on a machine whose clock is a year ahead.
+    async fn open_ahead(store: &Arc<dyn ObjectStore>) -> Catalog {
+        let ticks = Arc::new(Ticks::default());
+        ticks.go_on_from(ticks.now().timestamp_millis() + YEAR);
+        open_by(store, ticks).await
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_clock_that_was_set_back_does_not_end_it() {
+        for is_closed in [true, false] {
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            let ahead = open_ahead(&store).await;
+            ahead.put_document("user", "a", json!(1)).await.unwrap();
+            if is_closed {
+                ahead.close().await.unwrap();
+            }
+            // Twice: the second one has what the first one wrote.
+            for name in ["b", "c"] {
+                let after = open_by(&store, Arc::default()).await;
+                after.put_document("user", name, json!(2)).await.unwrap();
+                after.close().await.unwrap();
+            }
+            let last = open_by(&store, Arc::default()).await;
+            assert_eq!(last.documents("user").await.len(), 3);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_whose_database_has_ended_is_lost() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let catalog = open_by(&store, Arc::default()).await;
+        catalog.put_document("user", "a", json!(1)).await.unwrap();
+        catalog.writer().unwrap().database.close().await.unwrap();
+        catalog.put_document("user", "b", json!(1)).await.unwrap_err();
+        let why = tokio::time::timeout(LONG, catalog.lost()).await.unwrap();
+        assert!(!matches!(why, Error::Fenced { .. }), "{why:?}");
+        assert!(catalog.has_failed());
     }
 }

@@ -50,6 +50,19 @@ pub enum Error {
         /// The error of the store or database.
         reason: String,
     },
+    /// A time of the database was before one that it has recorded, and the database has ended.
+    #[error(
+        "catalog \"{path}\" cannot {what}: the clock of this machine is behind the last write of the \
+             catalog ({reason}); set the clock and restart this process"
+    )]
+    Clock {
+        /// Where the catalog is.
+        path: String,
+        /// The operation.
+        what: &'static str,
+        /// The error of the database, with both times.
+        reason: String,
+    },
     /// The store has not accepted a change within the deadline; it is still being retried.
     #[error(
         "catalog \"{path}\" has not taken the change within {seconds} s: {reason}; it is still being \
@@ -220,6 +233,7 @@ impl Error {
             Self::Fenced { .. } | Self::NotLeading { .. } => ErrorKind::Unavailable,
             Self::Closed { .. }
             | Self::Store { .. }
+            | Self::Clock { .. }
             | Self::Slow { .. }
             | Self::Unreachable { .. } => ErrorKind::Unavailable,
             Self::Refused { .. }
@@ -243,6 +257,10 @@ impl Error {
             }
             Kind::Data => {
                 Self::Corrupt { path, key: "of the database".to_owned(), reason: chain(error) }
+            }
+            // The database has no kind of its own for it.
+            Kind::Invalid if chain(error).contains("invalid clock tick") => {
+                Self::Clock { path, what, reason: chain(error) }
             }
             _ => Self::Store { path, what, reason: chain(error) },
         }

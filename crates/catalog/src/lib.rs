@@ -76,6 +76,7 @@ mod snapshot;
 mod stalled;
 mod store_id;
 mod summaries;
+mod ticks;
 mod wire;
 mod writer;
 

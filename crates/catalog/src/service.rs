@@ -76,7 +76,7 @@ impl CatalogService {
             return Err(Error::Store { path, what: "be followed", reason });
         }
         let following = Following {
-            fenced: writer.fenced.subscribe(),
+            ended: writer.ended.subscribe(),
             writer,
             changes,
             kinds: Kinds(request.kinds.to_vec()),
@@ -172,7 +172,7 @@ type Reply<T> = std::result::Result<T, Status>;
 struct Following {
     writer: Arc<Writer>,
     changes: watch::Receiver<Arc<Snapshot>>,
-    fenced: watch::Receiver<bool>,
+    ended: watch::Receiver<Option<Error>>,
     kinds: Kinds,
     /// The state that it has; none: it has nothing.
     sent: Option<u64>,
@@ -232,7 +232,7 @@ impl Following {
         tokio::select! {
             changed = self.changes.changed() => changed.map_err(|_| fenced),
             // The sender is in the writer, which is held here.
-            _ = self.fenced.wait_for(|fenced| *fenced) => Err(fenced),
+            _ = self.ended.wait_for(Option::is_some) => Err(fenced),
             age = overdue => Err(unrenewed(&self.writer, age)),
         }
     }

@@ -216,7 +216,7 @@ fn failure(error: &Error) -> Failure {
         Error::Fenced { path } => of(FailureKind::Fenced, &path),
         Error::Closed { path } => of(FailureKind::Closed, &path),
         Error::NotLeading { leader } => of(FailureKind::NotLeading, &leader),
-        Error::Store { path, what, reason } => {
+        Error::Store { path, what, reason } | Error::Clock { path, what, reason } => {
             Failure { what: what.to_owned(), reason, ..of(FailureKind::Store, &path) }
         }
         Error::Slow { path, seconds, reason } => {

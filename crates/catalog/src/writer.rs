@@ -78,8 +78,9 @@ pub(crate) struct Writer {
     pub(crate) path: String,
     pub(crate) settings: Settings,
     pub(crate) view: Arc<watch::Sender<Arc<Snapshot>>>,
-    /// Whether another process has taken the catalog over.
-    pub(crate) fenced: watch::Sender<bool>,
+    /// Why nothing can be written any more: another process has taken the catalog over, or the database has
+    /// ended.
+    pub(crate) ended: watch::Sender<Option<Error>>,
     pub(crate) summaries: Summaries,
     /// The last writes, if followers want them.
     pub(crate) feed: Mutex<Option<Feed>>,
@@ -121,7 +122,7 @@ impl Writer {
             feed: Mutex::new(None),
             renewals: Mutex::new(None),
             view,
-            fenced: watch::Sender::new(false),
+            ended: watch::Sender::new(None),
             clock,
             database,
             queue: Mutex::default(),
@@ -258,9 +259,7 @@ impl Writer {
                 Ok(()) => self.publish(state, delta),
                 Err(error) => {
                     // The database never gives up on the store by itself, so this error is permanent.
-                    if matches!(error, Error::Fenced { .. }) {
-                        self.fenced.send_replace(true);
-                    }
+                    self.ended.send_replace(Some(error.clone()));
                     state.failed = Some(error.clone());
                     failed = Some(error);
                 }
@@ -379,8 +378,9 @@ impl Drop for Leader {
         let reason = "a commit has failed in an unexpected way; restart this process".to_owned();
         let error = Error::Store { path: self.writer.path.clone(), what: "commit", reason };
         if let Ok(mut state) = self.writer.state.try_lock() {
-            state.failed.get_or_insert(error);
+            state.failed.get_or_insert_with(|| error.clone());
         }
+        self.writer.ended.send_replace(Some(error));
         let mut queue = self.writer.queue.lock();
         queue.waiting.clear();
         queue.is_led = false;

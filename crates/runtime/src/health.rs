@@ -34,6 +34,8 @@ pub const STARTING: &str = "starting";
 pub const STOPPING: &str = "stopping";
 /// Another server has taken the catalog.
 pub const FENCED: &str = "fenced";
+/// The database of the catalog has ended in this process.
+pub const CATALOG_ENDED: &str = "catalog_ended";
 /// Another server runs with the id of this one.
 pub const SUPERSEDED: &str = "superseded";
 /// Events are refused.
@@ -111,6 +113,7 @@ impl Condition {
             STARTING => "the server is starting",
             STOPPING => "the server is shutting down",
             FENCED => "the catalog has been taken over by another server",
+            CATALOG_ENDED => "the catalog cannot be written until this process starts again",
             SUPERSEDED => {
                 "another server runs with the id of this one: a data directory was copied, and one of both \
                  servers has to be stopped"

@@ -318,7 +318,7 @@ async fn wait_for_end(
         false => karst.fence(&reason),
     }
     if leadership.stands_by() && !is_superseded {
-        tracing::warn!("another process leads now; this one restarts as its standby: {reason}");
+        tracing::warn!("this process does not lead any more, and starts again: {reason}");
         return Ok(Ended::ToBeginAgain);
     }
     let said = Duration::from_secs(options.fenced_seconds);

@@ -61,9 +61,10 @@ async fn it_leads_in_place_and_the_former_leader_changes_nothing() {
     standby.commit(add(5)).await.unwrap();
     let reopened = open(store, Settings::default()).await.unwrap();
     assert_eq!(reopened.snapshot().len(), 4);
-    tokio::time::timeout(LONG, standby.fenced()).await.unwrap_err();
+    tokio::time::timeout(LONG, standby.lost()).await.unwrap_err();
     standby.commit(add(6)).await.unwrap_err();
-    tokio::time::timeout(LONG * 10, clone.fenced()).await.unwrap();
+    let why = tokio::time::timeout(LONG * 10, clone.lost()).await.unwrap();
+    assert!(matches!(why, Error::Fenced { .. }), "{why:?}");
     after.stop().await;
     before.stop().await;
 }

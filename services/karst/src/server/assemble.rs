@@ -480,8 +480,12 @@ impl Karst {
         &self.catalog
     }
 
-    /// Another server has the catalog, for the reason: takes nothing in and changes nothing any more.
+    /// Another server has the catalog, or that of this process has ended, for the reason: takes nothing in
+    /// and changes nothing any more.
     pub(crate) fn fence(&self, reason: &Arc<str>) {
+        if self.catalog.has_failed() {
+            return self.fence_for(health::CATALOG_ENDED, reason);
+        }
         metrics::gauge!(names::CATALOG_FENCED).set(1.0);
         self.fence_for(health::FENCED, reason);
     }

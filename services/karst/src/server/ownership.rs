@@ -142,12 +142,15 @@ impl Ownership {
         }
     }
 
-    /// Waits until the lease or the catalog is lost.
+    /// Waits until the lease or the catalog is lost; returns the reason.
     pub(crate) async fn ended(&self, catalog: &Catalog) -> Arc<str> {
         tokio::select! {
             reason = self.lost() => reason,
-            () = catalog.fenced() => {
-                format!("the catalog has been taken over by another process; {WHAT_HELPS}").into()
+            error = catalog.lost() => match error {
+                catalog::Error::Fenced { .. } => {
+                    format!("the catalog has been taken over by another process; {WHAT_HELPS}").into()
+                }
+                error => format!("the catalog of this process has ended: {error}").into(),
             }
         }
     }
