@@ -303,6 +303,20 @@ def test_a_damaged_bucket_is_left_out_and_every_answer_says_so(server, damage):
     assert checked.returncode == 1 and path.stem in checked.stderr
 
 
+def test_a_bucket_that_was_restored_is_read_again_after_its_release(server):
+    path = two_buckets(server)
+    without_cache(server)
+    content = path.read_bytes()
+    scratch(path)
+    server.start()
+    search = "search index=main damage | stats count dc(_raw) as different"
+    finished_job(server, search)
+    assert finished_job(server, search)["isPartial"]
+    path.write_bytes(content)
+    assert server.cli("bucket", "release", path.stem).returncode == 0
+    assert found(server) == (2000, 2000)
+
+
 def test_a_bucket_goes_into_quarantine_and_out_by_hand(server):
     path = two_buckets(server)
     done = server.cli("bucket", "quarantine", path.stem, "--reason", "a test")

@@ -98,6 +98,11 @@ impl CachedStore {
         self.blocks.room.as_ref().map(|room| room.full())
     }
 
+    /// Drops what is cached of an object of this size: the next read of it comes from the store.
+    pub fn forget(&self, location: &Path, size: u64) {
+        self.blocks.forget(location, size);
+    }
+
     /// Drops everything from DRAM and NVMe, so that a benchmark can start cold.
     ///
     /// # Errors

@@ -425,3 +425,17 @@ async fn where_the_bytes_of_an_object_are_is_known_without_reading_them() {
     assert_eq!((some.memory, some.disk, some.store), (2 * block, 0, size - 2 * block));
     assert_eq!(some.requests, 3);
 }
+
+#[tokio::test]
+async fn what_is_forgotten_is_read_from_the_store_again() {
+    let (cached, store) = with_object(5 * BLOCK, settings(None)).await;
+    cached.get(&path()).await.unwrap().bytes().await.unwrap();
+    let other: Vec<u8> = content(5 * BLOCK).into_iter().map(|byte| byte ^ 0xFF).collect();
+    // Past the cache, as who restores an object does it.
+    store.put(&path(), other.clone().into()).await.unwrap();
+    let stale = cached.get(&path()).await.unwrap().bytes().await.unwrap();
+    assert_eq!(stale, content(5 * BLOCK));
+    cached.forget(&path(), 5 * BLOCK as u64);
+    let fresh = cached.get(&path()).await.unwrap().bytes().await.unwrap();
+    assert_eq!(fresh, other);
+}

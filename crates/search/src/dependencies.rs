@@ -25,6 +25,11 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// Drops what the cache has of an object, so that the next read of it comes from object storage.
+    fn forget(&self, path: &str, size: u64) {
+        let _ = (path, size);
+    }
+
     /// Reads past the cache, to tell a damaged object from a damaged copy; without it no bucket is
     /// ever left out by itself.
     fn direct(&self) -> Option<Arc<dyn ObjectStore>> {

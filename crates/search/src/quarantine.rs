@@ -1,9 +1,11 @@
 //! Damaged buckets that searches leave out, and say so.
 //!
-//! A bucket comes here by hand or because a search met damage in it: then the whole object is read
-//! once more, past the cache, and only if that fails too the bucket is put into quarantine. The list is in
-//! the catalog, so it holds over restarts and until somebody releases the bucket. It holds for all processes:
-//! one whose object store is not that of the catalog adds nothing to it.
+//! A bucket comes here by hand or because a search met damage in it: then the cache drops what it has of the
+//! object, the whole object is read once more, past the cache, and only if that fails too the bucket is put
+//! into quarantine. If it is whole, what was damaged was in the cache, and the search reads it again.
+//!
+//! The list is in the catalog, so it holds over restarts and until somebody releases the bucket. It holds for
+//! all processes: one whose object store is not that of the catalog adds nothing to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +18,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, metrics as names};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::error::is_damage;
+use crate::{Error, Objects};
 
 /// The kind of the catalog's documents.
 const KIND: &str = "quarantine";
@@ -64,28 +66,34 @@ pub fn quarantined(snapshot: &Snapshot) -> BTreeMap<BucketId, Quarantined> {
     read.collect()
 }
 
+/// What is the matter with a bucket that a search could not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// It is in quarantine now.
+    Quarantined,
+    /// Object storage has it whole, and the cache has dropped what it had of it: reading it again helps.
+    Whole,
+    /// Neither is known.
+    Unknown,
+}
+
 /// Puts buckets into quarantine, and takes them out.
 #[derive(Clone)]
 pub struct Quarantine {
     catalog: Catalog,
-    /// Object storage, past every cache.
-    store: Option<Arc<dyn ObjectStore>>,
+    objects: Arc<dyn Objects>,
     clock: Arc<dyn Clock>,
 }
 
 impl std::fmt::Debug for Quarantine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Quarantine").field("store", &self.store).finish_non_exhaustive()
+        f.debug_struct("Quarantine").field("objects", &self.objects).finish_non_exhaustive()
     }
 }
 
 impl Quarantine {
-    pub(crate) fn new(
-        catalog: Catalog,
-        store: Option<Arc<dyn ObjectStore>>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self { catalog, store, clock }
+    pub(crate) fn new(catalog: Catalog, objects: Arc<dyn Objects>, clock: Arc<dyn Clock>) -> Self {
+        Self { catalog, objects, clock }
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -122,58 +130,64 @@ impl Quarantine {
         Ok(bucket)
     }
 
-    /// Lets searches read a bucket again; false if it was not in quarantine.
+    /// Lets searches read a bucket again, and not from the cache, which may have what was damaged; false if
+    /// it was not in quarantine.
     ///
     /// # Errors
     /// The catalog cannot be written.
-    pub async fn release(&self, id: BucketId) -> Result<bool, Error> {
-        let name = id.to_string();
+    pub async fn release(&self, entry: &BucketHeader) -> Result<bool, Error> {
+        let name = entry.id.to_string();
         if self.catalog.snapshot().document(KIND, &name).is_none() {
             return Ok(false);
         }
+        self.objects.forget(&entry.path(), entry.size);
         let deleted = self.catalog.delete_document(KIND, &name).await;
         deleted.map_err(|error| Error::Internal(error.to_string()))?;
         tracing::warn!(bucket = name, "bucket is released from quarantine");
         Ok(true)
     }
 
-    /// Whether a search may go on without a bucket that it could not read: if so, it is in quarantine
-    /// now.
-    pub(crate) async fn confirm(&self, entry: &BucketHeader, error: &Error) -> bool {
-        let Error::Bucket { damaged, message, .. } = error else { return false };
+    /// Finds out whether a bucket that a search could not read is damaged in object storage: then it is in
+    /// quarantine, and the search may go on without it.
+    pub(crate) async fn confirm(&self, entry: &BucketHeader, error: &Error) -> Finding {
+        let Error::Bucket { damaged, message, .. } = error else { return Finding::Unknown };
         let snapshot = self.catalog.snapshot();
         if !snapshot.contains(&entry.index, entry.id) {
             // Merged or frozen meanwhile: the object went with reason.
-            return false;
+            return Finding::Unknown;
+        }
+        if *damaged {
+            // What was damaged, there or on its way, must not outlive its repair.
+            self.objects.forget(&entry.path(), entry.size);
         }
         if snapshot.document(KIND, &entry.id.to_string()).is_some() {
-            return true;
+            return Finding::Quarantined;
         }
-        let Some(store) = &self.store else { return false };
+        let Some(store) = self.objects.direct() else { return Finding::Unknown };
         let again = match damaged {
-            true => verify(store, entry).await,
+            true => verify(&store, entry).await,
             // Out of reach, more likely; or cut short, which stores report in their own ways.
-            false => look_at(store, entry).await,
+            false => look_at(&store, entry).await,
         };
         let Err(again) = again else {
             if !damaged {
-                return false;
+                return Finding::Unknown;
             }
             tracing::warn!(
                 bucket = %entry.id, index = %entry.index, error = message,
-                "bucket could not be read, but object storage has it whole; search again"
+                "bucket could not be read, but object storage has it whole: the cache has dropped it"
             );
-            return false;
+            return Finding::Whole;
         };
-        if !is_damage(&again) || !is_of_catalog(store, &snapshot, entry).await {
-            return false;
+        if !is_damage(&again) || !is_of_catalog(&store, &snapshot, entry).await {
+            return Finding::Unknown;
         }
         let reason = Error::unreadable(entry, &again).to_string();
         match self.put(entry, &reason, None).await {
-            Ok(_) => true,
+            Ok(_) => Finding::Quarantined,
             Err(error) => {
                 tracing::error!(bucket = %entry.id, %error, "bucket could not be quarantined");
-                false
+                Finding::Unknown
             }
         }
     }
@@ -225,6 +239,7 @@ fn failed(entry: &BucketHeader, error: &catalog::Error) -> Error {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use cache::SearchReads;
     use catalog::{Commit, Settings};
     use model::{BucketEntry, BucketState, BucketSummary, EventTime};
     use object_store::memory::InMemory;
@@ -232,6 +247,20 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    /// A store without a cache.
+    #[derive(Debug)]
+    struct Direct(Arc<dyn ObjectStore>);
+
+    impl Objects for Direct {
+        fn counted(&self, _: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
+            Arc::clone(&self.0)
+        }
+
+        fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
+            Some(Arc::clone(&self.0))
+        }
+    }
 
     fn entry() -> BucketEntry {
         let (id, time) = (BucketId(Uuid::from_u128(1)), EventTime(1));
@@ -276,9 +305,11 @@ mod tests {
             damaged: true,
         };
         let other: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        for (store, is_quarantined) in [(other, false), (store, true)] {
-            let quarantine = Quarantine::new(catalog.clone(), Some(store), Arc::clone(&clock));
-            assert_eq!(quarantine.confirm(&header, &error).await, is_quarantined);
+        for (store, finding) in [(other, Finding::Unknown), (store, Finding::Quarantined)] {
+            let objects = Arc::new(Direct(store));
+            let quarantine = Quarantine::new(catalog.clone(), objects, Arc::clone(&clock));
+            assert_eq!(quarantine.confirm(&header, &error).await, finding);
+            let is_quarantined = finding == Finding::Quarantined;
             assert_eq!(quarantined(&catalog.snapshot()).len(), usize::from(is_quarantined));
         }
     }

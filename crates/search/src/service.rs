@@ -194,7 +194,8 @@ impl SearchService {
     #[must_use]
     pub fn quarantine(&self) -> Quarantine {
         let deps = &self.engine.deps;
-        Quarantine::new(deps.catalog.clone(), deps.objects.direct(), Arc::clone(&deps.clock))
+        let objects = Arc::clone(&deps.objects);
+        Quarantine::new(deps.catalog.clone(), objects, Arc::clone(&deps.clock))
     }
 
     /// The job with this id.

@@ -145,7 +145,7 @@ async fn release(call: Call) -> Result<Response, RestError> {
     let Call { state, params, .. } = &call;
     let id = call.segment("id");
     let bucket = named(state, id)?;
-    if !state.search.quarantine().release(bucket.id).await? {
+    if !state.search.quarantine().release(&bucket).await? {
         return Err(RestError::invalid(format!("bucket {id} is not quarantined")));
     }
     feed::respond_one("buckets", PATH, entry(&bucket, None), params)

@@ -41,7 +41,7 @@ use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of, 
 use super::wanted::Wanted;
 use super::work::{Origin, Output, Undecided, Work};
 use crate::control::ScanControl;
-use crate::quarantine::{Quarantine, quarantined};
+use crate::quarantine::{Finding, Quarantine, quarantined};
 use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::times::Phase;
@@ -106,8 +106,12 @@ impl Scan {
                 batches.map(|batch| Opened::Hot(hot.index.clone(), batch)).collect()
             }
             Unit::Stored(stored) => match self.open_stored(&stored).await {
-                Err(error) if self.goes_on_without(&stored.header, &error).await => Vec::new(),
-                opened => opened?,
+                Ok(parts) => parts,
+                Err(error) => match self.find(&stored.header, &error).await {
+                    Finding::Whole => Box::pin(self.open_stored(&stored)).await?,
+                    Finding::Quarantined if self.leaves_out(&stored.header) => Vec::new(),
+                    _ => return Err(error),
+                },
             },
         };
         if parts.is_empty() {
@@ -132,9 +136,9 @@ impl Scan {
         Ok(Vec::new())
     }
 
-    /// Whether the search may leave out a bucket of which it has no row yet.
-    async fn goes_on_without(&self, header: &BucketHeader, error: &DataFusionError) -> bool {
-        if !self.is_damaged(header, error).await || !self.allow_partial {
+    /// Whether the search may leave out a bucket in quarantine, of which it has no row yet.
+    fn leaves_out(&self, header: &BucketHeader) -> bool {
+        if !self.allow_partial {
             return false;
         }
         let known = quarantined(&self.quarantine.snapshot());
@@ -144,12 +148,12 @@ impl Scan {
         })
     }
 
-    /// Whether the bucket is damaged, and in quarantine now.
-    async fn is_damaged(&self, header: &BucketHeader, error: &DataFusionError) -> bool {
-        let DataFusionError::External(error) = error.find_root() else { return false };
+    /// What is the matter with a bucket that could not be read.
+    async fn find(&self, header: &BucketHeader, error: &DataFusionError) -> Finding {
+        let DataFusionError::External(error) = error.find_root() else { return Finding::Unknown };
         match error.downcast_ref::<crate::Error>() {
             Some(error) => self.quarantine.confirm(header, error).await,
-            None => false,
+            None => Finding::Unknown,
         }
     }
 
@@ -364,32 +368,32 @@ impl Scan {
     async fn rows_or_none(self: &Arc<Self>, piece: &Piece) -> Result<Rows> {
         let rows = Arc::clone(self).rows(piece.opened.clone()).await;
         let Opened::Stored(StoredPart { header, .. }) = &piece.opened else { return rows };
-        match rows {
-            // Only if the piece is the whole bucket: rows of its other pieces may be in the result already,
-            // and the message says that all events of the bucket are missing.
-            Err(error) if piece.alone && self.goes_on_without(header, &error).await => {
-                Ok(stream::empty().boxed())
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => match self.find(header, &error).await {
+                // What was damaged has left the cache.
+                Finding::Whole => Box::pin(Arc::clone(self).rows(piece.opened.clone())).await?,
+                // Only if the piece is the whole bucket: rows of its other pieces may be in the result
+                // already, and the message says that all events of the bucket are missing.
+                Finding::Quarantined if piece.alone && self.leaves_out(header) => {
+                    return Ok(stream::empty().boxed());
+                }
+                _ => return Err(error),
+            },
+        };
+        // Rows of the bucket may have left the scan already: this search fails. The next one leaves the
+        // bucket out, which is in quarantine, or reads it from object storage.
+        let (scan, header) = (Arc::clone(self), Arc::clone(header));
+        let checked = rows.then(move |batch| {
+            let (scan, header) = (Arc::clone(&scan), Arc::clone(&header));
+            async move {
+                if let Err(error) = &batch {
+                    scan.find(&header, error).await;
+                }
+                batch
             }
-            Err(error) => {
-                self.is_damaged(header, &error).await;
-                Err(error)
-            }
-            Ok(rows) => {
-                // Rows of the bucket may have left the scan already: this search fails, and the quarantine
-                // makes the next one leave the bucket out.
-                let (scan, header) = (Arc::clone(self), Arc::clone(header));
-                let checked = rows.then(move |batch| {
-                    let (scan, header) = (Arc::clone(&scan), Arc::clone(&header));
-                    async move {
-                        if let Err(error) = &batch {
-                            scan.is_damaged(&header, error).await;
-                        }
-                        batch
-                    }
-                });
-                Ok(checked.boxed())
-            }
-        }
+        });
+        Ok(checked.boxed())
     }
 
     async fn piece_rows(self: Arc<Self>, piece: Piece) -> Result<Rows> {

@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod control;
+mod damaged;
 mod elsewhere;
 mod estimate;
 mod far_away;

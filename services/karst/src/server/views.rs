@@ -8,6 +8,7 @@ use api::{CacheView, MetricsView};
 use cache::{CachedStore, Residency, SearchReads};
 use ingest::Ingest;
 use object_store::ObjectStore;
+use object_store::path::Path;
 use peers::Directory;
 use runtime::Shutdown;
 use runtime::metrics::{Program, Recorder};
@@ -29,6 +30,10 @@ impl search::Objects for Objects {
 
     fn residency(&self, path: &str, size: u64) -> Option<Residency> {
         Some(self.cache.residency(path, size))
+    }
+
+    fn forget(&self, path: &str, size: u64) {
+        self.cache.forget(&Path::from(path), size);
     }
 
     fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
