@@ -2,8 +2,8 @@
 //!
 //! Guarantees: both hold wherever events are read, in subsearches and behind `from` and `tstats` too: there
 //! is one door to events (`commands::search::events`, [`Restriction::table`] for SQL), and they are applied
-//! there. The filter is evaluated over stored columns only, so that no extraction, alias or calculated
-//! field of the user's can change what it means.
+//! there. The filter is evaluated over stored columns only, so that no extraction, alias, calculated field
+//! or renamed source type (`rename`) of the user's can change what it means.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -47,6 +47,35 @@ async fn a_search_filter_holds_wherever_events_are_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_filter_is_about_stored_source_types_whatever_users_call_them() {
+    let server = Server::start().await;
+    for (role, filter) in [("only", "sourcetype=shown"), ("without", "NOT sourcetype=st")] {
+        server.role(role, &[("srchIndexesAllowed", "*"), ("srchFilter", filter)]).await;
+        let path = format!("/servicesNS/{role}/search/configs/conf-props");
+        let made = server.post(role, &path, &[("name", "st"), ("rename", "shown")]).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+        for search in [
+            "search index=*",
+            "search index=closed sourcetype=shown | table _raw host",
+            "| tstats count where index=* by host sourcetype",
+        ] {
+            let told = server.search(role, search).await;
+            let rows = told.text.replace(search, "");
+            assert!(told.status.is_success(), "{search}: {told:?}");
+            let hidden = ["word_open", "word_closed", "h_open", "h_closed"];
+            assert!(!hidden.iter().any(|text| rows.contains(text)), "{search}: {told:?}");
+        }
+        let rows = sql(&server, role, "SELECT _raw FROM closed").await;
+        assert!(!rows.contains("word_closed"), "{rows}");
+    }
+    // The rename holds in the searches of a user without a filter.
+    let form = [("name", "st"), ("rename", "shown")];
+    server.post("user", "/servicesNS/user/search/configs/conf-props", &form).await;
+    let told = server.search("user", "search index=* sourcetype=shown").await;
+    assert!(told.text.contains("word_open"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_filter_that_users_could_bend_is_refused() {
     let server = Server::start().await;
     let path = "/services/authorization/roles/nothing";

@@ -155,9 +155,9 @@ pub(super) async fn events(
         }),
     );
     let renames = Renames::of(&env.context.knowledge);
+    // Stored source types: users can give them other names (`rename` in their own props.conf).
     for expr in conjuncts(env.context.restriction.filter.as_ref()) {
-        let stored = renames.stored(expr);
-        plan = filter_scan(plan, predicate::compile_search(&stored, &Stored::default())?)?;
+        plan = filter_scan(plan, predicate::compile_search(expr, &Stored::default())?)?;
     }
     let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
     // Conditions on stored fields stay next to the scan, which prunes by them, and so does what the others
