@@ -122,6 +122,35 @@ def test_a_clean_restart_reads_nothing_again_and_the_state_can_be_listed(own_ser
     assert (status["file position"], status["percent"]) == (status["file size"], 100.0), status
 
 
+def test_the_directories_of_the_server_are_not_read(own_server, tmp_path):
+    text = f"[monitor://{tmp_path}/karst-0]\nsourcetype = plain\nblacklist = server\\.log$\n"
+    server = configured(own_server, tmp_path, text)
+    server.environment["KARST_OBJECT_STORE"] = str(server.directory / "store")
+    server.environment["KARST_JOURNAL_DIR"] = str(server.directory / "disk")
+    server.start()
+    (server.directory / "keys").symlink_to(server.data / "auth")
+    (server.directory / "app.log").write_text(f"{TIME} followed id=app\n")
+    karst.wait_for(lambda: "app" in ids(server), "the line beside the data directory", 60)
+    logged = (server.data / "log" / "karst.log").read_text()
+    assert "files in a directory of this program are not monitored" in logged
+    added = server.cli("add", "oneshot", server.directory, "--index", "main")
+    assert added.returncode == 0, added.stderr
+    for name in ("data", "store", "disk/journal", "keys"):
+        assert f"left out {server.directory}/{name}:" in added.stderr, added.stderr
+    for secret in (server.data / "auth" / "server.key", server.data / "local-session.json"):
+        refused = server.cli("add", "oneshot", secret)
+        assert refused.returncode != 0 and f"left out {secret}" in refused.stderr, refused.stderr
+    # The store has the server's events already when this one is found: all files of the walk are read.
+    (server.directory / "last.log").write_text(f"{TIME} followed id=last\n")
+    karst.wait_for(lambda: "last" in ids(server), "a line that was written later", 60)
+    sources = {row["source"] for row in server.export("search index=main | stats count by source")}
+    known = ("app.log", "last.log", "server.log", "disk/journal.owner")
+    known = {str(server.directory / name) for name in known}
+    assert sources <= known, sources - known
+    # The server's own log is read all the same.
+    karst.wait_for(lambda: server.count("index=_internal sourcetype=karst") > 0, "the log", 60)
+
+
 def test_batch_files_go_when_they_are_safe_and_survive_a_kill(own_server, tmp_path):
     drop = tmp_path / "drop"
     drop.mkdir()

@@ -24,7 +24,7 @@ use crate::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use crate::s3::SqsInput;
 use crate::tcp::TcpInput;
 use crate::udp::UdpInput;
-use crate::{Error, HostNames, RemoteHost};
+use crate::{Error, HostNames, OwnDirectories, RemoteHost};
 
 pub use run::{Bound, bind, start, start_bound};
 pub use running::{
@@ -281,6 +281,8 @@ pub struct Parts {
     pub aws: BTreeMap<String, String>,
     /// Where the followed files are to be told.
     pub files: MonitorStatus,
+    /// Directories of the program, which are not monitored.
+    pub own: OwnDirectories,
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ use tokio::task::JoinSet;
 pub use status::{FileState, FileStatus, MonitorStatus};
 pub use target::{HostFrom, MonitorTarget, Salt};
 
-use crate::{Error, Sink};
+use crate::{Error, OwnDirectories, Sink};
 use checkpoints::Checkpoints;
 use paths::Link;
 use place::{FileId, Seen};
@@ -137,6 +137,10 @@ pub struct Monitor {
     links: HashMap<PathBuf, Link>,
     /// Paths without links of followed files that a link led to: where they are once it leads elsewhere.
     homes: HashMap<FileId, PathBuf>,
+    /// Directories of the program, whose files are not followed.
+    own: OwnDirectories,
+    /// Those of them that were told of.
+    left_out: HashSet<PathBuf>,
     /// Files to be deleted once it is written that they were taken in.
     taken_in: Vec<(PathBuf, Seen, u64)>,
     /// What was said of files that wait.
@@ -178,6 +182,8 @@ impl Monitor {
             directories: Vec::new(),
             links: HashMap::default(),
             homes: HashMap::default(),
+            own: OwnDirectories::default(),
+            left_out: HashSet::default(),
             taken_in: Vec::new(),
             waiting: Waiting::default(),
         })
@@ -187,6 +193,13 @@ impl Monitor {
     #[must_use]
     pub fn with_status(mut self, status: MonitorStatus) -> Self {
         self.status = status;
+        self
+    }
+
+    /// Leaves out the directories of the program, except for targets that are the program's.
+    #[must_use]
+    pub fn without(mut self, own: OwnDirectories) -> Self {
+        self.own = own;
         self
     }
 

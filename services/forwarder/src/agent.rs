@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use conf::Effective;
 use inputs::configured::{self, Configured};
 use inputs::monitor::{MonitorSettings, MonitorStatus};
-use inputs::{Sink, SinkLimits};
+use inputs::{OwnDirectories, Sink, SinkLimits};
 use knowledge::Knowledge;
 use protocol::Hello;
 use runtime::{Clock, Shutdown};
@@ -155,13 +155,15 @@ impl Agent {
         });
         let mut files = Vec::new();
         let mut listeners = Vec::new();
+        let own = OwnDirectories::new([data.clone()]);
         for route in routes {
             let state = data.join("inputs").join(&route.name);
             fs::create_dir_all(&state)
                 .with_context(|| format!("cannot create {}", state.display()))?;
             let status = MonitorStatus::default();
             files.push(status.clone());
-            let parts = configured::Parts { state, aws: options.aws.clone(), files: status };
+            let aws = options.aws.clone();
+            let parts = configured::Parts { state, aws, files: status, own: own.clone() };
             let sink = Route::new(Arc::clone(&forward), route.groups, &route.name);
             let sink: Arc<dyn Sink> = Arc::new(sink);
             listeners.extend(configured::start(route.configured, &parts, &sink, &inputs).await?);

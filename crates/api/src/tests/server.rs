@@ -412,7 +412,12 @@ async fn running_inputs(
     let running = RunningInputs::new(Surroundings {
         host: "test".into(),
         monitor: inputs::monitor::MonitorSettings::default(),
-        parts: Parts { state, aws: BTreeMap::new(), files: MonitorStatus::default() },
+        parts: Parts {
+            state,
+            aws: BTreeMap::new(),
+            files: MonitorStatus::default(),
+            own: inputs::OwnDirectories::default(),
+        },
         sink: Arc::clone(ingest) as Arc<dyn inputs::Sink>,
         check_index: Arc::new(move |index| indexes.check_takes(index)),
     });

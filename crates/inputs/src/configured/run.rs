@@ -162,7 +162,7 @@ pub async fn start_bound(
     if !configured.monitor.is_empty() {
         let book = parts.state.join("monitor");
         let monitor = Monitor::new(configured.monitor, &book, configured.monitor_settings)?;
-        let monitor = monitor.with_status(parts.files.clone());
+        let monitor = monitor.with_status(parts.files.clone()).without(parts.own.clone());
         shutdown.spawn(monitor.run(Arc::clone(sink), shutdown.clone()));
     }
     for script in configured.scripts {

@@ -26,7 +26,7 @@ use super::units::{COMMAND_LINE, CheckIndex, Said, Unit, Wanted, Wants, Work};
 use super::{Configured, ForwarderPort, Parts};
 use crate::monitor::{Monitor, MonitorSettings};
 use crate::tcp::{Signals, serve_port};
-use crate::{Error, HostNames, Sink};
+use crate::{Error, HostNames, OwnDirectories, Sink};
 
 /// How long the end of an input may take: what it has sent is acknowledged first.
 const STOP: Duration = Duration::from_secs(25);
@@ -144,6 +144,12 @@ impl RunningInputs {
     pub fn new(surroundings: Surroundings) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
         Self { inner: Arc::new(Inner { surroundings, names: HostNames::default(), state }) }
+    }
+
+    /// Directories of the program, which inputs leave out.
+    #[must_use]
+    pub fn own_directories(&self) -> &OwnDirectories {
+        &self.inner.surroundings.parts.own
     }
 
     /// Starts what the configuration says, over the ports that are bound already. What is wrong is left
@@ -371,6 +377,7 @@ impl Change {
                 match Monitor::new(targets, &book, surroundings.monitor) {
                     Ok(monitor) => {
                         let monitor = monitor.with_status(parts.files.clone());
+                        let monitor = monitor.without(parts.own.clone());
                         let monitor = monitor.with_notes(!self.state.has_notes);
                         accepting.spawn(monitor.run(sink, accepting.clone()));
                         self.state.has_notes = true;

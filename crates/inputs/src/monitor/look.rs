@@ -45,9 +45,9 @@ impl Monitor {
         let begin = Instant::now();
         self.stale = false;
         self.generation += 1;
-        let targets = self.targets.clone();
+        let (targets, own) = (self.targets.clone(), self.own.clone());
         let walk = tokio::task::spawn_blocking(move || {
-            let mut walk = Walk::default();
+            let mut walk = Walk::without(own);
             for (number, target) in targets.iter().enumerate() {
                 walk.target(number, target);
             }
@@ -58,6 +58,13 @@ impl Monitor {
         let Ok(walk) = walk.await else { return };
         self.directories = walk.directories;
         self.note_links(walk.links);
+        for directory in walk.left_out {
+            if !self.left_out.contains(&directory) {
+                tracing::warn!(directory = %directory.display(),
+                    "files in a directory of this program are not monitored: keys are among them");
+                self.left_out.insert(directory);
+            }
+        }
         let mut new = Vec::new();
         let mut met = HashSet::default();
         for found in walk.files {
@@ -91,7 +98,10 @@ impl Monitor {
     pub(super) async fn look_at_some(&mut self, paths: Vec<PathBuf>) {
         let mut new = Vec::new();
         for path in paths {
-            let number = self.targets.iter().position(|target| target.takes(&path));
+            let is_own = self.own.holding(&path).is_some();
+            let takes =
+                |target: &Arc<MonitorTarget>| (target.of_program || !is_own) && target.takes(&path);
+            let number = self.targets.iter().position(takes);
             let (name, number) = match (number, self.links.get(&path)) {
                 (Some(number), _) => (path.clone(), number),
                 (None, Some(link)) => (link.path.clone(), link.number),

@@ -11,6 +11,7 @@ use knowledge::Pattern;
 
 use super::place::{FileId, Seen};
 use super::target::MonitorTarget;
+use crate::OwnDirectories;
 
 /// Deeper than that is a loop of links.
 const DEEPEST: usize = 64;
@@ -111,9 +112,17 @@ pub(crate) struct Walk {
     /// Files of a target that links led to. They come after the others: a file that also has a name
     /// without links goes by that.
     linked: Vec<(PathBuf, Seen, usize)>,
+    /// Directories of the program that it met and left out.
+    pub(crate) left_out: Vec<PathBuf>,
+    own: OwnDirectories,
 }
 
 impl Walk {
+    /// A walk that leaves the directories of the program out, except for the targets that are the program's.
+    pub(crate) fn without(own: OwnDirectories) -> Self {
+        Self { own, ..Self::default() }
+    }
+
     /// All files of a target, in the order of their names; those that links led to come last.
     pub(crate) fn target(&mut self, number: usize, target: &MonitorTarget) {
         let base = &target.pattern.base;
@@ -122,6 +131,10 @@ impl Walk {
             self.directories.extend(base.parent().map(Path::to_owned));
             return;
         };
+        if let Some(own) = self.own.holding(base).filter(|_| !target.of_program) {
+            self.left_out.push(own.to_owned());
+            return;
+        }
         if metadata.is_dir() {
             let above = vec![Seen::of(&metadata).id];
             self.directory(base, &mut Way { number, target, above, links: 0 });
@@ -158,6 +171,16 @@ impl Walk {
             }
             let Ok(metadata) = fs::metadata(&path) else { continue };
             let seen = Seen::of(&metadata);
+            // Below a directory that is not the program's, only a link leads to the inside of one that is.
+            let own = match kind.is_symlink() {
+                true => self.own.holding(&path),
+                false if metadata.is_dir() => self.own.same(&metadata),
+                false => None,
+            };
+            if let Some(own) = own {
+                self.left_out.push(own.to_owned());
+                continue;
+            }
             if metadata.is_dir() {
                 // A link to a directory above has the same files again, under ever longer names. Levels of
                 // the pattern are no loop: they end.
@@ -287,6 +310,46 @@ mod tests {
         check("x", false, &["x/a.log"]);
         check("a.log", true, &["a.log"]);
         check("none", true, &[]);
+    }
+
+    #[test]
+    fn directories_of_the_program_are_left_out_whatever_leads_into_them() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for file in ["a.log", "data/auth/server.key", "data/log/karst.log", "other/b.log"] {
+            fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            fs::write(at(file), "x").unwrap();
+        }
+        std::os::unix::fs::symlink(at("data/auth"), at("other/keys")).unwrap();
+        std::os::unix::fs::symlink(at("data/auth/server.key"), at("other/key")).unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(root.path(), outside.path().join("above")).unwrap();
+        let target = |path: &Path| {
+            let text = path.display().to_string();
+            let index = model::IndexName::new("main").unwrap();
+            MonitorTarget::new(&text, index, "h".into()).unwrap()
+        };
+        let walk = |target: &MonitorTarget| {
+            let mut walk = Walk::without(OwnDirectories::new([at("data")]));
+            walk.target(0, target);
+            walk
+        };
+        let data = fs::canonicalize(at("data")).unwrap();
+        let names = ["", "*", "other", "data", "data/auth", "data/...", "other/keys", "*/key"];
+        let paths = names.iter().map(|name| at(name));
+        for path in paths.chain([outside.path().to_owned(), outside.path().join("above")]) {
+            let met = walk(&target(&path));
+            let name = path.display();
+            let mut files = met.files.iter().map(|(path, _, _)| fs::canonicalize(path).unwrap());
+            assert!(!files.any(|path| path.starts_with(&data)), "{name}: {met:?}");
+            assert_eq!(met.left_out.first(), Some(&data), "{name}");
+        }
+        let above = walk(&target(outside.path()));
+        assert!(above.files.iter().any(|(path, _, _)| path.ends_with("b.log")));
+        let mut log = target(&at("data/log/karst.log"));
+        assert!(walk(&log).files.is_empty());
+        log.of_program = true;
+        assert_eq!(walk(&log).files.len(), 1);
     }
 
     #[test]

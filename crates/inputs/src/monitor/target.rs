@@ -74,6 +74,8 @@ pub struct MonitorTarget {
     pub time_before_close: Option<Duration>,
     /// Whether files are deleted once all of their events are safe (`move_policy = sinkhole`).
     pub delete_when_read: bool,
+    /// Whether the file is the program's, such as its log: it may be in a directory of the program.
+    pub of_program: bool,
 }
 
 impl MonitorTarget {
@@ -101,6 +103,7 @@ impl MonitorTarget {
             follow_tail: false,
             time_before_close: None,
             delete_when_read: false,
+            of_program: false,
         })
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conf::{Effective, Layer, Layers};
+use inputs::OwnDirectories;
 use inputs::configured::{Base, Bound, Configured, Parts, Protocol, RunningInputs, Surroundings};
 use inputs::monitor::{MonitorSettings, MonitorStatus};
 use runtime::Shutdown;
@@ -33,6 +34,7 @@ async fn running(folder: &TestDir, recorder: &Arc<Recorder>, shutdown: &Shutdown
             state: folder.path().join("inputs"),
             aws: BTreeMap::new(),
             files: MonitorStatus::default(),
+            own: OwnDirectories::default(),
         },
         sink: recorder.sink(),
         check_index: Arc::new(|index| match index.as_str() {

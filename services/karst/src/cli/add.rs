@@ -2,6 +2,7 @@
 //! durable.
 
 mod objects;
+mod own;
 mod preview;
 mod report;
 
@@ -260,6 +261,18 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>, above: &mut Vec<PathBuf>) -> Resu
         return Ok(());
     }
     let metadata = path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
+    // Below a directory that is not a server's, only a link leads to the inside of one that is.
+    let is_own = match above.is_empty() || path.is_symlink() {
+        true => own::holds(path),
+        false => metadata.is_dir() && own::is_own(path),
+    };
+    if is_own {
+        let at = path.display();
+        eprintln!(
+            "left out {at}: it is of a Karst server, whose directories have keys and passwords"
+        );
+        return Ok(());
+    }
     if metadata.is_file() {
         files.push(path.to_owned());
     } else if metadata.file_type().is_fifo() && above.is_empty() {
@@ -424,6 +437,42 @@ mod tests {
             let text = told(exact);
             assert!(text.ends_with("which duplicates at most its last line"), "{text}");
         }
+    }
+
+    #[test]
+    fn directories_of_servers_are_left_out_whatever_leads_into_them() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let write = |name: &str| {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), "x").unwrap();
+        };
+        let in_data = ["server.lock", "auth/server.key", "log/karst.log", "sample/a.log"];
+        in_data.iter().for_each(|name| write(&format!("data/{name}")));
+        let elsewhere = ["disk/journal.owner", "disk/journal/1", "store/catalog/wal/1"];
+        std::fs::create_dir_all(at("store/catalog/manifest")).unwrap();
+        elsewhere.iter().for_each(|name| write(name));
+        ["store/lookups/a.csv", "logs/b.log", "logs/auth/c.log"]
+            .iter()
+            .for_each(|name| write(name));
+        std::os::unix::fs::symlink(at("data/auth"), at("logs/keys")).unwrap();
+        std::os::unix::fs::symlink(at("data/auth/server.key"), at("logs/key")).unwrap();
+        let found = |name: &str| {
+            let mut files = Vec::new();
+            walk(&at(name), &mut files, &mut Vec::new()).unwrap();
+            let name =
+                |path: &PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
+            files.iter().map(name).collect::<Vec<_>>()
+        };
+        assert_eq!(found(""), ["disk/journal.owner", "logs/auth/c.log", "logs/b.log"]);
+        for own in
+            ["data", "data/auth", "data/auth/server.key", "data/log", "logs/keys", "logs/key"]
+        {
+            assert!(found(own).is_empty(), "{own}");
+        }
+        assert!(found("store/lookups").is_empty() && found("disk/journal/1").is_empty());
+        assert_eq!(found("data/sample/a.log"), ["data/sample/a.log"]);
+        assert_eq!(found("data/sample"), ["data/sample/a.log"]);
     }
 
     #[test]

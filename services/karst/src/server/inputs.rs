@@ -1,15 +1,16 @@
 //! Non-HTTP inputs of `inputs.conf` and the command line, Karst's own log, and the HEC tokens of
 //! `inputs.conf`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::inputs::Sink;
 use ::inputs::configured::{
     Base, Bound, Configured, HttpToken, Parts, RunningInputs, ServeForwarders, Surroundings,
 };
 use ::inputs::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use ::inputs::tcp::{Framing, TcpInput};
 use ::inputs::udp::UdpInput;
+use ::inputs::{OwnDirectories, Sink};
 use access::HecToken;
 use anyhow::{Context, Result};
 use ingest::{IndexCatalog, Ingest};
@@ -17,7 +18,7 @@ use knowledge::Knowledge;
 use model::IndexName;
 use runtime::Shutdown;
 
-use super::assemble::{Karst, host_name};
+use super::assemble::{Karst, host_name, store_url};
 use super::logs;
 use super::roles::Roles;
 use crate::config::{ServerOptions, aws_variables};
@@ -63,10 +64,12 @@ pub(crate) fn running(
     files: MonitorStatus,
 ) -> Result<RunningInputs> {
     let indexes = Arc::clone(indexes);
+    let state = options.data.data_dir.join("inputs");
+    let own = own_directories(options);
     Ok(RunningInputs::new(Surroundings {
         host: host_name().into(),
         monitor: MonitorSettings::read(layers)?,
-        parts: Parts { state: options.data.data_dir.join("inputs"), aws: aws_variables(), files },
+        parts: Parts { state, aws: aws_variables(), files, own },
         sink: Arc::clone(ingest) as Arc<dyn Sink>,
         check_index: Arc::new(move |index| {
             index.check_open().map_err(|error| error.to_string())?;
@@ -77,6 +80,20 @@ pub(crate) fn running(
             })
         }),
     }))
+}
+
+/// The directories of this server: the data directory, and those of its parts that are on other disks.
+fn own_directories(options: &ServerOptions) -> OwnDirectories {
+    let data = &options.data.data_dir;
+    let linked = ["journal", "spool"].map(|name| data.join(name));
+    let cache = options.cache_dir.as_ref().map(|directory| directory.join("cache"));
+    let store = store_url(options);
+    let store = match store.split_once("://") {
+        None => Some(PathBuf::from(&store)),
+        Some(("file", path)) => Some(PathBuf::from(path)),
+        Some(_) => None,
+    };
+    OwnDirectories::new([data.clone()].into_iter().chain(linked).chain(cache).chain(store))
 }
 
 /// Starts the inputs on their bound ports: what the files say, as it was changed over REST.
@@ -177,6 +194,7 @@ fn log_target(options: &ServerOptions) -> Result<MonitorTarget> {
     let made = MonitorTarget::new(&own, IndexName::new("_internal")?, host_name().into());
     let mut made = made.map_err(|reason| anyhow::anyhow!("cannot follow {own}: {reason}"))?;
     made.sourcetype = Some("karst".into());
+    made.of_program = true;
     Ok(made)
 }
 

@@ -282,6 +282,15 @@ pub(super) fn check_path(state: &ApiState, path: &Path) -> Result<(), RestError>
         );
         return Err(RestError::invalid(text));
     }
+    // Its cache, journal or object store on another disk.
+    if let Some(own) = state.inputs.own_directories().holding(&fixed) {
+        let text = format!(
+            "\"{}\" is in a directory of the server itself, {}; choose files outside of it",
+            path.display(),
+            own.display()
+        );
+        return Err(RestError::invalid(text));
+    }
     Ok(())
 }
 
