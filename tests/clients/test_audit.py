@@ -52,6 +52,17 @@ def test_a_search_and_its_end_are_in_the_index_as_splunk_has_them(server, index)
     assert float(ended["total_run_time"]) >= 0
 
 
+def test_the_last_value_of_a_record_is_a_field_of_its_own(server):
+    """Records of searches end with the text of the search, here a single word."""
+    assert server.cli("search", "endword").returncode == 0
+    ended = wait_for(
+        lambda: server.rows("search index=_audit action=search info=completed search=endword"),
+        "the end of the search",
+        SECONDS,
+    )
+    assert ended[0]["search"] == "endword" and len(ended[0]["prev"]) == 64
+
+
 def test_logins_are_recorded_with_name_address_and_outcome(server):
     form = {"username": USER, "password": PASSWORD}
     headers = {"X-Forwarded-For": "203.0.113.77", "Content-Type": "application/x-www-form-urlencoded"}

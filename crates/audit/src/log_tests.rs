@@ -67,7 +67,7 @@ async fn a_reader_follows_what_is_synced_and_waits_for_the_rest() {
     assert_eq!(reader.read(2, 10).unwrap()[0].seq, 2);
     log.append(record(3)).await.unwrap();
     let entry = reader.read(3, 10).unwrap().remove(0);
-    assert!(entry.text.contains("number=3") && entry.time.is_some(), "{entry:?}");
+    assert!(entry.text.contains("number=\"3\"") && entry.time.is_some(), "{entry:?}");
 }
 
 #[tokio::test]

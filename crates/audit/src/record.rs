@@ -4,9 +4,9 @@
 //! Audit:[timestamp="11-22-2026 10:15:00.123 +0000", seq=7, user=ann, action=search, ...][prev=.. hash=..]
 //! ```
 //!
-//! Values that are plain words are unquoted; all others are quoted, with `\"` and `\\` for quotes
-//! and backslashes, and `\n` for line ends: a record is one line, and no value can look like a
-//! field.
+//! Values that are plain words are unquoted; all others and the last one are quoted, with `\"` and `\\`
+//! for quotes and backslashes, and `\n` for line ends: a record is one line, and no value can look like a
+//! field. Records of earlier versions whose last value is unquoted are read, too.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -157,11 +157,13 @@ impl Record {
         let moment = Timestamp::from_microsecond(time.0).unwrap_or(Timestamp::UNIX_EPOCH);
         let moment = moment.strftime("%m-%d-%Y %H:%M:%S%.3f +0000");
         let mut line = format!("{HEAD}{moment}{SEQUENCE}{seq}");
-        for (name, value) in &self.fields {
+        let last = self.fields.len().saturating_sub(1);
+        for (at, (name, value)) in self.fields.iter().enumerate() {
             line.push_str(", ");
             line.push_str(name);
             line.push('=');
-            write_value(value, &mut line);
+            // Searches that extract key=value would take `][prev=` for a part of an unquoted last value.
+            write_value(value, at == last, &mut line);
         }
         let hash = key.link(previous, line.as_bytes());
         // Writing to a string cannot fail.
@@ -170,9 +172,9 @@ impl Record {
     }
 }
 
-fn write_value(value: &str, out: &mut String) {
+fn write_value(value: &str, quoted: bool, out: &mut String) {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:@*+%".contains(&b);
-    if !value.is_empty() && value.bytes().all(plain) {
+    if !quoted && !value.is_empty() && value.bytes().all(plain) {
         out.push_str(value);
         return;
     }
@@ -304,6 +306,33 @@ mod tests {
         assert_eq!((read.seq, read.previous), (7, Digest::ZERO));
         assert_eq!(read.time(), Some(EventTime(1_795_342_500_123_000)));
         assert!(read.is_genuine(&Key::new(&[1; 32])) && !read.is_genuine(&Key::new(&[2; 32])));
+    }
+
+    #[test]
+    fn the_last_value_is_quoted() {
+        for (record, end) in [
+            (
+                Record::new("ann", "search", Info::Completed).with("search", "failed"),
+                "search=\"failed\"",
+            ),
+            (Record::new("ann", "logout", Info::Succeeded), "info=\"succeeded\""),
+        ] {
+            let text = line(&record);
+            assert!(text.contains(&format!(", {end}][prev=0000")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_is_genuine_and_read() {
+        let key = Key::new(&[1; 32]);
+        let body = "Audit:[timestamp=\"11-22-2026 10:15:00.123 +0000\", seq=7, user=ann, action=search, \
+                    info=completed, search=failed";
+        let hash = key.link(&Digest::ZERO, body.as_bytes());
+        let text = format!("{body}{PREVIOUS}{}{HASH}{hash}]", Digest::ZERO);
+        let read = Line::parse(text.as_bytes()).unwrap();
+        assert!(read.is_genuine(&key));
+        assert_eq!(read.field("search").as_deref(), Some("failed"));
+        assert_eq!(read.field("user").as_deref(), Some("ann"));
     }
 
     #[test]

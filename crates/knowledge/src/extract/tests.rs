@@ -197,6 +197,33 @@ fn the_fingerprint_follows_the_rules_and_nothing_else() {
 }
 
 #[test]
+fn the_last_value_of_an_audit_record_ends_before_the_chain() {
+    let rules = Knowledge::builtin().field_rules("audittrail", "audittrail", "h");
+    let (prev, hash) = ("3".repeat(64), "b".repeat(64));
+    // The last value is unquoted in old records, and may look like one in a quoted value.
+    for last in [
+        "search=failed",
+        "search=\"failed\"",
+        "x=\"a, search=no][prev=1 hash=2]\", search=\"failed\"",
+    ] {
+        let raw = format!(
+            "Audit:[timestamp=\"11-22-2026 10:15:00.123 +0000\", seq=7, user=ann, action=search, \
+             {last}][prev={prev} hash={hash}]"
+        );
+        let found = all(&rules, &raw);
+        let chain = [format!("prev={prev}"), format!("hash={hash}")];
+        for expected in ["seq=7", "user=ann", "search=failed", &*chain[0], &*chain[1]] {
+            assert!(found.iter().any(|field| field == expected), "{expected}: {found:?}");
+        }
+        assert_eq!(
+            found.iter().filter(|field| field.starts_with("search=")).count(),
+            1,
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
 fn wanted_fields_come_without_the_rules_they_do_not_need() {
     let rules = knowledge("[st]\nEXTRACT-a = (?<a>1)\nEXTRACT-b = (?<b>2)\nKV_MODE = none", "")
         .field_rules("st", "s", "h");
