@@ -196,18 +196,30 @@ fn held(met: &Met, name: &IndexName) -> Held {
     held
 }
 
-fn entry(state: &ApiState, Index { name, known, held }: &Index) -> Entry {
+/// Whether the caller may know how many events an index has, and of what times: `srchFilter` hides some, and
+/// what it hides is not counted separately. Whoever may change indexes sees what a removal deletes.
+fn may_count(call: &Call) -> bool {
+    call.caller.rights.limits().filter.is_none() || call.caller.may("indexes_edit")
+}
+
+fn entry(call: &Call, Index { name, known, held }: &Index) -> Entry {
+    let state = &call.state;
     let mut content = settings(state, name, known);
     let time = |at: EventTime| {
         let time = jiff::Timestamp::from_microsecond(at.0).ok().filter(|_| held.events > 0);
         time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S+0000").to_string()).unwrap_or_default()
     };
-    content.insert("totalEventCount".to_owned(), json!(held.events));
-    content.insert("currentDBSizeMB".to_owned(), json!((held.size >> 20).to_string()));
-    content.insert("totalRawBytes".to_owned(), json!(held.raw));
-    content.insert("totalStoredBytes".to_owned(), json!(held.size));
-    content.insert("minTime".to_owned(), json!(time(held.first)));
-    content.insert("maxTime".to_owned(), json!(time(held.last)));
+    let is_shown = may_count(call);
+    for (key, value) in [
+        ("totalEventCount", json!(held.events)),
+        ("currentDBSizeMB", json!((held.size >> 20).to_string())),
+        ("totalRawBytes", json!(held.raw)),
+        ("totalStoredBytes", json!(held.size)),
+        ("minTime", json!(time(held.first))),
+        ("maxTime", json!(time(held.last))),
+    ] {
+        content.insert(key.to_owned(), if is_shown { value } else { Value::Null });
+    }
     let removable = known.configured.is_none();
     let disable = if known.disabled() { "enable" } else { "disable" };
     Entry::new(PATH, name.as_str(), content)
@@ -285,7 +297,7 @@ impl Resource for Indexes {
     }
 
     fn entry(&self, call: &Call, index: &Index) -> Result<Entry, RestError> {
-        Ok(entry(&call.state, index))
+        Ok(entry(call, index))
     }
 
     /// Users see the indexes they may search; all with `indexes_list_all` or `indexes_edit`.
@@ -496,7 +508,7 @@ async fn respond(call: &Call) -> Result<Response, RestError> {
     let index = found(&call.state, call.name())?;
     let shown = with_contents(&call.state, vec![index]).await;
     let Some(index) = shown.first() else { return Err(RestError::no_object(call.name())) };
-    feed::respond_one("indexes", PATH, entry(&call.state, index), &call.params)
+    feed::respond_one("indexes", PATH, entry(call, index), &call.params)
 }
 
 /// Requests and their answers.

@@ -47,6 +47,22 @@ async fn a_search_filter_holds_wherever_events_are_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_filter_hides_the_numbers_of_what_it_hides() {
+    let server = Server::start().await;
+    server.role("held", &[("srchIndexesAllowed", "*"), ("srchFilter", "host=h_open")]).await;
+    let index = "/services/data/indexes/closed?output_mode=json";
+    for (user, is_hidden) in [("held", true), ("user", false), ("admin", false)] {
+        let shown = server.get(user, index).await.json();
+        let content = &shown["entry"][0]["content"];
+        for key in ["totalEventCount", "totalRawBytes", "totalStoredBytes", "minTime", "maxTime"] {
+            assert_eq!(content[key].is_null(), is_hidden, "{user} {key}: {content}");
+        }
+        let explained = server.get(user, "/api/v1/explain?search=index%3Dclosed").await.json();
+        assert_eq!(explained["estimate"].is_null(), is_hidden, "{user}: {explained}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_search_filter_is_about_stored_source_types_whatever_users_call_them() {
     let server = Server::start().await;
     for (role, filter) in [("only", "sourcetype=shown"), ("without", "NOT sourcetype=st")] {

@@ -52,6 +52,12 @@ function nameProblem(text: string): string | null {
   return /^[a-z0-9_-]+$/.test(name) ? null : 'Lower-case letters, digits, _ and - only';
 }
 
+/** Unknown to users with a search filter, which hides some of the events. */
+const ifKnown =
+  (name: string, text: (value: number) => string) =>
+  (entry: Entry): string =>
+    entry.content[name] === null ? '' : text(number(entry, name));
+
 export const indexes: Kind = {
   title: 'Indexes',
   noun: 'index',
@@ -64,10 +70,10 @@ export const indexes: Kind = {
     {
       label: 'Events',
       isNumeric: true,
-      text: (entry) => grouped(number(entry, 'totalEventCount')),
+      text: ifKnown('totalEventCount', grouped),
     },
-    { label: 'Raw', isNumeric: true, text: (entry) => size(number(entry, 'totalRawBytes')) },
-    { label: 'Stored', isNumeric: true, text: (entry) => size(number(entry, 'totalStoredBytes')) },
+    { label: 'Raw', isNumeric: true, text: ifKnown('totalRawBytes', size) },
+    { label: 'Stored', isNumeric: true, text: ifKnown('totalStoredBytes', size) },
     { label: 'Earliest', text: (entry) => minute(contentText(entry, 'minTime')) },
     { label: 'Latest', text: (entry) => minute(contentText(entry, 'maxTime')) },
     { label: 'Retention', text: (entry) => keptFor(number(entry, 'frozenTimePeriodInSecs')) },

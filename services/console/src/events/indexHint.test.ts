@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Entry } from '../api/types';
 import { indexesOf, indexHint } from './indexHint';
 
-const entry = (name: string, minTime = '', maxTime = ''): Entry => ({
+const entry = (name: string, minTime: string | null = '', maxTime: string | null = ''): Entry => ({
   name,
   app: 'system',
   owner: 'nobody',
@@ -50,6 +50,9 @@ it('an unknown index and one without events are named', () => {
   expect(indexHint('index=main', DAY, ENTRIES)).toEqual({ kind: 'empty', index: 'main' });
   expect(indexHint('index=* x', DAY, ENTRIES)).toMatchObject({ kind: 'older', index: 'web' });
 });
+
+it('there is no hint where the user may not know the times of an index', () =>
+  expect(indexHint('index=web', DAY, [entry('web', null, null)])).toBeNull());
 
 it('there is no hint where the range has events, or the index is not known', () => {
   expect(indexHint('index=_audit x', DAY, ENTRIES)).toBeNull();

@@ -44,6 +44,8 @@ export function indexHint(
   const unknown = patterns.find((pattern) => !entries.some(({ name }) => isOf(pattern, name)));
   if (unknown !== undefined) return { kind: 'unknown', index: unknown };
   const meant = entries.filter(({ name }) => patterns.some((pattern) => isOf(pattern, name)));
+  // The server does not tell users with a search filter what it may hide from them.
+  if (meant.some(({ content }) => content.minTime === null)) return null;
   const spans = meant.flatMap((entry) => {
     const [first, last] = [timeOf(entry, 'minTime'), timeOf(entry, 'maxTime')];
     return first === null || last === null ? [] : [{ index: entry.name, first, last }];
