@@ -184,6 +184,14 @@ impl Roles {
         all
     }
 
+    /// Whether a role imports another one, directly or indirectly. The other one need not exist: a role may
+    /// import one that was removed.
+    #[must_use]
+    pub fn imports(&self, name: &str, other: &str) -> bool {
+        let roles = self.closure(&[name.to_owned()]);
+        roles.iter().any(|role| role.imported_roles.iter().any(|imported| imported == other))
+    }
+
     /// What the roles have from the roles they import.
     #[must_use]
     pub fn imported(&self, role: &Role) -> Imported {

@@ -198,6 +198,14 @@ fn apply(state: &ApiState, role: &mut Role, params: &Params) -> Result<(), RestE
         if name == role.name || state.roles.get(&name).is_none() {
             return Err(RestError::invalid(format!("there is no other role \"{name}\"")));
         }
+        if state.roles.imports(&name, &role.name) {
+            let text = format!(
+                "imported_roles: the role \"{name}\" imports \"{}\", so importing it would give both \
+                 the same rights; remove one of the two imports",
+                role.name
+            );
+            return Err(RestError::invalid(text));
+        }
     }
     for name in WITHOUT_USE {
         if params.text(name).is_some_and(|text| text.trim() != "0") {
@@ -258,6 +266,8 @@ pub(super) fn cases() -> Vec<Case> {
     all.extend([
         case(&format!("POST {PATH}"), "name=a+b", 400, "is not a valid role name"),
         case(&format!("POST {PATH}/one"), "capabilities=fly", 400, "there is no capability"),
+        case(&format!("POST {PATH}/user"), "imported_roles=power", 400, "imports \\\"user\\\""),
+        case(&format!("POST {PATH}/user"), "imported_roles=admin", 400, "imported_roles: the role"),
         case(
             &format!("POST {PATH}/one"),
             "srchIndexesAllowed=main&srchIndexesDefault=main%2Cweb",
