@@ -128,6 +128,14 @@ async fn a_window_of_time_cuts_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_generated_rows_than_the_limit_are_the_fault_of_the_search() {
+    let server = Server::start().await;
+    let refused = server.search("user", "| makeresults count=1000001").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    assert!(refused.text.contains("at most 1000000 rows"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_quota_of_jobs_refuses_one_more() {
     let server = Server::start().await;
     server.role("busy", &[("srchIndexesAllowed", "open"), ("srchJobsQuota", "1")]).await;

@@ -55,7 +55,7 @@ pub(super) fn start(
     while next < to {
         if ends.len() == most {
             let message = format!("gentimes makes at most {most} rows (limit generated_rows)");
-            return Err(Error::Exhausted { message });
+            return Err(Error::invalid_anywhere(message));
         }
         let after = next.checked_add(step).map_err(|_| too_far(command.start.span))?;
         let last = after.checked_sub(1.second()).map_err(|_| too_far(command.start.span))?;

@@ -60,8 +60,9 @@ pub(super) fn start(
 fn check(count: usize, env: &PlanningContext<'_>) -> Result<(), Error> {
     let limit = env.context.limits.generated_rows;
     if count > limit {
+        // Not `Exhausted`: the same search fails again later.
         let message = format!("makeresults makes at most {limit} rows (limit generated_rows)");
-        return Err(Error::Exhausted { message });
+        return Err(Error::invalid_anywhere(message));
     }
     Ok(())
 }
