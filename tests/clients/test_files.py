@@ -216,6 +216,28 @@ sourcetype = plain
     assert server.stop() == 0
 
 
+def test_inputs_of_an_app_are_found_below_splunk_home(own_server, tmp_path):
+    app = tmp_path / "conf" / "apps" / "test"
+    for folder in ("bin", "logs"):
+        (app / folder).mkdir(parents=True)
+    # Not executable: as archives of apps have their files.
+    (app / "bin" / "tell.py").write_text("import os\nprint('followed id=' + os.environ['SPLUNK_HOME'])\n")
+    (app / "logs" / "hail.csv").write_text(f"{TIME} followed id=file\n")
+    text = """
+[script://$SPLUNK_HOME/etc/apps/test/bin/tell.py]
+interval = 1
+sourcetype = plain
+[monitor://$SPLUNK_HOME/etc/apps/test/logs/hail.csv]
+sourcetype = plain
+[monitor://$SPLUNK_HOME/var/log/splunk]
+"""
+    server = configured(own_server, tmp_path, text, "apps/test/default").start()
+    wanted = {"file", str(tmp_path / "conf")}
+    karst.wait_for(lambda: ids(server).keys() >= wanted, "events of file and script", 60)
+    absent = 'index=_internal "there is no $SPLUNK_HOME/var/log/splunk"'
+    karst.wait_for(lambda: server.count(absent) > 0, "the warning in the log", 60)
+
+
 def test_a_script_is_ended_with_everything_it_started(own_server, tmp_path):
     program, pids = tmp_path / "sleeper.sh", tmp_path / "pids"
     program.write_text(f"#!/bin/sh\nsleep 1000 &\necho $$ $! > {pids}\necho followed id=begun\nwait\n")

@@ -4,6 +4,7 @@
 //! program: inputs over HTTP (`[http://...]`), whose tokens are handed out as they are written.
 
 mod files;
+mod home;
 mod network;
 mod run;
 mod running;
@@ -196,6 +197,16 @@ impl Configured {
 
     fn add(&mut self, keys: &mut Keys<'_>, host: &Arc<str>) {
         let Some((kind, rest)) = split(keys.name()) else { return };
+        let path = match WITH_PATHS.contains(&kind).then(|| keys.path(rest)) {
+            Some(Err(reason)) => {
+                let (name, place) = (keys.name(), keys.place());
+                self.warnings.push(format!("{place}: [{name}]: {reason}; it is skipped"));
+                return;
+            }
+            Some(Ok(path)) => path,
+            None => rest.to_owned(),
+        };
+        let rest = path.as_str();
         match kind {
             "monitor" => self.monitor.extend(files::monitor(keys, rest, host)),
             "batch" => self.monitor.extend(files::batch(keys, rest, host)),
@@ -262,6 +273,9 @@ pub fn is_disabled(stanza: &Stanza) -> bool {
 pub fn routing<'a>(conf: &'a Effective, stanza: &'a str) -> &'a str {
     Reader::new(conf, stanza).text(&crate::settings::TCP_ROUTING).unwrap_or_default()
 }
+
+/// Inputs whose names are paths.
+const WITH_PATHS: [&str; 4] = ["monitor", "batch", "script", "fifo"];
 
 /// Inputs that Splunk writes with one colon: `[splunktcp-ssl:<port>]`.
 const WITH_ONE_COLON: [&str; 2] = ["tcp-ssl", "splunktcp-ssl"];

@@ -6,7 +6,8 @@
 
 mod schedule;
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ pub use schedule::{Cron, Schedule};
 use crate::intake::Intake;
 use crate::{Error, Input, InputMeta, Sink, StreamKey};
 
+/// What runs Python files that are not executable.
+const PYTHON: &str = "python3";
 /// Bytes read at once at most.
 const CHUNK: usize = 256 << 10;
 /// Longest line of complaint that is logged whole.
@@ -117,6 +120,10 @@ impl ScriptInput {
     ) -> Result<ExitStatus, Error> {
         let fail = |error| Error::read(self.program.display(), error);
         let mut command = Command::new(&self.program);
+        if needs_python(&self.program) {
+            command = Command::new(PYTHON);
+            command.arg(&self.program);
+        }
         command
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -164,6 +171,14 @@ impl ScriptInput {
             StreamKey(format!("{}:{}", self.name, runtime::random::time_ordered_uuid()).into());
         take_stream(output, meta, stream, sink).await
     }
+}
+
+/// Whether a program is a Python file that the system cannot run: apps have such files, as Splunk gives every
+/// `.py` file to its own Python.
+fn needs_python(program: &Path) -> bool {
+    let is_python = program.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("py"));
+    let mode = || program.metadata().map(|metadata| metadata.permissions().mode());
+    is_python && mode().is_ok_and(|mode| mode & 0o111 == 0)
 }
 
 /// Takes in a stream of lines to its end; an event that waits for more is complete when the stream

@@ -98,7 +98,7 @@ pub(super) fn script(keys: &mut Keys<'_>, command: &str, host: &Arc<str>) -> Opt
         host: keys.host().unwrap_or_else(|| Arc::clone(host)),
         source: keys.shared(&settings::SOURCE).unwrap_or_else(|| command.trim().into()),
         sourcetype: keys.shared(&settings::SOURCETYPE),
-        environment: Vec::new(),
+        environment: keys.variables(),
     })
 }
 

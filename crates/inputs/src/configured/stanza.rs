@@ -1,12 +1,13 @@
 //! One stanza of `inputs.conf`, read by declaration; mistakes are collected.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conf::{Effective, FromValue, Invalid, Key, Place, Reader, Stanza};
 use knowledge::Pattern;
 use model::IndexName;
 
+use super::home::{Home, owner};
 use crate::Error;
 use crate::settings as keys;
 
@@ -29,8 +30,34 @@ impl<'a> Keys<'a> {
 
     /// The folder of the app whose file has the stanza: relative paths begin there.
     pub(crate) fn app_folder(&self) -> Option<PathBuf> {
-        let file = PathBuf::from(&*self.stanza.place.file);
-        Some(file.parent()?.parent()?.to_owned())
+        owner(self.file()?).map(Path::to_owned)
+    }
+
+    /// The file that has the stanza. What was changed over REST has no file: the settings below are in one.
+    fn file(&self) -> Option<&'a Path> {
+        let entries = self.stanza.entries.iter().map(|entry| &entry.place);
+        let files = std::iter::once(&self.stanza.place).chain(entries);
+        files.map(|place| Path::new(&*place.file)).find(|file| owner(file).is_some())
+    }
+
+    fn home(&self) -> Option<Home> {
+        Home::of(self.file()?)
+    }
+
+    /// The variables for a program.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        self.home().map(|home| home.variables()).unwrap_or_default()
+    }
+
+    /// A path in the stanza's name, without variables.
+    ///
+    /// # Errors
+    /// Why there can be no such path.
+    pub(crate) fn path(&self, text: &str) -> Result<String, String> {
+        match self.home() {
+            Some(home) => home.expand(text),
+            None => Ok(text.to_owned()),
+        }
     }
 
     /// A setting; its default where it is not set or invalid.

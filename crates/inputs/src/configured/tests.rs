@@ -60,6 +60,34 @@ fn other_inputs_are_read_and_unknown_ones_named() {
 }
 
 #[test]
+fn the_directory_of_splunk_in_names_is_the_directory_of_configuration() {
+    let app = "[script://$SPLUNK_HOME/etc/apps/a/bin/x.py -v]\ninterval = 60\ndisabled = 1\n\
+               [monitor://$SPLUNK_HOME/etc/apps/a/logs/*.csv]\n[monitor://$SPLUNK_DB/main]\n\
+               [monitor://$SPLUNK_HOME/var/log/splunk]\n[script://./bin/y.sh]\ndisabled = 1\n\
+               interval = 60\n";
+    let over_rest = "[script://$SPLUNK_HOME/etc/apps/a/bin/x.py -v]\ndisabled = 0\n\
+                     [script://./bin/y.sh]\ndisabled = 0\n";
+    let layers = Layers::builtin().with(Layer::AppStored("a".into()), "inputs", over_rest);
+    let layers = layers.with(Layer::AppDefault("a".into()), "inputs", app);
+    let configured = Configured::read(&layers.effective("inputs"), "me").unwrap();
+    let [script, relative] = &configured.scripts[..] else { panic!("{configured:?}") };
+    let here = std::path::absolute(".").unwrap();
+    assert_eq!(script.program, here.join("apps/a/bin/x.py"));
+    assert_eq!(script.arguments, ["-v"]);
+    assert_eq!(script.environment[1], ("SPLUNK_ETC".to_owned(), here.display().to_string()));
+    assert!(relative.program.ends_with("apps/a/bin/y.sh"), "{relative:?}");
+    let [target] = &configured.monitor[..] else { panic!("{configured:?}") };
+    assert!(target.pattern.takes(&here.join("apps/a/logs/hail.csv")), "{target:?}");
+    let [data, logs] = &configured.warnings[..] else { panic!("{configured:?}") };
+    let file = "apps/a/default/inputs.conf";
+    assert!(
+        data.starts_with(&format!("{file}:5: [monitor://$SPLUNK_DB/main]: there is")),
+        "{data}"
+    );
+    assert!(logs.contains("there is no $SPLUNK_HOME/var/log/splunk: "), "{logs}");
+}
+
+#[test]
 fn what_is_skipped_and_indexes_have_a_place() {
     let text = "[bogus://x]\n[http://a]\ntoken =\n[monitor:///nope]\nindex = nosuch\n";
     let configured = read(text).unwrap();
