@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import subprocess
 
 import pyarrow
 import pytest
@@ -393,3 +394,20 @@ def test_cost_prices_what_is_given_with_the_server_and_without_it(server):
     ]:
         done = server.cli("cost", "--offline", "--raw-gb-per-day", "1", *wrong)
         assert done.returncode == 1 and reason in done.stderr, done
+
+
+def test_commands_trust_the_certificate_of_their_data_directory(own_server, tmp_path):
+    # A CA of another name: no chain of trust allows it for 127.0.0.1.
+    certificate, key = tmp_path / "own.pem", tmp_path / "own.key"
+    arguments = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "60", "-subj", "/CN=logs.example"]
+    arguments += ["-keyout", key, "-out", certificate]
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
+    server = own_server(environment={"KARST_TLS_CERT": str(certificate), "KARST_TLS_KEY": str(key)})
+    server.start()
+    done = server.cli("status")
+    assert done.returncode == 0, done.stderr
+    address = f"https://localhost:{server.management_port}"
+    named = server.cli("list", "indexes", "--uri", address)
+    assert named.returncode == 0, named.stderr
+    other = server.cli("status", "--data-dir", tmp_path / "none", "--uri", address)
+    assert (other.returncode, "not known here" in other.stderr) == (4, True), other.stderr

@@ -21,6 +21,7 @@ pub(crate) mod inspect;
 mod inspection;
 pub(crate) mod list;
 pub(crate) mod login;
+mod pinned;
 mod plural;
 pub(crate) mod reload;
 pub(crate) mod roll;

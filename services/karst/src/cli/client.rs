@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use reqwest::{Certificate, Method, RequestBuilder, StatusCode};
+use reqwest::{Certificate, ClientBuilder, Method, RequestBuilder, StatusCode, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::pinned;
 use super::sessions::Sessions;
 use crate::config::ClientOptions;
 
@@ -147,16 +149,7 @@ impl Client {
             .clone()
             .or_else(|| local.as_ref().map(|session| session.uri.clone()))
             .unwrap_or_else(|| "https://127.0.0.1:8089".to_owned());
-        let mut builder = reqwest::Client::builder().no_proxy();
-        let certificate = local.and_then(|session| session.certificate);
-        if let Some(path) = certificate.filter(|path| path.exists()) {
-            let pem =
-                std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            builder = builder.add_root_certificate(Certificate::from_pem(&pem)?);
-        }
-        if options.insecure {
-            builder = builder.danger_accept_invalid_certs(true);
-        }
+        let builder = trusting(reqwest::Client::builder().no_proxy(), options, &uri, local)?;
         if !uri.starts_with("https://") && !uri.starts_with("http://") {
             let text = format!(
                 "{uri} is not a complete address: write --uri https://{uri} (or KARST_URI), with the \
@@ -288,8 +281,14 @@ fn advice(cause: &str, connecting: bool) -> Option<&'static str> {
     }
     if has(&["UnknownIssuer", "CaUsedAsEndEntity", "self-signed"]) {
         return Some(
-            "its certificate is not known here: give --data-dir of that server, whose certificate is \
-             then trusted, or --insecure",
+            "its certificate is not known here: on the machine of the server, give its --data-dir in place \
+             of --uri, and its certificate is trusted; elsewhere, give --insecure",
+        );
+    }
+    if has(&["ApplicationVerificationFailure"]) {
+        return Some(
+            "its certificate is not the one in the file of this data directory: if the file was replaced, \
+             make the server load it (SIGHUP), or give --insecure",
         );
     }
     if has(&["NotValidForName"]) {
@@ -311,6 +310,36 @@ fn advice(cause: &str, connecting: bool) -> Option<&'static str> {
         );
     }
     None
+}
+
+/// A client that trusts the server of the data directory by its certificate; another server as well, if this
+/// certificate has signed that of the other.
+fn trusting(
+    builder: ClientBuilder,
+    options: &ClientOptions,
+    uri: &str,
+    local: Option<LocalSession>,
+) -> Result<ClientBuilder> {
+    if options.insecure {
+        return Ok(builder.danger_accept_invalid_certs(true));
+    }
+    let known = local.and_then(|session| Some((session.uri, session.certificate?)));
+    let Some((local, path)) = known.filter(|(_, path)| path.exists()) else { return Ok(builder) };
+    if is_local(uri, &local) {
+        return Ok(builder.use_preconfigured_tls(pinned::trusting_only(&path)?));
+    }
+    let pem = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(builder.add_root_certificate(Certificate::from_pem(&pem)?))
+}
+
+/// Whether an address is that of the server of the data directory, perhaps by another name of this machine.
+fn is_local(uri: &str, local: &str) -> bool {
+    let (Ok(asked), Ok(known)) = (Url::parse(uri), Url::parse(local)) else { return false };
+    let host = asked.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    let is_port = asked.port_or_known_default() == known.port_or_known_default();
+    is_port && (is_here || asked.host_str() == known.host_str())
 }
 
 fn read_local(data_dir: &Path) -> Result<Option<LocalSession>> {
@@ -494,11 +523,27 @@ mod tests {
     }
 
     #[test]
+    fn the_server_of_the_data_directory_has_several_names() {
+        let local = "https://127.0.0.1:8089";
+        for uri in
+            [local, "https://127.0.0.1:8089/", "https://localhost:8089", "https://[::1]:8089"]
+        {
+            assert!(is_local(uri, local), "{uri}");
+        }
+        for uri in ["https://127.0.0.1:8090", "https://logs.example:8089", "localhost:8089", ""] {
+            assert!(!is_local(uri, local), "{uri}");
+        }
+        assert!(is_local("https://10.0.0.7:8089", "https://10.0.0.7:8089"));
+    }
+
+    #[test]
     fn an_error_of_the_connection_says_what_helps() {
         let corrupt = "received corrupt message of type InvalidContentType";
         assert!(advice(corrupt, true).is_some_and(|text| text.contains("management port")));
         let issuer = "invalid peer certificate: UnknownIssuer";
         assert!(advice(issuer, true).is_some_and(|text| text.contains("--data-dir")));
+        let replaced = "invalid peer certificate: ApplicationVerificationFailure";
+        assert!(advice(replaced, true).is_some_and(|text| text.contains("SIGHUP")));
         let killed =
             "peer closed connection without sending TLS close_notify: https://docs.rs/rustls";
         assert!(advice(killed, false).is_some_and(|text| text.contains("the connection broke")));

@@ -137,10 +137,12 @@ pub(crate) fn leave_local_session(
     karst: &Karst,
 ) -> Result<()> {
     let scheme = if options.management_plain { "http" } else { "https" };
+    // Commands run in any directory.
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let session = LocalSession {
         uri: format!("{scheme}://{}", from_here(options.management_address)),
         session_key: karst.state.accounts.local_session("admin"),
-        certificate: certificate.filter(|_| !options.management_plain).map(Path::to_owned),
+        certificate: certificate.filter(|_| !options.management_plain).map(absolute),
         pid: std::process::id(),
     };
     write_once(&LocalSession::path(data), &serde_json::to_vec(&session)?, 0o600)
