@@ -10,7 +10,7 @@ import subprocess
 
 import pyarrow
 import pytest
-from karst import PASSWORD, USER
+from karst import BINARY, PASSWORD, USER
 
 LINES = [f"2025-11-20T21:00:{n:02}Z n={n} word{n % 3}" for n in range(60)]
 TEXT = "\n".join(LINES) + "\n"
@@ -411,3 +411,30 @@ def test_commands_trust_the_certificate_of_their_data_directory(own_server, tmp_
     assert named.returncode == 0, named.stderr
     other = server.cli("status", "--data-dir", tmp_path / "none", "--uri", address)
     assert (other.returncode, "not known here" in other.stderr) == (4, True), other.stderr
+
+
+def test_a_reader_that_has_gone_is_not_a_failure(server, index, tmp_path):
+    (tmp_path / "a.log").write_text(TEXT)
+    for arguments in [
+        ["status"],
+        ["list", "cache", "--interval", "1"],
+        ["add", "oneshot", "--preview", tmp_path / "a.log"],
+        ["add", "oneshot", tmp_path / "a.log", "--index", index],
+        ["completions", "bash"],
+    ]:
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            done = subprocess.run(
+                [BINARY, *map(str, arguments)],
+                env=server.environment,
+                cwd=server.directory,
+                stdout=writer,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=120,
+            )
+        finally:
+            os.close(writer)
+        assert done.returncode == 0 and "panicked" not in done.stderr, (arguments, done)
+    assert loaded(server, index) == sorted(LINES)

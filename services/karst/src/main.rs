@@ -1,5 +1,9 @@
 //! The `karst` program: the server and the command line.
 
+// First: its macros are for all other modules.
+#[macro_use]
+mod output;
+
 mod cli;
 mod config;
 mod mistakes;

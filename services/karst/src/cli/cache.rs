@@ -1,5 +1,6 @@
 //! `karst list cache`: reads from DRAM, NVMe and S3, once or at an interval.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,10 +62,12 @@ const FIELDS: [&str; 5] = ["time", "total_bytes", "dram_bytes", "nvme_bytes", "s
 
 fn show(read: Read, time: &str, output: Output, first: bool) -> Result<()> {
     if output == Output::Table {
+        let mut out = std::io::stdout().lock();
         if first {
-            println!("{}", aligned(HEADER));
+            writeln!(out, "{}", aligned(HEADER))?;
         }
-        println!("{}", read.line(time));
+        // With an interval, a reader that has gone is the end.
+        writeln!(out, "{}", read.line(time))?;
         return Ok(());
     }
     let numbers = [read.total(), read.dram, read.nvme, read.store].map(Value::from);
