@@ -45,3 +45,10 @@ def test_variables_are_those_that_the_server_reads():
 def test_a_stop_has_the_time_to_put_everything_into_object_storage():
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.MULTILINE)[1])
     assert int(settings()["KARST_DRAIN_TIMEOUT"]) + 10 <= stop
+
+
+def test_the_steps_of_the_page_make_the_directory_of_configuration():
+    page = (ROOT / "docs/terraform.md").read_text().split("## On machines, with systemd")[1].split("\n## ")[0]
+    conf = settings()["KARST_CONF_DIR"]
+    # The server does not start without it.
+    assert re.search(rf"^    install -d {conf}( |$)", page, re.MULTILINE), page
