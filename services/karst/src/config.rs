@@ -611,8 +611,9 @@ pub(crate) struct BtoolOptions {
     /// A file without its extension: props, transforms, indexes, inputs, limits, server. `check` lists the
     /// mistakes in all files.
     pub(crate) conf: String,
-    /// Only this stanza.
-    pub(crate) stanza: Option<String>,
+    /// Only this stanza. `list` in front of it, as in Splunk's command, can be left out.
+    #[arg(num_args = 0..=2, value_name = "STANZA")]
+    pub(crate) words: Vec<String>,
     /// With `check`: only the mistakes in this app.
     #[arg(long)]
     pub(crate) app: Option<String>,

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use conf::Layers;
 use knowledge::Knowledge;
 
+use super::client::Failure;
 use super::plural::counted;
 use crate::config::BtoolOptions;
 use crate::mistakes::{self, Weight};
@@ -21,6 +22,8 @@ use crate::settings;
 const INSTALLED: &str = "installed";
 /// In place of the name of a file.
 const CHECK: &str = "check";
+/// Between file and stanza in Splunk's command.
+const LIST: &str = "list";
 
 pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     let layers = match &options.conf_dir {
@@ -49,9 +52,13 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         }
         bail!("there is no {}.conf: no file has a stanza of it", options.conf);
     }
+    let wanted = named_stanza(&options.words)?;
+    if let Some(name) = wanted.filter(|name| effective.stanza(name).is_none()) {
+        bail!("there is no stanza [{name}] in {}.conf", options.conf);
+    }
     let mut out = io::stdout().lock();
     for stanza in &effective.stanzas {
-        if options.stanza.as_deref().is_some_and(|wanted| wanted != stanza.name) {
+        if wanted.is_some_and(|wanted| wanted != stanza.name) {
             continue;
         }
         writeln!(out, "[{}]", stanza.name)?;
@@ -87,6 +94,20 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         eprintln!("{trouble}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The name of the only stanza to print.
+fn named_stanza(words: &[String]) -> Result<Option<&str>> {
+    match words {
+        [] => Ok(None),
+        [list] if list == LIST => Ok(None),
+        [list, stanza] if list == LIST => Ok(Some(stanza.as_str())),
+        [stanza] => Ok(Some(stanza.as_str())),
+        [stanza, more, ..] => {
+            let text = format!("one stanza can be named, not [{stanza}] and [{more}]");
+            Err(Failure::Usage(text).into())
+        }
+    }
 }
 
 /// The directories of the apps that a server has installed in its data directory, which have `apps/<app>`.
@@ -160,6 +181,19 @@ fn check(layers: Layers, app: Option<&str>) -> Result<ExitCode> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stanza_is_named_with_list_or_without() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let named =
+            |text: &str| named_stanza(&words(text)).ok().map(|name| name.map(str::to_owned));
+        assert_eq!(named(""), Some(None));
+        assert_eq!(named("list"), Some(None));
+        assert_eq!(named("web_shop"), Some(Some("web_shop".to_owned())));
+        assert_eq!(named("list web_shop"), Some(Some("web_shop".to_owned())));
+        assert_eq!(named("list list"), Some(Some("list".to_owned())));
+        assert_eq!(named("web_shop other"), None);
+    }
 
     #[test]
     fn installed_apps_are_read_in_their_newest_version() {

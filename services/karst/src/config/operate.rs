@@ -103,6 +103,9 @@ pub(crate) struct LogoutOptions {
     /// Management address of the server.
     #[arg(long, env = "KARST_URI")]
     pub(crate) uri: String,
+    /// Accept any certificate; a session that was opened with --insecure does without it.
+    #[arg(long, env = "KARST_INSECURE")]
+    pub(crate) insecure: bool,
     #[command(flatten)]
     pub(crate) data: DataDir,
 }
@@ -117,7 +120,7 @@ impl LoginOptions {
 impl LogoutOptions {
     /// The options of a client of this server.
     pub(crate) fn client(&self) -> ClientOptions {
-        client(&self.uri, false, &self.data)
+        client(&self.uri, self.insecure, &self.data)
     }
 }
 
