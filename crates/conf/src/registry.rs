@@ -12,6 +12,9 @@ use crate::unread;
 /// How warnings about settings that are left out begin.
 pub const LEFT_OUT: &str = "the setting is ignored";
 
+/// The stanza that holds for all others of a file.
+const DEFAULT: &str = "default";
+
 /// The declared settings of a program.
 #[derive(Debug, Clone)]
 pub struct Registry {
@@ -77,8 +80,14 @@ impl Registry {
         for entry in &stanza.entries {
             let key = &entry.key;
             let text = match self.find(conf, &stanza.name, key) {
-                Some(setting) if setting.effect != Effect::None => continue,
-                Some(_) => format!("setting {key} has no effect in this version"),
+                Some(setting) if setting.effect == Effect::None => {
+                    format!("setting {key} has no effect in this version")
+                }
+                // A value for one index would be taken for that of the index.
+                Some(setting) if setting.stanza == DEFAULT && stanza.name != DEFAULT => {
+                    format!("setting {key} has no effect{place}: it is read in [default] only")
+                }
+                Some(_) => continue,
                 None => {
                     let nearest = nearest_name(self.settings(conf).map(|one| one.name), key);
                     let hint = nearest.map(|name| format!("; did you mean {name}?"));
@@ -241,6 +250,22 @@ mod tests {
                 "x.conf:4: unknown setting zzzzzzzzz in [search]",
             ]
         );
+    }
+
+    #[test]
+    fn settings_of_the_whole_file_are_reported_elsewhere() {
+        const OF_FILE: &[Setting] = &[Setting {
+            stanza: DEFAULT,
+            effect: Effect::Restart,
+            ..Setting::without_effect("x", "rotatePeriodInSecs")
+        }];
+        let registry = Registry::new(&[&[OF_FILE]]);
+        let text = "rotatePeriodInSecs = 1\n[small]\nrotatePeriodInSecs = 2\n";
+        let file = ConfFile::parse("x.conf", text);
+        let said = file.stanzas.iter().flat_map(|stanza| registry.check("x", stanza));
+        let said: Vec<String> = said.map(|warning| warning.to_string()).collect();
+        let expected = "x.conf:3: setting rotatePeriodInSecs has no effect in [small]: it is read in [default] only";
+        assert_eq!(said, [expected]);
     }
 
     #[test]
