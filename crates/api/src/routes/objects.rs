@@ -306,6 +306,18 @@ impl Resource for Kind {
         Ok(entries(&self.asked(call)?, objects))
     }
 
+    fn warnings(&self, call: &Call, object: &ConfObject) -> Vec<String> {
+        let is_search = self.asked(call).is_ok_and(|asked| asked.conf == SAVED_SEARCHES.conf);
+        if !is_search || !kind::is_scheduled(object) {
+            return Vec::new();
+        }
+        // Clients would wait for runs and alerts.
+        vec![format!(
+            "the schedule of \"{}\" is stored, but not run yet: there is no scheduler, and there are no alerts",
+            object.name
+        )]
+    }
+
     async fn list(&self, call: &Call) -> Result<Vec<ConfObject>, RestError> {
         let asked = self.asked(call)?;
         let all = objects(&asked, &asked.namespace()?);
@@ -426,6 +438,13 @@ pub(super) fn cases() -> Vec<Case> {
         all.extend(removal_cases(&path, 404));
     }
     all.extend(knowledge_cases());
+    let searches = "/servicesNS/nobody/search/saved/searches";
+    let timed = "name=timed&search=a&is_scheduled=1&cron_schedule=*%2F5+*+*+*+*";
+    all.extend([
+        case(&format!("POST {searches}"), timed, 201, "is stored, but not run yet"),
+        case(&format!("POST {searches}/timed"), "is_scheduled=0", 200, "\"messages\":[]"),
+        case(&format!("DELETE {searches}/timed"), "", 200, ""),
+    ]);
     // What is declared has its defaults where no file sets it, and is created when it is changed.
     let limits = "/servicesNS/nobody/search/configs/conf-limits";
     all.extend([

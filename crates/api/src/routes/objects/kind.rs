@@ -348,6 +348,13 @@ pub(crate) static COLLECTIONS: Kind = Kind {
     )
 };
 
+/// Whether a saved search has a schedule.
+pub(super) fn is_scheduled(object: &ConfObject) -> bool {
+    // The file calls it enableSched.
+    let scheduled = object.get("is_scheduled").or_else(|| object.get("enableSched"));
+    scheduled.is_some_and(is_true)
+}
+
 pub(crate) static SAVED_SEARCHES: Kind = Kind {
     required: &["search"],
     settings: &[
@@ -429,9 +436,7 @@ pub(crate) static SAVED_SEARCHES: Kind = Kind {
         }
     },
     add: |_, object, content| {
-        // The file calls it enableSched.
-        let scheduled = object.get("is_scheduled").or_else(|| object.get("enableSched"));
-        content.insert("is_scheduled".to_owned(), json!(scheduled.is_some_and(is_true)));
+        content.insert("is_scheduled".to_owned(), json!(is_scheduled(object)));
         content.insert("triggered_alert_count".to_owned(), json!(0));
     },
     removed: |state, object| Box::pin(async move { Ok(state.suppressions.remove(&object).await?) }),
