@@ -128,7 +128,7 @@ pub fn pack_bundle(
     there: &BTreeMap<String, BTreeSet<String>>,
 ) -> io::Result<Vec<u8>> {
     let (mut files, mut kept) = (Vec::new(), Vec::new());
-    for Package { app, files: own } in packages {
+    for Package { app, files: own, .. } in packages {
         let is_there = there.get(&app);
         for file in own {
             let digest = sha256(&file.bytes);
@@ -167,7 +167,9 @@ impl InstalledApps {
     async fn unpack(&self, archive: &[u8]) -> Result<Vec<Package>, Error> {
         let mut apps: BTreeMap<String, Vec<PackedFile>> = BTreeMap::new();
         let mut kept: Vec<Kept> = Vec::new();
-        for file in unpacked(archive, "the bundle")? {
+        // The command that packs a bundle leaves links out.
+        let (sent, _) = unpacked(archive, "the bundle")?;
+        for file in sent {
             if file.path == Path::new(LIST) {
                 let read = serde_json::from_slice(&file.bytes);
                 kept = read.map_err(|error| Error::Invalid(format!("{LIST}: {error}")))?;
@@ -210,7 +212,7 @@ impl InstalledApps {
             }
             files.sort();
             files.dedup_by(|a, b| a.path == b.path);
-            packages.push(Package { app, files });
+            packages.push(Package { app, files, links: Vec::new() });
         }
         if packages.is_empty() {
             return Err(Error::Invalid("the bundle has no apps".to_owned()));
@@ -258,7 +260,7 @@ impl InstalledApps {
     ) -> Result<(), Error> {
         let in_force = self.all()?;
         let mut apps = BTreeMap::new();
-        for Package { app, files } in packages {
+        for Package { app, files, .. } in packages {
             let files: Vec<(Listed, Bytes)> =
                 files.into_iter().map(listed).collect::<Result<_, _>>()?;
             // What is old may be removed as garbage before this is in force.

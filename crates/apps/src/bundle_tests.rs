@@ -34,7 +34,7 @@ async fn sent(apps: &Apps, packages: Vec<Package>) -> (Vec<Package>, usize) {
         there.insert(app, files.into_iter().map(|file| file.sha256).collect());
     }
     let archive = pack_bundle(packages, &there).unwrap();
-    let files = crate::package::unpacked(&archive, "sent").unwrap().len();
+    let files = crate::package::unpacked(&archive, "sent").unwrap().0.len();
     // One of them names the others.
     (apps.unpack_bundle(&archive).await.unwrap(), files - 1)
 }

@@ -140,11 +140,22 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
         }
         examine(&file.path, &file.bytes, settings, &mut report, &mut found);
     }
+    report.remarks.extend(package.left_out());
     report.gains = found.gains();
     report.used.sort();
     report.remarks.sort_by(|a, b| a.place.cmp(&b.place));
     report.remarks.dedup();
     report
+}
+
+impl Package {
+    /// What its archive has and the package does not.
+    pub fn left_out(&self) -> impl Iterator<Item = Remark> {
+        self.links.iter().map(|link| Remark {
+            place: link.display().to_string(),
+            text: "links in archives are left out: replace it with a copy of its file".to_owned(),
+        })
+    }
 }
 
 /// Whether a file is a page of a kind, which the console shows.

@@ -76,7 +76,8 @@ pub(crate) fn package(files: &[(&str, &str)]) -> Package {
         bytes: text.as_bytes().to_vec(),
         executable: path.starts_with("bin/"),
     };
-    Package { app: "shop".to_owned(), files: files.iter().map(file).collect() }
+    let files = files.iter().map(file).collect();
+    Package { app: "shop".to_owned(), files, links: Vec::new() }
 }
 
 pub(crate) fn definition(apps: &Apps, name: &str) -> Option<String> {

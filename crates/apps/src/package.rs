@@ -56,6 +56,9 @@ impl PackedFile {
     }
 }
 
+/// The files of an archive, and its links.
+pub(crate) type Unpacked = (Vec<PackedFile>, Vec<PathBuf>);
+
 /// An app that is to be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
@@ -63,6 +66,8 @@ pub struct Package {
     pub app: String,
     /// Its files, by path.
     pub files: Vec<PackedFile>,
+    /// Links in its archive, which are left out: they may lead anywhere.
+    pub links: Vec<PathBuf>,
 }
 
 impl Package {
@@ -72,7 +77,7 @@ impl Package {
     /// [`Error::Invalid`] for what is no app, or a file that cannot be read.
     pub fn read(from: &Path) -> Result<Self, Error> {
         if from.is_dir() {
-            return app_of(of_directory(from)?, from);
+            return app_of((of_directory(from)?, Vec::new()), from);
         }
         let fail = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => {
@@ -94,8 +99,8 @@ impl Package {
     }
 }
 
-/// The files of an archive, compressed or not.
-pub(crate) fn unpacked(archive: &[u8], name: &str) -> Result<Vec<PackedFile>, Error> {
+/// The files of an archive, compressed or not, and its links.
+pub(crate) fn unpacked(archive: &[u8], name: &str) -> Result<Unpacked, Error> {
     let name = Path::new(name);
     match archive.starts_with(&GZIP) {
         true => of_archive(GzDecoder::new(archive), name),
@@ -192,10 +197,10 @@ fn too_large(path: &Path) -> Error {
     Error::Invalid(format!("{path} has more than {mib} MiB or {MAX_FILES} files"))
 }
 
-/// The files of an archive.
-fn of_archive(packed: impl Read, path: &Path) -> Result<Vec<PackedFile>, Error> {
+/// The files of an archive, and its links.
+fn of_archive(packed: impl Read, path: &Path) -> Result<Unpacked, Error> {
     let mut archive = tar::Archive::new(packed.take(MAX_BYTES));
-    let mut files = BTreeMap::new();
+    let (mut files, mut links) = (BTreeMap::new(), Vec::new());
     let mut left = MAX_BYTES;
     let not_an_app = |error: io::Error| {
         let message =
@@ -204,11 +209,20 @@ fn of_archive(packed: impl Read, path: &Path) -> Result<Vec<PackedFile>, Error> 
     };
     for entry in archive.entries().map_err(not_an_app)? {
         let mut entry = entry.map_err(not_an_app)?;
-        if !entry.header().entry_type().is_file() {
+        let kind = entry.header().entry_type();
+        let is_link = kind.is_symlink() || kind.is_hard_link();
+        if !kind.is_file() && !is_link {
             continue;
         }
         let inside = entry.path().map_err(not_an_app)?.into_owned();
         let inside: PathBuf = inside.components().filter(|c| *c != Component::CurDir).collect();
+        if is_link {
+            if links.len() >= MAX_FILES {
+                return Err(too_large(path));
+            }
+            links.push(inside);
+            continue;
+        }
         let sound = inside.components().all(|part| matches!(part, Component::Normal(_)));
         if !sound {
             let message =
@@ -227,20 +241,20 @@ fn of_archive(packed: impl Read, path: &Path) -> Result<Vec<PackedFile>, Error> 
         // Of two files with one path the last one counts, as for `tar`.
         files.insert(inside.clone(), PackedFile { path: inside, bytes, executable });
     }
-    Ok(files.into_values().collect())
+    Ok((files.into_values().collect(), links))
 }
 
 /// What an app has at least one of.
 const PARTS: [&str; 4] = ["default", "local", "lookups", "metadata"];
 
 /// The name of the app, and its files without its directory in front of them.
-fn app_of(files: Vec<PackedFile>, from: &Path) -> Result<Package, Error> {
+fn app_of((files, links): Unpacked, from: &Path) -> Result<Package, Error> {
     if files.iter().any(|file| PARTS.iter().any(|part| file.path.starts_with(part))) {
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let ends = [".tar.gz", ".tgz", ".spl", ".tar"];
         let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-        return named(name, files);
+        return named(name, files, links);
     }
     let folder_of_app = |path: &Path| {
         let mut parts = path.components().map(|part| part.as_os_str().to_string_lossy());
@@ -267,13 +281,18 @@ fn app_of(files: Vec<PackedFile>, from: &Path) -> Result<Package, Error> {
         Some(PackedFile { path, ..file })
     };
     let files = files.into_iter().filter_map(inside).collect();
-    named(&name, files)
+    let without_folder = |link: PathBuf| {
+        let inside = link.strip_prefix(&name).map(Path::to_owned);
+        inside.unwrap_or(link)
+    };
+    let links = links.into_iter().map(without_folder).collect();
+    named(&name, files, links)
 }
 
 /// A package whose name can be that of a directory.
-fn named(app: &str, files: Vec<PackedFile>) -> Result<Package, Error> {
+fn named(app: &str, files: Vec<PackedFile>, links: Vec<PathBuf>) -> Result<Package, Error> {
     check_app_name(app)?;
-    Ok(Package { app: app.to_owned(), files })
+    Ok(Package { app: app.to_owned(), files, links })
 }
 
 pub(crate) fn check_app_name(name: &str) -> Result<(), Error> {

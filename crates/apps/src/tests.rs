@@ -11,7 +11,10 @@ use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 
-use crate::{Apps, Error, Install, NOBODY, Namespace, Parts, Sharing, Suppressions, install};
+use crate::{
+    Apps, Error, Install, NOBODY, Namespace, Package, Parts, Sharing, Suppressions, Target,
+    install, report,
+};
 
 async fn open(
     store: &Arc<dyn ObjectStore>,
@@ -393,6 +396,25 @@ fn links_to_directories_and_sockets_are_refused() {
     std::fs::remove_file(from.join("socket")).unwrap();
     std::os::unix::fs::symlink(from.join("default/app.conf"), from.join("linked")).unwrap();
     assert_eq!(install(&request, &Registry::new(&[])).unwrap().files, 2);
+}
+
+#[test]
+fn links_in_an_archive_are_left_out_and_named() {
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(5);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, "ta/default/app.conf", &b"[ui]\n"[..]).unwrap();
+    let mut header = tar::Header::new_gnu();
+    header.set_size(0);
+    header.set_entry_type(tar::EntryType::Symlink);
+    archive.append_link(&mut header, "ta/default/props.conf", "/etc/passwd").unwrap();
+    let package = Package::unpack(&archive.into_inner().unwrap(), "ta.tgz").unwrap();
+    let told = report(&package, Target::Server, &Registry::new(&[]));
+    assert_eq!(told.files, 1);
+    let [link] = &told.remarks[..] else { panic!("{:?}", told.remarks) };
+    assert_eq!(link.place, "default/props.conf");
+    assert!(link.text.starts_with("links in archives are left out"), "{}", link.text);
 }
 
 #[tokio::test]

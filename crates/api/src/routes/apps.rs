@@ -294,6 +294,6 @@ fn archive() -> String {
         bytes: b"[ui]\n".to_vec(),
         executable: false,
     };
-    let package = Package { app: "kept".to_owned(), files: vec![file] };
+    let package = Package { app: "kept".to_owned(), files: vec![file], links: Vec::new() };
     String::from_utf8(package.archive().expect("an archive")).expect("a text")
 }

@@ -262,6 +262,6 @@ fn lookup() -> String {
 fn packed(path: &str, text: &str) -> String {
     let bytes = text.as_bytes().to_vec();
     let file = apps::PackedFile { path: path.into(), bytes, executable: false };
-    let package = Package { app: "kept".to_owned(), files: vec![file] };
+    let package = Package { app: "kept".to_owned(), files: vec![file], links: Vec::new() };
     String::from_utf8(package.archive().expect("an archive")).expect("a text")
 }

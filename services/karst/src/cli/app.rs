@@ -113,8 +113,11 @@ async fn install(options: AppInstallOptions) -> Result<()> {
         _ => error.context("the app was not installed"),
     })?;
     let entry = answer["entry"][0].take();
-    let report: Report = serde_json::from_value(entry["content"].clone())
+    let mut report: Report = serde_json::from_value(entry["content"].clone())
         .context("the server sent a report that this version of karst cannot read")?;
+    // They were not sent.
+    let left_out = package.left_out().map(|one| Remark { place: one.place, text: one.text });
+    report.not_used.extend(left_out);
     let app = entry["name"].as_str().unwrap_or_default();
     let check = format!("`{CHECK} {app}` with the --data-dir of the server, on its machine");
     print(app, ("object storage", &check), &report)?;
