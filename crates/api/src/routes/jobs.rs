@@ -57,6 +57,10 @@ pub(super) fn routes() -> Routes {
                 .delete(Need::Own, "Ends and removes a job", remove),
         )
         .at(
+            "/services/search/jobs/{sid}/acl",
+            get(Need::Own, "Shows the owner and the permissions of a job", acl),
+        )
+        .at(
             "/services/search/jobs/{sid}/control",
             post(Need::Own, "Pauses, finalizes or cancels a job, or extends its lifetime", control),
         )
@@ -428,6 +432,13 @@ async fn touch(call: Call) -> Result<Response, RestError> {
     show(call).await
 }
 
+/// A job is its owner's alone: it cannot be shared.
+async fn acl(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let job = find_known(state, caller, call.segment("sid"))?;
+    feed::respond_one("jobs", PATH, entry(&job), params)
+}
+
 async fn remove(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
@@ -601,6 +612,8 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {job}/control"), "action=touch", 200, "touch done"),
         case(&format!("POST {job}/control"), "action=explode", 400, "unknown action"),
         case(&format!("POST {job}/control"), "action=setpriority&priority=11", 400, "from 0 to 10"),
+        case(&format!("GET {job}/acl"), "", 200, "\"owner\":\"admin\""),
+        case(&format!("GET {PATH}/none/acl"), "", 404, unknown),
         case(&format!("GET {job}/inspector"), "", 200, "\"inspection\""),
         case(&format!("GET {PATH}/none/inspector"), "", 404, unknown),
         case(&format!("GET {job}/search.log"), "", 200, "state=DONE"),
