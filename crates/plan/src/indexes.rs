@@ -201,7 +201,7 @@ mod tests {
             let search = spl::parse_search_terms(text).expect("a filter");
             let expr = search.expr.expect("a filter");
             let is_read = |name: &&&str| {
-                let index = IndexName::new(**name).expect("a name");
+                let index = IndexName::new(name).expect("a name");
                 Reach::of(&expr, &index).includes(**name == "main")
             };
             let read: Vec<&str> = names.iter().filter(is_read).copied().collect();

@@ -41,7 +41,7 @@ impl Seen {
     }
 
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
-        Ok(Self::of(&std::fs::metadata(path)?))
+        Ok(Self::of(&fs::metadata(path)?))
     }
 
     pub(crate) fn time(&self) -> EventTime {
