@@ -135,6 +135,8 @@ async fn maintenance_mode(options: &MaintenanceOptions) -> Result<ExitCode> {
 
 /// How often a rolling restart is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// The processes of the cluster, and the progress of a rolling restart.
+const STATUS: &str = "/services/cluster/manager/status?output_mode=json";
 
 async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
@@ -153,7 +155,9 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
     let plan = &answer["entry"][0]["content"]["restart_progress"]["to_be_restarted"];
     let plan: Vec<&str> = plan.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if options.dry_run {
-        println!("Would restart, in this order: {}", plan.join(", "));
+        let answer = client.get(STATUS).await?;
+        let order = named(&plan, &answer["entry"][0]["content"]["peers"]);
+        println!("Would restart, in this order: {}", order.join(", "));
         if !options.force {
             println!(
                 "Would stop if searches become incomplete or slow (restart_max_incomplete, restart_max_slowdown)."
@@ -169,8 +173,7 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
     loop {
         tokio::time::sleep(LOOK).await;
         // The process that is asked may be one of those that restart.
-        let status = "/services/cluster/manager/status?output_mode=json";
-        let Ok(answer) = client.get(status).await else { continue };
+        let Ok(answer) = client.get(STATUS).await else { continue };
         let content = &answer["entry"][0]["content"];
         let progress = &content["restart_progress"];
         let done = progress["done"].as_array().map_or(0, Vec::len);
@@ -188,6 +191,15 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
     }
 }
 
+/// Processes as `name (id)`. A process that has left the list since the request has its id only.
+fn named(ids: &[&str], peers: &Value) -> Vec<String> {
+    let name = |id: &&str| {
+        let label = peers[*id]["label"].as_str();
+        label.map_or_else(|| (*id).to_owned(), |label| format!("{label} ({id})"))
+    };
+    ids.iter().map(name).collect()
+}
+
 /// A list as one text.
 fn cell(value: &Value) -> Value {
     match value {
@@ -196,5 +208,20 @@ fn cell(value: &Value) -> Value {
             json!(texts.join(", "))
         }
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_has_the_names_of_the_processes_in_its_order() {
+        let peers = json!({
+            "1f": { "label": "karst-indexer-1", "status": "Up" },
+            "9a": { "label": "karst-indexer-0", "status": "Up" },
+        });
+        let plan = named(&["9a", "1f", "77"], &peers);
+        assert_eq!(plan, ["karst-indexer-0 (9a)", "karst-indexer-1 (1f)", "77"]);
     }
 }
