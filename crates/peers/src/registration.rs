@@ -76,15 +76,33 @@ impl Registration {
         read.collect()
     }
 
+    /// The processes in the list that a restart of others waits for while they are away: all but control
+    /// planes whose address has a later start. A control plane that is lost with its disk starts at its
+    /// address with another identity; the former one stays in the list until its own events are recovered,
+    /// and does not come back.
+    #[must_use]
+    pub fn awaited(snapshot: &Snapshot) -> Vec<(String, Self)> {
+        let all = Self::all(snapshot);
+        let is_replaced = |known: &Self| {
+            let replaces =
+                |other: &Self| other.address == known.address && other.started > known.started;
+            !known.takes_events() && all.iter().any(|(_, other)| replaces(other))
+        };
+        all.iter().filter(|(_, known)| !is_replaced(known)).cloned().collect()
+    }
+
+    /// Whether it takes in events of others than the cluster itself.
+    fn takes_events(&self) -> bool {
+        self.roles.iter().any(|role| role == "indexer" || role == "search-head")
+    }
+
     /// The processes in the list but one: each of them may have hot buckets.
     #[must_use]
     pub fn others(snapshot: &Snapshot, own: &str) -> Vec<Indexer> {
         let others = Self::all(snapshot).into_iter().filter(|(id, _)| id != own);
         let indexer = |(id, registration): (String, Self)| {
+            let is_internal = !registration.takes_events();
             let Self { name, address, roles, local_acks, .. } = registration;
-            // Nothing else is taken in without one of these roles.
-            let takes = |role: &String| role == "indexer" || role == "search-head";
-            let is_internal = !roles.iter().any(takes);
             let is_recoverable = roles.iter().any(|role| role == "indexer") && !local_acks;
             Indexer { id, name, address, is_internal, is_recoverable }
         };
@@ -239,6 +257,32 @@ mod tests {
         assert!(leave(&catalog, "1", "second").await.unwrap());
         assert!(!is_listed(&catalog) && bundle_of(&catalog.snapshot(), "1").is_none());
         assert!(!leave(&catalog, "1", "second").await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_control_plane_whose_address_has_a_later_start_is_not_waited_for() {
+        let catalog = catalog().await;
+        let of = |role: &str, address: &str, at: &str| Registration {
+            address: address.to_owned(),
+            roles: vec![role.to_owned()],
+            ..started(at)
+        };
+        let awaited = || {
+            let all = Registration::awaited(&catalog.snapshot()).into_iter();
+            let mut names: Vec<String> = all.map(|(id, _)| id).collect();
+            names.sort();
+            names
+        };
+        let (first, second) = ("2026-11-28T23:27:24Z", "2026-11-28T23:38:42Z");
+        of("control-plane", "cp-0:9887", first).write(&catalog, "leader").await.unwrap();
+        of("control-plane", "cp-1:9887", first).write(&catalog, "lost").await.unwrap();
+        assert_eq!(awaited(), ["leader", "lost"]);
+        of("control-plane", "cp-1:9887", second).write(&catalog, "new").await.unwrap();
+        assert_eq!(awaited(), ["leader", "new"]);
+        // Searches are not complete without the events of a lost indexer.
+        of("indexer", "indexer-0:9887", first).write(&catalog, "indexer").await.unwrap();
+        of("indexer", "indexer-0:9887", second).write(&catalog, "its place").await.unwrap();
+        assert_eq!(awaited(), ["indexer", "its place", "leader", "new"]);
     }
 
     #[tokio::test]

@@ -187,8 +187,9 @@ impl Failover {
         answered.insert(own);
         let snapshot = self.catalog.snapshot();
         let all = Registration::all(&snapshot);
+        let awaited = Registration::awaited(&snapshot).into_iter();
         let present = Present {
-            started: all.iter().map(|(id, known)| (id.clone(), known.started.clone())).collect(),
+            started: awaited.map(|(id, known)| (id, known.started)).collect(),
             answered: answered.iter().map(IndexerId::to_string).collect(),
             // Its searches are not counted: they check what is found.
             searches: BTreeMap::new(),

@@ -128,7 +128,7 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
         )));
     }
     let up = answering(&state).await;
-    let all = Registration::all(&snapshot);
+    let all = Registration::awaited(&snapshot);
     let down = all.iter().find(|(id, _)| *id != state.info.guid && !up.contains(id));
     if let Some((id, known)) = down.filter(|_| !is_forced) {
         return Err(conflict(format!(

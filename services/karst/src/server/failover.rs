@@ -213,8 +213,9 @@ impl Failover {
         let snapshot = self.catalog.snapshot();
         let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
         let all = Registration::all(&snapshot);
+        let awaited = Registration::awaited(&snapshot).into_iter();
         let present = Present {
-            started: all.iter().map(|(id, known)| (id.clone(), known.started.clone())).collect(),
+            started: awaited.map(|(id, known)| (id, known.started)).collect(),
             answered: answered.iter().map(IndexerId::to_string).collect(),
             searches,
         };
