@@ -2,11 +2,14 @@
 """Takes parts of a running cluster away under a small steady load, with a ledger of acknowledged events.
 
     ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--batch 20]
-        [--only store,leave,image,node,leader,restart,relay,disk,machine]
+        [--only store,leave,image,unready,waves,node,leader,restart,relay,disk,machine]
 
     store   object storage does not answer for a minute: its address leads nowhere on both nodes
     leave   an indexer is told to leave while object storage does not answer for half a minute
     image   a rollout of an image that does not exist, undone after half a minute
+    unready a rollout of an image that starts and never gets ready, undone after half a minute
+    waves   the image that does not exist in waves: three pods that take it when they are evicted; a dry run first, then one pod, whose
+            failure keeps the others; after the undo all three, one after the other
     node    a node reaches nobody for 45 s, which is less than heartbeat_timeout: nobody takes over
     leader  the control plane that leads is killed, and its pod with its disk
     restart karst cluster rolling-restart over three indexers
@@ -22,11 +25,12 @@ import argparse
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
 import load
-from faults import Cluster, lose, run
+from faults import Cluster, evict, lose, run
 from load import NAMESPACE, Searcher, Sender, address, check, indexers_are, is_ready, kubectl, pods, wait_for
 
 MINUTE = 60
@@ -41,11 +45,21 @@ def nodes():
     return kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}").split()
 
 
+def scale(number):
+    kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", f"--replicas={number}")
+    wait_for(f"{number} indexers", indexers_are(number))
+
+
+def update_by(strategy):
+    patch = {"spec": {"updateStrategy": {"type": strategy, "rollingUpdate": None}}}
+    kubectl(*NAMESPACE, "patch", "statefulset", "karst-indexer", "-p", json.dumps(patch))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("secrets", type=pathlib.Path)
     parser.add_argument("--report", type=pathlib.Path)
-    parser.add_argument("--only", default="store,leave,image,node,leader,restart,relay,disk,machine")
+    parser.add_argument("--only", default="store,leave,image,unready,waves,node,leader,restart,relay,disk,machine")
     parser.add_argument("--batch", type=int, default=load.BATCH, help="events of a request")
     parser.add_argument("--baseline", type=float, default=30, help="seconds before the first drill")
     options = parser.parse_args()
@@ -58,8 +72,7 @@ def main():
     run("ip", "route", "replace", f"{os.environ['SERVICES']}.0/24", "via", gateway)
     sender = Sender([address("karst-hec")], secret["hec-token"])
     searcher = Searcher(address("karst-management"), secret["password"], sender)
-    kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", "--replicas=2")
-    wait_for("two indexers", indexers_are(2))
+    scale(2)
     # The Service prefers pods of the sender's zone; the ledger needs events of both.
     def everywhere():
         sender.hosts = [address("karst-hec"), *[pod["status"]["podIP"] for pod in pods("indexer")]]
@@ -111,6 +124,8 @@ def main():
         begun = ended or time.monotonic()
         wait_for(f"{name}: whole again", back)
         needed = time.monotonic() - begun
+        # The next drill must not count requests to pods that this one has replaced.
+        everywhere()
         # A request may be under way, and every search has to end.
         time.sleep(5)
         _, missing, twice, _ = check(searcher, sender)
@@ -134,19 +149,58 @@ def main():
         drill("an indexer leaves, object storage away for 30 s", away, lambda: routes("del"),
               back=lambda: indexers_are(2)() and whole(), seconds=MINUTE / 2)
 
-    def broken_image():
+    def broken_image(kind, image):
         def roll_out():
-            kubectl(*NAMESPACE, "set", "image", "statefulset/karst-indexer", "karst=localhost/karst:none")
-            wait_for("a pod without its image", lambda: len([pod for pod in pods("indexer") if is_ready(pod)]) == 1)
+            kubectl(*NAMESPACE, "set", "image", "statefulset/karst-indexer", f"karst={image}")
+            wait_for("a pod that is not ready", lambda: len([pod for pod in pods("indexer") if is_ready(pod)]) == 1)
 
         def undo():
             # It has halted at one pod.
             if len([pod for pod in pods("indexer") if is_ready(pod)]) != 1:
-                bad.append("the rollout of an image that does not exist went on")
+                bad.append(f"the rollout of an image {kind} went on")
             kubectl(*NAMESPACE, "rollout", "undo", "statefulset/karst-indexer")
 
-        drill("rollout of an image that does not exist, undone after 30 s", roll_out, undo,
+        drill(f"rollout of an image {kind}, undone after 30 s", roll_out, undo,
               back=lambda: indexers_are(2)() and whole(), seconds=MINUTE / 2)
+
+    def waves():
+        """A pod takes the new image when it is evicted, and the budget allows one that is away."""
+        def same():
+            return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods("indexer")}
+
+        def begin_waves():
+            # As agents do: the addresses of the pods change with each wave.
+            sender.hosts = [address("karst-hec")]
+            update_by("OnDelete")
+            kubectl(*NAMESPACE, "set", "image", "statefulset/karst-indexer", "karst=localhost/karst:none")
+            before = same()
+            if not all(evict(name, dry_run=True) for name in before):
+                bad.append("a dry run of an eviction was refused")
+            time.sleep(5)
+            if same() != before:
+                bad.append("a dry run of evictions has ended pods")
+            first, *others = sorted(before)
+            if not evict(first):
+                bad.append("the first eviction was refused")
+            wait_for("the first without its image", lambda: same().get(first) not in (None, before[first]))
+            time.sleep(10)
+            if any(evict(name) for name in others):
+                bad.append("a second pod was evicted while the first had no image")
+
+        def end_waves():
+            kubectl(*NAMESPACE, "rollout", "undo", "statefulset/karst-indexer")
+            begun = time.monotonic()
+            for name in sorted(same()):
+                old = same()[name]
+                wait_for(f"the eviction of {name}", lambda: evict(name))
+                wait_for(f"{name} again", lambda: same().get(name, old) != old and indexers_are(3)())
+            print(f"  three waves in {time.monotonic() - begun:.0f} s", flush=True)
+            update_by("RollingUpdate")
+
+        scale(3)
+        drill("an image that does not exist, in waves of evictions, undone after 30 s", begin_waves, end_waves,
+              back=lambda: indexers_are(3)() and whole(), seconds=MINUTE / 2)
+        scale(2)
 
     def node_away():
         port = f"port{next(node for node in nodes() if node != kept).removeprefix('node')}"
@@ -208,9 +262,20 @@ def main():
         except (OSError, ValueError):
             return None
 
+    def dry_run():
+        """What a rolling restart would do: None while it would be refused."""
+        leader = wait_for("a leader", cluster.leader)["metadata"]["name"]
+        told = subprocess.run(["kubectl", *NAMESPACE, "exec", leader, "--", "/usr/bin/karst", "cluster", "rolling-restart",
+                               "--dry-run", "--uri=https://127.0.0.1:8089"], capture_output=True, text=True)
+        if told.returncode != 0 and "does not respond" not in told.stderr:
+            sys.exit(f"rolling-restart --dry-run: {told.stderr}")
+        return told.stdout.strip() or None
+
     def rolling_restart(name, meanwhile=lambda: None):
-        kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", "--replicas=3")
-        wait_for("three indexers", indexers_are(3))
+        scale(3)
+        # A restart is refused while a process that was lost is in the list of the cluster.
+        planned = wait_for("every process in the list answers", dry_run)
+        print(f"  {planned}", flush=True)
         leader = wait_for("a leader", cluster.leader)["metadata"]["name"]
 
         def restarts():
@@ -226,8 +291,7 @@ def main():
                 bad.append(f"{name}: {over['restart_progress']}")
 
         drill(name, restarts, back=lambda: indexers_are(3)() and whole())
-        kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", "--replicas=2")
-        wait_for("two indexers", indexers_are(2))
+        scale(2)
 
     def restart():
         rolling_restart("`karst cluster rolling-restart` of three indexers")
@@ -247,8 +311,11 @@ def main():
     acknowledged, missing, twice, _ = check(searcher, sender)
     row("none", since, before, "", len(missing), len(twice))
     known = {
-        "store": store_away, "leave": leave, "image": broken_image, "node": node_away, "leader": leader_gone, "disk": disk_gone,
-        "machine": machine_gone, "restart": restart, "relay": relay,
+        "store": store_away, "leave": leave, "waves": waves, "node": node_away,
+        "image": lambda: broken_image("that does not exist", "localhost/karst:none"),
+        # That of the sandboxes, which is on every node, and waits.
+        "unready": lambda: broken_image("that never gets ready", "localhost/pause:1"),
+        "leader": leader_gone, "restart": restart, "relay": relay, "disk": disk_gone, "machine": machine_gone,
     }
     for name in options.only.split(","):
         known[name]()

@@ -1,5 +1,6 @@
 """What can be taken away from a running cluster: for scale.py and drills.py."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -51,3 +52,17 @@ def lose(pod):
     """Ends a pod with its disk, without a moment for a farewell: stopped first, so that SIGTERM does nothing."""
     run("kill", "-STOP", str(process(pod)))
     kubectl(*NAMESPACE, "delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
+
+
+def evict(pod, dry_run=False):
+    """Asks the Eviction API for the end of a pod, as drains and rollouts in waves do: whether its disruption budget
+    allows it."""
+    options = {"dryRun": ["All"]} if dry_run else {}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": NAMESPACE[1]},
+                "deleteOptions": options}
+    path = f"/api/v1/namespaces/{NAMESPACE[1]}/pods/{pod}/eviction"
+    done = subprocess.run(["kubectl", "create", "--raw", path, "-f", "-"], input=json.dumps(eviction),
+                          capture_output=True, text=True)
+    if done.returncode != 0 and "disruption budget" not in done.stderr:
+        sys.exit(f"eviction of {pod}: {done.stderr}")
+    return done.returncode == 0

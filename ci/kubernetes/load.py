@@ -31,6 +31,11 @@ def address(service):
     return kubectl(*NAMESPACE, "get", "service", service, "-o", "jsonpath={.spec.clusterIP}")
 
 
+def clock():
+    """The time of day, as the logs of pods have it."""
+    return time.strftime("%H:%M:%SZ", time.gmtime())
+
+
 def wait_for(what, condition):
     end = time.monotonic() + SETTLE
     while not (found := condition()):
@@ -76,8 +81,9 @@ class Sender(threading.Thread):
             # A connection that is refused has taken nothing.
             connection.connect()
             connection.sock.settimeout(30)
-        except OSError:
+        except OSError as error:
             self.answers["not connected"] += 1
+            print(f"  {clock()} no connection to {host}: {error}", flush=True)
             return False
         try:
             headers = {"Authorization": f"Splunk {self.token}"}
@@ -85,6 +91,7 @@ class Sender(threading.Thread):
             status = connection.getresponse().status
         except (OSError, http.client.HTTPException) as error:
             self.answers[f"no answer ({type(error).__name__})"] += 1
+            print(f"  {clock()} no answer of {host}: {error}", flush=True)
             self.uncertain.update(numbers)
             self.copies += len(numbers)
             return False
@@ -138,7 +145,7 @@ class Searcher(threading.Thread):
                 rows, texts = self.search(f"search index=main run={RUN} | stats count")
             except (OSError, http.client.HTTPException, ValueError) as error:
                 self.failed += 1
-                print(f"  a search failed: {error}", flush=True)
+                print(f"  {clock()} a search failed: {error}", flush=True)
             else:
                 self.seconds.append(time.monotonic() - begin)
                 count = int(rows[0]["count"])
