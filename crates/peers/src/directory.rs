@@ -412,12 +412,9 @@ impl Peer {
                 Err(status) => break Err(status),
             }
         };
-        // A connection that is not made in time is as slow as an answer that does not come.
-        let is_silent = |status: &Status| {
-            matches!(status.code(), tonic::Code::DeadlineExceeded | tonic::Code::Unavailable)
-        };
-        let is_slow = answer.as_ref().is_err_and(is_silent) && began.elapsed() >= SUSPECT;
-        self.is_suspect.store(is_slow, Relaxed);
+        let (waited, was_suspect) = (began.elapsed(), self.is_suspect.load(Relaxed));
+        let failed = |status: &Status| is_suspect_after(status, waited, was_suspect);
+        self.is_suspect.store(answer.as_ref().is_err_and(failed), Relaxed);
         answer
     }
 
@@ -535,6 +532,16 @@ fn stored(buckets: &[HotBucket]) -> HashMap<String, Arc<BucketEntry>> {
     stored.map(|entry| (entry.path.clone(), Arc::clone(entry))).collect()
 }
 
+/// Whether an indexer is suspect after a request that failed.
+fn is_suspect_after(status: &Status, waited: Duration, was_suspect: bool) -> bool {
+    // A connection that is not made in time is as slow as an answer that does not come. The attempt goes on
+    // when the request gives up: the failure that a later request gets may come at once, and does not mean
+    // that the next attempt fails at once, too.
+    let is_silent =
+        matches!(status.code(), tonic::Code::DeadlineExceeded | tonic::Code::Unavailable);
+    is_silent && (was_suspect || waited >= SUSPECT)
+}
+
 fn unstable() -> Status {
     Status::aborted("its rows do not stay in memory here")
 }
@@ -564,4 +571,22 @@ fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
         owner: bucket.owner.map(owner).transpose()?,
         elsewhere: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_ends_the_suspicion() {
+        let (soon, late) = (Duration::from_millis(20), SUSPECT);
+        let (refused, silent) =
+            (Status::unavailable("refused"), Status::deadline_exceeded("silent"));
+        assert!(is_suspect_after(&silent, late, false) && is_suspect_after(&refused, late, false));
+        // A process that is just being started again refuses connections at once.
+        assert!(!is_suspect_after(&refused, soon, false));
+        assert!(is_suspect_after(&refused, soon, true) && is_suspect_after(&silent, late, true));
+        // It has answered, although with an error.
+        assert!(!is_suspect_after(&Status::data_loss("damaged"), late, true));
+    }
 }
