@@ -8,8 +8,8 @@
     leave   an indexer is told to leave while object storage does not answer for half a minute
     image   a rollout of an image that does not exist, undone after half a minute
     unready a rollout of an image that starts and never gets ready, undone after half a minute
-    waves   the image that does not exist in waves: three pods that take it when they are evicted; a dry run first, then one pod, whose
-            failure keeps the others; after the undo all three, one after the other
+    waves   the image that does not exist, in waves: three pods take it when they are evicted. A dry run first, then one
+            pod, whose failure keeps the others; after the undo all three, one after the other
     node    a node reaches nobody for 45 s, which is less than heartbeat_timeout: nobody takes over
     leader  the control plane that leads is killed, and its pod with its disk
     restart karst cluster rolling-restart over three indexers
@@ -31,7 +31,7 @@ import time
 
 import load
 from faults import Cluster, evict, lose, run
-from load import NAMESPACE, Searcher, Sender, address, check, indexers_are, is_ready, kubectl, pods, wait_for
+from load import NAMESPACE, Searcher, Sender, address, check, indexers_are, is_ready, kubectl, pods, refused, wait_for
 
 MINUTE = 60
 
@@ -86,6 +86,10 @@ def main():
     ]
     bad = []
 
+    def as_agents():
+        """Leaves it to the Service which pods take events: their addresses change."""
+        sender.hosts = [address("karst-hec")]
+
     def begin():
         searcher.take()
         searcher.complete = searcher.incomplete = searcher.failed = 0
@@ -113,8 +117,9 @@ def main():
             return False
         return acknowledged > 0 and not texts and len(missing) <= searcher.lost
 
-    def drill(name, away, returns=None, back=whole, seconds=MINUTE, ended=None):
-        """Takes something away and brings it back; `ended` is when what it waits for began, if not now."""
+    def drill(name, away, returns=None, back=whole, seconds=MINUTE, ended=None, planned=False):
+        """Takes something away and brings it back; `ended` is when what it waits for began, if not now. While it is
+        planned, no request is refused."""
         print(f"{name} ...", flush=True)
         since, before = begin()
         away()
@@ -132,6 +137,8 @@ def main():
         row(name, since, before, f"{needed:.0f} s", len(missing), len(twice))
         if len(missing) > searcher.lost or twice:
             bad.append(f"{name}: missing {missing[:5]}, twice {twice[:5]}")
+        if planned and refused(sender):
+            bad.append(f"{name}: answers {refused(sender)}")
 
     def routes(change):
         target = store()["status"]["podIP"]
@@ -169,8 +176,7 @@ def main():
             return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods("indexer")}
 
         def begin_waves():
-            # As agents do: the addresses of the pods change with each wave.
-            sender.hosts = [address("karst-hec")]
+            as_agents()
             update_by("OnDelete")
             kubectl(*NAMESPACE, "set", "image", "statefulset/karst-indexer", "karst=localhost/karst:none")
             before = same()
@@ -199,7 +205,8 @@ def main():
 
         scale(3)
         drill("an image that does not exist, in waves of evictions, undone after 30 s", begin_waves, end_waves,
-              back=lambda: indexers_are(3)() and whole(), seconds=MINUTE / 2)
+              back=lambda: indexers_are(3)() and whole(), seconds=MINUTE / 2, planned=True)
+        as_agents()
         scale(2)
 
     def node_away():
@@ -279,8 +286,7 @@ def main():
         leader = wait_for("a leader", cluster.leader)["metadata"]["name"]
 
         def restarts():
-            # As agents do, who leave it to the Service which pods take events.
-            sender.hosts = [address("karst-hec")]
+            as_agents()
             began = time.monotonic()
             print("  " + kubectl(*NAMESPACE, "exec", leader, "--", "/usr/bin/karst", "cluster", "rolling-restart", "--detach",
                                  "--uri=https://127.0.0.1:8089"), flush=True)
@@ -290,7 +296,8 @@ def main():
             if len(over["restart_progress"]["done"]) != 3:
                 bad.append(f"{name}: {over['restart_progress']}")
 
-        drill(name, restarts, back=lambda: indexers_are(3)() and whole())
+        drill(name, restarts, back=lambda: indexers_are(3)() and whole(), planned=True)
+        as_agents()
         scale(2)
 
     def restart():

@@ -101,6 +101,11 @@ class Sender(threading.Thread):
         return status == 200
 
 
+def refused(sender):
+    """The answers that a sender must not get while an administrator plans what happens."""
+    return sorted(answer for answer in list(sender.answers) if answer.isdigit() and answer != "200")
+
+
 class Searcher(threading.Thread):
     """Counts the events again and again, and notes times and answers that cannot be right."""
 

@@ -16,7 +16,7 @@ import sys
 import time
 
 from faults import Cluster, lose
-from load import NAMESPACE, Searcher, Sender, address, check, indexers_are, kubectl, wait_for
+from load import NAMESPACE, Searcher, Sender, address, check, indexers_are, kubectl, refused, wait_for
 
 
 def main():
@@ -53,8 +53,8 @@ def main():
             f"| {name} | {seconds:.0f} | {acknowledged:,} | {len(missing)} | {len(twice)} | {answers} | {p95:.2f} s |"
         )
         print(lines[-1], flush=True)
-        if missing or twice or texts:
-            bad.append(f"after {name}: missing {missing[:5]}, twice {twice[:5]}, messages {texts}")
+        if missing or twice or texts or refused(sender):
+            bad.append(f"after {name}: missing {missing[:5]}, twice {twice[:5]}, messages {texts}, answers {answers}")
 
     def scale(number):
         kubectl(*NAMESPACE, "scale", "statefulset", "karst-indexer", f"--replicas={number}")
