@@ -58,7 +58,7 @@ export function check(condition, expectation) {
 export async function signIn(page) {
   await page.fill('input[name="username"]', process.env.KARST_USER ?? 'admin');
   await page.fill('input[name="password"]', process.env.KARST_PASSWORD ?? 'changeme');
-  await page.click('button[type="submit"]');
+  await page.click('form[aria-label="Sign in"] button[type="submit"]');
 }
 
 /** The sanitizer parses hostile HTML in a document that runs nothing; the browser reports the policy there, too. */

@@ -510,8 +510,11 @@ const steps = {
     await finished(page);
   },
 
-  async 'a session that has ended meanwhile leads to the login form, without a reload'(page) {
-    const login = 'input[name="username"]';
+  async 'a session that has ended meanwhile leads to a login over the page, which goes on after it'(
+    page,
+  ) {
+    const login = '[role="dialog"] input[name="username"]';
+    const main = await page.$('#main');
     // The answer to a request that is under way may bring the cookie back, renewed.
     for (let tries = 0; tries < 5 && !(await page.isVisible(login)); tries += 1) {
       await page.context().clearCookies();
@@ -519,8 +522,11 @@ const steps = {
       await page.waitForSelector(login, { timeout: 5_000 }).catch(() => {});
     }
     await page.waitForSelector(login);
+    await screenshot(page, '14-login-dialog');
     await signIn(page);
+    await page.waitForSelector(login, { state: 'detached' });
     await finished(page);
+    check(await main.evaluate((one) => one.isConnected), 'the page is the same');
   },
 };
 

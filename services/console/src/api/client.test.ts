@@ -49,8 +49,8 @@ beforeEach(() => {
   override = null;
 });
 
-const client = (onSessionExpired?: () => void) =>
-  new KarstClient({ baseUrl, sessionKey: 'K', onSessionExpired });
+const client = (renew?: (used: string) => Promise<string>) =>
+  new KarstClient({ baseUrl, sessionKey: 'K', renew });
 
 async function failure(promise: Promise<unknown>): Promise<ApiError> {
   const error = await promise.then(
@@ -194,15 +194,32 @@ describe('what a job holds', () => {
 });
 
 describe('failures', () => {
-  it('an expired session is reported', async () => {
+  it('after the end of the session, a request waits for the next one and is sent once more', async () => {
     override = { status: 401, body: '{"messages":[{"type":"WARN","text":"not authenticated"}]}' };
-    let expired = 0;
-    const error = await failure(
-      client(() => {
-        expired += 1;
-      }).job('S1'),
-    );
-    expect([error.kind, expired]).toEqual(['unauthorized', 1]);
+    const used: string[] = [];
+    const renewing = client(async (key) => {
+      used.push(key);
+      override = null;
+      return 'K2';
+    });
+    const request = { search: 'error', earliest: '', latest: '', timezone: 'UTC' };
+    expect(await renewing.createJob(request)).toBe('S1');
+    expect([used, seen.map(({ authorization }) => authorization)]).toEqual([
+      ['K'],
+      ['Splunk K', 'Splunk K2'],
+    ]);
+  });
+
+  it('a request that is refused in the next session, too, has failed', async () => {
+    override = { status: 401, body: '{"messages":[{"type":"WARN","text":"not authenticated"}]}' };
+    expect((await failure(client(async () => 'K2').job('S1'))).kind).toBe('unauthorized');
+    expect(seen).toHaveLength(2);
+  });
+
+  it('signing out does not wait for a login', async () => {
+    override = { status: 401, body: '{"messages":[{"type":"WARN","text":"not authenticated"}]}' };
+    const renew = () => Promise.reject(new Error('asked to log in'));
+    expect((await failure(client(renew).logout())).kind).toBe('unauthorized');
   });
 
   it('an unknown job is not found', async () =>

@@ -52,11 +52,17 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
+/**
+ * Waits until a session that has ended goes on, and gives its key now, with which a request is sent once more; empty
+ * where the session is a cookie.
+ */
+export type Renew = (usedKey: string, signal?: AbortSignal | null) => Promise<string>;
+
 export interface ClientOptions {
   /** Empty for the page's own origin. */
   baseUrl?: string;
   sessionKey?: string;
-  onSessionExpired?: () => void;
+  renew?: Renew;
 }
 
 interface Call {
@@ -69,6 +75,8 @@ interface Call {
   signal?: AbortSignal;
   /** Whether the browser sends its cookies along, without a session key. */
   cookies?: boolean;
+  /** Whether it does not wait for the next login if the session has ended. */
+  isLast?: boolean;
 }
 
 export interface JobRequest {
@@ -112,13 +120,13 @@ const JSON_MODE = { output_mode: 'json' };
 export class KarstClient {
   readonly #baseUrl: string;
   readonly #sessionKey: string | undefined;
-  readonly #onSessionExpired: (() => void) | undefined;
+  readonly #renew: Renew | undefined;
   #completionAvailable = true;
 
   constructor(options: ClientOptions = {}) {
     this.#baseUrl = options.baseUrl ?? '';
     this.#sessionKey = options.sessionKey;
-    this.#onSessionExpired = options.onSessionExpired;
+    this.#renew = options.renew;
   }
 
   /** Opens a session, and replaces the password first if there is a new one. The browser gets it as a cookie that no script reads; the key is for browsers without. */
@@ -428,7 +436,12 @@ export class KarstClient {
   /** Ends the session; where to go on, to end the one at the identity provider, too. */
   async logout(signal?: AbortSignal): Promise<string | null> {
     const body = asObject(
-      await this.#json('/services/auth/logout', { method: 'POST', form: JSON_MODE, signal }),
+      await this.#json('/services/auth/logout', {
+        method: 'POST',
+        form: JSON_MODE,
+        signal,
+        isLast: true,
+      }),
     );
     return typeof body.redirect === 'string' ? body.redirect : null;
   }
@@ -464,9 +477,14 @@ export class KarstClient {
   }
 
   async #send(path: string, call: Call): Promise<Response> {
-    const response = await this.#fetch(path, call);
+    let response = await this.#fetch(path, call);
     if (response.ok) return response;
-    if (response.status === 401 && this.#sessionKey !== undefined) this.#onSessionExpired?.();
+    const used = this.#sessionKey;
+    if (response.status === 401 && used !== undefined && this.#renew && !call.isLast) {
+      // A request that was refused so has changed nothing.
+      response = await this.#fetch(path, call, await this.#renew(used, call.signal));
+      if (response.ok) return response;
+    }
     const text = await response.text().catch(() => '');
     throw apiErrorOf(
       response.status,
@@ -478,35 +496,42 @@ export class KarstClient {
 
   /** Rows of a result, which are read beside the page. */
   async #rows(path: string, call: Call): Promise<ResultRows> {
-    const { headers, credentials } = this.#identity(call);
-    const request = {
-      url: this.#baseUrl + path + queryString(call.query),
-      method: call.form ? ('POST' as const) : ('GET' as const),
-      headers,
-      body: call.form ? formBody(call.form).toString() : null,
-      credentials,
+    const rows = (key: string | undefined) => {
+      const { headers, credentials } = this.#identity(call, key);
+      const request = {
+        url: this.#baseUrl + path + queryString(call.query),
+        method: call.form ? ('POST' as const) : ('GET' as const),
+        headers,
+        body: call.form ? formBody(call.form).toString() : null,
+        credentials,
+      };
+      return fetchRows(request, call.signal);
     };
+    const used = this.#sessionKey;
     try {
-      return await fetchRows(request, call.signal);
+      return await rows(used);
     } catch (error) {
       const isExpired = error instanceof ApiError && error.status === 401;
-      if (isExpired && this.#sessionKey !== undefined) this.#onSessionExpired?.();
-      throw error;
+      if (!isExpired || used === undefined || !this.#renew) throw error;
+      return rows(await this.#renew(used, call.signal));
     }
   }
 
   /** Who asks: by a key, or by the cookie and what only this page knows. */
-  #identity(call: Call): { headers: Record<string, string>; credentials: RequestCredentials } {
+  #identity(
+    call: Call,
+    key: string | undefined,
+  ): { headers: Record<string, string>; credentials: RequestCredentials } {
     const headers: Record<string, string> = { Accept: 'application/json', ...FROM_SCRIPT };
-    const cookies = call.cookies === true || this.#sessionKey === '';
-    if (this.#sessionKey) headers.Authorization = `Splunk ${this.#sessionKey}`;
+    const cookies = call.cookies === true || key === '';
+    if (key) headers.Authorization = `Splunk ${key}`;
     const formKey = cookies ? formKeyCookie() : null;
     if (formKey !== null) headers['X-Splunk-Form-Key'] = formKey;
     return { headers, credentials: cookies ? 'same-origin' : 'omit' };
   }
 
-  async #fetch(path: string, call: Call): Promise<Response> {
-    const { headers, credentials } = this.#identity(call);
+  async #fetch(path: string, call: Call, key = this.#sessionKey): Promise<Response> {
+    const { headers, credentials } = this.#identity(call, key);
     try {
       return await fetch(this.#baseUrl + path + queryString(call.query), {
         method: call.method ?? 'GET',

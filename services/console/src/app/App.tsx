@@ -1,12 +1,16 @@
-/** The whole page: the login form without a session, else the frame with the view of the address. */
+/**
+ * The whole page: the login form without a session, else the frame with the view of the address, which stays below
+ * the login dialog after the end of the session.
+ */
 
 import { QueryClientProvider } from '@tanstack/react-query';
-import { startTransition, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { startTransition, useEffect, useMemo, useState } from 'react';
 import { KarstClient } from '../api/client';
 import { ConnectionContext } from './clientContext';
 import { Frame } from './Frame';
-import { LoginPage } from './LoginPage';
+import { LoginDialog, LoginPage } from './LoginPage';
 import { newQueries } from './queries';
+import { Renewal } from './renewal';
 import { navigate } from './routing';
 import { addressBefore, currentSession, type Session } from './session';
 
@@ -16,64 +20,89 @@ const SIGN_OUT_PATIENCE = 3_000;
 export function App() {
   /** Undefined until the server has said whose the cookie is. */
   const [session, setSession] = useState<Session | null | undefined>(undefined);
-  const [notice, setNotice] = useState<string | null>(null);
-  const current = useRef<Session | null | undefined>(undefined);
-  // Nothing that one user was shown stays for the next.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another user is the reason
-  const queries = useMemo(newQueries, [session?.username]);
-
-  const change = useCallback((next: Session | null, reason: string | null) => {
-    current.current = next;
-    setSession(next);
-    setNotice(reason);
-  }, []);
-
-  const client = useMemo(() => {
-    const onSessionExpired = () => {
-      // A late answer to an earlier session must not end the one of now.
-      if (!session || current.current !== session) return;
-      change(null, 'Your session has expired. Sign in to continue.');
-    };
-    return new KarstClient({ sessionKey: session?.sessionKey, onSessionExpired });
-  }, [session, change]);
 
   useEffect(() => {
     if (session !== undefined) return;
     const controller = new AbortController();
-    currentSession(client, controller.signal).then(
+    currentSession(NOBODY, controller.signal).then(
       (found) => {
         const back = found && addressBefore();
         if (back) navigate(back, { replace: true });
         // The whole page is drawn bit by bit, and keys are answered in between.
-        startTransition(() => change(found, null));
+        startTransition(() => setSession(found));
       },
-      () => !controller.signal.aborted && change(null, null),
+      () => !controller.signal.aborted && setSession(null),
     );
     return () => controller.abort();
-  }, [client, session, change]);
+  }, [session]);
 
-  const connection = useMemo(
-    () => (session ? { client, username: session.username, sessionKey: session.sessionKey } : null),
-    [client, session],
+  if (session === undefined) return null;
+  if (!session) return <LoginPage client={NOBODY} onLogin={setSession} />;
+  return <SignedIn first={session} onSignedOut={() => setSession(null)} />;
+}
+
+/** Asks without a session, and waits for none. */
+const NOBODY = new KarstClient();
+
+interface SignedInProps {
+  /** The session that the page began with. Later ones are of the same user. */
+  first: Session;
+  onSignedOut: () => void;
+}
+
+function SignedIn({ first, onSignedOut }: SignedInProps) {
+  const { username } = first;
+  const [session, setSession] = useState(first);
+  const [isEnded, setEnded] = useState(false);
+  const [isOther, setOther] = useState(false);
+  // Nothing that one user was shown stays for the next: both live as long as the page of one user.
+  const [queries] = useState(newQueries);
+  const [renewal] = useState(
+    () =>
+      new Renewal({
+        session: first,
+        whose: () => currentSession(NOBODY),
+        onChange: setEnded,
+        onOther: () => setOther(true),
+      }),
   );
+  const { sessionKey } = session;
+  const connection = useMemo(() => {
+    const client = new KarstClient({ sessionKey, renew: renewal.renew });
+    return { client, username, sessionKey, renewal };
+  }, [sessionKey, username, renewal]);
+
+  // After the page is gone, which would ask whether it may lose what is not saved.
+  useEffect(() => {
+    if (isOther) window.location.reload();
+  }, [isOther]);
 
   const signOut = async () => {
     // Leaving does not depend on the server: a session it cannot end now ends by itself. The login page
     // comes after the answer, as it asks whose session the cookie is.
-    const next = await client.logout(AbortSignal.timeout(SIGN_OUT_PATIENCE)).catch(() => null);
-    change(null, null);
+    const signal = AbortSignal.timeout(SIGN_OUT_PATIENCE);
+    const next = await connection.client.logout(signal).catch(() => null);
+    onSignedOut();
     if (next) window.location.assign(next);
   };
+  const signIn = (next: Session) => {
+    if (next.username === username) setSession(next);
+    renewal.begin(next);
+  };
 
-  if (session === undefined) return null;
-  if (!connection) {
-    return <LoginPage client={client} notice={notice} onLogin={(next) => change(next, null)} />;
-  }
+  if (isOther) return null;
   return (
     <QueryClientProvider client={queries}>
       <ConnectionContext value={connection}>
         <Frame onSignOut={signOut} />
       </ConnectionContext>
+      <LoginDialog
+        opened={isEnded}
+        user={username}
+        client={NOBODY}
+        look={renewal.look}
+        onLogin={signIn}
+      />
     </QueryClientProvider>
   );
 }

@@ -43,7 +43,7 @@ const ReportsPage = lazy(() => import('../reports/ReportsPage'));
 const OWN_PASSWORD = ['change_own_password', 'edit_user'];
 
 export function Frame({ onSignOut }: { onSignOut: () => void }) {
-  const { client, username } = useConnection();
+  const { client, username, renewal } = useConnection();
   const route = useRoute();
   const { apps = [], all } = useApps();
   const unknown = unknownApp(route, all);
@@ -63,7 +63,9 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
     staleTime: 300_000,
   });
 
-  useHotkeys([['mod+K', () => setPaletteOpen((open) => !open)]], [], true);
+  // Not below the login dialog.
+  const togglePalette = () => !renewal.isEnded && setPaletteOpen((open) => !open);
+  useHotkeys([['mod+K', togglePalette]], [], true);
   const shortcuts: Shortcuts = { '?': () => setKeysShown(true) };
   for (const area of AREAS) shortcuts[`g ${area.key}`] = () => navigate(area.href(app));
   useShortcuts(shortcuts, letters);

@@ -1,5 +1,7 @@
-import { Button, PasswordInput, TextInput } from '@mantine/core';
-import { type FormEvent, useEffect, useState } from 'react';
+/** Signing in: the page without a session, and the dialog over a page whose session has ended. */
+
+import { Button, Modal, PasswordInput, TextInput } from '@mantine/core';
+import { type FormEvent, type KeyboardEvent, useEffect, useState } from 'react';
 import { ApiError, type KarstClient, type Provider } from '../api/client';
 import { explainError } from '../api/explain';
 import styles from './LoginPage.module.css';
@@ -12,12 +14,74 @@ import { useTitle } from './useTitle';
 
 interface LoginPageProps {
   client: KarstClient;
-  notice: string | null;
   onLogin: (session: Session) => void;
 }
 
-export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
-  const [username, setUsername] = useState('');
+export function LoginPage(props: LoginPageProps) {
+  useTitle('Sign in');
+  return (
+    <main className={styles.page}>
+      <div className={styles.card}>
+        <h1 className={styles.title}>
+          <Logo size={26} />
+          Karst
+        </h1>
+        <LoginForm {...props} user="" />
+      </div>
+    </main>
+  );
+}
+
+interface LoginDialogProps extends LoginPageProps {
+  opened: boolean;
+  user: string;
+  /** Whether the session goes on, as another tab has logged in. */
+  look: () => Promise<boolean>;
+}
+
+/** Over the page, which stays as it is for the same user. Does not go away without a login. */
+export function LoginDialog({ opened, look, ...form }: LoginDialogProps) {
+  useEffect(() => {
+    if (!opened) return;
+    const back = () => void look();
+    window.addEventListener('focus', back);
+    return () => window.removeEventListener('focus', back);
+  }, [opened, look]);
+  return (
+    <Modal
+      opened={opened}
+      onClose={() => {}}
+      size="xs"
+      // Above everything else that may be open.
+      zIndex={1000}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      overlayProps={{ backgroundOpacity: 0.85, blur: 6 }}
+      onKeyDown={keepKeys}
+    >
+      {/* Not in a header, which would be one of the page for readers of screens. */}
+      <Modal.Title>Your session has expired</Modal.Title>
+      <p className={styles.reason}>
+        Sign in to continue. The page stays as it is; another user begins anew.
+      </p>
+      <LoginForm {...form} isOver />
+    </Modal>
+  );
+}
+
+/** Keys of the page do nothing meanwhile; Tab is for the trap of the focus. */
+const keepKeys = (event: KeyboardEvent) => event.key !== 'Tab' && event.stopPropagation();
+
+interface LoginFormProps extends LoginPageProps {
+  /** Who is expected; empty for nobody. */
+  user: string;
+  /** Whether the page below has what a login elsewhere would lose. */
+  isOver?: boolean;
+}
+
+function LoginForm({ client, onLogin, user, isOver = false }: LoginFormProps) {
+  const [username, setUsername] = useState(user);
   const [password, setPassword] = useState('');
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
@@ -26,7 +90,6 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
   const [fresh, setFresh] = useState({ password: '', repeat: '' });
   const [providers, setProviders] = useState<Provider[]>([]);
 
-  useTitle('Sign in');
   useEffect(() => {
     const controller = new AbortController();
     // Without an answer there is the password still.
@@ -59,58 +122,57 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
   };
 
   return (
-    <main className={styles.page}>
-      <form className={styles.card} onSubmit={submit} aria-label="Sign in">
-        <h1 className={styles.title}>
-          <Logo size={26} />
-          Karst
-        </h1>
-        {notice && !failure && !due && <Notice kind="info">{notice}</Notice>}
-        {due && !failure && <Notice kind="info">{due}</Notice>}
-        {failure && <Notice kind="error">{failure}</Notice>}
-        <TextInput
-          label="User"
-          name="username"
-          autoComplete="username"
-          autoFocus
-          required
-          withAsterisk={false}
-          value={username}
-          onChange={(event) => {
-            setUsername(event.currentTarget.value);
-            begin();
-          }}
-        />
-        <PasswordInput
-          label="Password"
-          name="password"
-          autoComplete="current-password"
-          required
-          withAsterisk={false}
-          value={password}
-          onChange={(event) => {
-            setPassword(event.currentTarget.value);
-            begin();
-          }}
-        />
-        {due && <NewPasswordFields {...fresh} hasFocus onChange={setFresh} />}
-        <Button type="submit" loading={busy} fullWidth mt={4}>
-          {due ? 'Change password and sign in' : 'Sign in'}
+    <form className={styles.form} onSubmit={submit} aria-label="Sign in">
+      {due && !failure && <Notice kind="info">{due}</Notice>}
+      {failure && <Notice kind="error">{failure}</Notice>}
+      <TextInput
+        label="User"
+        name="username"
+        autoComplete="username"
+        autoFocus={user === ''}
+        required
+        withAsterisk={false}
+        value={username}
+        data-mantine-stop-propagation="true"
+        onChange={(event) => {
+          setUsername(event.currentTarget.value);
+          begin();
+        }}
+      />
+      <PasswordInput
+        label="Password"
+        name="password"
+        autoComplete="current-password"
+        data-autofocus={user !== '' || undefined}
+        required
+        withAsterisk={false}
+        value={password}
+        data-mantine-stop-propagation="true"
+        onChange={(event) => {
+          setPassword(event.currentTarget.value);
+          begin();
+        }}
+      />
+      {due && <NewPasswordFields {...fresh} hasFocus onChange={setFresh} />}
+      <Button type="submit" loading={busy} fullWidth mt={4} data-mantine-stop-propagation="true">
+        {due ? 'Change password and sign in' : 'Sign in'}
+      </Button>
+      {providers.map((provider) => (
+        <Button
+          key={provider.url}
+          component="a"
+          href={provider.url}
+          target={isOver ? '_blank' : undefined}
+          variant="default"
+          fullWidth
+          data-mantine-stop-propagation="true"
+          onClick={isOver ? undefined : rememberAddress}
+        >
+          Sign in with {provider.name}
+          {isOver && ' in another tab'}
         </Button>
-        {providers.map((provider) => (
-          <Button
-            key={provider.url}
-            component="a"
-            href={provider.url}
-            variant="default"
-            fullWidth
-            onClick={rememberAddress}
-          >
-            Sign in with {provider.name}
-          </Button>
-        ))}
-      </form>
-    </main>
+      ))}
+    </form>
   );
 }
 

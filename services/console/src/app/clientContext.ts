@@ -4,12 +4,14 @@ import { useQuery } from '@tanstack/react-query';
 import { createContext, useContext } from 'react';
 import type { KarstClient } from '../api/client';
 import type { AppInfo, Me } from '../api/types';
+import type { Renewal } from './renewal';
 
 interface Connection {
   client: KarstClient;
   username: string;
   /** Empty where the session is a cookie. */
   sessionKey: string;
+  renewal: Renewal;
 }
 
 export const ConnectionContext = createContext<Connection | null>(null);

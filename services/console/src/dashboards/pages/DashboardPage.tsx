@@ -151,6 +151,7 @@ function read(text: string): { dashboard: Dashboard | null; error: XmlError | nu
 }
 
 function Viewer({ loaded, app, onEdit }: ViewerProps) {
+  const { isEnded } = useConnection();
   const { view, times } = loaded;
   const { dashboard, error } = useMemo(() => read(view.text), [view.text]);
   const [run, setRun] = useState<DashboardRun | null>(null);
@@ -159,9 +160,13 @@ function Viewer({ loaded, app, onEdit }: ViewerProps) {
   useEffect(() => {
     const seconds = dashboard?.refresh ?? null;
     if (seconds === null || !run) return;
-    const timer = setInterval(() => !document.hidden && run.manager.rerun(), seconds * 1000);
+    const refresh = () => {
+      // After hours without a session, the page would begin all searches of these hours at once.
+      if (!document.hidden && !isEnded()) run.manager.rerun();
+    };
+    const timer = setInterval(refresh, seconds * 1000);
     return () => clearInterval(timer);
-  }, [dashboard, run]);
+  }, [dashboard, run, isEnded]);
 
   if (error) {
     return (

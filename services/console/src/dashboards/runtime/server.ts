@@ -2,7 +2,7 @@
  * The calls of dashboards to the server: jobs in the app of the page, views, navigation, saved searches.
  */
 
-import { ApiError, errorKind, FROM_SCRIPT, formBody } from '../../api/client';
+import { ApiError, errorKind, FROM_SCRIPT, formBody, type Renew } from '../../api/client';
 import { asObject, decodeInspection, decodeJobStatuses, decodeMessages } from '../../api/decode';
 import { readEvents } from '../../api/eventStream';
 import type { JobSource } from '../../api/jobFeed';
@@ -77,6 +77,7 @@ export interface Connection {
   username: string;
   /** Empty where the session is a cookie. */
   sessionKey: string;
+  renew?: Renew | undefined;
 }
 
 function identity(key: string): {
@@ -90,11 +91,10 @@ function identity(key: string): {
   return { headers, credentials: key ? 'omit' : 'same-origin' };
 }
 
-async function send(key: string, path: string, call: Call = {}): Promise<Response> {
+async function ask(key: string, path: string, call: Call): Promise<Response> {
   const query = formBody({ output_mode: 'json', ...call.query });
-  let response: Response;
   try {
-    response = await fetch(`${path}?${query}`, {
+    return await fetch(`${path}?${query}`, {
       method: call.method ?? 'GET',
       ...identity(key),
       body: call.form ? formBody(call.form) : null,
@@ -105,6 +105,16 @@ async function send(key: string, path: string, call: Call = {}): Promise<Respons
   } catch {
     const text = 'the server cannot be reached';
     throw new ApiError('unreachable', 0, [{ type: 'ERROR', text }]);
+  }
+}
+
+type Who = Pick<Connection, 'sessionKey' | 'renew'>;
+
+async function send(who: Who, path: string, call: Call = {}): Promise<Response> {
+  let response = await ask(who.sessionKey, path, call);
+  // What is asked while the page is left does not wait for a login.
+  if (response.status === 401 && who.renew && !call.keepalive) {
+    response = await ask(await who.renew(who.sessionKey, call.signal), path, call);
   }
   if (response.ok) return response;
   const text = await response.text().catch(() => '');
@@ -182,11 +192,11 @@ export interface TimePreset {
 }
 
 /** All calls, for one user. */
-export function dashboardServer({ username, sessionKey }: Connection) {
+export function dashboardServer({ username, ...who }: Connection) {
   const namespace = (app: string, owner = username) => `/servicesNS/${seg(owner)}/${seg(app)}`;
 
   async function json(path: string, call?: Call): Promise<Record<string, unknown>> {
-    const answer = await (await send(sessionKey, path, call)).text();
+    const answer = await (await send(who, path, call)).text();
     return answer === '' ? {} : asObject(JSON.parse(answer));
   }
 
@@ -208,20 +218,25 @@ export function dashboardServer({ username, sessionKey }: Connection) {
     },
     async stream(sids, name, signal) {
       const query = { sid: sids, ...(name === null ? {} : { status_stream: name }) };
-      return readEvents(await send(sessionKey, '/api/v1/jobs/stream', { query, signal }));
+      return readEvents(await send(who, '/api/v1/jobs/stream', { query, signal }));
     },
     async rows(sid, preview, count, postProcess) {
       const path = `/services/search/v2/jobs/${seg(sid)}/${preview ? 'results_preview' : 'results'}`;
       const form: Record<string, string> = { output_mode: 'json_rows', count: String(count) };
-      const who = identity(sessionKey);
-      if (postProcess === null) {
-        const url = `${path}?${new URLSearchParams(form)}`;
-        return fetchRows({ url, method: 'GET', body: null, ...who });
-      }
       // With POST, as a search may be longer than an address.
-      const url = `${path}?output_mode=json_rows`;
-      const body = formBody({ ...form, search: postProcess }).toString();
-      return fetchRows({ url, method: 'POST', body, ...who });
+      const request =
+        postProcess === null
+          ? { url: `${path}?${new URLSearchParams(form)}`, method: 'GET' as const, body: null }
+          : {
+              url: `${path}?output_mode=json_rows`,
+              method: 'POST' as const,
+              body: formBody({ ...form, search: postProcess }).toString(),
+            };
+      const { sessionKey, renew } = who;
+      return fetchRows({ ...request, ...identity(sessionKey) }).catch(async (error) => {
+        if (!(error instanceof ApiError) || error.status !== 401 || !renew) throw error;
+        return fetchRows({ ...request, ...identity(await renew(sessionKey)) });
+      });
     },
     cancel(sid) {
       const path = `/services/search/jobs/${seg(sid)}/control`;
@@ -339,7 +354,7 @@ export function dashboardServer({ username, sessionKey }: Connection) {
   /** A style sheet of an app. */
   async function readStatic(app: string, file: string): Promise<string> {
     const path = file.split('/').map(seg).join('/');
-    return (await send(sessionKey, `/static/app/${seg(app)}/${path}`)).text();
+    return (await send(who, `/static/app/${seg(app)}/${path}`)).text();
   }
 
   return {
