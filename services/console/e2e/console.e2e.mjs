@@ -202,6 +202,17 @@ const steps = {
     check(shown.join() === sorted.join(), `counts fall: ${shown.join()}`);
   },
 
+  async 'the menu of a cell is reached by the keyboard'(page) {
+    await page.focus(id('statistics-table'));
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(id('cell-menu'));
+    await page.keyboard.press('Escape');
+    await page.waitForSelector(id('cell-menu'), { state: 'detached' });
+    await page.waitForSelector(`${id('statistics-table')}:focus [aria-colindex="2"][data-active]`);
+  },
+
   async 'a timechart is drawn'(page) {
     await run(page, `${query} | timechart count by host`);
     await page.waitForSelector(`${id('chart')} canvas`);

@@ -3,6 +3,8 @@
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
+  type FocusEvent,
+  type KeyboardEvent,
   lazy,
   type MouseEvent,
   memo,
@@ -11,6 +13,7 @@ import {
   useCallback,
   useDeferredValue,
   useEffect,
+  useId,
   useLayoutEffect,
   useMemo,
   useRef,
@@ -21,6 +24,7 @@ import { hasHidden } from '../app/hiddenCharacters';
 import { useZone } from '../app/preferences';
 import { Visible } from '../app/Visible';
 import { formatEventTime } from '../time/zone';
+import { type ActiveCell, type Bounds, cellAfter, cellWithin } from './activeCell';
 import type { Spot } from './CellMenu';
 import type { Behind } from './drilldown';
 import styles from './StatisticsTable.module.css';
@@ -43,7 +47,7 @@ interface StatisticsTableProps {
   onEvents: (behind: Behind) => void;
 }
 
-/** A cell that was clicked. */
+/** A cell whose menu is open. */
 interface Picked {
   spot: Spot;
   row: Row;
@@ -55,6 +59,8 @@ const CellMenu = lazy(() => import('./CellMenu'));
 const ROW_HEIGHT = 26;
 /** Pixels of a cell beside its text. */
 const PADDING = 28;
+/** Pixels of the head, which covers the first ones of the part that scrolls. */
+const HEAD_HEIGHT = 30;
 /** Columns beyond which only those in sight are drawn. */
 const ALL_COLUMNS = 30;
 const COLUMN_STEP = 4;
@@ -65,7 +71,10 @@ export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps
   const [zone] = useZone();
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [picked, setPicked] = useState<Picked | null>(null);
-  const scroll = useRef<HTMLElement>(null);
+  const [active, setActive] = useState<ActiveCell | null>(null);
+  const activeId = useId();
+  const scroll = useRef<HTMLDivElement>(null);
+  const grid = useRef<HTMLTableElement>(null);
   const ruler = useRef<HTMLDivElement>(null);
   /** Pixels of a character. */
   const [character, setCharacter] = useState(8);
@@ -83,6 +92,7 @@ export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps
     getScrollElement: () => scroll.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 8,
+    scrollPaddingEnd: HEAD_HEIGHT,
     useFlushSync: false,
   });
   const isWide = table.columns.length > ALL_COLUMNS;
@@ -127,9 +137,46 @@ export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps
     const cell = (target as Element).closest('td');
     // Who selects a text does not click.
     if (!cell || window.getSelection()?.isCollapsed === false) return;
-    const row = rows[Number(cell.parentElement?.dataset.index)];
+    const at = Number(cell.parentElement?.dataset.index);
+    const row = rows[at];
     const column = Number(cell.getAttribute('aria-colindex')) - 1;
-    if (row) setPicked({ spot: { left, top }, row, column });
+    if (!row) return;
+    setActive({ row: at, column });
+    setPicked({ spot: { left, top }, row, column });
+  };
+
+  const page = Math.max(1, Math.floor((scroll.current?.clientHeight ?? 0) / ROW_HEIGHT) - 2);
+  const bounds: Bounds = { rows: rows.length, columns: table.columns.length, page };
+  const cell = active && cellWithin(active, bounds);
+  const show = (next: ActiveCell) => {
+    setActive(next);
+    virtual.scrollToIndex(next.row, { align: 'auto' });
+    across.scrollToIndex(next.column, { align: 'auto' });
+  };
+  const onKey = (event: KeyboardEvent<HTMLElement>) => {
+    // Those of the buttons in the head are theirs.
+    if (event.target !== event.currentTarget || !cell) return;
+    if (event.key === 'Enter') {
+      const row = rows[cell.row];
+      const place = document.getElementById(activeId)?.getBoundingClientRect();
+      event.preventDefault();
+      // Scrolled away since the last key.
+      if (!row || !place) return show(cell);
+      setPicked({ spot: { left: place.left, top: place.bottom }, row, column: cell.column });
+      return;
+    }
+    const next = cellAfter(event, cell, bounds);
+    if (!next) return;
+    event.preventDefault();
+    show(next);
+  };
+  const onFocus = ({ target, currentTarget }: FocusEvent<HTMLElement>) => {
+    if (target === currentTarget && !active)
+      setActive({ row: virtual.range?.startIndex ?? 0, column: 0 });
+  };
+  const closeMenu = () => {
+    setPicked(null);
+    grid.current?.focus({ preventScroll: true });
   };
 
   return (
@@ -143,7 +190,7 @@ export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps
             row={picked.row}
             column={picked.column}
             onEvents={onEvents}
-            onClose={() => setPicked(null)}
+            onClose={closeMenu}
           />
         </Suspense>
       )}
@@ -151,16 +198,19 @@ export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps
         <span>{plural(rows.length, 'row')}</span>
         {table.time !== -1 && <span>Times in {zone}</span>}
       </div>
-      <section
-        className={styles.scroll}
-        ref={scroll}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
-        tabIndex={0}
-        aria-label="Rows of the report"
-      >
+      <div className={styles.scroll} ref={scroll}>
         <div ref={ruler} className={styles.ruler} style={{ width: `${RULER}ch` }} />
         <table
           className={styles.table}
+          // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: its cells are reached by keys
+          role="grid"
+          ref={grid}
+          // One stop of the Tab key, which stays while rows come and go.
+          tabIndex={0}
+          aria-activedescendant={cell && isDrawn(cell, part) ? activeId : undefined}
+          aria-label="Rows of the report"
+          onKeyDown={onKey}
+          onFocus={onFocus}
           style={{ width: across.getTotalSize() }}
           data-even={isEven}
           aria-rowcount={rows.length + 1}
@@ -168,7 +218,7 @@ export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps
           data-testid="statistics-table"
         >
           <Head table={table} cells={cells} left={left} sorting={sorting} onSort={sort} />
-          {/* biome-ignore lint/a11y/useKeyWithClickEvents: cells are no stops of the Tab key: there may be 2,000,000 */}
+          {/* biome-ignore lint/a11y/useKeyWithClickEvents: keys are those of the table */}
           <tbody style={{ height: virtual.getTotalSize() }} onClick={pick}>
             {Array.from({ length: part.end - part.top }, (_, at) => part.top + at).map((index) => (
               <TableRow
@@ -180,12 +230,14 @@ export function StatisticsTable({ table, query, onEvents }: StatisticsTableProps
                 cells={cells}
                 table={table}
                 zone={zone}
+                active={cell?.row === index ? cell.column : -1}
+                activeId={activeId}
                 measure={isEven ? null : virtual.measureElement}
               />
             ))}
           </tbody>
         </table>
-      </section>
+      </div>
     </>
   );
 }
@@ -203,6 +255,9 @@ interface Part {
   from: number;
   to: number;
 }
+
+const isDrawn = ({ row, column }: ActiveCell, part: Part): boolean =>
+  row >= part.top && row < part.end && column >= part.from && column < part.to;
 
 const NOTHING: Part = { top: 0, end: 0, from: 0, to: 0 };
 
@@ -262,13 +317,16 @@ interface TableRowProps {
   cells: readonly CellPlace[];
   table: Table;
   zone: string;
+  /** The column of the cell that keys move; -1 if it is in another row. */
+  active: number;
+  activeId: string;
   /** Null where every row is as high as the others. */
   measure: ((element: HTMLTableRowElement | null) => void) | null;
 }
 
 /** Drawn once: while the table scrolls, only the rows that come into sight are new. */
 const TableRow = memo(function TableRow(props: TableRowProps) {
-  const { index, row, top, left, cells, table, zone, measure } = props;
+  const { index, row, top, left, cells, table, zone, active, activeId, measure } = props;
   return (
     <tr
       data-index={index}
@@ -281,7 +339,9 @@ const TableRow = memo(function TableRow(props: TableRowProps) {
         return (
           <td
             key={column}
+            id={column === active ? activeId : undefined}
             style={style}
+            data-active={column === active || undefined}
             data-numeric={table.numeric[column] || undefined}
             data-time={isTime || undefined}
             aria-colindex={column + 1}
