@@ -4,7 +4,7 @@
  */
 
 import { Button } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { KarstClient } from '../api/client';
 import type { Peer } from '../api/types';
 import { useMe } from '../app/clientContext';
@@ -19,7 +19,7 @@ import styles from './ClusterPage.module.css';
 import { LeavingProgress } from './LeavingProgress';
 import { OfflineDialog } from './OfflineDialog';
 import { decodeLeaving, mayLeave } from './offline';
-import { hasSites, type PeerRow, rowsOf, summaryOf } from './peers';
+import { hasSites, mayBeRemoved, type PeerRow, rowsOf, summaryOf, withRestarting } from './peers';
 import { RemovePeerDialog } from './RemovePeerDialog';
 import { RestartDialog } from './RestartDialog';
 import { RestartProgress } from './RestartProgress';
@@ -40,9 +40,17 @@ export function ClusterPage({ client }: { client: KarstClient }) {
   const [isPlanning, setPlanning] = useState(false);
   const [removed, setRemoved] = useState<Peer | null>(null);
   const [taken, setTaken] = useState<Peer | null>(null);
+  /** All processes that the page has seen, by their IDs: one that restarts is not in the list. */
+  const known = useRef(new Map<string, Peer>());
   const { value, error } = useLoaded('cluster', String(look), async (signal) => {
-    const [peers, state] = await Promise.all([client.peers(signal), clusterState(client, signal)]);
+    const [listed, state] = await Promise.all([client.peers(signal), clusterState(client, signal)]);
     const { restart } = state;
+    for (const peer of listed) known.current.set(peer.id, peer);
+    const peers = withRestarting(
+      listed,
+      known.current,
+      restart.isRunning ? restart.restarting : [],
+    );
     return { peers, restart, leaving: decodeLeaving(state.leaving), at: Date.now() };
   });
   const isRestarting = value?.restart.isRunning ?? false;
@@ -178,7 +186,7 @@ function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
         <tbody>
           {rows.map((row) => (
             <tr key={row.id} data-status={row.status}>
-              <td title={row.id}>{row.name}</td>
+              <td title={row.id}>{labelOf(rows, row)}</td>
               <td>
                 {row.roles.join(', ')}
                 {row.leads && (
@@ -191,7 +199,7 @@ function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
               <td>
                 <span className={styles.status}>{row.status}</span>
                 {row.reason && <div className={styles.reason}>{row.reason}</div>}
-                {row.status === 'Down' && onRemove && (
+                {mayBeRemoved(rows, row) && onRemove && (
                   <Button
                     size="compact-xs"
                     variant="default"

@@ -57,7 +57,14 @@ export function OfflineDialog({ peer, peers, onStarted, onClose }: OfflineDialog
         <h3>Dry run</h3>
         {plan.isFetching && <Skeleton lines={1} />}
         {refusal && <Notice kind="error">{refusal}</Notice>}
-        {plan.data && <p>{plural(plan.data.left, 'indexer')} would remain.</p>}
+        {plan.data && plan.data.left > 0 && (
+          <p>{plural(plan.data.left, 'indexer')} would remain.</p>
+        )}
+        {plan.data?.left === 0 && (
+          <Notice kind="warning">
+            No indexer would remain: nothing accepts events until one is started.
+          </Notice>
+        )}
         {plan.data?.objection && (
           <>
             <Notice kind="warning">{plan.data.objection}</Notice>

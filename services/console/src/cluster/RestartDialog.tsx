@@ -17,12 +17,14 @@ import styles from './ClusterPage.module.css';
 import {
   awayOf,
   DEFAULT_PERCENT,
+  FORCE,
   labelOf,
   nameOf,
   percentOf,
   RESTARTED_ROLES,
   type RestartedRole,
   type RestartRequest,
+  refusalText,
   requestRestart,
   wavesOf,
 } from './rollingRestart';
@@ -100,7 +102,7 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
         />
         <Checkbox
           size="xs"
-          label="Restart even if a process does not answer or is the only one, or if searches are affected"
+          label={FORCE}
           checked={isForced}
           onChange={(event) => setForced(event.currentTarget.checked)}
         />
@@ -108,7 +110,9 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
         <section className={styles.plan} aria-label="Dry run" aria-live="polite">
           <h3>Dry run</h3>
           {plan.isFetching && <Skeleton lines={2} />}
-          {!plan.isFetching && plan.error instanceof ApiError && <Blocked error={plan.error} />}
+          {!plan.isFetching && plan.error instanceof ApiError && (
+            <Blocked error={plan.error} peers={peers} />
+          )}
           {!plan.isFetching && plan.data && (
             <Plan order={plan.data} peers={peers} percent={percent ?? null} />
           )}
@@ -126,14 +130,14 @@ export function RestartDialog({ peers, onStarted, onClose }: RestartDialogProps)
   );
 }
 
-function Blocked({ error }: { error: ApiError }) {
+function Blocked({ error, peers }: { error: ApiError; peers: Peer[] }) {
   const { advice } = explainError(error);
   return (
     <div data-testid="restart-blocked">
       <Notice kind="warning">
         {/* A conflict has no other name to choose: the server says what blocks the restart. */}
         {error.kind === 'conflict' || error.kind === 'notFound'
-          ? `It cannot start: ${error.message}`
+          ? `It cannot start: ${refusalText(error.message, peers)}`
           : `${error.message}\n${advice}`.trim()}
       </Notice>
     </div>

@@ -9,6 +9,7 @@ import styles from './ClusterPage.module.css';
 import {
   awayOf,
   cancelRestart,
+  labelled,
   labelOf,
   nameOf,
   progressText,
@@ -34,7 +35,7 @@ export function RestartProgress({ state, peers, mayCancel, onCancelled }: Restar
       </p>
     ) : (
       <div className={styles.stopped} data-testid="restart-last">
-        <Notice kind="warning">{named(text, peers)}</Notice>
+        <Notice kind="warning">{labelled(text, peers)}</Notice>
       </div>
     );
   }
@@ -80,7 +81,3 @@ export function RestartProgress({ state, peers, mayCancel, onCancelled }: Restar
     </section>
   );
 }
-
-/** The server names processes by their IDs. */
-const named = (text: string, peers: Peer[]): string =>
-  peers.reduce((so, peer) => so.replaceAll(peer.id, `${labelOf(peers, peer)}, ${peer.id},`), text);

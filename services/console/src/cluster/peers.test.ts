@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Peer } from '../api/types';
-import { hasSites, rowsOf, summaryOf } from './peers';
+import { hasSites, mayBeRemoved, rowsOf, summaryOf, withRestarting } from './peers';
 
 const peer = (address: string, roles: string[], more: Partial<Peer> = {}): Peer => ({
   id: address,
@@ -42,5 +42,28 @@ describe('rows of the cluster page', () => {
     expect(rowsOf([])).toEqual([]);
     const leaving = peer('i', ['indexer'], { status: 'Decommissioning' });
     expect(summaryOf(rowsOf([leaving]))).toBe('1 process, all of them answer');
+  });
+
+  it('keeps a process that is not listed while it restarts', () => {
+    const seen = peer('i', ['indexer'], { name: 'vm' });
+    const known = new Map([[seen.id, seen]]);
+    const others = [peer('a', ['control-plane']), peer('h', ['search-head'])];
+    const rows = rowsOf(withRestarting(others, known, ['i', 'unknown']));
+    expect(rows.map(({ name, status }) => [name, status])).toEqual([
+      ['host', 'Up'],
+      ['vm', 'Restarting'],
+      ['host', 'Up'],
+    ]);
+    expect(summaryOf(rows)).toBe('3 processes, 1 of them restarts');
+    expect(withRestarting([...others, seen], known, ['i'])).toHaveLength(3);
+  });
+
+  it('a control plane that is down does not lead, and the only one is not removed', () => {
+    const down = peer('a', ['control-plane'], { status: 'Down', leadsSince: 'x' });
+    const indexer = peer('i', ['indexer'], { status: 'Down' });
+    expect(rowsOf([down])[0]?.leads).toBe(false);
+    expect(mayBeRemoved([down, indexer], down)).toBe(false);
+    expect(mayBeRemoved([down, peer('b', ['control-plane'])], down)).toBe(true);
+    expect(mayBeRemoved([down, indexer], indexer)).toBe(true);
   });
 });

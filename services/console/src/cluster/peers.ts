@@ -19,6 +19,28 @@ function place(peer: Peer): number {
 export const answers = (peer: Peer): boolean =>
   peer.status === 'Up' || peer.status === 'Decommissioning';
 
+/** The status of a process that is away as it is being restarted, and not in the server's list. */
+export const RESTARTING = 'Restarting';
+
+/** The processes, with those that are not listed while they restart, as they were seen before. */
+export function withRestarting(
+  peers: readonly Peer[],
+  known: ReadonlyMap<string, Peer>,
+  restarting: readonly string[],
+): Peer[] {
+  const missing = restarting.flatMap((id) => {
+    const seen = peers.every((peer) => peer.id !== id) && known.get(id);
+    return seen ? [{ ...seen, status: RESTARTING, reason: '', write: null }] : [];
+  });
+  return [...peers, ...missing];
+}
+
+/** Whether the cluster works without it: the only control plane is started again instead. */
+export const mayBeRemoved = (peers: readonly Peer[], peer: Peer): boolean =>
+  peer.status === 'Down' &&
+  (!peer.roles.includes('control-plane') ||
+    peers.some((other) => other.id !== peer.id && other.roles.includes('control-plane')));
+
 /** Whether somebody has said where processes are. */
 export const hasSites = (peers: readonly Peer[]): boolean =>
   peers.some((peer) => peer.site !== 'default');
@@ -30,7 +52,8 @@ export function rowsOf(peers: Peer[]): PeerRow[] {
   const rows = peers.map((peer) => ({
     ...peer,
     behind: peer.write === null ? null : newest - peer.write,
-    leads: peer.leadsSince !== '',
+    // One that does not answer leads nothing: the catalog still has its name.
+    leads: peer.leadsSince !== '' && answers(peer),
   }));
   return rows.sort(
     (a, b) =>
@@ -43,8 +66,12 @@ export function rowsOf(peers: Peer[]): PeerRow[] {
 
 /** One sentence about all of them. */
 export function summaryOf(rows: PeerRow[]): string {
-  const down = rows.filter((row) => !answers(row));
+  const restarting = rows.filter((row) => row.status === RESTARTING).length;
+  const down = rows.filter((row) => !answers(row)).length - restarting;
   const processes = `${rows.length} ${rows.length === 1 ? 'process' : 'processes'}`;
-  if (down.length === 0) return `${processes}, all of them answer`;
-  return `${processes}, ${down.length} of them ${down.length === 1 ? 'does' : 'do'} not answer`;
+  const parts: string[] = [];
+  if (restarting > 0)
+    parts.push(`${restarting} of them ${restarting === 1 ? 'restarts' : 'restart'}`);
+  if (down > 0) parts.push(`${down} of them ${down === 1 ? 'does' : 'do'} not answer`);
+  return [processes, ...(parts.length > 0 ? parts : ['all of them answer'])].join(', ');
 }

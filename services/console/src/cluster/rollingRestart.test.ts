@@ -10,6 +10,7 @@ import {
   nameOf,
   percentOf,
   progressText,
+  refusalText,
   wavesOf,
 } from './rollingRestart';
 
@@ -54,6 +55,17 @@ describe('a rolling restart', () => {
     expect(percentOf(' ')).toBeNull();
     expect(percentOf('25')).toBe(25);
     for (const text of ['0', '101', '2.5', 'x', '-1']) expect(percentOf(text)).toBeUndefined();
+  });
+
+  it('is refused in the words of the dialog', () => {
+    const peers = [
+      peer('1f', { name: 'vm', address: '10.0.0.1:9000' }),
+      peer('2f', { name: 'vm', address: '10.0.0.2:9000' }),
+    ];
+    const said = 'vm (2f) does not respond: start it, remove it, or use force=1';
+    expect(refusalText(said, peers)).toBe(
+      'vm (10.0.0.2:9000) does not respond: start it, remove it, or use the checkbox "Restart even if …"',
+    );
   });
 
   it('is said in one sentence', () => {

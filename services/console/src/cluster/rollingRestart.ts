@@ -131,6 +131,21 @@ export function nameOf(peers: readonly Peer[], id: string): string {
   return peer ? labelOf(peers, peer) : id;
 }
 
+/** What the server says of processes by their IDs, with their labels. */
+export const labelled = (text: string, peers: readonly Peer[]): string =>
+  peers.reduce((so, peer) => {
+    const label = labelOf(peers, peer);
+    return so.replaceAll(`${peer.name} (${peer.id})`, label).replaceAll(peer.id, label);
+  }, text);
+
+/** What is chosen in the dialog to start in spite of a refusal. */
+export const FORCE =
+  'Restart even if a process does not answer or is the only one, or if searches are affected';
+
+/** Why the server refuses a restart, in the words of the dialog instead of those of REST. */
+export const refusalText = (text: string, peers: readonly Peer[]): string =>
+  labelled(text, peers).replaceAll('force=1', 'the checkbox "Restart even if …"');
+
 /** What is typed to confirm the removal of a process: what no other one has. */
 export const confirmationOf = (peers: readonly Peer[], peer: Peer): string =>
   isAlone(peers, peer) ? peer.name : peer.address;
