@@ -178,7 +178,7 @@ function Sender({ way, app, addresses }: SenderProps) {
           <Empty title={offTitle(input)} testId="input-off">
             <p>{adviceText(input)}</p>
             <div className={styles.actions}>
-              {way === 'syslog' && (
+              {(way === 'syslog' || way === 'forwarder') && (
                 <Button
                   size="xs"
                   variant="default"

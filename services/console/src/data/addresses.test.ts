@@ -69,6 +69,15 @@ it('what the server says of an address is kept', () => {
   expect(adviceText(off('syslog_tcp', rest))).toBe(
     'Open a port with the button below, without a restart, or start karst server with --syslog-tcp 0.0.0.0:5514',
   );
+  const forwarders = decodeAddresses({
+    inputs: [input('forwarders', { on: false, advice: 'off; start karst server with --f' })],
+  }).inputs[0] as InputAddress;
+  expect(adviceText(forwarders)).toBe(
+    'Open a port with the button below, without a restart, or start karst server with --f',
+  );
+  expect(openPortAddress(forwarders)).toBe(
+    '/data/inputs/_new?kind=tcp%2Fcooked&back=%2Fdata%2Fadd%2Fforwarder',
+  );
   expect(offTitle(off('forwarders'))).toBe('The forwarder port is off');
   expect(openPortAddress(off('syslog_udp'))).toBe(
     '/data/inputs/_new?kind=udp&sourcetype=syslog&back=%2Fdata%2Fadd%2Fsyslog',

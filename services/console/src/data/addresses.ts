@@ -88,9 +88,10 @@ export function addressLabel({ name, host, port, isOn, stanza, kind }: InputAddr
 }
 
 /** What is to be done, as a sentence for somebody who has this page open. */
-export function adviceText({ advice }: InputAddress): string {
+export function adviceText({ advice, kind, isOn }: InputAddress): string {
+  const isPort = kind === 'forwarders' && !isOn;
   const text = advice
-    .replace(/^off; /, '')
+    .replace(/^off; /, isPort ? 'open a port with the button below, without a restart, or ' : '')
     .replace(
       /^create an input at \S+ with [^,]*, without/,
       'open a port with the button below, without',
@@ -102,13 +103,18 @@ export function adviceText({ advice }: InputAddress): string {
 export const offTitle = ({ kind, name }: InputAddress): string =>
   `${kind === 'forwarders' ? 'The forwarder port' : name} is off`;
 
-/** The form of an input that listens for syslog; it leads back here. */
+/** The form of an input that listens for syslog or forwarders; it leads back here. */
 export const openPortAddress = ({ kind }: InputAddress): string =>
-  addressOf(paths.data('inputs', '_new'), {
-    kind: kind === 'syslog_udp' ? 'udp' : 'tcp/raw',
-    sourcetype: 'syslog',
-    back: paths.data('add', 'syslog'),
-  });
+  addressOf(
+    paths.data('inputs', '_new'),
+    kind === 'forwarders'
+      ? { kind: 'tcp/cooked', back: paths.data('add', 'forwarder') }
+      : {
+          kind: kind === 'syslog_udp' ? 'udp' : 'tcp/raw',
+          sourcetype: 'syslog',
+          back: paths.data('add', 'syslog'),
+        },
+  );
 
 /** The default ports, for a user who may not ask for the addresses. */
 export const DEFAULT_PORTS: Record<string, string> = {
