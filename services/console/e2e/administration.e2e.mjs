@@ -201,6 +201,8 @@ const steps = {
     await field(page, 'name').fill(port);
     await page.click(`${id('object-form')} [type="submit"]`);
     await saved(page);
+    await page.waitForSelector(id('first-event'));
+    await page.goto(`${url}/data/inputs`);
     await row(page, port).waitFor();
     await remove(page, '/data/inputs', port);
   },

@@ -4,11 +4,13 @@ import { useMe } from '../app/clientContext';
 import list from '../app/List.module.css';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
-import { paths } from '../app/routing';
+import { paths, useQuery } from '../app/routing';
 import { useTitle } from '../app/useTitle';
 import objects from '../objects/Objects.module.css';
 import { NotAllowed } from '../states/NotAllowed';
 import styles from './AddData.module.css';
+import { FirstEvent } from './FirstEvent';
+import { sourcesOf } from './inputKinds';
 import { LoadText } from './LoadText';
 import { Senders } from './Senders';
 import { WAYS, wayPath, waysOf } from './ways';
@@ -55,5 +57,28 @@ function WayView({ way, app }: { way: string; app: string }) {
     if (me && !me.capabilities.has('edit_tcp')) return <NotAllowed capability="edit_tcp" />;
     return <LoadText app={app} isPasted={way === 'paste'} />;
   }
+  if (way === 'input') return <NewInput app={app} />;
   return <Senders way={way} app={app} />;
+}
+
+/** After the form of an input: whether something arrives. */
+function NewInput({ app }: { app: string }) {
+  const parameters = new URLSearchParams(useQuery());
+  const [kind, name, index] = ['kind', 'name', 'index'].map((one) => parameters.get(one) ?? '');
+  if (!kind || !name || !index) {
+    return (
+      <PageLink className={objects.link} href={paths.data('inputs', '_new')}>
+        New input
+      </PageLink>
+    );
+  }
+  return (
+    <div className={styles.made}>
+      <p>
+        The input <code>{name}</code> is open.{' '}
+        <PageLink href={paths.data('inputs')}>Inputs</PageLink> has all of them.
+      </p>
+      <FirstEvent app={app} index={index} input={{ name, sources: sourcesOf(kind, name) }} />
+    </div>
+  );
 }

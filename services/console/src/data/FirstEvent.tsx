@@ -23,11 +23,20 @@ export function laterThan(where: string, since: number): string {
   return `${events} | head 1 | table _time host source sourcetype _raw`;
 }
 
-export function FirstEvent({ app, index }: { app: string; index: string }) {
+interface FirstEventProps {
+  app: string;
+  index: string;
+  /** An input, and the sources of its events; without sources, any event of the index is one. */
+  input?: { name: string; sources: string[] };
+}
+
+export function FirstEvent({ app, index, input }: FirstEventProps) {
   const client = useClient();
   const [zone] = useZone();
   const [opened] = useState(() => performance.now());
-  const where = `index=${quoted(index)}`;
+  const sources = input?.sources ?? [];
+  const terms = sources.map((source) => `source=${quoted(source)}`).join(' OR ');
+  const where = `index=${quoted(index)}${terms && ` (${terms})`}`;
   const rows = async (search: string, signal: AbortSignal) => {
     const found = await client.rowsOf(
       { search, earliest: '0', latest: '', timezone: 'UTC' },
@@ -39,16 +48,18 @@ export function FirstEvent({ app, index }: { app: string; index: string }) {
   };
   // Which data exists already, by the clock of the server: that of the browser may be another.
   const newest = useQuery({
-    queryKey: ['newest-event', index, opened],
+    queryKey: ['newest-event', where, opened],
     staleTime: Number.POSITIVE_INFINITY,
+    // A file that exists is read before this page can ask: all its events count.
+    enabled: sources.length === 0,
     queryFn: async ({ signal }) => {
       const found = await rows(`| tstats max(_indextime) as since where ${where}`, signal);
       return Number(found.rows[0]?.[0] ?? 0);
     },
   });
-  const since = newest.data;
+  const since = sources.length > 0 ? 0 : newest.data;
   const { data, error } = useQuery<ResultRows>({
-    queryKey: ['first-event', index, since],
+    queryKey: ['first-event', where, since],
     enabled: since !== undefined,
     refetchInterval: (query) => ((query.state.data?.rows.length ?? 0) > 0 ? false : EVERY),
     queryFn: ({ signal }) => rows(laterThan(where, since ?? 0), signal),
@@ -62,7 +73,11 @@ export function FirstEvent({ app, index }: { app: string; index: string }) {
       data-testid="first-event"
       data-found={row !== undefined}
     >
-      <h2>{row ? 'The first event is there' : `Waiting for the first event in ${index} …`}</h2>
+      <h2>
+        {row
+          ? 'The first event is there'
+          : `Waiting for the first event ${input ? `of ${input.name} ` : ''}in ${index} …`}
+      </h2>
       {failure && <p>{failure.message}</p>}
       {row && data && (
         <>

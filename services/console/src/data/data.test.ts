@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { decodeEntries } from '../api/decode';
 import { fieldsFor, initialValues, problemsOf } from '../objects/form';
 import { indexes, keptFor, largest, lossOfIndex } from './indexKind';
-import { kindOf } from './inputKinds';
+import { inputs, kindOf, sourcesOf } from './inputKinds';
 import { readLoadReport, shownValue, sizeOf } from './loadReport';
 
 const entry = (content: Record<string, unknown>, id = '/services/data/indexes/web') =>
@@ -92,4 +92,23 @@ it('times of loaded events are shown as those of the preview', () => {
 it('a text says how long it is', () => {
   expect(sizeOf('a\nb\nc\n')).toBe('3 lines, 6 characters');
   expect(sizeOf('a')).toBe('1 line, 1 character');
+});
+
+it('a new input of a path asks whether the path exists, and leads to waiting for its first event', () => {
+  const values = { kind: 'monitor', name: '/var/log/a b', index: 'web', 'check-path': '1' };
+  expect(inputs.request?.(values, null)).toEqual({
+    path: '/services/data/inputs/monitor',
+    form: { name: '/var/log/a b', index: 'web', 'check-path': '1' },
+  });
+  const pattern = { kind: 'monitor', name: '/var/log/*.log', 'check-path': '1' };
+  expect(inputs.request?.(pattern, null)?.form).toEqual({ name: '/var/log/*.log' });
+  expect(inputs.after?.(values)).toBe(
+    '/data/add/input?kind=monitor&name=%2Fvar%2Flog%2Fa+b&index=web',
+  );
+});
+
+it('the events of a monitored path are those of its files', () => {
+  expect(sourcesOf('monitor', '/var/log/')).toEqual(['/var/log/', '/var/log/*']);
+  expect(sourcesOf('batch', '/in/.../x.log')).toEqual(['/in/*/x.log']);
+  expect(sourcesOf('tcp/raw', '514')).toEqual([]);
 });

@@ -1,6 +1,7 @@
 /** Inputs of the server, and tokens of the HTTP Event Collector. */
 
 import type { Entry } from '../api/types';
+import { addressOf, paths } from '../app/routing';
 import { column, contentText, type Form, type Kind } from '../objects/kind';
 
 const KINDS = [
@@ -14,6 +15,14 @@ const KINDS = [
 ];
 
 const BASE = '/services/data/inputs';
+const PATTERN = /\*|\.\.\./;
+
+/** The values of `source` of the events of an input; empty where other inputs may have the same. */
+export function sourcesOf(kind: string, name: string): string[] {
+  if (kind !== 'monitor' && kind !== 'batch') return [];
+  if (PATTERN.test(name)) return [name.replaceAll('...', '*')];
+  return [name, `${name.replace(/\/$/, '')}/*`];
+}
 
 /** The kind of an input is in its path: `/services/data/inputs/tcp/raw/514`. */
 export function kindOf(entry: Entry): string {
@@ -55,12 +64,29 @@ export const inputs: Kind = {
       help: 'Empty: recognised by the content; for ports, the default.',
     },
     { name: 'host', label: 'Host', kind: 'text', help: 'Empty: that of the server or the sender.' },
+    {
+      name: 'check-path',
+      label: 'Refuse a path that does not exist',
+      kind: 'switch',
+      when: 'new',
+      initial: true,
+      help: 'Of a file, directory or pipe. Switch it off for one that is created later.',
+    },
   ],
   request: (form: Form, entry) => {
     if (entry) return { path: entry.path, form };
-    const { kind, ...rest } = form;
-    return { path: `${BASE}/${String(kind)}`, form: rest };
+    const { kind, 'check-path': check, ...rest } = form;
+    // With a pattern, it is not a path that exists.
+    const isChecked = check === '1' && !PATTERN.test(String(form.name));
+    const path = `${BASE}/${String(kind)}`;
+    return { path, form: isChecked ? { ...rest, 'check-path': '1' } : rest };
   },
+  after: ({ kind, name, index }) =>
+    addressOf(paths.data('add', 'input'), {
+      kind: String(kind),
+      name: String(name).trim(),
+      index: String(index),
+    }),
   loss: (entry) =>
     `${entry.name} is no longer read; senders to the port are refused. Indexed events are kept. If a monitored file is added again, it continues at its checkpoint.`,
 };

@@ -55,6 +55,7 @@ function FieldView({ field, isFirst, value, problem, isReadOnly, onChange }: Fie
       return (
         <Switch
           {...common}
+          error={problem}
           size="xs"
           checked={value === true}
           onChange={(event) => onChange(event.currentTarget.checked)}

@@ -25,13 +25,16 @@ interface ObjectDialogProps {
   /** Values of a new one. */
   given?: Values;
   onClose: () => void;
+  /** After a new one was created, instead of `onClose`. */
+  onMade?: (values: Values) => void;
 }
 
 /** Whether the server lets the object be changed here: what is built in is not. */
 export const isChangeable = (kind: Kind, entry: Entry): boolean =>
   entry.canWrite && entry.path !== '' && !(kind.isOfApps && entry.app === 'system');
 
-export function ObjectDialog({ kind, app, entry: opened, given, onClose }: ObjectDialogProps) {
+export function ObjectDialog({ kind, app, entry: opened, given, ...props }: ObjectDialogProps) {
+  const { onClose, onMade } = props;
   const { client, username } = useConnection();
   const queries = useQueryClient();
   const me = useMe();
@@ -105,6 +108,7 @@ export function ObjectDialog({ kind, app, entry: opened, given, onClose }: Objec
       const shown = entry === null && made ? (kind.secret?.(made) ?? null) : null;
       release();
       if (shown) setSecret(shown);
+      else if (entry === null && onMade) onMade(values);
       else onClose();
     });
   };

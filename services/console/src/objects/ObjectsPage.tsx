@@ -160,6 +160,7 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
           entry={null}
           given={givenValues(kind.fields, parameters)}
           onClose={close}
+          onMade={(values) => (isBack || !kind.after ? close() : navigate(kind.after(values)))}
         />
       )}
       {open && kind.fields.length > 0 && (

@@ -79,6 +79,8 @@ export interface Kind {
   secret?: (entry: Entry) => { label: string; value: string; note: string } | null;
   /** The request for a new object or a change, where it is not the form itself. */
   request?: (form: Form, entry: Entry | null) => { path: string; form: Form };
+  /** The address to which the creation of one leads, if it is not the list. */
+  after?: (values: Values) => string;
   /** Where one is removed, if it is not its own path. */
   removal?: (entry: Entry) => string;
 }
