@@ -12,6 +12,7 @@ import styles from './AddData.module.css';
 import { FirstEvent } from './FirstEvent';
 import { sourcesOf } from './inputKinds';
 import { LoadText } from './LoadText';
+import { S3Objects } from './S3Objects';
 import { Senders } from './Senders';
 import { WAYS, wayPath, waysOf } from './ways';
 
@@ -56,6 +57,12 @@ function WayView({ way, app }: { way: string; app: string }) {
   if (way === 'upload' || way === 'paste') {
     if (me && !me.capabilities.has('edit_tcp')) return <NotAllowed capability="edit_tcp" />;
     return <LoadText app={app} isPasted={way === 'paste'} />;
+  }
+  if (way === 's3') {
+    if (me && !me.capabilities.has('admin_all_objects')) {
+      return <NotAllowed capability="admin_all_objects" />;
+    }
+    return <S3Objects app={app} />;
   }
   if (way === 'input') return <NewInput app={app} />;
   return <Senders way={way} app={app} />;

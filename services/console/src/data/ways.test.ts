@@ -14,4 +14,5 @@ it('only the ways to add data that the server lets a user go are offered', () =>
   expect(ids(me())).toEqual([]);
   expect(ids(me('edit_tcp', 'list_inputs'))).toEqual(['upload', 'paste', 'syslog', 'forwarder']);
   expect(ids(me('edit_monitor'))).toEqual(['input']);
+  expect(ids(me('admin_all_objects'))).toEqual(['s3']);
 });

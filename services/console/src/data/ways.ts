@@ -50,6 +50,12 @@ export const WAYS: readonly Way[] = [
     capability: 'list_inputs',
   },
   {
+    id: 's3',
+    title: 'Objects in S3',
+    about: 'Once by a command, or as a queue (SQS) tells of them',
+    capability: 'admin_all_objects',
+  },
+  {
     id: 'input',
     title: 'Files and ports of the server',
     about: 'Monitored files, TCP, UDP',
