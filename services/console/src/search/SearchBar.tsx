@@ -4,6 +4,7 @@ import { ActionIcon, Button, Tooltip } from '@mantine/core';
 import { IconActivity, IconPlayerStopFilled, IconSearch } from '@tabler/icons-react';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { ApiError, type KarstClient } from '../api/client';
+import { isPlain } from '../compare/ranges';
 import { mistakesOf } from '../editor/mistakes';
 import { AT_DRAFT, step } from '../query/history';
 import { TimeRangePicker } from '../time/TimeRangePicker';
@@ -28,12 +29,15 @@ interface SearchBarProps {
   onLive: () => void;
 }
 
+const NO_LIVE = 'A live tail requires a search without commands, macros and subsearches';
+
 export function SearchBar(props: SearchBarProps) {
   const { client, jobOf, draft, history, isRunning, onDraft, onRun, onRange, onStop, onLive } =
     props;
   const [cursor, setCursor] = useState(AT_DRAFT);
   const plain = useRef<HTMLTextAreaElement>(null);
 
+  const canFollow = isPlain(draft.query);
   const run = () => {
     setCursor(AT_DRAFT);
     onRun({ ...draft, query: draft.query.trim() });
@@ -76,12 +80,15 @@ export function SearchBar(props: SearchBarProps) {
       </div>
       <div className={styles.buttons}>
         <TimeRangePicker range={draft.range} onChange={onRange} />
-        <Tooltip label="Live tail: events as they arrive">
+        <Tooltip label={canFollow ? 'Live tail: events as they arrive' : NO_LIVE}>
           <ActionIcon
             variant="default"
             size={34}
-            aria-label="Live tail"
-            onClick={onLive}
+            aria-label={canFollow ? 'Live tail' : NO_LIVE}
+            // Not `disabled`: its reason is read with the pointer and by Tab.
+            aria-disabled={!canFollow}
+            data-disabled={!canFollow || undefined}
+            onClick={canFollow ? onLive : undefined}
             data-testid="live-tail"
           >
             <IconActivity size={16} />
