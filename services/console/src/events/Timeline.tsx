@@ -18,6 +18,7 @@ import { epochToWall, formatEpoch } from '../time/zone';
 import styles from './Timeline.module.css';
 import {
   brushedRange,
+  columnsOf,
   position,
   type Span,
   scaleTop,
@@ -51,13 +52,18 @@ interface ColumnsProps {
 }
 
 function Columns({ data, job, onRange }: ColumnsProps) {
-  const { buckets } = data;
   const [zone] = useZone();
+  const span = timelineSpan(data.buckets, job.earliestTime, job.latestTime);
+  const offset = offsetOf(span, zone);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the span is its two ends
+  const buckets = useMemo(
+    () => columnsOf(data.buckets, span, offset),
+    [data.buckets, span.start, span.end, offset],
+  );
   /** The marked column, and the one where a selection by key began. */
   const [active, setActive] = useState(-1);
   const [anchor, setAnchor] = useState(-1);
   const plot = useRef<HTMLDivElement>(null);
-  const span = timelineSpan(buckets, job.earliestTime, job.latestTime);
   const top = scaleTop(Math.max(...buckets.map((bucket) => bucket.count)));
   const marked = selection(buckets, active, anchor);
   const brush = useBrush(plot, (from, to) => {
@@ -114,7 +120,7 @@ function Columns({ data, job, onRange }: ColumnsProps) {
         <span>
           {marked
             ? `${formatEpoch(marked.start, zone)} – ${formatEpoch(marked.end, zone).slice(11)}: `
-            : `One column is ${durationLabel(buckets[0]?.duration ?? 0)}`}
+            : `One column is ${durationLabel(Math.max(...buckets.map((bucket) => bucket.duration)))}`}
           {marked && <b>{plural(marked.count, 'event')}</b>}
         </span>
         <span className={styles.hint}>Click or drag to narrow the time range</span>
@@ -258,14 +264,16 @@ function Column({ span, start, end, height }: ColumnProps) {
   );
 }
 
+/** Seconds by which the clocks of the zone are ahead of UTC. */
+function offsetOf(span: Span, zone: string): number {
+  const { year, month, day, hour, minute, second } = epochToWall(span.start, zone);
+  return Date.UTC(year, month - 1, day, hour, minute, second) / 1000 - Math.floor(span.start);
+}
+
 function TimeAxis({ span, zone }: { span: Span; zone: string }) {
-  const wall = epochToWall(span.start, zone);
-  const { year, month, day, hour, minute, second } = wall;
-  const offset =
-    Date.UTC(year, month - 1, day, hour, minute, second) / 1000 - Math.floor(span.start);
   return (
     <div className={styles.axis} aria-hidden="true">
-      {ticks(span, 8, offset).map((tick) => {
+      {ticks(span, 8, offsetOf(span, zone)).map((tick) => {
         const left = position(span, tick);
         if (left > LAST_LABEL) return null;
         return (

@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest';
-import { brushedRange, position, scaleTop, tickLabel, ticks, timelineSpan } from './timelineModel';
+import {
+  brushedRange,
+  columnsOf,
+  position,
+  scaleTop,
+  tickLabel,
+  ticks,
+  timelineSpan,
+} from './timelineModel';
 
 const buckets = [
   { start: 1000, duration: 60, count: 1 },
@@ -49,3 +57,29 @@ it('labels ticks as finely as the span needs', () => {
 
 it('the scale ends at a round number', () =>
   expect([0, 3, 7, 11, 99, 1234].map(scaleTop)).toEqual([1, 3, 8, 15, 100, 1500]));
+
+it('columns far below a pixel are merged to round lengths, and keep their events', () => {
+  const day = { start: 0, end: 86_400 };
+  const narrow = Array.from({ length: 600 }, (_, at) => ({
+    start: 80_050 + 10 * at,
+    duration: 10,
+    count: 1,
+  }));
+  const columns = columnsOf(narrow, day, 0);
+  expect(columns.slice(0, 2)).toEqual([
+    { start: 80_050, duration: 50, count: 5 },
+    { start: 80_100, duration: 300, count: 30 },
+  ]);
+  expect(columns.at(-1)).toEqual({ start: 85_800, duration: 250, count: 25 });
+  expect(columns.reduce((sum, { count }) => sum + count, 0)).toBe(600);
+  const half = columnsOf(narrow, { start: 0, end: 20 * 86_400 }, 5.5 * 3_600);
+  // Two hours of the zone: 04:00 there.
+  expect(half[1]?.start).toBe(86_400 + 4 * 3_600 - 5.5 * 3_600);
+});
+
+it('columns that are seen, and months, stay as they are', () => {
+  expect(columnsOf(buckets, { start: 0, end: 20_000 }, 0)).toBe(buckets);
+  const months = [31, 28].map((days, at) => ({ start: at, duration: days * 86_400, count: 1 }));
+  expect(columnsOf(months, { start: 0, end: 1e12 }, 0)).toBe(months);
+  expect(columnsOf([], { start: 0, end: 1 }, 0)).toEqual([]);
+});

@@ -25,6 +25,44 @@ export function timelineSpan(buckets: TimelineBucket[], earliest: string, latest
   };
 }
 
+/** Round lengths, in seconds. */
+const STEPS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
+  172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000, 157_680_000, 630_720_000,
+];
+
+/** Columns at most over the whole axis: 2 to 3 pixels each on a screen. */
+const MOST_COLUMNS = 400;
+
+/**
+ * The buckets as columns that are wide enough to be seen, in round lengths of the zone: a search over a day whose
+ * events are of one hour has buckets of seconds. `offset` is the zone's, in seconds. Calendar months stay.
+ */
+export function columnsOf(buckets: TimelineBucket[], span: Span, offset: number): TimelineBucket[] {
+  const first = buckets[0];
+  const last = buckets.at(-1);
+  const least = (span.end - span.start) / MOST_COLUMNS;
+  if (!first || !last || first.duration >= least) return buckets;
+  if (buckets.some((bucket) => bucket.duration !== first.duration)) return buckets;
+  const step = STEPS.find((one) => one >= least && one % first.duration === 0);
+  if (step === undefined) return buckets;
+  const end = last.start + last.duration;
+  const merged: TimelineBucket[] = [];
+  let begin = Number.NaN;
+  for (const { start, count } of buckets) {
+    const round = Math.floor((start + offset) / step) * step - offset;
+    const column = merged.at(-1);
+    if (column && round === begin) {
+      column.count += count;
+      continue;
+    }
+    begin = round;
+    const from = Math.max(round, first.start);
+    merged.push({ start: from, duration: Math.min(round + step, end) - from, count });
+  }
+  return merged;
+}
+
 export function position(span: Span, epoch: number): number {
   return Math.min(1, Math.max(0, (epoch - span.start) / (span.end - span.start)));
 }
@@ -41,11 +79,6 @@ export function brushedRange(buckets: TimelineBucket[], span: Span, from: number
   const last = touched.at(-1);
   return first && last ? { start: first.start, end: last.start + last.duration } : null;
 }
-
-const STEPS = [
-  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
-  172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000, 157_680_000, 630_720_000,
-];
 
 /** Round moments to label, at most `most` of them. `offset` is the zone's, in seconds. */
 export function ticks(span: Span, most: number, offset: number): number[] {
