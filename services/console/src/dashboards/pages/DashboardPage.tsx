@@ -79,7 +79,7 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
   return (
     <ThemedPage theme={pageTheme(loaded)}>
       <AppNav app={app} view={view} server={server} />
-      <main className={styles.main}>
+      <div className={styles.main}>
         {error && (
           <Notice kind="error">
             {error.kind === 'notFound'
@@ -99,7 +99,7 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
           ) : (
             <Viewer loaded={loaded} app={app} onEdit={() => change(true)} />
           ))}
-      </main>
+      </div>
     </ThemedPage>
   );
 }

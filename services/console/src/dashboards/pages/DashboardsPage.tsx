@@ -77,7 +77,7 @@ export function DashboardsPage({ app }: DashboardsPageProps) {
   return (
     <div className={page.page}>
       <AppNav app={app} view="dashboards" server={server} />
-      <main className={page.main}>
+      <div className={page.main}>
         <header className={styles.header}>
           <h1>Dashboards</h1>
           <Button
@@ -142,7 +142,7 @@ export function DashboardsPage({ app }: DashboardsPageProps) {
         {dialog?.kind === 'permissions' && (
           <PermissionsDialog view={dialog.view} onClose={() => setDialog(null)} onDone={done} />
         )}
-      </main>
+      </div>
     </div>
   );
 }
