@@ -42,6 +42,8 @@ const ORIGIN: [&str; 3] = [SOURCETYPE, SOURCE, HOST];
 const MANY: usize = 8;
 /// Origins whose conditions are kept.
 const KEPT: usize = 1_000;
+/// Origins of a batch that are always few enough.
+const FEW: usize = 16;
 /// Names whose truths are kept.
 const NAMES: usize = 100_000;
 /// What of a text of a list is not in its buffer.
@@ -70,13 +72,31 @@ pub fn names_that_hold(
 pub fn filter(condition: Expr, scope: &dyn Scope) -> Expr {
     let mut tests = Tests::default();
     tests.add(&condition);
-    if tests.places.len() < MANY {
-        return condition;
-    }
+    if tests.places.len() < MANY { condition } else { decided_by_origin(condition, scope) }
+}
+
+fn decided_by_origin(condition: Expr, scope: &dyn Scope) -> Expr {
     let conditions = Conditions::new(vec![condition], scope);
     let arguments = conditions.arguments();
     let (function, kind) = ("by_origin", ValueType::Boolean);
     ByOrigin { function, gives: Gives::Truth, conditions, kind }.call(arguments)
+}
+
+/// The steps of the conditions of a call, which the expression does not show.
+#[must_use]
+pub fn hidden_steps(expr: &Expr) -> usize {
+    let Expr::ScalarFunction(call) = expr else { return 0 };
+    call.func.inner().downcast_ref::<Call>().map_or(0, |call| call.of.conditions.steps)
+}
+
+/// The steps of an expression.
+fn steps(expr: &Expr) -> usize {
+    match expr {
+        Expr::Not(inner) => 1 + steps(inner),
+        Expr::BinaryExpr(binary) => 1 + steps(&binary.left) + steps(&binary.right),
+        Expr::ScalarFunction(call) => 1 + call.args.len(),
+        _ => 1,
+    }
 }
 
 /// The tests of the origin, each once.
@@ -174,6 +194,7 @@ struct Conditions {
     /// Whether each asks for the origin.
     ask_origin: Vec<bool>,
     columns: Vec<String>,
+    steps: usize,
     /// The places of the parts of the origin among the columns.
     origin: [Option<usize>; ORIGIN.len()],
     known: Mutex<Known>,
@@ -208,21 +229,29 @@ enum Class {
 /// A class and its rows.
 type OfClass = (Class, Vec<u32>);
 
-/// Conditions as they are evaluated, by their places, over a batch of the columns that they read.
+/// Conditions as they are evaluated.
 #[derive(Debug)]
 struct Planned {
-    conditions: Vec<(u32, Arc<dyn PhysicalExpr>)>,
+    conditions: Vec<PlannedCondition>,
+    /// The columns that they read.
+    columns: Vec<usize>,
+}
+
+/// A condition over the columns that it reads: `AND` copies rows of all columns of a batch.
+#[derive(Debug)]
+struct PlannedCondition {
+    at: u32,
+    physical: Arc<dyn PhysicalExpr>,
+    /// Places among the columns that all conditions read.
     columns: Vec<usize>,
 }
 
 impl Names {
-    fn number(&mut self, name: Option<&str>, truths: impl FnOnce() -> Vec<bool>) -> u32 {
-        // `None` is a name, too.
-        let name = name.map(str::to_owned);
-        if let Some(known) = self.numbers.get(&name) {
-            return *known;
-        }
-        let truths = truths();
+    fn known(&self, name: &Option<String>) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+
+    fn number(&mut self, name: Option<String>, truths: Vec<bool>) -> u32 {
         let all = &mut self.truths;
         let number = *self.of_truths.entry(truths).or_insert_with_key(|truths| {
             all.push(truths.clone());
@@ -235,8 +264,8 @@ impl Names {
         number
     }
 
-    fn truths(&self, number: u32) -> &[bool] {
-        self.truths.get(number as usize).map_or(&[], Vec::as_slice)
+    fn truths(&self, number: u32) -> Vec<bool> {
+        self.truths.get(number as usize).cloned().unwrap_or_default()
     }
 }
 
@@ -250,7 +279,8 @@ impl Conditions {
         columns.sort_unstable();
         columns.dedup();
         let origin = ORIGIN.map(|part| columns.iter().position(|name| name == part));
-        Arc::new(Self { all, tests, ask_origin, columns, origin, known: Mutex::default() })
+        let steps = all.iter().map(steps).sum();
+        Arc::new(Self { all, tests, ask_origin, columns, steps, origin, known: Mutex::default() })
     }
 
     fn arguments(&self) -> Vec<Expr> {
@@ -258,47 +288,59 @@ impl Conditions {
         self.columns.iter().map(column).collect()
     }
 
-    /// The conditions as they are for some rows of a batch, without those that hold for none of them.
+    /// The conditions as they are for some rows of a batch, without those that hold for none of them. Several
+    /// threads may make the same: none waits for another.
     fn planned(
         &self,
         class: Class,
         batch: &RecordBatch,
         config: &Arc<ConfigOptions>,
     ) -> Result<Arc<Planned>> {
-        let mut known = self.known.lock();
-        if let Some(planned) = known.planned.get(&class) {
-            return Ok(Arc::clone(planned));
-        }
+        let truths = {
+            let known = self.known.lock();
+            if let Some(planned) = known.planned.get(&class) {
+                return Ok(Arc::clone(planned));
+            }
+            match class {
+                Class::Of(numbers) => [0, 1, 2].map(|part| known.parts[part].truths(numbers[part])),
+                _ => Default::default(),
+            }
+        };
+        let truths = truths.each_ref().map(Vec::as_slice);
         let mut conditions = Vec::new();
         for ((at, one), asks) in (0_u32..).zip(&self.all).zip(&self.ask_origin) {
             let condition = match &class {
                 Class::Free if !asks => one.clone(),
                 Class::Undecided if *asks => one.clone(),
-                Class::Of(numbers) if *asks => {
-                    let truths = [0, 1, 2].map(|part| known.parts[part].truths(numbers[part]));
-                    self.tests.decided(one, truths)
-                }
+                Class::Of(_) if *asks => self.tests.decided(one, truths),
                 _ => continue,
             };
             if as_truth(&condition) != Some(false) {
                 conditions.push((at, condition));
             }
         }
-        let columns: Vec<usize> = {
-            let read = conditions.iter().flat_map(|(_, one)| one.column_refs());
-            let read: HashSet<&str> = read.map(Column::name).collect();
-            let is_read = |at: &usize| read.contains(self.columns[*at].as_str());
-            (0..self.columns.len()).filter(is_read).collect()
+        let read = |one: &Expr| -> HashSet<String> {
+            one.column_refs().into_iter().map(|column| column.name.clone()).collect()
         };
-        let schema = DFSchema::try_from(batch.schema_ref().project(&columns)?)?;
+        let all: HashSet<String> = conditions.iter().flat_map(|(_, one)| read(one)).collect();
+        let columns = (0..self.columns.len()).filter(|at| all.contains(&self.columns[*at]));
+        let columns: Vec<usize> = columns.collect();
+        let schema = batch.schema_ref().project(&columns)?;
         let mut props = ExecutionProps::new();
         props.config_options = Some(Arc::clone(config));
         let context = PhysicalPlanningContext::default();
-        let physical = |(at, one): (u32, Expr)| {
-            create_physical_expr(&one, &schema, &props, &context).map(|physical| (at, physical))
+        let physical = |(at, one): (u32, Expr)| -> Result<PlannedCondition> {
+            let read = read(&one);
+            let columns =
+                (0..schema.fields().len()).filter(|at| read.contains(schema.field(*at).name()));
+            let columns: Vec<usize> = columns.collect();
+            let schema = DFSchema::try_from(schema.project(&columns)?)?;
+            let physical = create_physical_expr(&one, &schema, &props, &context)?;
+            Ok(PlannedCondition { at, physical, columns })
         };
         let conditions = conditions.into_iter().map(physical).collect::<Result<_>>()?;
         let planned = Arc::new(Planned { conditions, columns });
+        let mut known = self.known.lock();
         if known.planned.len() >= KEPT {
             known.planned.clear();
         }
@@ -338,9 +380,12 @@ impl Conditions {
     }
 
     /// The rows of each origin, those first whose first row comes first; `None` if a part of the origin is no
-    /// text.
+    /// text, or if there are too many origins.
     fn classes(&self, batch: &RecordBatch) -> Result<Option<Vec<OfClass>>> {
         let rows = batch.num_rows();
+        if self.has_too_many() {
+            return Ok(None);
+        }
         let mut numbers = vec![[0; ORIGIN.len()]; rows];
         for (part, at) in self.origin.iter().enumerate() {
             let Some(at) = at else { continue };
@@ -356,10 +401,7 @@ impl Conditions {
                     Value::Text(name) => Some(name),
                     _ => return Ok(None),
                 };
-                number[part] = *seen.entry(name).or_insert_with(|| {
-                    let truths = || self.tests.of_name(part, name);
-                    self.known.lock().parts[part].number(name, truths)
-                });
+                number[part] = *seen.entry(name).or_insert_with(|| self.number(part, name));
             }
         }
         let mut places: HashMap<[u32; ORIGIN.len()], usize> = HashMap::new();
@@ -371,7 +413,25 @@ impl Conditions {
             });
             found[place].1.push(row);
         }
+        // Nearly as many origins as rows: to divide these would cost more than it saves.
+        if found.len() > rows / 4 + FEW || self.has_too_many() {
+            return Ok(None);
+        }
         Ok(Some(found))
+    }
+
+    fn number(&self, part: usize, name: Option<&str>) -> u32 {
+        let owned = name.map(str::to_owned);
+        if let Some(known) = self.known.lock().parts[part].known(&owned) {
+            return known;
+        }
+        let truths = self.tests.of_name(part, name);
+        self.known.lock().parts[part].number(owned, truths)
+    }
+
+    /// Whether more origins occur than are kept.
+    fn has_too_many(&self) -> bool {
+        self.known.lock().parts.iter().any(|part| part.truths.len() > KEPT)
     }
 }
 
@@ -396,13 +456,17 @@ impl Planned {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let schema = Arc::new(batch.schema_ref().project(&self.columns)?);
         let own = RecordBatch::try_new_with_options(schema, columns, &options)?;
-        for (at, condition) in &self.conditions {
-            let truths = condition.evaluate(&own)?.into_array(count)?;
+        for condition in &self.conditions {
+            let part = own.project(&condition.columns)?;
+            let truths = condition.physical.evaluate(&part)?.into_array(count)?;
             let Some(truths) = truths.as_boolean_opt() else {
                 return exec_err!("a condition gives {}, not a truth", truths.data_type());
             };
             for row in set(truths).set_indices_u32() {
-                holds(places.as_ref().map_or(row, |places| places.value(row as usize)), *at);
+                holds(
+                    places.as_ref().map_or(row, |places| places.value(row as usize)),
+                    condition.at,
+                );
             }
         }
         Ok(())
@@ -615,10 +679,39 @@ mod tests {
             let any = balanced(Operator::Or, compiled[..6].to_vec()).unwrap();
             let all = balanced(Operator::And, compiled[6..].to_vec()).unwrap();
             for whole in [any, all] {
-                let by_origin = filter(whole.clone(), &table);
+                let by_origin = decided_by_origin(whole.clone(), &table);
                 prop_assert_eq!(&table.evaluate(&by_origin), &table.evaluate(&whole));
             }
         }
+    }
+
+    #[test]
+    fn an_origin_of_several_values_is_not_decided() {
+        let hosts: [&[&str]; 3] = [&["a", "b"], &["b"], &[]];
+        let table = Table::new()
+            .text(SOURCETYPE, &[Some("web"), Some("web"), Some("db")])
+            .multi(HOST, &hosts);
+        let parsed = spl::parse_search_terms("host=a OR sourcetype=db").unwrap().expr.unwrap();
+        let compiled = compile_search(&parsed, &table).unwrap();
+        let by_origin = decided_by_origin(compiled, &table);
+        let truths = table.evaluate(&by_origin);
+        let truths: Vec<Option<&str>> = truths.iter().map(Option::as_deref).collect();
+        assert_eq!(truths, [Some("true"), Some("false"), Some("true")]);
+        assert_eq!(hidden_steps(&by_origin), 5);
+    }
+
+    #[test]
+    fn many_origins_are_not_divided() {
+        let names: Vec<String> = (0..100).map(|at| format!("s{at}")).collect();
+        let types: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
+        let table = Table::new().text(SOURCETYPE, &types);
+        let of = |name: &String| format!("sourcetype={name}");
+        let text = names.iter().skip(50).map(of).collect::<Vec<_>>().join(" OR ");
+        let parsed = spl::parse_search_terms(&text).unwrap().expr.unwrap();
+        let by_origin = filter(compile_search(&parsed, &table).unwrap(), &table);
+        let truths = table.evaluate(&by_origin);
+        let held = truths.iter().filter(|truth| truth.as_deref() == Some("true")).count();
+        assert_eq!(held, 50);
     }
 
     #[test]

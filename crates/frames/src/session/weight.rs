@@ -6,6 +6,7 @@
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::LogicalPlan;
+use exprs::by_origin::hidden_steps;
 use exprs::ledger::Charge;
 
 use crate::Error;
@@ -25,8 +26,8 @@ pub fn of(plan: &LogicalPlan) -> usize {
     let _ = plan.apply_with_subqueries(|node| {
         columns += node.schema().fields().len();
         node.apply_expressions(|expr| {
-            expr.apply(|_| {
-                steps += 1;
+            expr.apply(|expr| {
+                steps += 1 + hidden_steps(expr);
                 Ok(TreeNodeRecursion::Continue)
             })
         })

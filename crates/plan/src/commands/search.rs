@@ -178,8 +178,13 @@ pub(super) async fn events(
     let fixed = |name: &String| FIXED.iter().any(|(known, _)| known == name);
     let possible: Vec<String> = frame.names().into_iter().filter(|name| !fixed(name)).collect();
     frame = frame.if_present(possible);
-    if let Some(condition) = all_of(late, &frame, env)? {
-        let condition = by_origin::filter(condition, &env.scope(&frame));
+    // One by one: what goes below lookups and calculated fields is not held up by the others.
+    let scope = env.scope(&frame);
+    let late = late.into_iter().map(|expr| {
+        predicate::compile_search(expr, &scope).map(|condition| by_origin::filter(condition, &scope))
+    });
+    let late = late.collect::<Result<Vec<_>, _>>()?;
+    if let Some(condition) = predicate::balanced(Operator::And, late) {
         frame = frame.filter(condition)?;
     }
     Ok(frame)

@@ -103,7 +103,7 @@ fn sizes(projection: &Projection) -> HashMap<&str, usize> {
 fn size(expr: &Expr) -> usize {
     let mut steps = 0;
     let _ = expr.apply(|node| {
-        steps += usize::from(!matches!(node, Expr::Alias(_)));
+        steps += usize::from(!matches!(node, Expr::Alias(_))) + hidden_steps(node);
         Ok(TreeNodeRecursion::Continue)
     });
     steps
