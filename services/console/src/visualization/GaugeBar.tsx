@@ -6,7 +6,7 @@ import type { PlotData, PlotLook } from './plot';
 import { gaugeRanges, gaugeValue } from './plotOptions';
 
 export function GaugeBar({ data, look }: { data: PlotData; look: PlotLook }) {
-  const { bounds, colors } = gaugeRanges(look);
+  const { bounds, colors } = gaugeRanges(data, look);
   const [least, most] = [bounds[0] ?? 0, bounds.at(-1) ?? 100];
   const value = gaugeValue(data);
   const share = (of: number) =>

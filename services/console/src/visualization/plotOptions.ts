@@ -2,6 +2,7 @@
 
 import type { EChartsCoreOption } from 'echarts/core';
 import { compact, short } from '../app/format';
+import { cellNumber } from '../statistics/table';
 import { epochToWall, wallToEpoch } from '../time/zone';
 import { type Look, restColor, seriesColor } from './chartOptions';
 import type { AxisLook, PlotData, PlotLook, PlotSeries } from './plot';
@@ -568,18 +569,32 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
 
 const GAUGE_COLORS = ['#3f9c5a', '#d9a400', '#c94a3a'];
 
-/** The ranges of a gauge, with a colour for each. */
-export function gaugeRanges(plot: PlotLook): { bounds: number[]; colors: string[] } {
-  const bounds = plot.ranges.length >= 2 ? plot.ranges : [0, 30, 70, 100];
+/** The bounds that the command `gauge` puts beside the value: fields `x, y1, y2 …`. Null for other results. */
+function gaugeRow({ category, series }: PlotData): number[] | null {
+  const isGauge = category === 'x' && series.every(({ name }, at) => name === `y${at + 1}`);
+  return isGauge && series.length > 0 ? series.flatMap(({ values }) => values[0] ?? []) : null;
+}
+
+/** The ranges of a gauge, with a colour for each: those of its options, else those of its row. */
+export function gaugeRanges(
+  data: PlotData,
+  plot: PlotLook,
+): { bounds: number[]; colors: string[] } {
+  const known = [plot.ranges, gaugeRow(data) ?? []].find((ranges) => ranges.length >= 2);
+  const bounds = known ?? [0, 30, 70, 100];
   const palette = plot.rangeColors.length > 0 ? plot.rangeColors : GAUGE_COLORS;
   const colors = bounds.slice(1).map((_, at) => palette[at % palette.length] ?? '#888888');
   return { bounds, colors };
 }
 
-export const gaugeValue = (data: PlotData): number | null => data.series[0]?.values.at(0) ?? null;
+/** The value of a gauge: of the command `gauge` the first column, which is elsewhere the category. */
+export function gaugeValue(data: PlotData): number | null {
+  if (gaugeRow(data) === null) return data.series[0]?.values.at(0) ?? null;
+  return cellNumber(String(data.categories[0] ?? ''));
+}
 
 function gauge(data: PlotData, plot: PlotLook, { look, height }: PlotContext) {
-  const { bounds, colors } = gaugeRanges(plot);
+  const { bounds, colors } = gaugeRanges(data, plot);
   const [least, most] = [bounds[0] ?? 0, bounds.at(-1) ?? 100];
   const value = gaugeValue(data);
   return {

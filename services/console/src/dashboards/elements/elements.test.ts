@@ -5,7 +5,14 @@ import { SVGRenderer } from 'echarts/renderers';
 import { expect, it } from 'vitest';
 import type { JobStatus, ResultRows } from '../../api/types';
 import { hasNoValues, plotData } from '../../visualization/plot';
-import { column, plotOptions, sliceLabel, slices } from '../../visualization/plotOptions';
+import {
+  column,
+  gaugeRanges,
+  gaugeValue,
+  plotOptions,
+  sliceLabel,
+  slices,
+} from '../../visualization/plotOptions';
 import { readDashboard } from '../model/reader';
 import { commandsOf, eventsBehind } from '../runtime/links';
 import type { SearchState } from '../runtime/manager';
@@ -210,6 +217,16 @@ it('options of charts are read in old and new spellings', () => {
   expect(chart.series[0]).toMatchObject({ color: '#00ff00', stack: 'all' });
   expect(chart.xAxis.name).toBe('Old');
   expect(chart.legend).toMatchObject({ orient: 'horizontal', bottom: 2 });
+});
+
+it('a gauge over the command gauge has its value and its ranges', () => {
+  const data = plotData(rows(['x', 'y1', 'y2', 'y3'], ['70', '0', '50', '80']));
+  const ranges = (pairs: Record<string, string>) => gaugeRanges(data, plotLook(options(pairs)));
+  expect([gaugeValue(data), ranges({}).bounds]).toEqual([70, [0, 50, 80]]);
+  expect(ranges({ 'charting.chart.rangeValues': '[0,10,90]' }).bounds).toEqual([0, 10, 90]);
+  const plain = plotData(rows(['count'], ['7']));
+  expect(gaugeValue(plain)).toBe(7);
+  expect(gaugeRanges(plain, plotLook(options({}))).bounds).toEqual([0, 30, 70, 100]);
 });
 
 /** A chart of three series with gaps, drawn by the library as SVG. */
