@@ -10,6 +10,7 @@ const values = new Map([
   ['path', 'a/b/c'],
 ]);
 const lookup = (name: string) => values.get(name);
+const lists = (name: string) => (name === 'many' ? ['w1', 'db', 'w2'] : undefined);
 
 // The right sides are what the engine's `eval` gives for the same expressions; times have no decimals here.
 it.each([
@@ -28,6 +29,8 @@ it.each([
   ['tostring(1234567, "commas")', '1,234,567'],
   ['tostring(3661, "duration")', '01:01:01'],
   ['mvindex(split($path$, "/"), -1)', 'c'],
+  ['if($value$ > 3, "many", sha512("few"))', 'many'],
+  ['mvjoin(mvfilter(match(many, "^w")), "-")', 'w1-w2'],
   ['mvjoin(mvappend("a", "b"), "-")', 'a-b'],
   ['replace("2026-01-02", "(\\d+)-(\\d+)", "\\2/\\1")', '01/2026-02'],
   ['match($path$, "^a/")', true],
@@ -43,7 +46,7 @@ it.each([
   ['strftime(0, "%s")', '0'],
   ['relative_time(120, "-1m@m")', 60],
   ['strptime("1970-01-01 00:01 +0000", "%Y-%m-%d %H:%M %z")', 60],
-])('%s', (text, expected) => expect(evaluate(text, lookup)).toEqual(expected));
+])('%s', (text, expected) => expect(evaluate(text, lookup, lists)).toEqual(expected));
 
 it('names what it does not know', () => {
   expect(() => evaluate('sha256("a")', lookup)).toThrow('sha256');

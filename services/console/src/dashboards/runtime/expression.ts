@@ -4,12 +4,15 @@
  * Throws `ExpressionError` for what it cannot compute.
  */
 
-import { FUNCTIONS } from './functions';
+import { FUNCTIONS, list, many } from './functions';
 import { type Lookup, substitute } from './tokens';
 
 export type Value = string | number | boolean | null | string[];
 
 export class ExpressionError extends Error {}
+
+/** The values of a field that has several; undefined for others. */
+export type Lists = (name: string) => string[] | undefined;
 
 type Token =
   | { kind: 'number'; value: number }
@@ -91,12 +94,18 @@ const NOT = 3;
 class Parser {
   readonly #tokens: Token[];
   readonly #lookup: Lookup;
+  readonly #lists: Lists;
+  /** Fields while `mvfilter` looks at one of their values. */
+  readonly #single = new Map<string, string>();
+  /** Names of fields in the order of the text. */
+  #names: string[] = [];
   #at = 0;
   #depth = 0;
 
-  constructor(text: string, lookup: Lookup) {
+  constructor(text: string, lookup: Lookup, lists: Lists) {
     this.#tokens = tokens(text);
     this.#lookup = lookup;
+    this.#lists = lists;
   }
 
   whole(): Node {
@@ -170,9 +179,9 @@ class Parser {
         return () => text;
       }
       case 'field':
-        return () => this.#lookup(token.name.replace(/^\$|\$$/g, '')) ?? null;
+        return this.#field(token.name.replace(/^\$|\$$/g, ''));
       case 'token':
-        return () => this.#lookup(token.name) ?? null;
+        return this.#field(token.name);
       case 'word':
         return this.#word(token.name);
       default:
@@ -180,14 +189,43 @@ class Parser {
     }
   }
 
+  #field(name: string): Node {
+    this.#names.push(name);
+    return () =>
+      this.#single.get(name) ?? many(this.#lists(name) ?? []) ?? this.#lookup(name) ?? null;
+  }
+
+  /** `mvfilter(condition)`: the values of the field in the condition for which it holds. */
+  #filter(condition: Node, name: string): Node {
+    const field = this.#field(name);
+    return () =>
+      many(
+        list(field()).filter((value) => {
+          this.#single.set(name, value);
+          try {
+            return truth(condition());
+          } finally {
+            this.#single.delete(name);
+          }
+        }),
+      );
+  }
+
   #word(name: string): Node {
     if (!this.#takes('(')) {
       const literal = { true: true, false: false, null: null }[name.toLowerCase()];
-      if (literal !== undefined) return () => literal;
-      return () => this.#lookup(name) ?? null;
+      return literal !== undefined ? () => literal : this.#field(name);
     }
+    const before = this.#names.length;
     const parts = this.#list();
     const known = name.toLowerCase();
+    if (known === 'mvfilter') {
+      const [condition] = parts;
+      const field = this.#names[before];
+      if (!condition || parts.length > 1 || field === undefined)
+        throw new ExpressionError('mvfilter takes one condition over a field');
+      return this.#filter(condition, field);
+    }
     if (known === 'if') {
       const [condition, yes, no] = parts;
       if (!condition || !yes || !no) throw new ExpressionError('if takes three arguments');
@@ -202,7 +240,11 @@ class Parser {
       };
     }
     const compute = Object.hasOwn(FUNCTIONS, known) ? FUNCTIONS[known] : undefined;
-    if (!compute) throw new ExpressionError(`the function ${name} is not known in the console`);
+    // Only where it is computed: it may be in a branch that is not taken.
+    if (!compute)
+      return () => {
+        throw new ExpressionError(`the function ${name} is not known in the console`);
+      };
     return () => compute(...parts.map((part) => part()));
   }
 
@@ -311,14 +353,14 @@ function binary(operator: string, a: Node, b: Node): Node {
   }
 }
 
-export function evaluate(text: string, lookup: Lookup): Value {
-  return new Parser(text, lookup).whole()();
+export function evaluate(text: string, lookup: Lookup, lists: Lists = () => undefined): Value {
+  return new Parser(text, lookup, lists).whole()();
 }
 
 /** Whether a condition holds; one that cannot be computed does not. */
-export function holds(text: string, lookup: Lookup): boolean {
+export function holds(text: string, lookup: Lookup, lists?: Lists): boolean {
   try {
-    return truth(evaluate(text, lookup));
+    return truth(evaluate(text, lookup, lists));
   } catch {
     return false;
   }

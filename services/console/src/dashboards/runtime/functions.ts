@@ -5,9 +5,9 @@ import { relativeTime, strftime, strptime } from './times';
 
 type Compute = (...values: Value[]) => Value;
 
-const list = (value: Value | undefined): string[] =>
+export const list = (value: Value | undefined): string[] =>
   Array.isArray(value) ? value : value === null || value === undefined ? [] : [toText(value)];
-const many = (values: string[]): Value =>
+export const many = (values: string[]): Value =>
   values.length === 0 ? null : values.length === 1 ? (values[0] ?? null) : values;
 const text = (value: Value | undefined): string => toText(value ?? null);
 const number = (value: Value | undefined): number | null => toNumber(value ?? null);

@@ -146,6 +146,31 @@ it('handlers that set off each other end', () => {
   expect(Number(token(page, 'a'))).toBeGreaterThan(1);
 });
 
+it('the choice of all and of some values is kept apart with mvfilter', () => {
+  const page = run(
+    form(`<input type="multiselect" token="m"><choice value="*">All</choice><default>*</default>
+      <delimiter> OR </delimiter><change><eval token="form.m">case(mvcount('form.m')=0,"*",
+      mvcount('form.m')&gt;1 AND mvfind('form.m',"^\\*$")&gt;0,"*",
+      mvcount('form.m')&gt;1 AND mvfind('form.m',"^\\*$")=0,mvfilter('form.m'!="*"),1==1,'form.m')</eval>
+      </change></input>`),
+  );
+  expect([token(page, 'm'), page.problems]).toEqual(['*', []]);
+  page.choose(input(page), ['*', 'b', 'c']);
+  expect([page.values(input(page)), token(page, 'm')]).toEqual([['b', 'c'], 'b OR c']);
+  page.choose(input(page), ['b', 'c', '*']);
+  expect(page.values(input(page))).toEqual(['*']);
+});
+
+it('a token whose expression cannot be computed stays as it is', () => {
+  const page = run(
+    form(`<input type="dropdown" token="h"><default>a</default>
+      <change><eval token="form.h">sha512($value$)</eval></change></input>`),
+  );
+  page.choose(input(page), ['b']);
+  expect([page.values(input(page)), token(page, 'h')]).toEqual([['b'], 'b']);
+  expect(page.problems.join()).toContain('sha512');
+});
+
 it('what cannot be computed is said', () => {
   const page = run('<form><init><eval token="x">sha512("a")</eval></init></form>');
   expect(page.problems.join()).toContain('sha512');

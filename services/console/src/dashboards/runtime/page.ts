@@ -15,7 +15,7 @@ import type {
   Search,
   SearchEventName,
 } from '../model/types';
-import { evaluate, holds, toText } from './expression';
+import { evaluate, holds, type Lists, toText } from './expression';
 import { initialValues, isMultiple, tokenText } from './inputValues';
 import {
   type Bounds,
@@ -225,6 +225,8 @@ export class DashboardRun {
 
   #choose(input: Input, values: string[], everywhere: boolean, label: string | null): void {
     const name = nameOf(input);
+    // As in Splunk, a handler that sets what is chosen already is no change.
+    const isSame = this.#cascade > 0 && this.#values.get(name)?.join('\n') === values.join('\n');
     this.#values.set(name, values);
     if (input.kind === 'time') {
       const [earliest = '', latest = ''] = values;
@@ -240,7 +242,7 @@ export class DashboardRun {
       this.tokens.set(name, tokenText(input, values), everywhere);
       this.tokens.set(`form.${name}`, values.length > 0 ? values.join(',') : undefined, everywhere);
     }
-    if (input.change) this.#changed(input, values, everywhere, label);
+    if (input.change && !isSame) this.#changed(input, values, everywhere, label);
   }
 
   #changed(input: Input, values: string[], everywhere: boolean, label: string | null): void {
@@ -261,7 +263,7 @@ export class DashboardRun {
         condition.value === '*' ||
         substitute(condition.value, lookup).text === value) &&
       (condition.label === null || condition.label === '*' || condition.label === shown) &&
-      (condition.match === null || holds(condition.match, lookup));
+      (condition.match === null || holds(condition.match, lookup, this.#lists));
     this.#handle(input.change, fits, lookup, everywhere);
   }
 
@@ -322,9 +324,12 @@ export class DashboardRun {
         case 'unset':
           this.#setToken(action.token, undefined, everywhere);
           break;
-        case 'eval':
-          this.#setToken(action.token, this.#evaluated(action.expression, lookup), everywhere);
+        case 'eval': {
+          const value = this.#evaluated(action.expression, lookup);
+          // A token that cannot be computed stays as it is: unset, it would empty its input.
+          if (value !== null) this.#setToken(action.token, value, everywhere);
           break;
+        }
         case 'link': {
           if (!click) break;
           const address = linkAddress(action.href, lookup, this.#options.app);
@@ -335,16 +340,23 @@ export class DashboardRun {
     }
   }
 
-  #evaluated(expression: string, lookup: Lookup): string | undefined {
+  /** Undefined for a null of the expression; null for an expression that cannot be computed. */
+  #evaluated(expression: string, lookup: Lookup): string | undefined | null {
     try {
-      const value = evaluate(expression, lookup);
+      const value = evaluate(expression, lookup, this.#lists);
       return value === null ? undefined : toText(value);
     } catch (error) {
       const problem = `${expression}: ${error instanceof Error ? error.message : String(error)}`;
       if (!this.#problems.includes(problem)) this.#problems = [...this.#problems, problem];
-      return undefined;
+      return null;
     }
   }
+
+  /** `form.X` of an input with several values: `mvcount` counts its choices. */
+  #lists: Lists = (name) => {
+    const input = name.startsWith('form.') ? this.#byToken.get(name.slice(5)) : undefined;
+    return input && isMultiple(input) ? this.values(input) : undefined;
+  };
 
   #setToken(name: string, value: string | undefined, everywhere: boolean): void {
     const written = name.replace(/^\$|\$$/g, '');
@@ -387,7 +399,7 @@ export class DashboardRun {
       return this.tokens.default(name);
     };
     const fits = (condition: Condition) =>
-      condition.match === null || holds(condition.match, lookup);
+      condition.match === null || holds(condition.match, lookup, this.#lists);
     this.#handle(handler, fits, lookup, true);
   }
 
@@ -409,7 +421,7 @@ export class DashboardRun {
       return this.tokens.submitted(name);
     };
     const fits = (condition: Condition) =>
-      condition.match === null || holds(condition.match, lookup);
+      condition.match === null || holds(condition.match, lookup, this.#lists);
     this.#handle(element.selection, fits, lookup, true);
   }
 
@@ -424,7 +436,7 @@ export class DashboardRun {
     if (drilldown && (drilldown.always.length > 0 || drilldown.conditions.length > 0)) {
       const fits = (condition: Condition) =>
         (condition.field === null || condition.field === '*' || condition.field === click.name2) &&
-        (condition.match === null || holds(condition.match, lookup));
+        (condition.match === null || holds(condition.match, lookup, this.#lists));
       const always = drilldown.always.filter(
         (action) =>
           action.kind !== 'link' ||
