@@ -25,7 +25,14 @@ it('a cell without drilldown has no button and no reaction', () => {
   expect([cell.props.onClick, buttonOf(cell)]).toEqual([undefined, null]);
 });
 
+it('times are marked, as they do not wrap', () => {
+  const marked = (isTime: boolean) =>
+    drawnOf({ ...COLUMN, isTime }, '2026-01-01T00:00:00Z').props['data-time'];
+  expect([marked(true), marked(false)]).toEqual([true, undefined]);
+});
+
 interface CellProps {
+  'data-time'?: boolean;
   onClick?: (event: { ctrlKey: boolean; metaKey: boolean }) => void;
   children: unknown;
 }
@@ -49,6 +56,14 @@ function drawn(
   const table = { onClick, isRow, zone: 'UTC', isOfLines: false };
   return CellView({ column: COLUMN, row: [text], isFirst, table }) as ReactElement<CellProps>;
 }
+
+const drawnOf = (column: Parameters<typeof CellView>[0]['column'], text: string) =>
+  CellView({
+    column,
+    row: [text],
+    isFirst: false,
+    table: { onClick: null, isRow: false, zone: 'UTC', isOfLines: false },
+  }) as ReactElement<CellProps>;
 
 function buttonOf(cell: ReactElement<CellProps>): ReactElement<CellProps> | null {
   const child = cell.props.children as ReactElement<CellProps> | string;

@@ -328,6 +328,7 @@ export function CellView({
     // biome-ignore lint/a11y/useKeyWithClickEvents: with the keyboard it is the button inside, or that of the row
     <td
       data-numeric={column.isNumeric}
+      data-time={column.isTime || undefined}
       style={style}
       title={isCut ? whole.slice(0, 10_000) : undefined}
       data-clickable={click !== null}
