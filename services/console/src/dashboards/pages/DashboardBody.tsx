@@ -9,6 +9,7 @@ import { Filters, InputView } from '../inputs/InputView';
 import { readPanelText } from '../model/reader';
 import type { Panel, Row } from '../model/types';
 import styles from './DashboardBody.module.css';
+import { runsOf } from './runsOf';
 
 const PanelFrame = lazy(async () => ({
   default: (await import('../edit/PanelFrame')).PanelFrame,
@@ -120,9 +121,16 @@ function Shown({ panel }: { panel: Panel }) {
           ))}
         </div>
       )}
-      {panel.elements.map((element) => (
-        <ElementView key={element.key} element={element} />
-      ))}
+      {runsOf(panel.elements).flatMap((run) => {
+        const [first] = run;
+        const drawn = run.map((element) => <ElementView key={element.key} element={element} />);
+        if (!first || run.length === 1) return drawn;
+        return (
+          <div key={`run/${first.key}`} className={`${styles.singles} panel-element-row`}>
+            {drawn}
+          </div>
+        );
+      })}
     </div>
   );
 }
