@@ -31,7 +31,14 @@ it('times are marked, as they do not wrap', () => {
   expect([marked(true), marked(false)]).toEqual([true, undefined]);
 });
 
+it('a coloured cell has the property that style sheets of apps look for', () =>
+  expect(drawnOf({ ...COLUMN, color: () => '#112233' }, 'x').props.style).toEqual({
+    backgroundColor: '#112233',
+    color: '#ffffff',
+  }));
+
 interface CellProps {
+  style?: Record<string, string>;
   'data-time'?: boolean;
   onClick?: (event: { ctrlKey: boolean; metaKey: boolean }) => void;
   children: unknown;

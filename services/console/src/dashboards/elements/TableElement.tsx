@@ -302,7 +302,8 @@ export function CellView({
   const cell = row[column.at] ?? null;
   const spark = sparklineOf(cell);
   const color = column.color?.(cell) ?? null;
-  const style = color === null ? undefined : { background: color, color: readableOn(color) };
+  // Not `background`: style sheets of apps look for `background-color` in the attribute.
+  const style = color === null ? undefined : { backgroundColor: color, color: readableOn(color) };
   const whole = column.number
     ? formattedNumber(cell, column.number)
     : column.isTime
