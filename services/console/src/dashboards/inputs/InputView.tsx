@@ -64,7 +64,7 @@ function Shown({ input }: { input: Input }) {
   const isEmpty = values.length === 0;
   useEffect(() => {
     const wants = input.selectFirstChoice && input.default === null && input.initial === null;
-    if (wants && isEmpty && first) run.choose(input, [first.value], first.label);
+    if (wants && isEmpty && first) run.chooseFirst(input, first.value, first.label);
   }, [run, input, first, isEmpty]);
   void tokens.version;
 

@@ -110,6 +110,20 @@ it('with a button nothing is searched with before it is pressed', () => {
   expect(token(run(form(inputs, 'submitButton="true" autoRun="true"')), 'a')).toBe('1');
 });
 
+it('with autoRun, a first choice that is found later belongs to the first run', () => {
+  const inputs = `<input type="text" token="a"><default>1</default></input>
+    <input type="dropdown" token="b"><selectFirstChoice>true</selectFirstChoice></input>`;
+  const first = (attributes: string, isTouched = false) => {
+    const page = run(form(inputs, attributes));
+    if (isTouched) page.choose(input(page), ['2']);
+    page.chooseFirst(input(page, 1), 'www1', 'www1');
+    return [token(page, 'a'), token(page, 'b'), page.tokens.default('b')];
+  };
+  expect(first('submitButton="true" autoRun="true"')).toEqual(['1', 'www1', 'www1']);
+  expect(first('submitButton="true" autoRun="true"', true)).toEqual(['1', undefined, 'www1']);
+  expect(first('submitButton="true"')).toEqual([undefined, undefined, 'www1']);
+});
+
 it('a change handler sets tokens by value, label and condition, also at the beginning', () => {
   const page = run(
     form(`<input type="link" token="tab"><choice value="a">First</choice><choice value="b">Second</choice>

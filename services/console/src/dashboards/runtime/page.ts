@@ -63,6 +63,8 @@ export class DashboardRun {
   #dashboard: Dashboard;
   #inputs: Input[] = [];
   #cascade = 0;
+  /** Until a person chooses or submits, choices that inputs make belong to the first run. */
+  #isFirstRun = false;
   #problems: string[] = [];
 
   constructor(options: PageOptions) {
@@ -162,7 +164,8 @@ export class DashboardRun {
       for (const input of this.#inputs) this.#begin(input);
       // Without a button everything is submitted; with one, what is to run at once.
       const hasQuery = [...query.keys()].some((name) => name.startsWith('form.'));
-      if (!this.dashboard.submitButton || this.dashboard.autoRun || hasQuery) this.tokens.submit();
+      this.#isFirstRun = !this.dashboard.submitButton || this.dashboard.autoRun || hasQuery;
+      if (this.#isFirstRun) this.tokens.submit();
     });
     this.manager.start();
   }
@@ -209,16 +212,27 @@ export class DashboardRun {
 
   /** A person chooses values; `label` is that of the first one. */
   choose(input: Input, values: string[], label: string | null = null): void {
-    // One that is cleared takes its default again.
-    const isCleared = values.length === 0 && input.default !== null && input.kind !== 'text';
-    const next = isCleared
-      ? (initialValues({ ...input, initial: null }, this.#options.times) ?? [])
-      : values;
+    const next = values.length === 0 ? this.#cleared(input) : values;
+    this.#isFirstRun = false;
     this.tokens.batch(() => this.#choose(input, next, !this.#waitsFor(input), label));
     if (!this.#waitsFor(input)) this.#tellQuery();
   }
 
+  /** An input chooses the first of the choices that its search has found. */
+  chooseFirst(input: Input, value: string, label: string): void {
+    const everywhere = this.#isFirstRun || !this.#waitsFor(input);
+    this.tokens.batch(() => this.#choose(input, [value], everywhere, label));
+    if (everywhere) this.#tellQuery();
+  }
+
+  /** An input that is cleared takes its default again; a text may be empty. */
+  #cleared(input: Input): string[] {
+    if (input.default === null || input.kind === 'text') return [];
+    return initialValues({ ...input, initial: null }, this.#options.times) ?? [];
+  }
+
   submit(): void {
+    this.#isFirstRun = false;
     this.tokens.submit();
     this.#tellQuery();
   }
