@@ -124,6 +124,17 @@ it('with autoRun, a first choice that is found later belongs to the first run', 
   expect(first('submitButton="true"')).toEqual([undefined, undefined, 'www1']);
 });
 
+it('an input that a handler clears takes its default again', () => {
+  const page = run(
+    form(`<input type="dropdown" token="s"><default>x</default><change><unset token="form.h"/></change></input>
+      <input type="dropdown" token="h"><default>*</default><initialValue>i</initialValue></input>`),
+  );
+  expect(token(page, 'h')).toBe('i');
+  page.choose(input(page, 1), ['web-01']);
+  page.choose(input(page), ['y']);
+  expect([token(page, 'h'), page.values(input(page, 1))]).toEqual(['*', ['*']]);
+});
+
 it('a change handler sets tokens by value, label and condition, also at the beginning', () => {
   const page = run(
     form(`<input type="link" token="tab"><choice value="a">First</choice><choice value="b">Second</choice>

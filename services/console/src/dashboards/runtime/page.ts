@@ -391,7 +391,9 @@ export class DashboardRun {
       const next = time[2] === 'earliest' ? [value ?? '', latest] : [earliest, value ?? ''];
       this.#choose(input, next, everywhere, null);
     } else {
-      const values = value === undefined ? [] : isMultiple(input) ? value.split(',') : [value];
+      // Before the input has begun, its initial value comes first.
+      const none = this.#values.has(nameOf(input)) ? this.#cleared(input) : [];
+      const values = value === undefined ? none : isMultiple(input) ? value.split(',') : [value];
       this.#choose(input, values, everywhere, null);
     }
   }
