@@ -10,10 +10,11 @@ import {
   IconRefresh,
   IconSearch,
 } from '@tabler/icons-react';
-import { useRef } from 'react';
+import { useMemo, useRef } from 'react';
 import type { ResultRows } from '../../api/types';
 import { customKind } from '../../visualization/custom/kinds';
 import { useDashboard, useIsShown, useOptions, useSearch, useText } from '../DashboardContext';
+import { reportOptions } from '../model/reportOptions';
 import type { DashboardElement } from '../model/types';
 import { flag, pixels } from '../model/values';
 import { searchAddress } from '../runtime/links';
@@ -51,10 +52,16 @@ export function ElementView({ element }: { element: DashboardElement }) {
 function Shown({ element }: { element: DashboardElement }) {
   const { run } = useDashboard();
   const [box, isNear] = useInView<HTMLElement>();
-  const options = useOptions(element.options);
+  const written = useOptions(element.options);
   const title = useText(element.title);
   const description = useText(element.description);
   const state = useSearch(element.search?.key ?? null, isNear);
+  const { display } = state;
+  // Of a report: it looks as it does by itself, but for what the element says.
+  const options = useMemo(
+    () => (display ? new Map([...reportOptions(element.kind, display), ...written]) : written),
+    [element.kind, display, written],
+  );
   const height = pixels(options.get('height')) ?? HEIGHTS[element.kind] ?? 180;
   const retry = () => element.search && run.manager.rerun(element.search.key);
   const reason = options.get('karst.reason');

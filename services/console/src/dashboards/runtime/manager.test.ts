@@ -67,7 +67,9 @@ class Server implements SearchServer {
     this.cancelled.push(sid);
   }
   report() {
-    return Promise.resolve({ search: 'index=r', earliest: '-1h', latest: 'now', app: 'other' });
+    const display = new Map([['display.visualizations.charting.chart', 'area']]);
+    const range = { earliest: '-1h', latest: 'now' };
+    return Promise.resolve({ search: 'index=r', ...range, app: 'other', display });
   }
   get texts(): string[] {
     return this.created.map((spec) => spec.search);
@@ -255,6 +257,7 @@ it('a report runs with its own range in its own app', async () => {
   manager.watch(keys[0] ?? '');
   await settle();
   expect(server.created[0]).toMatchObject({ search: 'index=r', earliest: '-1h', app: 'other' });
+  expect(manager.state(keys[0] ?? '').display?.size).toBe(1);
 });
 
 it('is refreshed after its delay, and not while nobody looks', async () => {

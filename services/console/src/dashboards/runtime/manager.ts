@@ -9,7 +9,7 @@
 import { ApiError } from '../../api/client';
 import { JobFeed, type JobFeedOptions } from '../../api/jobFeed';
 import type { JobStatus, ResultRows } from '../../api/types';
-import type { Search, SearchEventName } from '../model/types';
+import type { Options, Search, SearchEventName } from '../model/types';
 import { secondsOf } from '../model/values';
 import { bounds, joined, pipeline } from './searchText';
 import type { ReportSpec, SearchServer } from './server';
@@ -51,6 +51,8 @@ export interface SearchState {
   error: ApiError | null;
   /** The text and range that ran, for the search page. */
   ran: { search: string; earliest: string; latest: string; app: string } | null;
+  /** Of a report: how it looks by itself. */
+  display: Options | null;
   /** Milliseconds since the epoch. */
   updated: number | null;
 }
@@ -66,6 +68,7 @@ export const IDLE: SearchState = {
   sid: null,
   error: null,
   ran: null,
+  display: null,
   updated: null,
 };
 
@@ -440,6 +443,8 @@ export class SearchManager {
     report.then(
       (spec) => {
         if (this.#isDisposed || !this.#isWanted(node)) return;
+        const display = spec.display ?? null;
+        if (node.state.display !== display) this.#set(node, { display });
         this.#start(node, spec.search, spec);
         this.#pump();
       },

@@ -8,6 +8,7 @@ import { readEvents } from '../../api/eventStream';
 import type { JobSource } from '../../api/jobFeed';
 import { fetchRows } from '../../api/rowsReader';
 import type { ResultRows } from '../../api/types';
+import type { Options } from '../model/types';
 
 export interface JobSpec {
   app: string;
@@ -26,6 +27,8 @@ export interface ReportSpec {
   earliest: string;
   latest: string;
   app: string;
+  /** Its settings `display.*`. */
+  display?: Options;
 }
 
 export interface ViewInfo {
@@ -255,6 +258,11 @@ export function dashboardServer({ username, ...who }: Connection) {
         earliest: text(content['dispatch.earliest_time']),
         latest: text(content['dispatch.latest_time']),
         app: text(entry?.acl.app) || app,
+        display: new Map(
+          Object.entries(content)
+            .filter(([name]) => name.startsWith('display.'))
+            .map(([name, value]) => [name, text(value)]),
+        ),
       };
     },
   };
