@@ -100,6 +100,10 @@ it('HTML is kept as it is written', () => {
     '<p a="1">x &amp; <b>y</b></p>',
   );
   expect(element('<html><![CDATA[<p>x</p>]]></html>').html).toBe('<p>x</p>');
+  // In HTML, what follows an element without an end tag would be inside it.
+  expect(element('<html><div class="a"/><p><i /><br/>x</p> <hr/></html>').html).toBe(
+    '<div class="a"></div><p><i ></i><br/>x</p> <hr/>',
+  );
 });
 
 it('a submit button stands only where there are inputs', () => {

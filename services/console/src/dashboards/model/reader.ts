@@ -5,6 +5,7 @@
 
 import { reportOf } from './features';
 import { withoutGeom } from './geom';
+import { innerHtml } from './innerHtml';
 import { readFormat } from './readFormat';
 import { readActions, readHandler } from './readHandler';
 import { readInput } from './readInput';
@@ -242,7 +243,7 @@ class Reader {
   #html(element: XmlElement): string {
     // Written as text in CDATA, or escaped, or as elements.
     const texts = element.children.every((child) => child.kind === 'text');
-    return texts ? textOf(element) : this.#source.slice(element.innerStart, element.innerEnd);
+    return texts ? textOf(element) : innerHtml(this.#source, element);
   }
 
   /** The search of an element: `<search>`, or its spellings before version 6.2. */
