@@ -6,6 +6,7 @@ import { cellNumber } from '../statistics/table';
 import { epochToWall, wallToEpoch } from '../time/zone';
 import { type Look, restColor, seriesColor } from './chartOptions';
 import type { AxisLook, PlotData, PlotLook, PlotSeries } from './plot';
+import { timeTicks } from './timeTicks';
 
 /** Categories beyond which symbols on lines would touch. */
 const FEW = 40;
@@ -240,6 +241,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
     (data.category.startsWith('_') ? (data.isTime ? '' : data.category) : data.category);
   const single = data.series.length === 1 ? (data.series[0]?.name ?? '') : '';
   const labels = isTime ? [] : categoryTexts(data, zone);
+  const ticks = isTime ? ticksOf(times, half, context.width - shown.room, plot) : null;
   const category = {
     ...(isTime
       ? {
@@ -253,13 +255,14 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
     nameLocation: 'middle',
     nameTextStyle: { color: plot.font ?? look.muted },
     axisLine: { lineStyle: { color: look.line } },
-    axisTick: { show: false },
+    axisTick: { show: false, ...(ticks ? { customValues: ticks.values } : {}) },
     splitLine: { show: plot.hasGridX, lineStyle: { color: look.line } },
     axisLabel: {
       show: !plot.hidesXLabels,
       color: plot.font ?? look.muted,
       hideOverlap: true,
       rotate: plot.labelRotation === null ? undefined : -plot.labelRotation,
+      ...(ticks ? { customValues: ticks.values, formatter: ticks.text } : {}),
       ...(isTime
         ? {}
         : { width: isFlat ? Math.min(180, context.width * 0.3) : 110, overflow: 'truncate' }),
@@ -360,6 +363,18 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
       };
     }),
   };
+}
+
+/** Pixels of a label of a time axis with the gap beside it: upright, or turned. */
+const TIME_LABEL = 64;
+const TURNED_LABEL = 24;
+/** Of the labels of the other axis, about. */
+const VALUE_LABELS = 70;
+
+function ticksOf(times: number[], half: number, width: number, plot: PlotLook) {
+  const each = plot.labelRotation ? TURNED_LABEL : TIME_LABEL;
+  const most = Math.floor((width - VALUE_LABELS) / each);
+  return timeTicks(Math.min(...times) - half, Math.max(...times) + half, most);
 }
 
 /** Points on a line; without them, a value between two gaps would be drawn as nothing. */

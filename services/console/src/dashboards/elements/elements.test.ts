@@ -201,6 +201,22 @@ it('a value between two gaps of a line is a point, as it would not be seen', () 
   expect([series[0]?.showSymbol, sizeAt(30), sizeAt(1)]).toEqual([true, 5, 0]);
 });
 
+it('a narrow time axis over two days has the dates, in even steps', () => {
+  const hours = Array.from({ length: 48 }, (_, at) => {
+    const time = new Date(Date.UTC(2026, 10, 26, 6) + at * 3_600_000).toISOString();
+    return [time, '1'];
+  });
+  const look = plotLook(
+    options({ 'charting.chart': 'column', 'charting.legend.placement': 'none' }),
+  );
+  const context = { look: LOOK, zone: 'UTC', width: 420, height: 250 };
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 420, height: 250 });
+  chart.setOption(plotOptions(plotData(rows(['_time', 'n'], ...hours)), look, context));
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  expect(svg.match(/11-\d\d|\d\d:\d\d/g)).toEqual(['12:00', '11-27', '12:00', '11-28']);
+});
+
 it('options of charts are read in old and new spellings', () => {
   const chart = drawn({
     'charting.chart': 'column',
