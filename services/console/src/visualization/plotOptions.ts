@@ -241,6 +241,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
     (data.category.startsWith('_') ? (data.isTime ? '' : data.category) : data.category);
   const single = data.series.length === 1 ? (data.series[0]?.name ?? '') : '';
   const labels = isTime ? [] : categoryTexts(data, zone);
+  const grids = isSplit(data, plot) ? data.series.length : 1;
   const ticks = isTime ? ticksOf(times, half, context.width - shown.room, plot) : null;
   const category = {
     ...(isTime
@@ -268,7 +269,6 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
         : { width: isFlat ? Math.min(180, context.width * 0.3) : 110, overflow: 'truncate' }),
     },
   };
-  const grids = isSplit(data, plot) ? data.series.length : 1;
   const bounds = {
     left: shown.place === 'left' ? shown.room + 14 : 10,
     right: shown.place === 'right' ? shown.room + 14 : 16,
@@ -459,20 +459,59 @@ export function slices(data: PlotData, plot: PlotLook, zone: string) {
 /** Pixels of a letter, rather too many. */
 const LETTER = 6.6;
 
-/** The name is cut to the room in pixels, never the share. */
+/** What the library says of a slice. */
+interface Slice {
+  name: string;
+  percent: number;
+  dataIndex: number;
+}
+
+/** Letters of a share behind a name, and of a name that tell slices apart. */
+const SHARE = 8;
+const TELLING = 8;
+
+/**
+ * The label of a slice in the room in pixels: with its share, else with a shorter name, and without the share where
+ * too little of the name would be left. The tooltip has both.
+ */
 export function sliceLabel(name: string, percent: number | null, room: number): string {
-  const share = percent === null ? '' : `: ${percent} %`;
-  const most = Math.max(4, Math.floor(room / LETTER) - share.length);
-  return (name.length > most ? `${name.slice(0, most - 1)}…` : name) + share;
+  const letters = Math.max(4, Math.floor(room / LETTER));
+  const share = percent === null ? '' : `: ${Math.round(10 * percent) / 10} %`;
+  const rest = letters - share.length;
+  const [most, end] = rest >= Math.min(TELLING, name.length) ? [rest, share] : [letters, ''];
+  return (name.length > most ? `${name.slice(0, most - 1)}…` : name) + end;
+}
+
+/** Pixels of the line to a label, along the radius and behind it, of the gap before the label, and at the edge. */
+const LINE = 8;
+const LINE_END = 6;
+const GAP = 5;
+const EDGE = 10;
+
+/** The circle, smaller where labels need the width, and the room of the label of each slice, by its angle. */
+function pieSize(all: { name: string; value: number }[], plot: PlotLook, context: PlotContext) {
+  const { width, height } = context;
+  const names = all.map(({ name }) => name.length);
+  const longest = Math.max(0, ...names) + (plot.showsPercent ? SHARE : 0);
+  const least = Math.min(width, height);
+  const beside = width / 2 - LINE - LINE_END - GAP - EDGE - longest * LETTER;
+  const radius = Math.max(0.2 * least, Math.min((width < 300 ? 0.3 : 0.35) * least, beside));
+  const whole = all.reduce((sum, slice) => sum + slice.value, 0);
+  let before = 0;
+  const rooms = all.map(({ value }) => {
+    const middle = whole > 0 ? (before + value / 2) / whole : 0.25;
+    before += value;
+    const across = Math.abs(Math.sin(2 * Math.PI * middle));
+    return width / 2 - (radius + LINE) * across - LINE_END - GAP - EDGE;
+  });
+  return { radius, rooms };
 }
 
 function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
-  const { look, zone, width, height } = context;
+  const { look, zone } = context;
   const all = slices(data, plot, zone);
   const whole = all.reduce((sum, slice) => sum + slice.value, 0);
-  const radius = width < 300 ? 0.6 : 0.7;
-  // Beside the circle and its lines; beyond it, the library would cut the end of the label, which is the share.
-  const room = Math.max(40, (width - radius * Math.min(width, height)) / 2 - 30);
+  const { radius, rooms } = pieSize(all, plot, context);
   return {
     tooltip: {
       trigger: 'item',
@@ -486,18 +525,18 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
       {
         type: 'pie',
         name: data.series[0]?.name,
-        radius: ['0%', `${100 * radius}%`],
+        radius: [0, radius],
         center: ['50%', '50%'],
         label: {
           color: plot.font ?? look.text,
           fontSize: 11.5,
-          formatter: ({ name, percent }: { name: string; percent: number }) =>
-            sliceLabel(name, plot.showsPercent ? percent : null, room),
+          formatter: ({ name, percent, dataIndex }: Slice) =>
+            sliceLabel(name, plot.showsPercent ? percent : null, rooms[dataIndex] ?? 0),
           minMargin: 3,
         },
         // A label that has no room is left out; the tooltip of its slice has it.
         labelLayout: { hideOverlap: true },
-        labelLine: { length: 8, length2: 6 },
+        labelLine: { length: LINE, length2: LINE_END },
         itemStyle: { borderColor: look.surface, borderWidth: 1 },
         data: all.map(({ name, value, row }, at) => ({
           name,

@@ -396,6 +396,20 @@ it('the label of a slice keeps its share', () => {
   expect(sliceLabel('a-very-long-name', null, 60)).toBe('a-very-l…');
 });
 
+it('the label of a slice has the room up to the edge, and no share rather than no name', () => {
+  expect(sliceLabel('66.249.64.1', 17.984, 200)).toBe('66.249.64.1: 18 %');
+  expect(sliceLabel('66.249.64.1', 17.984, 90)).toBe('66.249.64.1');
+  const data = plotData(rows(['name', 'n'], ['alpha', '5'], ['delta', '4'], ['gamma', '4']));
+  const look = plotLook(options({ 'charting.chart': 'pie', 'charting.chart.showPercent': '1' }));
+  const context = { look: LOOK, zone: 'UTC', width: 330, height: 250 };
+  const { series } = plotOptions(data, look, context) as {
+    series: { label: { formatter: (slice: unknown) => string } }[];
+  };
+  const label = (name: string, dataIndex: number) =>
+    series[0]?.label.formatter({ name, percent: 33.33, dataIndex });
+  expect([label('alpha', 0), label('delta', 1)]).toEqual(['alpha: 33.3 %', 'delta: 33.3 %']);
+});
+
 it('rows whose x is not a number are no points', () => {
   const look = plotLook(options({ 'charting.chart': 'scatter' }));
   const context = { look: LOOK, zone: 'UTC', width: 800, height: 250 };
