@@ -264,6 +264,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
       hideOverlap: true,
       rotate: plot.labelRotation === null ? undefined : -plot.labelRotation,
       ...(ticks ? { customValues: ticks.values, formatter: ticks.text } : {}),
+      ...(isFlat ? { interval: intervalOf(labels.length, context.height / grids) } : {}),
       ...(isTime
         ? {}
         : { width: isFlat ? Math.min(180, context.width * 0.3) : 110, overflow: 'truncate' }),
@@ -375,6 +376,16 @@ function ticksOf(times: number[], half: number, width: number, plot: PlotLook) {
   const each = plot.labelRotation ? TURNED_LABEL : TIME_LABEL;
   const most = Math.floor((width - VALUE_LABELS) / each);
   return timeTicks(Math.min(...times) - half, Math.max(...times) + half, most);
+}
+
+/** Pixels of a label below another one, and of the axis below the bars with its name. */
+const LABEL_HEIGHT = 15;
+const AXIS_HEIGHT = 60;
+
+/** Labels of bars that are left out after each. By itself, the library lets them overlap, or the bars shrink. */
+function intervalOf(count: number, height: number): number {
+  const most = Math.max(1, Math.floor((height - AXIS_HEIGHT) / LABEL_HEIGHT));
+  return Math.max(0, Math.ceil(count / most) - 1);
 }
 
 /** Points on a line; without them, a value between two gaps would be drawn as nothing. */

@@ -410,6 +410,19 @@ it('the label of a slice has the room up to the edge, and no share rather than n
   expect([label('alpha', 0), label('delta', 1)]).toEqual(['alpha: 33.3 %', 'delta: 33.3 %']);
 });
 
+it('labels of bars that have no room are left out', () => {
+  const look = plotLook(options({ 'charting.chart': 'bar' }));
+  const intervalOf = (count: number) => {
+    const all = Array.from({ length: count }, (_, at) => [`type ${at}`, '1']);
+    const context = { look: LOOK, zone: 'UTC', width: 600, height: 250 };
+    const { yAxis } = plotOptions(plotData(rows(['type', 'n'], ...all)), look, context) as {
+      yAxis: { axisLabel: { interval: number } };
+    };
+    return yAxis.axisLabel.interval;
+  };
+  expect([6, 20, 72].map(intervalOf)).toEqual([0, 1, 5]);
+});
+
 it('rows whose x is not a number are no points', () => {
   const look = plotLook(options({ 'charting.chart': 'scatter' }));
   const context = { look: LOOK, zone: 'UTC', width: 800, height: 250 };
