@@ -10,7 +10,7 @@ import {
   TagsInput,
   TextInput,
 } from '@mantine/core';
-import { useEffect, useMemo, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { explainJobError } from '../../api/explain';
 import { firstLine } from '../../api/messageText';
 import { cellText } from '../../statistics/table';
@@ -19,9 +19,7 @@ import { useDashboard, useIsShown, useSearch, useText, useTokens } from '../Dash
 import type { Choice, Input } from '../model/types';
 import type { SearchState } from '../runtime/manager';
 import styles from './InputView.module.css';
-
-/** Choices of a list that are drawn at a time; typing finds the others. */
-const MOST_CHOICES = 200;
+import { limitedChoices, MOST_CHOICES } from './limitedChoices';
 
 export function InputView({ input }: { input: Input }) {
   const isShown = useIsShown(input.depends, input.rejects);
@@ -127,7 +125,9 @@ function Field({ input, label, choices, values, isLoading, choose }: FieldProps)
           data={choices}
           value={values[0] ?? null}
           searchable
+          selectFirstOptionOnChange
           limit={MOST_CHOICES}
+          filter={limitedChoices}
           clearable={input.default === null || values[0] !== input.default[0]}
           placeholder="Choose"
           leftSection={loader}
@@ -142,22 +142,18 @@ function Field({ input, label, choices, values, isLoading, choose }: FieldProps)
           classNames={{ pill: styles.pill }}
           data={choices}
           value={values}
+          limit={MOST_CHOICES}
+          filter={limitedChoices}
           onChange={choose}
           leftSection={loader}
         />
       ) : (
-        <MultiSelect
+        <Multiple
           {...shared}
-          classNames={{ pill: styles.pill }}
-          data={choices}
-          value={values}
-          searchable
-          limit={MOST_CHOICES}
-          clearable
-          placeholder={values.length === 0 ? 'Choose' : undefined}
+          choices={choices}
+          values={values}
           leftSection={loader}
-          nothingFoundMessage="No choices"
-          onChange={(next) => choose(withoutAll(next, values))}
+          choose={choose}
         />
       );
     case 'radio':
@@ -211,6 +207,35 @@ function Field({ input, label, choices, values, isLoading, choose }: FieldProps)
     default:
       return <TextField input={input} label={label} value={values[0] ?? ''} choose={choose} />;
   }
+}
+
+interface MultipleProps extends Pick<FieldProps, 'choices' | 'values' | 'choose'> {
+  label: string | undefined;
+  'aria-label': string;
+  size: 'xs';
+  leftSection: ReactNode;
+}
+
+function Multiple({ choices, values, choose, ...shared }: MultipleProps) {
+  const [typed, setTyped] = useState('');
+  return (
+    <MultiSelect
+      {...shared}
+      classNames={{ pill: styles.pill }}
+      data={choices}
+      value={values}
+      searchable
+      onSearchChange={setTyped}
+      // Only what is typed: after a choice, another Enter would choose the first of all.
+      selectFirstOptionOnChange={typed !== ''}
+      limit={MOST_CHOICES}
+      filter={limitedChoices}
+      clearable
+      placeholder={values.length === 0 ? 'Choose' : undefined}
+      nothingFoundMessage="No choices"
+      onChange={(next) => choose(withoutAll(next, values))}
+    />
+  );
 }
 
 /** "All" and single values do not go together: the one that was chosen last counts. */
