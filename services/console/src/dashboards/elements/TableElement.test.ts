@@ -37,6 +37,15 @@ it('a coloured cell has the property that style sheets of apps look for', () =>
     color: '#ffffff',
   }));
 
+it('a whole second has no fraction', () => {
+  const text = (time: string) => {
+    const cell = drawnOf({ ...COLUMN, isTime: true }, time);
+    return (cell.props.children as ReactElement<{ text: string }>).props.text;
+  };
+  expect(text('2026-01-01T00:00:40.000Z')).toBe('2026-01-01 00:00:40');
+  expect(text('2026-01-01T00:00:40.120Z')).toBe('2026-01-01 00:00:40.120');
+});
+
 interface CellProps {
   style?: Record<string, string>;
   'data-time'?: boolean;

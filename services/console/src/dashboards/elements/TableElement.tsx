@@ -307,7 +307,7 @@ export function CellView({
   const whole = column.number
     ? formattedNumber(cell, column.number)
     : column.isTime
-      ? formatEventTime(cellText(cell), table.zone)
+      ? formatEventTime(cellText(cell), table.zone).replace(/\.0+$/, '')
       : cellText(cell);
   const text = whole.length > MOST_CHARACTERS ? `${whole.slice(0, MOST_CHARACTERS)}…` : whole;
   const content = spark ? (
