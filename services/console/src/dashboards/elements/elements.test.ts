@@ -116,6 +116,9 @@ it('a single value is the first row, or the last of a series with its trend', ()
     trend: { text: '50.0 %', direction: 1 },
     sparkline: [4, 6],
   });
+  // The line ends with the value that is shown.
+  series.rows.push(['2026-01-01T02:00:00Z', '']);
+  expect(singleView(series, options({}))).toMatchObject({ text: '6', sparkline: [4, 6] });
   expect(singleView(rows(['state'], ['ok']), options({}))?.text).toBe('ok');
   expect(singleView(rows(['a']), options({}))).toBeNull();
 });

@@ -69,7 +69,7 @@ export function singleView(results: ResultRows, options: Options): SingleView | 
     trend: trend && flag(options.get('showtrendindicator'), true) ? trend.shown : null,
     sparkline:
       isSeries && flag(options.get('showsparkline'), true)
-        ? rows.map((one) => cellNumber(one[column] ?? null) ?? 0)
+        ? rows.slice(0, row + 1).map((one) => cellNumber(one[column] ?? null) ?? 0)
         : [],
     row,
     column,
