@@ -4,9 +4,10 @@ import { Button, Skeleton } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { explainJobError } from '../../api/explain';
 import { Notice } from '../../app/Notice';
-import { useDashboard } from '../DashboardContext';
+import { useDashboard, useTokens } from '../DashboardContext';
 import type { DashboardElement, Options } from '../model/types';
 import { MAX_ROWS, type SearchState } from '../runtime/manager';
+import type { Lookup } from '../runtime/tokens';
 import styles from './SearchStates.module.css';
 
 interface SearchStatesProps {
@@ -26,18 +27,7 @@ const PATIENCE = 200;
 export function SearchPlaceholder({ state, height, reason, onRetry }: SearchStatesProps) {
   switch (state.phase) {
     case 'waiting':
-      return (
-        <div className={styles.center} style={{ minHeight: height }} data-state="waiting">
-          <p>
-            Waiting for input
-            {state.missing.length > 0 && (
-              <>
-                : <code>{state.missing.map((name) => `$${name}$`).join(', ')}</code>
-              </>
-            )}
-          </p>
-        </div>
-      );
+      return <WaitingForInput missing={state.missing} height={height} />;
     case 'failed':
       return (
         <div className={styles.failed} style={{ minHeight: height }} data-state="failed">
@@ -79,6 +69,30 @@ export function SearchPlaceholder({ state, height, reason, onRetry }: SearchStat
       return <Waiting state={state} height={height} />;
   }
 }
+
+function WaitingForInput({ missing, height }: { missing: string[]; height: number }) {
+  const tokens = useTokens();
+  return (
+    <div className={styles.center} style={{ minHeight: height }} data-state="waiting">
+      {waitsForSubmit(missing, tokens.default) ? (
+        <p>Press Submit to run this search</p>
+      ) : (
+        <p>
+          Waiting for input
+          {missing.length > 0 && (
+            <>
+              : <code>{missing.map((name) => `$${name}$`).join(', ')}</code>
+            </>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Whether inputs show all values that a search waits for: only the button is left. */
+export const waitsForSubmit = (missing: string[], shown: Lookup): boolean =>
+  missing.length > 0 && missing.every((name) => shown(name) !== undefined);
 
 interface NoValuesProps {
   element: DashboardElement;

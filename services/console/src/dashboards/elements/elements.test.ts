@@ -27,7 +27,7 @@ import {
 } from './cellFormat';
 import { choroplethColors, mapLook } from './mapLook';
 import { plotLook } from './plotLook';
-import { progressText } from './SearchStates';
+import { progressText, waitsForSubmit } from './SearchStates';
 import { singleView } from './singleValue';
 
 use([BarChart, LineChart, GridComponent, LegendComponent, TooltipComponent, SVGRenderer]);
@@ -301,6 +301,12 @@ it('a search starts until the server has its job, and is in a queue only if the 
   expect(text('running', false, job('QUEUED'))).toBe('Waiting in the queue');
   expect(text('running', false, null)).toBe('Running');
   expect(text('running', false, job('RUNNING', 0.5))).toBe('Running, 50 %');
+});
+
+it('a search waits for the button where inputs show all that it needs', () => {
+  const shown = (name: string) => (name === 'a' ? '*' : undefined);
+  const waits = [['a'], ['a', 'b'], []].map((missing) => waitsForSubmit(missing, shown));
+  expect(waits).toEqual([true, false, false]);
 });
 
 it('an overlay is a line, on a second axis if there is one', () => {
