@@ -134,17 +134,30 @@ function Value({ view, isFilled }: { view: SingleView; isFilled: boolean }) {
   );
 }
 
-/** A line of values, as wide as its place. */
+/** Bars of the same width with gaps, over 100 units; a value of zero has a trace. */
+export function barsOf(tops: number[], zero: number): string {
+  const step = 100 / Math.max(1, tops.length);
+  const bar = (top: number, at: number) => {
+    const height = Math.abs(top - zero) < 0.5 ? -0.5 : top - zero;
+    return `M${(at * step).toFixed(2)} ${zero.toFixed(1)}h${(0.75 * step).toFixed(2)}v${height.toFixed(1)}h${(-0.75 * step).toFixed(2)}z`;
+  };
+  return tops.map(bar).join('');
+}
+
+/** A line of values, or bars from zero, as wide as its place. */
 export function Sparkline({
   values,
   height = 30,
   color = 'currentColor',
+  isOfBars = false,
 }: {
   values: number[];
   height?: number;
   color?: string;
+  isOfBars?: boolean;
 }) {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const zero = isOfBars ? [0] : [];
+  const [least, most] = [Math.min(...zero, ...values), Math.max(...zero, ...values)];
   const y = (value: number) => height - 2 - ((height - 4) * (value - least)) / (most - least || 1);
   const points = values.map(
     (value, at) => `${(100 * at) / Math.max(1, values.length - 1)},${y(value).toFixed(1)}`,
@@ -157,13 +170,17 @@ export function Sparkline({
       style={{ height }}
       aria-hidden="true"
     >
-      <polyline
-        points={points.join(' ')}
-        fill="none"
-        stroke={color}
-        strokeWidth="1.5"
-        vectorEffect="non-scaling-stroke"
-      />
+      {isOfBars ? (
+        <path d={barsOf(values.map(y), y(0))} fill={color} />
+      ) : (
+        <polyline
+          points={points.join(' ')}
+          fill="none"
+          stroke={color}
+          strokeWidth="1.5"
+          vectorEffect="non-scaling-stroke"
+        />
+      )}
     </svg>
   );
 }

@@ -1,6 +1,8 @@
 import type { ReactElement } from 'react';
 import { expect, it } from 'vitest';
-import { CellView } from './TableElement';
+import { readDashboard } from '../model/reader';
+import { barsOf } from './SingleElement';
+import { CellView, sparklineLook } from './TableElement';
 
 it.each([
   ['a cell that is clicked by itself', { isRow: false, isFirst: false, text: 'x' }],
@@ -44,6 +46,20 @@ it('a whole second has no fraction', () => {
   };
   expect(text('2026-01-01T00:00:40.000Z')).toBe('2026-01-01 00:00:40');
   expect(text('2026-01-01T00:00:40.120Z')).toBe('2026-01-01 00:00:40.120');
+});
+
+it('a sparkline has the kind, the colour and the height of its format', () => {
+  const format = (xml: string) => {
+    const page = readDashboard(`<dashboard><row><table>${xml}</table></row></dashboard>`);
+    return page.rows[0]?.panels[0]?.elements[0]?.formats[0] ?? null;
+  };
+  const bars = format(
+    '<format type="sparkline"><option name="type">bar</option><option name="barColor">red</option><option name="height">40px</option></format>',
+  );
+  expect(sparklineLook(bars)).toEqual({ isOfBars: true, color: 'red', height: 40 });
+  expect(sparklineLook(null)).toEqual({ isOfBars: false, color: 'var(--accent)', height: 20 });
+  // From zero, which is at 18 of 20 pixels, upwards.
+  expect(barsOf([2, 18], 18)).toBe('M0.00 18.0h37.50v-16.0h-37.50zM50.00 18.0h37.50v-0.5h-37.50z');
 });
 
 interface CellProps {

@@ -287,6 +287,21 @@ function sparklineOf(cell: Cell): number[] | null {
   return cell.slice(1).map(Number).filter(Number.isFinite);
 }
 
+/** Of a sparkline without a format, and the highest one. */
+const SPARKLINE_HEIGHT = 20;
+const MOST_HEIGHT = 200;
+
+/** The colour, the height and the kind that a format says. */
+export function sparklineLook(format: CellFormat | null) {
+  const option = (name: string) => format?.options.get(name);
+  const isOfBars = option('type')?.toLowerCase() === 'bar';
+  return {
+    isOfBars,
+    color: option(isOfBars ? 'barcolor' : 'linecolor') ?? 'var(--accent)',
+    height: Math.min(MOST_HEIGHT, pixels(option('height')) ?? SPARKLINE_HEIGHT),
+  };
+}
+
 /** A cell. A click counts anywhere in it; with the keyboard, it is the click of its button, which comes here, too. */
 export function CellView({
   column,
@@ -312,11 +327,7 @@ export function CellView({
   const text = whole.length > MOST_CHARACTERS ? `${whole.slice(0, MOST_CHARACTERS)}…` : whole;
   const content = spark ? (
     <span className={styles.sparkline}>
-      <Sparkline
-        values={spark}
-        height={20}
-        color={column.sparkline?.options.get('linecolor') ?? 'var(--accent)'}
-      />
+      <Sparkline values={spark} {...sparklineLook(column.sparkline)} />
     </span>
   ) : (
     <Visible text={text} />
