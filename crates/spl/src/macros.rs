@@ -23,7 +23,7 @@ pub trait MacroResolver {
     fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String>;
 
     /// Whether a macro with this name and number of arguments is defined. Between double quotes, other
-    /// text in backticks is literal.
+    /// text in backticks is literal, and so is a call whose expansion has a double quote.
     fn defines(&self, name: &str, arguments: usize) -> bool;
 }
 
@@ -293,6 +293,10 @@ impl<'m> Expansion<'m> {
         }
         let (name, arguments) = split_call(call);
         match macros.expand(&name, &arguments) {
+            // Its quotes would end the text around the call: apps use the call as a label.
+            Ok(text) if quoted && has_quote(&text) => {
+                self.copy(&format!("`{call}`"), span, depth > 0)
+            }
             Ok(text) => self.run(&text, Some(span), depth + 1, quoted),
             Err(message) => self.unknown(call, span, Diagnostic::new(message, span)),
         }
@@ -368,6 +372,16 @@ fn quoted_call(text: &str, start: usize) -> Option<usize> {
     let is_name = |c: char| c.is_alphanumeric() || "_-.:".contains(c);
     let is_call = !name.is_empty() && name.chars().all(is_name) && arguments.ends_with(')');
     is_call.then_some(at + 1)
+}
+
+/// Whether a text has a double quote that is not escaped.
+fn has_quote(text: &str) -> bool {
+    let mut escaped = false;
+    text.bytes().any(|byte| {
+        let found = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        found
+    })
 }
 
 /// `name(a, "b, c")` -> the name and its arguments without outer blanks.

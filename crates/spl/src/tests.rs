@@ -105,6 +105,8 @@ impl MacroResolver for Macros {
             ("web", []) => Ok("index=web | head".to_owned()),
             ("by", [count, field]) => Ok(format!("stats {count} by {field}")),
             ("days", []) => Ok("90".to_owned()),
+            ("alerts", []) => Ok("sourcetype=\"a b\"".to_owned()),
+            ("escaped", []) => Ok("\\\"x\\\"".to_owned()),
             ("ago", [unit]) => Ok(format!("-`days`{unit}")),
             ("loop", []) => Ok("`loop`".to_owned()),
             ("bomb", [depth]) if depth == "30" => Ok(String::new()),
@@ -117,7 +119,11 @@ impl MacroResolver for Macros {
     }
 
     fn defines(&self, name: &str, arguments: usize) -> bool {
-        matches!((name, arguments), ("web" | "days" | "loop", 0) | ("ago", 1) | ("by", 2))
+        match arguments {
+            0 => ["web", "days", "alerts", "escaped", "loop"].contains(&name),
+            1 => name == "ago",
+            _ => arguments == 2 && name == "by",
+        }
     }
 }
 
@@ -170,6 +176,9 @@ fn macros_are_expanded_between_quotes_if_they_are_defined() {
         ("* | eval a=\"`x`days`y`\"", "search * | eval a=\"`x`days`y`\""),
         ("* | eval a=\"it`s `days`\"", "search * | eval a=\"it`s 90\""),
         ("* | eval a=\"`\"", "search * | eval a=\"`\""),
+        // Quotes of an expansion would end the text.
+        ("* | eval a=\"`alerts` `days`\"", "search * | eval a=\"`alerts` 90\""),
+        ("* | eval a=\"`escaped`\"", "search * | eval a=\"\\\"x\\\"\""),
     ] {
         assert_eq!(with_macros(text).as_deref(), Ok(expected), "{text}");
     }
