@@ -42,31 +42,6 @@ def test_hosts_after_years_and_in_brackets_are_found(server):
     assert {row["_raw"]: row["host"] for row in rows} == expected
 
 
-def test_files_and_other_inputs_of_syslog_have_the_hosts_of_their_lines(server, index, tmp_path):
-    lines = [
-        "Oct 11 22:14:15 web01 app: it ended at 10:20:30 after five seconds",
-        "<13>Oct 11 22:14:15.123 web02 app: x",
-        "2025-10-11T22:14:15.123456+02:00 web03 systemd[1]: x",
-        "<34>1 2025-10-11T22:14:15Z web04 app - - - x",
-        "Oct 11 22:14:15 2001:db8::1 sshd[1]: x",
-        "2024 Oct 11 22:14:15 web05 app: x",
-    ]
-    hosts = ["web01", "web02", "web03", "web04", "2001:db8::1", "web05"]
-    body = "\n".join(lines).encode()
-    sent = server.send_raw(body, index=index, sourcetype="syslog", host="given", source="hec")
-    assert sent.status == 200, sent.text
-    log = tmp_path / "central.log"
-    log.write_bytes(body + b"\n")
-    done = server.cli("add", "oneshot", log, "--index", index, "--sourcetype", "syslog", "--source", "file")
-    assert done.returncode == 0, done.stderr
-    for source in ("hec", "file"):
-        search = f'search index={index} source={source} | eval y=strftime(_time, "%Y") | table host y _raw'
-        rows = server.rows(search, count=0)
-        assert {row["_raw"]: row["host"] for row in rows} == dict(zip(lines, hosts)), source
-        years = {row["host"]: row["y"] for row in rows}
-        assert years["web05"] == "2024" and years["2001:db8::1"] > "2024", years
-
-
 def test_a_datagram_is_an_event(server):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for n in range(10):

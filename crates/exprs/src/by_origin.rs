@@ -671,7 +671,7 @@ mod tests {
             let users = table.evaluate(&Typed::column("user", ValueType::Text).expr);
             let truths = compiled.each_ref().map(|expr| table.evaluate(expr));
             for row in 0..rows.len() {
-                let held = |at: &usize| truths[*at][row].as_deref() == Some("true");
+                let held = |at: &usize| truths[*at][row].as_deref() == Some("True");
                 let held = (0..CONDITIONS.len()).filter(held).map(|at| CONDITIONS[at]);
                 let expected: Vec<&str> = users[row].as_deref().into_iter().chain(held).collect();
                 prop_assert_eq!(names[row].as_deref().unwrap_or_default(), expected.join("|"));
@@ -696,7 +696,7 @@ mod tests {
         let by_origin = decided_by_origin(compiled, &table);
         let truths = table.evaluate(&by_origin);
         let truths: Vec<Option<&str>> = truths.iter().map(Option::as_deref).collect();
-        assert_eq!(truths, [Some("true"), Some("false"), Some("true")]);
+        assert_eq!(truths, [Some("True"), Some("False"), Some("True")]);
         assert_eq!(hidden_steps(&by_origin), 5);
     }
 
@@ -710,7 +710,7 @@ mod tests {
         let parsed = spl::parse_search_terms(&text).unwrap().expr.unwrap();
         let by_origin = filter(compile_search(&parsed, &table).unwrap(), &table);
         let truths = table.evaluate(&by_origin);
-        let held = truths.iter().filter(|truth| truth.as_deref() == Some("true")).count();
+        let held = truths.iter().filter(|truth| truth.as_deref() == Some("True")).count();
         assert_eq!(held, 50);
     }
 

@@ -268,38 +268,6 @@ fn an_app_that_names_a_stanza_for_something_else_does_not_prevent_the_start() {
 }
 
 #[test]
-fn source_types_of_syslog_name_the_host_of_the_header() {
-    let cases = [
-        ("Oct 11 22:14:15 web01 app: finished at 10:20:30 after 5 s", "web01"),
-        ("<13>2025 Oct 11 22:14:15.5 web01 app: x", "web01"),
-        ("<34>Nov 28 2026 10:00:00 UTC fw1 : %ASA-6-302013: x", "fw1"),
-        ("<34>Nov  8 10:00:00 2026 h a: x", "h"),
-        ("<34>Nov 28 10:00:00 [fe80::1] a: x", "fe80::1"),
-        ("Oct 11 22:14:15 2001:db8::1 sshd[1]: x", "2001:db8::1"),
-        ("2026-01-02T03:04:05.123456+01:00 web01 systemd[1]: x", "web01"),
-        ("<34>1 2026-01-02T03:04:05Z web01 app - - - at 10:20:30 after 5 s", "web01"),
-        // Those without a host keep that of their input.
-        ("<34>1 2026-01-02T03:04:05Z - app - - - at 10:20:30 after 5 s", "input"),
-        ("2026-01-02T03:04:05Z INFO started", "input"),
-        ("<13>Oct 11 22:14:15 su: x", "input"),
-        ("<34>Nov 28 10:00:00 [12.345] x", "input"),
-        ("<13>Nov 28 10:00:00 -- MARK --", "input"),
-        ("the job ended at 10:20:30 after 5 s", "input"),
-    ];
-    let knowledge = Knowledge::builtin();
-    let own = Origin { host: "input".into(), ..origin() };
-    for sourcetype in ["syslog", "linux_secure", "postfix_syslog", "sendmail_syslog"] {
-        let rules = knowledge.parsing_rules(sourcetype, "/a.log", "input");
-        for (event, host) in cases {
-            let mut draft = EventDraft::new(event, NOW, &own);
-            let mut tally = Tally::new(&rules.index_time);
-            rules.index_time.apply(&mut draft, NOW, &mut tally, &mut Vec::new());
-            assert_eq!(draft.host, host, "{sourcetype}: {event}");
-        }
-    }
-}
-
-#[test]
 fn transforms_that_apps_name_without_bringing_them_are_built_in() {
     let hosts = "TRANSFORMS-host = syslog-host";
     let event = "Nov 20 10:00:00 db-7.example.com sshd[12]: x";
@@ -307,7 +275,6 @@ fn transforms_that_apps_name_without_bringing_them_are_built_in() {
     let event = "<13>Nov 20 10:00:00 local0.info [10.1.2.3] sshd: x";
     check(hosts, "", event, &format!("{event} | host=10.1.2.3"));
     check(hosts, "", "no time in it", "no time in it");
-    check("TRANSFORMS = syslog-host", "", event, &format!("{event} | host=10.1.2.3"));
     check("TRANSFORMS-a = syslog-header-stripper-ts-host", "", "Nov 20 10:00:00 db x", "x");
     let event = "a\nb---splunk-wevt-end-of-event---\n";
     check("TRANSFORMS-a = strip-winevt-linebreaker", "", event, "a\nb");
