@@ -11,7 +11,11 @@ use std::sync::Arc;
 
 /// See the module. None by default.
 #[derive(Debug, Clone, Default)]
-pub struct OwnDirectories(Arc<[Own]>);
+pub struct OwnDirectories {
+    own: Arc<[Own]>,
+    /// Directories in them that inputs read all the same, without links.
+    open: Arc<[PathBuf]>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Own {
@@ -30,16 +34,27 @@ impl OwnDirectories {
             let metadata = fs::metadata(&path).ok()?;
             Some(Own { path, device: metadata.dev(), inode: metadata.ino() })
         };
-        Self(directories.into_iter().filter_map(own).collect())
+        Self { own: directories.into_iter().filter_map(own).collect(), open: Arc::default() }
+    }
+
+    /// Inputs read these directories although they are in the program's: the directories of apps, which have
+    /// logs beside their scripts. They need not exist yet.
+    #[must_use]
+    pub fn except(self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        let open = directories.into_iter().filter_map(|directory| without_links(&directory));
+        Self { open: open.collect(), ..self }
     }
 
     /// The one that a path leads to or into; `None` also if the path does not exist.
     #[must_use]
     pub fn holding(&self, path: &Path) -> Option<&Path> {
-        if self.0.is_empty() {
+        if self.own.is_empty() {
             return None;
         }
         let real = fs::canonicalize(path).ok()?;
+        if self.open.iter().any(|open| real.starts_with(open)) {
+            return None;
+        }
         self.find(|own| real.starts_with(&own.path))
     }
 
@@ -49,8 +64,17 @@ impl OwnDirectories {
     }
 
     fn find(&self, is_wanted: impl Fn(&Own) -> bool) -> Option<&Path> {
-        self.0.iter().find(|own| is_wanted(own)).map(|own| own.path.as_path())
+        self.own.iter().find(|own| is_wanted(own)).map(|own| own.path.as_path())
     }
+}
+
+/// A path without links, as far as it exists.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors().find_map(|above| {
+        let below = path.strip_prefix(above).ok()?;
+        Some(fs::canonicalize(above).ok()?.join(below))
+    })
 }
 
 #[cfg(test)]
@@ -78,5 +102,30 @@ mod tests {
         assert_eq!(own.same(&fs::metadata(at("data")).unwrap()), Some(data.as_path()));
         assert_eq!(own.same(&fs::metadata(at("logs")).unwrap()), None);
         assert_eq!(OwnDirectories::default().holding(&at("data")), None);
+    }
+
+    #[test]
+    fn the_directories_of_apps_are_read_also_if_they_come_later() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir(at("data")).unwrap();
+        std::os::unix::fs::symlink(at("data"), at("linked")).unwrap();
+        let own = OwnDirectories::new([at("data")]);
+        let own = own.except([at("linked/installed"), at("data/deployment/versions")]);
+        for directory in
+            ["installed/1/apps/a/logs", "deployment/versions/a-1", "installed-not", "auth"]
+        {
+            fs::create_dir_all(at("data").join(directory)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("data/auth"), at("data/installed/keys")).unwrap();
+        for open in ["data/installed/1/apps/a/logs", "linked/deployment/versions/a-1"] {
+            assert_eq!(own.holding(&at(open)), None, "{open}");
+        }
+        let data = fs::canonicalize(at("data")).unwrap();
+        for held in
+            ["data", "data/auth", "data/deployment", "data/installed-not", "data/installed/keys"]
+        {
+            assert_eq!(own.holding(&at(held)), Some(data.as_path()), "{held}");
+        }
     }
 }

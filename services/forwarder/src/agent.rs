@@ -155,7 +155,8 @@ impl Agent {
         });
         let mut files = Vec::new();
         let mut listeners = Vec::new();
-        let own = OwnDirectories::new([data.clone()]);
+        // `$SPLUNK_HOME/etc/apps/<app>` of an app of the deployment server is its version.
+        let own = OwnDirectories::new([data.clone()]).except([data.join("deployment/versions")]);
         for route in routes {
             let state = data.join("inputs").join(&route.name);
             fs::create_dir_all(&state)

@@ -82,7 +82,8 @@ pub(crate) fn running(
     }))
 }
 
-/// The directories of this server: the data directory, and those of its parts that are on other disks.
+/// The directories of this server: the data directory, and those of its parts that are on other disks,
+/// without the copies of installed apps.
 fn own_directories(options: &ServerOptions) -> OwnDirectories {
     let data = &options.data.data_dir;
     let linked = ["journal", "spool"].map(|name| data.join(name));
@@ -93,7 +94,9 @@ fn own_directories(options: &ServerOptions) -> OwnDirectories {
         Some(("file", path)) => Some(PathBuf::from(path)),
         Some(_) => None,
     };
-    OwnDirectories::new([data.clone()].into_iter().chain(linked).chain(cache).chain(store))
+    let own = [data.clone()].into_iter().chain(linked).chain(cache).chain(store);
+    // `$SPLUNK_HOME/etc/apps/<app>` of an installed app is its copy.
+    OwnDirectories::new(own).except([data.join("installed")])
 }
 
 /// Starts the inputs on their bound ports: what the files say, as it was changed over REST.
