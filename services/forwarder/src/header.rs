@@ -26,6 +26,7 @@ pub(crate) struct Header {
     text: Bytes,
     /// The next piece has the header itself.
     at_beginning: bool,
+    is_utf16: bool,
     is_w3c: bool,
 }
 
@@ -45,7 +46,7 @@ impl Header {
         let same = file.is_empty() || file.starts_with(&first[..first.len().min(COMPARED)]);
         let text = lines(rules, if same { first } else { &file }, coding);
         let is_w3c = rules.format == StructuredFormat::W3c;
-        Some(Self { text, at_beginning: same, is_w3c })
+        Some(Self { text, at_beginning: same, is_utf16: coding.is_utf16(), is_w3c })
     }
 
     /// A piece with its header.
@@ -54,8 +55,8 @@ impl Header {
         if !std::mem::take(&mut self.at_beginning) && !self.text.is_empty() {
             let mut joined = BytesMut::with_capacity(self.text.len() + whole.len());
             joined.extend_from_slice(&self.text);
-            // A stream that goes on in a file begins with the file's mark, as the header does.
-            let mark = Utf16::marked(&self.text).map(Utf16::mark);
+            // A stream that goes on in a file begins with a mark, whether the file has one or not.
+            let mark = self.is_utf16.then(|| Utf16::marked(&whole)).flatten().map(Utf16::mark);
             let rows = mark.and_then(|mark| whole.strip_prefix(&mark[..])).unwrap_or(&whole);
             joined.extend_from_slice(rows);
             whole = joined.freeze();
@@ -147,6 +148,19 @@ mod tests {
         let (path, next) = (file.path().to_str().unwrap(), encode("\u{FEFF}3,4\n"));
         let mut header = Header::new(&rules("csv"), "monitor:1", path, &next, coding).unwrap();
         assert_eq!(header.before(next.into()), encode("\u{FEFF}a,b\n3,4\n"));
+    }
+
+    #[test]
+    fn a_mark_in_front_of_the_rows_of_a_file_without_one_is_no_part_of_the_first_row() {
+        let encode =
+            |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), encode("a,b\n1,2\n3,4\n")).unwrap();
+        let (path, next) = (file.path().to_str().unwrap(), encode("\u{FEFF}3,4\n"));
+        let charset = knowledge::Charset::parse("UTF-16LE").unwrap();
+        let coding = Coding::of(charset, &next, Some(path));
+        let mut header = Header::new(&rules("csv"), "monitor:1", path, &next, coding).unwrap();
+        assert_eq!(header.before(next.into()), encode("a,b\n3,4\n"));
     }
 
     #[test]
