@@ -97,6 +97,7 @@ struct Reading {
     origin: Option<Arc<InputMeta>>,
     flight: Flight,
     at: u64,
+    /// The bytes before `at`, a seek's worth at most.
     last: Vec<u8>,
     /// The beginning of a line behind `at`.
     held: Vec<u8>,
@@ -122,11 +123,13 @@ impl Reading {
         let key = format!("packed:{}:{}", packed.instance, packed.path.display());
         let stream = StreamKey(key.into());
         let mut broken = None;
+        let mut is_before = skip > 0;
         while let Some(chunk) = chunks.recv().await {
             if shared.is_stopping() {
                 return Err(Error::Closed);
             }
             match chunk {
+                Ok(bytes) if std::mem::take(&mut is_before) => self.last = bytes.into(),
                 Ok(bytes) => self.push_lines(shared, packed, &stream, bytes).await?,
                 Err(error) => broken = Some(error),
             }
@@ -208,9 +211,8 @@ impl Reading {
     fn note(&self, book: &Mutex<Checkpoints>, packed: &PackedFile, whole: bool) -> u64 {
         let mut book = book.lock();
         let key = self.start.key.unwrap_or_else(|| book.new_key());
-        let short = self.last.len() < SEEK && (self.last.len() as u64) < self.at;
-        let seek = match self.at == self.start.offset || short {
-            // Less than a seek's worth was new: the old place stays provable, the file is done.
+        let seek = match self.at == self.start.offset {
+            // Nothing was new: perhaps the bytes before were not reached.
             true => (self.start.offset, self.start.seek),
             false => (self.at, Fingerprint::of(&self.last)),
         };
@@ -228,11 +230,18 @@ impl Reading {
     }
 }
 
-/// Unpacks a file from its beginning, without its first bytes.
+/// Unpacks a file from its beginning, without its first bytes. If there are such, the first chunk is the last
+/// of them, a seek's worth at most: together with what is new, they tell how far the file has been read.
 fn read(mut file: File, skip: u64, chunks: &mpsc::Sender<io::Result<Bytes>>) {
     let opened = file.rewind().and_then(|()| {
         let mut reader = unpack(file)?;
-        io::copy(&mut reader.by_ref().take(skip), &mut io::sink())?;
+        let kept = skip.min(SEEK as u64);
+        io::copy(&mut reader.by_ref().take(skip - kept), &mut io::sink())?;
+        let mut before = Vec::new();
+        reader.by_ref().take(kept).read_to_end(&mut before)?;
+        if skip > 0 && chunks.blocking_send(Ok(before.into())).is_err() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         Ok(reader)
     });
     send_chunks(opened, CHUNK, chunks);

@@ -340,6 +340,26 @@ async fn the_last_line_of_a_packed_file_that_is_still_written_waits_for_its_end(
 }
 
 #[tokio::test]
+async fn a_packed_file_that_grows_by_short_lines_is_read_once() {
+    let setup = Setup::new(Duration::ZERO);
+    let mut monitor = setup.directory();
+    let mut expected: Vec<String> = (0..100).map(|line| format!("{line:05} first")).collect();
+    let mut packed = gzip((expected.join("\n") + "\n").as_bytes());
+    for more in ["", "second", "third", "fourth"] {
+        if !more.is_empty() {
+            packed.extend(gzip(format!("{more}\n").as_bytes()));
+            expected.push(more.to_owned());
+        }
+        fs::write(setup.logs.path().join("app.log.gz"), &packed).unwrap();
+        for _ in 0..4 {
+            setup.poll(&mut monitor).await;
+        }
+        expected.sort();
+        assert_eq!(setup.lines(), expected, "{more}");
+    }
+}
+
+#[tokio::test]
 async fn binary_and_broken_files_are_left_out_and_the_others_read() {
     let setup = Setup::new(Duration::ZERO);
     fs::write(setup.logs.path().join("a.bin"), b"ab\0cd\n").unwrap();
