@@ -82,8 +82,8 @@ pub(crate) fn running(
     }))
 }
 
-/// The directories of this server: the data directory, and those of its parts that are on other disks,
-/// without the copies of installed apps.
+/// The directories of this server: the data directory, those of its parts that are on other disks, and the
+/// credentials of the cluster, without the copies of installed apps.
 fn own_directories(options: &ServerOptions) -> OwnDirectories {
     let data = &options.data.data_dir;
     let linked = ["journal", "spool"].map(|name| data.join(name));
@@ -95,6 +95,7 @@ fn own_directories(options: &ServerOptions) -> OwnDirectories {
         Some(_) => None,
     };
     let own = [data.clone()].into_iter().chain(linked).chain(cache).chain(store);
+    let own = own.chain(options.cluster_dir.clone());
     // `$SPLUNK_HOME/etc/apps/<app>` of an installed app is its copy.
     OwnDirectories::new(own).except([data.join("installed")])
 }
@@ -217,4 +218,35 @@ async fn keep_token(karst: &Karst, token: HttpToken) -> Result<()> {
         .unwrap_or_else(|| known.is_some_and(|known| known.allow_query_string_auth));
     let put = karst.state.tokens.put(kept).await;
     put.with_context(|| format!("cannot keep the token [http://{}]", token.name))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::config::{Arguments, Command};
+
+    #[test]
+    fn the_credentials_of_the_cluster_are_left_out_and_installed_apps_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for directory in ["data/auth", "data/installed/1/apps/a", "cluster"] {
+            fs::create_dir_all(at(directory)).unwrap();
+        }
+        let flags = [("--data-dir", "data"), ("--cluster-dir", "cluster")];
+        let flags = flags.map(|(flag, name)| format!("{flag}={}", at(name).display()));
+        let words = ["karst".to_owned(), "server".to_owned()].into_iter().chain(flags);
+        let Command::Server(options) = Arguments::parse_from(words).command else {
+            unreachable!("it is server")
+        };
+        let own = own_directories(&options);
+        for name in ["data/auth", "cluster"] {
+            assert!(own.holding(&at(name)).is_some(), "{name}");
+        }
+        assert_eq!(own.holding(&at("data/installed/1/apps/a")), None);
+    }
 }
