@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use knowledge::Pattern;
 
 use super::place::{FileId, Seen};
@@ -112,6 +112,8 @@ pub(crate) struct Walk {
     /// Files of a target that links led to. They come after the others: a file that also has a name
     /// without links goes by that.
     linked: Vec<(PathBuf, Seen, usize)>,
+    /// Directories that a link behind another link led to, by target.
+    entered: HashSet<(usize, FileId)>,
     /// Directories of the program that it met and left out.
     pub(crate) left_out: Vec<PathBuf>,
     own: OwnDirectories,
@@ -184,7 +186,14 @@ impl Walk {
             if metadata.is_dir() {
                 // A link to a directory above has the same files again, under ever longer names. Levels of
                 // the pattern are no loop: they end.
-                if target.enters(depth) && (level.is_some() || !way.above.contains(&seen.id)) {
+                // Links among directories that lie side by side make a path of every order of them: what
+                // is behind two links is entered once.
+                let mut is_new = || {
+                    let again = kind.is_symlink() && way.links > 0;
+                    !way.above.contains(&seen.id)
+                        && (!again || self.entered.insert((way.number, seen.id)))
+                };
+                if target.enters(depth) && (level.is_some() || is_new()) {
                     way.above.push(seen.id);
                     way.links += usize::from(kind.is_symlink());
                     self.directory(&path, way);
@@ -302,6 +311,28 @@ mod tests {
         let all = ["late.log", "real/sub/x.log", "a.log", "alias/sub/x.log"];
         assert_eq!(found(""), all);
         assert_eq!(found("/*/late.log"), ["self/late.log"], "what the pattern names is there");
+    }
+
+    #[test]
+    fn links_between_directories_side_by_side_do_not_multiply_the_paths() {
+        let root = tempfile::tempdir().unwrap();
+        let names = ["a", "b", "c", "d", "e", "f", "g"];
+        for name in names {
+            fs::create_dir(root.path().join(name)).unwrap();
+            fs::write(root.path().join(name).join("x.log"), "x").unwrap();
+            for other in names.iter().filter(|other| **other != name) {
+                let link = root.path().join(name).join(format!("to_{other}"));
+                std::os::unix::fs::symlink(format!("../{other}"), link).unwrap();
+            }
+        }
+        let text = root.path().display().to_string();
+        let index = model::IndexName::new("main").unwrap();
+        let mut walk = Walk::default();
+        walk.target(0, &MonitorTarget::new(&text, index, "h".into()).unwrap());
+        // Each directory, each link in it, and each directory once behind two links.
+        assert!(walk.directories.len() <= 1 + 7 + 7 * 6 + 7, "{}", walk.directories.len());
+        let first: Vec<_> = walk.files.iter().take(7).map(|(path, ..)| path.clone()).collect();
+        assert_eq!(first, names.map(|name| root.path().join(name).join("x.log")));
     }
 
     #[test]
