@@ -133,7 +133,9 @@ impl Walk {
             self.directories.extend(base.parent().map(Path::to_owned));
             return;
         };
-        if let Some(own) = self.own.holding(base).filter(|_| !target.of_program) {
+        // A mount shows a directory under another name.
+        let own = self.own.holding(base).or_else(|| self.own.same(&metadata));
+        if let Some(own) = own.filter(|_| !target.of_program) {
             self.left_out.push(own.to_owned());
             return;
         }
