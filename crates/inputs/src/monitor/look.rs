@@ -98,9 +98,11 @@ impl Monitor {
     pub(super) async fn look_at_some(&mut self, paths: Vec<PathBuf>) {
         let mut new = Vec::new();
         for path in paths {
-            let is_own = self.own.holding(&path).is_some();
-            let takes =
-                |target: &Arc<MonitorTarget>| (target.of_program || !is_own) && target.takes(&path);
+            // Last, since it asks the system for each part of the path.
+            let is_own = || self.own.holding(&path).is_some();
+            let takes = |target: &Arc<MonitorTarget>| {
+                target.takes(&path) && (target.of_program || !is_own())
+            };
             let number = self.targets.iter().position(takes);
             let (name, number) = match (number, self.links.get(&path)) {
                 (Some(number), _) => (path.clone(), number),
