@@ -200,7 +200,7 @@ impl Configured {
         let path = match WITH_PATHS.contains(&kind).then(|| keys.path(rest)) {
             Some(Err(reason)) => {
                 let (name, place) = (keys.name(), keys.place());
-                self.warnings.push(format!("{place}: [{name}]: {reason}; it is skipped"));
+                self.warnings.push(format!("{place}: [{name}]: {reason}; the stanza is skipped"));
                 return;
             }
             Some(Ok(path)) => path,
@@ -232,8 +232,9 @@ impl Configured {
             other => {
                 let name = keys.name();
                 let place = keys.place();
-                let text =
-                    format!("{place}: [{name}]: there is no input \"{other}\"; it is skipped");
+                let text = format!(
+                    "{place}: [{name}]: there is no input \"{other}\"; the stanza is skipped"
+                );
                 self.warnings.push(text);
             }
         }

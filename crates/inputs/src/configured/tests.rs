@@ -93,7 +93,8 @@ fn what_is_skipped_and_indexes_have_a_place() {
     let configured = read(text).unwrap();
     let [unknown, token] = &configured.warnings[..] else { panic!("{configured:?}") };
     let file = "apps/a/local/inputs.conf";
-    let skipped = format!("{file}:1: [bogus://x]: there is no input \"bogus\"; it is skipped");
+    let skipped =
+        format!("{file}:1: [bogus://x]: there is no input \"bogus\"; the stanza is skipped");
     assert_eq!(*unknown, skipped);
     assert!(token.starts_with(&format!("{file}:3: [http://a] token: it is empty")), "{token}");
     assert!(configured.http.is_empty());

@@ -61,7 +61,7 @@ impl Monitor {
         for directory in walk.left_out {
             if !self.left_out.contains(&directory) {
                 tracing::warn!(directory = %directory.display(),
-                    "files in a directory of this program are not monitored: keys are among them");
+                    "a directory of this program is not monitored, because it contains keys");
                 self.left_out.insert(directory);
             }
         }

@@ -269,7 +269,7 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>, above: &mut Vec<PathBuf>) -> Resu
     if is_own {
         let at = path.display();
         eprintln!(
-            "left out {at}: it is of a Karst server, whose directories have keys and passwords"
+            "left out {at}: it belongs to a Karst server; such directories contain keys and passwords"
         );
         return Ok(());
     }
