@@ -4,7 +4,8 @@
 //! Guarantees: no name leads into them, neither a link nor a directory above them. Not covered: files that a
 //! hard link or a mount shows elsewhere.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,7 +52,20 @@ impl OwnDirectories {
         if self.own.is_empty() {
             return None;
         }
-        let real = fs::canonicalize(path).ok()?;
+        self.above(&fs::canonicalize(path).ok()?)
+    }
+
+    /// The one that an open file is in: a link on its path may have led elsewhere when the path was compared.
+    /// `None` also where the system does not tell the path of an open file.
+    pub(crate) fn holding_open(&self, file: &File) -> Option<&Path> {
+        if self.own.is_empty() {
+            return None;
+        }
+        self.above(&fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?)
+    }
+
+    /// The one that a path without links is in.
+    fn above(&self, real: &Path) -> Option<&Path> {
         if self.open.iter().any(|open| real.starts_with(open)) {
             return None;
         }

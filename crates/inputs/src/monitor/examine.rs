@@ -16,6 +16,7 @@ use super::fingerprint::Fingerprint;
 use super::place::{Seen, open};
 use super::tail::read_at;
 use super::target::MonitorTarget;
+use crate::OwnDirectories;
 use crate::unpack::{Packing, is_binary, unpack};
 use crate::utf16::{self, Utf16};
 
@@ -65,6 +66,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) from_end: bool,
     /// The byte order, if the configured character set is UTF-16. A mark in the file counts more.
     pub(crate) utf16: Option<Utf16>,
+    /// Directories of the program, if the file must not be in one of them.
+    pub(crate) outside: Option<&'a OwnDirectories>,
 }
 
 /// Judges a plain or packed file; blocks.
@@ -82,6 +85,9 @@ pub(crate) fn examine_opened(
     file: &File,
 ) -> io::Result<Decision> {
     let Candidate { path, target, .. } = candidate;
+    if candidate.outside.is_some_and(|own| own.holding_open(file).is_some()) {
+        return Ok(Decision::Ignore("in a directory of this program".to_owned()));
+    }
     // It may have grown, or been truncated, since it was looked at.
     let seen = Seen::of(&file.metadata()?);
     let candidate = Candidate { seen, ..candidate };
@@ -353,8 +359,14 @@ mod tests {
             packed: None,
         };
         book.lock().put(known.clone());
-        let candidate =
-            Candidate { path: &path, seen, target: &target, from_end: false, utf16: None };
+        let candidate = Candidate {
+            path: &path,
+            seen,
+            target: &target,
+            from_end: false,
+            utf16: None,
+            outside: None,
+        };
         std::fs::rename(&path, directory.path().join("app.log.1")).unwrap();
         assert!(matches!(examine(&book, candidate).unwrap(), Decision::Moved));
         std::fs::write(&path, "the new file\n").unwrap();
@@ -363,6 +375,33 @@ mod tests {
         let renamed = directory.path().join("app.log.1");
         let found = examine(&book, Candidate { path: &renamed, ..candidate }).unwrap();
         assert!(matches!(found, Decision::Follow(Start { key: Some(1), offset: 13, .. })));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_was_opened_in_a_directory_of_the_program_is_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        std::fs::create_dir(at("data")).unwrap();
+        std::fs::write(at("data/key"), "secret\n").unwrap();
+        std::os::unix::fs::symlink(at("data"), at("logs")).unwrap();
+        let text = at("logs").to_string_lossy().into_owned();
+        let index = model::IndexName::new("main").unwrap();
+        let target = MonitorTarget::new(&text, index, "me".into()).unwrap();
+        let book = Mutex::new(Checkpoints::open(&at("book"), 10).unwrap());
+        let own = OwnDirectories::new([at("data")]);
+        let path = at("logs/key");
+        let inside = Candidate {
+            path: &path,
+            seen: Seen::at(&path).unwrap(),
+            target: &target,
+            from_end: false,
+            utf16: None,
+            outside: Some(&own),
+        };
+        assert!(matches!(examine(&book, inside).unwrap(), Decision::Ignore(_)));
+        let allowed = Candidate { outside: None, ..inside };
+        assert!(matches!(examine(&book, allowed).unwrap(), Decision::Follow(_)));
     }
 
     #[test]
@@ -389,8 +428,14 @@ mod tests {
                 packed: None,
             });
             let utf16 = Some(Utf16::Little);
-            let candidate =
-                Candidate { path: &path, seen, target: &target, from_end: false, utf16 };
+            let candidate = Candidate {
+                path: &path,
+                seen,
+                target: &target,
+                from_end: false,
+                utf16,
+                outside: None,
+            };
             let found = examine(&book, candidate).unwrap();
             let Decision::Follow(start) = found else { panic!("{found:?}") };
             let before = bytes.get(..usize::try_from(expected).unwrap()).unwrap();

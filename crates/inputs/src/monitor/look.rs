@@ -198,13 +198,15 @@ impl Monitor {
             };
             let some: Vec<_> = new.drain(..new.len().min(TOGETHER)).map(with_home).collect();
             let (book, targets) = (Arc::clone(&self.book), self.targets.clone());
-            let shared = self.shared.clone();
+            let (shared, own) = (self.shared.clone(), self.own.clone());
             let work = tokio::task::spawn_blocking(move || {
                 let judge = |((path, seen, number), home): (Found, Option<PathBuf>)| {
                     let target = &*targets[number];
                     let from_end = target.follow_tail && first_look;
                     let utf16 = shared.as_ref().and_then(|shared| target.utf16(&path, shared));
-                    let candidate = Candidate { path: &path, seen, target, from_end, utf16 };
+                    let outside = (!target.of_program).then_some(&own);
+                    let candidate =
+                        Candidate { path: &path, seen, target, from_end, utf16, outside };
                     let decision = match examine(&book, candidate) {
                         Ok(Decision::Moved) => {
                             let moved = moved_away(&path, home.as_deref(), seen.id, &targets);

@@ -65,7 +65,9 @@ pub(crate) async fn take(
     let look = tokio::task::spawn_blocking(move || {
         let target = &file.target;
         let (path, seen) = (&*file.path, file.seen);
-        let candidate = Candidate { path, seen, target, from_end: false, utf16 };
+        // It was compared with the program's directories when it was met.
+        let outside = None;
+        let candidate = Candidate { path, seen, target, from_end: false, utf16, outside };
         let Some(opened) = open(path, seen.id)? else { return Ok(None) };
         let known = examine_packed(&shelf, candidate, &opened)?;
         Ok(Some((known, opened)))
