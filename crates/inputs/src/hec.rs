@@ -131,8 +131,13 @@ impl HecError {
 
     /// A data point that `mstats` cannot compute with.
     const fn measure(number: u64) -> Self {
-        let text =
-            "Error in handling indexed fields: the value of a metric must be one finite number";
+        let text = "Error in handling indexed fields: the value of a metric must be one number";
+        Self::new(15, 400, text, Some(number))
+    }
+
+    /// A data point of no metric.
+    const fn metric_name(number: u64) -> Self {
+        let text = "Error in handling indexed fields: a metric must have one name";
         Self::new(15, 400, text, Some(number))
     }
 }

@@ -160,6 +160,7 @@ impl Decoder<'_> {
                 WrongFields::Shape => HecError::format(number),
                 WrongFields::Nested => HecError::fields(number),
                 WrongFields::Measure => HecError::measure(number),
+                WrongFields::MetricName => HecError::metric_name(number),
                 WrongFields::Over(over) => HecError::over_limit(number, over),
             })?;
         }

@@ -15,8 +15,10 @@ pub(super) enum WrongFields {
     Shape,
     /// A value that is neither plain nor a list of plain values.
     Nested,
-    /// A data point whose measure is not one finite number, or whose metric has no name.
+    /// A data point whose measure is not one number.
     Measure,
+    /// A data point whose metric has no name, or several.
+    MetricName,
     /// More than an event may have.
     Over(OverLimit),
 }
@@ -50,6 +52,9 @@ impl Names {
 }
 
 /// Hands every name and value to `emit`; a list gives one per element, `null` none.
+///
+/// Data points that are numbers but not finite are left out: OpenTelemetry's exporter sends `"NaN"` on
+/// purpose, and nothing can be computed with them. To refuse them would refuse the rest of the request.
 pub(super) fn take_fields(
     json: &str,
     names: &mut Names,
@@ -59,13 +64,19 @@ pub(super) fn take_fields(
     scanner.expect(b'{')?;
     let mut first = true;
     let mut single = SinglePoint::default();
+    let mut not_finite = None;
     while let Some(name) = scanner.member(first)? {
         first = false;
         let name = names.get(&name);
         if !scanner.take(b'[') {
             if let Some(value) = plain(&mut scanner)? {
                 single.check(&name, Some(&value))?;
-                emit(name, &value).map_err(WrongFields::Over)?;
+                match is_not_finite(&value) {
+                    true if name.starts_with("metric_name:") => {}
+                    // It is a data point if there is a `metric_name`, which may come later.
+                    true if *name == *"_value" => not_finite = Some((name, value)),
+                    _ => emit(name, &value).map_err(WrongFields::Over)?,
+                }
             }
             continue;
         }
@@ -79,6 +90,9 @@ pub(super) fn take_fields(
             }
         }
     }
+    if let Some((name, value)) = not_finite.filter(|_| !single.has_name) {
+        emit(name, &value).map_err(WrongFields::Over)?;
+    }
     single.finish()
 }
 
@@ -87,7 +101,7 @@ pub(super) fn take_fields(
 struct SinglePoint {
     has_name: bool,
     has_value: bool,
-    is_wrong: bool,
+    wrong: Option<WrongFields>,
 }
 
 impl SinglePoint {
@@ -96,15 +110,22 @@ impl SinglePoint {
         match name {
             "metric_name" => {
                 self.has_name = true;
-                self.is_wrong |= value.is_none_or(str::is_empty);
+                if value.is_none_or(str::is_empty) {
+                    self.wrong = Some(WrongFields::MetricName);
+                }
             }
             "_value" => {
                 self.has_value = true;
-                self.is_wrong |= !is_measure(value);
+                if !is_number(value) {
+                    self.wrong = Some(WrongFields::Measure);
+                }
             }
             _ => {
                 let metric = name.strip_prefix("metric_name:");
-                if metric.is_some_and(|metric| metric.is_empty() || !is_measure(value)) {
+                if metric.is_some_and(str::is_empty) {
+                    return Err(WrongFields::MetricName);
+                }
+                if metric.is_some() && !is_number(value) {
                     return Err(WrongFields::Measure);
                 }
             }
@@ -114,13 +135,18 @@ impl SinglePoint {
 
     /// Without the other, each of the two is a field like any.
     fn finish(&self) -> Result<(), WrongFields> {
-        let is_refused = self.has_name && self.has_value && self.is_wrong;
-        if is_refused { Err(WrongFields::Measure) } else { Ok(()) }
+        let wrong = self.wrong.filter(|_| self.has_name && self.has_value);
+        wrong.map_or(Ok(()), Err)
     }
 }
 
-fn is_measure(value: Option<&str>) -> bool {
-    value.is_some_and(|text| text.parse::<f64>().is_ok_and(f64::is_finite))
+fn is_number(value: Option<&str>) -> bool {
+    value.is_some_and(|text| text.parse::<f64>().is_ok())
+}
+
+/// Whether it is a number that is not finite: `NaN`, `+Inf`, `1e999`.
+fn is_not_finite(value: &str) -> bool {
+    value.parse::<f64>().is_ok_and(|number| !number.is_finite())
 }
 
 fn plain<'a>(scanner: &mut Scanner<'a>) -> Result<Option<Cow<'a, str>>, WrongFields> {

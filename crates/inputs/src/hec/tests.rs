@@ -111,25 +111,27 @@ fn broken_requests_get_their_code_and_event_number() {
 }
 
 #[test]
-fn the_value_of_a_metric_is_one_finite_number() {
+fn the_value_of_a_metric_is_one_number() {
     let wrong = [
         r#"{"metric_name:cpu":[1,2]}"#,
         r#"{"metric_name:cpu":"abc"}"#,
-        r#"{"metric_name:cpu":"NaN"}"#,
-        r#"{"metric_name:cpu":1e999}"#,
         r#"{"metric_name:cpu":true}"#,
         r#"{"metric_name:cpu":1,"metric_name:mem":""}"#,
-        r#"{"metric_name:":1}"#,
         r#"{"_value":[1,2],"metric_name":"cpu"}"#,
-        r#"{"metric_name":"cpu","_value":"inf"}"#,
+        r#"{"metric_name":"cpu","_value":"high"}"#,
+    ];
+    let unnamed = [
+        r#"{"metric_name:":1}"#,
         r#"{"metric_name":["cpu","mem"],"_value":1}"#,
         r#"{"metric_name":"","_value":1}"#,
     ];
-    for fields in wrong {
+    let wrong = wrong.iter().map(|fields| (fields, "must be one number"));
+    let unnamed = unnamed.iter().map(|fields| (fields, "must have one name"));
+    for (fields, reason) in wrong.chain(unnamed) {
         let error =
             decode(&format!(r#"{{"event":"metric","fields":{fields}}}"#)).expect_err(fields);
         assert_eq!((error.code, error.invalid_event_number), (15, Some(0)), "{fields}");
-        assert!(error.text.ends_with("must be one finite number"), "{}", error.text);
+        assert!(error.text.ends_with(reason), "{}", error.text);
     }
     let right = [
         r#"{"metric_name:cpu":1.5,"metric_name:mem":"-2e3","region":["eu","us"]}"#,
@@ -142,6 +144,27 @@ fn the_value_of_a_metric_is_one_finite_number() {
     for fields in right {
         let decoded = decode(&format!(r#"{{"event":"metric","fields":{fields}}}"#));
         assert!(decoded.is_ok(), "{fields}");
+    }
+}
+
+#[test]
+fn data_points_that_are_not_finite_are_left_out() {
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        (
+            r#"{"metric_name:cpu":"NaN","metric_name:mem":2,"region":"NaN"}"#,
+            &[("metric_name:mem", "2"), ("region", "NaN")],
+        ),
+        (r#"{"metric_name:a":"+Inf","metric_name:b":"-Inf","metric_name:c":1e999}"#, &[]),
+        (r#"{"_value":"NaN","metric_name":"cpu"}"#, &[("metric_name", "cpu")]),
+        (r#"{"metric_name":"cpu","_value":"inf"}"#, &[("metric_name", "cpu")]),
+        // No data point.
+        (r#"{"_value":"inf"}"#, &[("_value", "inf")]),
+    ];
+    for (fields, kept) in cases {
+        let events = decode(&format!(r#"{{"event":"metric","fields":{fields}}}"#)).unwrap();
+        let found: Vec<(&str, &str)> =
+            events.fields.iter().map(|field| (&*field.name, &*field.value)).collect();
+        assert_eq!(found, *kept, "{fields}");
     }
 }
 
