@@ -259,6 +259,16 @@ def test_btool_names_the_file_of_each_setting(server):
     assert absent.returncode == 1 and "there is no stanza [no_such_stanza]" in absent.stderr, absent
 
 
+def test_btool_takes_the_words_of_splunks_command(server):
+    whole = server.cli("btool", "props", "list", "syslog", "--debug")
+    assert whole.returncode == 0 and "[syslog]" in whole.stdout, whole
+    begun = server.cli("btool", "props", "list", "sysl")
+    assert begun.returncode == 0 and whole.stdout in begun.stdout, begun
+    assert "[access_combined]" not in begun.stdout, begun
+    extra = server.cli("btool", "check", "web")
+    assert extra.returncode == 2 and "leave out web" in extra.stderr, extra
+
+
 def test_btool_of_an_unknown_file_fails(server):
     done = server.cli("btool", "prop")
     assert done.returncode == 1 and "did you mean props?" in done.stderr, done

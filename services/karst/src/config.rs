@@ -611,9 +611,13 @@ pub(crate) struct BtoolOptions {
     /// A file without its extension: props, transforms, indexes, inputs, limits, server. `check` lists the
     /// mistakes in all files.
     pub(crate) conf: String,
-    /// Only this stanza. `list` in front of it, as in Splunk's command, can be left out.
+    /// Only this stanza, or those that begin so. `list` in front, as in Splunk's command, can be left out.
     #[arg(num_args = 0..=2, value_name = "STANZA")]
     pub(crate) words: Vec<String>,
+    /// Splunk's `--debug` adds the files, which are always shown here.
+    #[arg(long, hide = true)]
+    #[allow(dead_code)]
+    pub(crate) debug: bool,
     /// With `check`: only the mistakes in this app.
     #[arg(long)]
     pub(crate) app: Option<String>,

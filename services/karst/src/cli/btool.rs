@@ -40,6 +40,11 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     });
     let layers = layers.with_apps(&directories, apps::counts_installed)?;
     if options.conf == CHECK {
+        if let Some(word) = options.words.first() {
+            let text =
+                format!("check takes no stanza: leave out {word} (--app NAME shows one app)");
+            return Err(Failure::Usage(text).into());
+        }
         return check(layers, options.app.as_deref());
     }
     anyhow::ensure!(options.app.is_none(), "--app belongs to `karst btool check`");
@@ -53,12 +58,14 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         bail!("there is no {}.conf: no file has a stanza of it", options.conf);
     }
     let wanted = named_stanza(&options.words)?;
-    if let Some(name) = wanted.filter(|name| effective.stanza(name).is_none()) {
+    let names: Vec<&str> = effective.stanzas.iter().map(|stanza| stanza.name.as_str()).collect();
+    let wanted_names = chosen(&names, wanted);
+    if let Some(name) = wanted.filter(|_| wanted_names.is_empty()) {
         bail!("there is no stanza [{name}] in {}.conf", options.conf);
     }
     let mut out = io::stdout().lock();
     for stanza in &effective.stanzas {
-        if wanted.is_some_and(|wanted| wanted != stanza.name) {
+        if !wanted_names.contains(&stanza.name.as_str()) {
             continue;
         }
         writeln!(out, "[{}]", stanza.name)?;
@@ -96,7 +103,15 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of the only stanza to print.
+/// The stanzas to print: the one with this name, else those that begin with it, as in Splunk's command.
+fn chosen<'a>(names: &[&'a str], wanted: Option<&str>) -> Vec<&'a str> {
+    let wanted = wanted.unwrap_or_default();
+    let is_name = names.contains(&wanted);
+    let is_chosen = |name: &&str| if is_name { *name == wanted } else { name.starts_with(wanted) };
+    names.iter().copied().filter(is_chosen).collect()
+}
+
+/// The name of the stanza to print, or its beginning.
 fn named_stanza(words: &[String]) -> Result<Option<&str>> {
     match words {
         [] => Ok(None),
@@ -193,6 +208,16 @@ mod tests {
         assert_eq!(named("list web_shop"), Some(Some("web_shop".to_owned())));
         assert_eq!(named("list list"), Some(Some("list".to_owned())));
         assert_eq!(named("web_shop other"), None);
+    }
+
+    #[test]
+    fn a_stanza_is_named_by_its_beginning_unless_it_is_named_whole() {
+        let names = ["default", "monitor", "monitor:///var/log", "tcp://1514"];
+        assert_eq!(chosen(&names, None), names);
+        assert_eq!(chosen(&names, Some("monitor")), ["monitor"]);
+        assert_eq!(chosen(&names, Some("mon")), ["monitor", "monitor:///var/log"]);
+        assert_eq!(chosen(&names, Some("monitor://")), ["monitor:///var/log"]);
+        assert!(chosen(&names, Some("udp")).is_empty());
     }
 
     #[test]
