@@ -63,6 +63,20 @@ impl Inspection {
             previews: 0,
         }
     }
+
+    /// Without the numbers of events that were read and did not match.
+    #[must_use]
+    pub(crate) fn without_hidden(mut self) -> Self {
+        self.scan = self.scan.without_hidden();
+        let matched = self.scan.events_matched;
+        // The rows of the last phase are the results.
+        let finalize = Phase::Finalize.name();
+        for phase in self.phases.iter_mut().filter(|phase| phase.name != finalize) {
+            phase.rows_in = phase.rows_in.map(|_| matched);
+            phase.rows_out = phase.rows_out.map(|_| matched);
+        }
+        self
+    }
 }
 
 /// A name that the program has: as a type of its own, since a reference would be read from the text.

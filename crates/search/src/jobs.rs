@@ -154,10 +154,16 @@ impl Job {
         &self.understood.highlight
     }
 
-    /// Buckets, events and granules so far.
+    /// Buckets, events and granules so far. With a search filter, events that did not match are not counted.
     #[must_use]
     pub fn counts(&self) -> ScanCounts {
-        self.instruments.counts()
+        let counts = self.instruments.counts();
+        if self.has_filter() { counts.without_hidden() } else { counts }
+    }
+
+    /// Whether events are hidden from it by a search filter (`srchFilter`) of the rights that it runs with.
+    fn has_filter(&self) -> bool {
+        self.request.rights.limits().filter.is_some()
     }
 
     /// Whether more events match than it keeps (`max_count`).
@@ -314,9 +320,17 @@ impl Job {
         (rows.len(), summary.finish(top))
     }
 
-    /// Where its time went, what it read and what that cost, so far.
+    /// Where its time went, what it read and what that cost, so far. With a search filter, events that did
+    /// not match are not counted.
     #[must_use]
     pub fn inspect(&self) -> Inspection {
+        let measured = self.measured();
+        if self.has_filter() { measured.without_hidden() } else { measured }
+    }
+
+    /// As `inspect`, with all counts: for the audit trail, which is not for the owner of the job.
+    #[must_use]
+    pub fn measured(&self) -> Inspection {
         let rows = self.answer.results().map(|results| results.rows());
         self.instruments.inspect(self.lifecycle.run_duration(), rows, self.previews())
     }
@@ -559,11 +573,15 @@ impl Job {
         self.report().warnings().into_iter().for_each(&mut warn);
         self.report().incomplete().into_iter().for_each(&mut warn);
         if self.lifecycle.is_finalized() {
-            // Not buckets: one of them has most events of many searches.
-            warn(format!(
-                "the search was finalized before it had read everything: {} of about {} events were read",
-                counts.events_scanned, counts.events_to_scan
-            ));
+            let text = "the search was finalized before it had read everything";
+            warn(match self.has_filter() {
+                true => text.to_owned(),
+                // Not buckets: one of them has most events of many searches.
+                false => format!(
+                    "{text}: {} of about {} events were read",
+                    counts.events_scanned, counts.events_to_scan
+                ),
+            });
         }
         let limit = self.request.max_count;
         let cut = self.finds_events() && limit.is_some_and(|limit| kept >= limit);

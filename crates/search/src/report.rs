@@ -159,6 +159,18 @@ impl ScanCounts {
         self.events_matched += told.events_matched;
     }
 
+    /// Without the events that were read and did not match. With a search filter, their number would tell
+    /// what is in the events that the filter hides.
+    #[must_use]
+    pub(crate) fn without_hidden(mut self) -> Self {
+        self.events_scanned = self.events_matched;
+        self.events_to_scan = 0;
+        for part in &mut self.parts {
+            part.events_scanned = part.events_matched;
+        }
+        self
+    }
+
     /// Share of the reading done, 0 to 1. One large bucket is most of many searches, so events count;
     /// those that the index excludes are never scanned, so finished buckets count, too.
     #[must_use]

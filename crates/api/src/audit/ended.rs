@@ -24,7 +24,7 @@ pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
     let warned = job.messages().iter().any(|message| message.kind == MessageKind::Warning);
     let is_done = status.state == DispatchState::Done;
     let ended = Ended {
-        inspection: job.inspect(),
+        inspection: job.measured(),
         range: job.range(),
         created: job.created(),
         events: job.event_count(),

@@ -63,6 +63,32 @@ async fn a_search_filter_hides_the_numbers_of_what_it_hides() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_filter_hides_how_many_events_were_read() {
+    let server = Server::start().await;
+    let role = [("srchIndexesAllowed", "*"), ("srchFilter", "NOT word_closed")];
+    server.role("held", &role).await;
+    // Were they counted, the counts would tell which words are in hidden events.
+    for (user, is_hidden) in [("held", true), ("admin", false)] {
+        let sid = server.job(user, "search index=closed NOT word_none | table _raw").await;
+        let path = format!("/services/search/jobs/{sid}");
+        let shown = server.get(user, &format!("{path}?output_mode=json")).await.json();
+        let scanned = &shown["entry"][0]["content"]["scanCount"];
+        assert_eq!(*scanned == 0, is_hidden, "{user}: {shown}");
+        let inspector = server.get(user, &format!("{path}/inspector")).await.json();
+        let inspection = &inspector["inspection"];
+        assert_eq!(inspection["scan"]["events_scanned"] == 0, is_hidden, "{user}: {inspection}");
+        let phases = inspection["phases"].as_array().unwrap();
+        let filter = phases.iter().find(|phase| phase["name"] == "filter").unwrap();
+        assert_eq!(filter["rows_in"] == 0, is_hidden, "{user}: {filter}");
+        let told = server.search(user, "| history | table scan_count").await.json();
+        let rows = told["results"].as_array().unwrap();
+        assert!(!rows.is_empty(), "{user}: {told}");
+        let hides = rows.iter().all(|row| row["scan_count"] == "0");
+        assert_eq!(hides, is_hidden, "{user}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_search_filter_is_about_stored_source_types_whatever_users_call_them() {
     let server = Server::start().await;
     for (role, filter) in [("only", "sourcetype=shown"), ("without", "NOT sourcetype=st")] {

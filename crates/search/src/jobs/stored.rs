@@ -269,7 +269,7 @@ impl Job {
     pub(crate) fn to_store(&self, version: String) -> Option<(SavedJob, Details, Arc<Results>)> {
         let results = Arc::clone(self.answer.results()?);
         let request = &self.request;
-        let mut inspection = self.inspect();
+        let mut inspection = self.measured();
         let plans = std::mem::take(&mut inspection.plans);
         let facts = Facts {
             owner: request.owner.clone(),
