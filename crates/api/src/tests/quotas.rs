@@ -162,6 +162,16 @@ async fn more_generated_rows_than_the_limit_are_the_fault_of_the_search() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_bins_than_the_limit_are_the_fault_of_the_search() {
+    let server = Server::start().await;
+    let times = "| makeresults count=2 | streamstats count | eval _time=count*100000000";
+    let search = format!("{times} | timechart span=1s count");
+    let refused = server.search("user", &search).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    assert!(refused.text.contains("use a longer span"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_quota_of_jobs_refuses_one_more() {
     let server = Server::start().await;
     server.role("busy", &[("srchIndexesAllowed", "open"), ("srchJobsQuota", "1")]).await;

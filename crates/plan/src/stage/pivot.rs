@@ -405,7 +405,7 @@ fn series_of_bins(
                 "the span cuts the time range into more than {limit} bins (limit bins); \
                  use a longer span or a shorter range"
             );
-            return Err(Error::Exhausted { message });
+            return Err(Error::invalid_anywhere(message));
         }
         starts.push(at);
         // Where clocks are set back a bin may end before it begins; go on from the next instant.
