@@ -308,7 +308,9 @@ impl Resource for Kind {
 
     fn warnings(&self, call: &Call, object: &ConfObject) -> Vec<String> {
         let is_search = self.asked(call).is_ok_and(|asked| asked.conf == SAVED_SEARCHES.conf);
-        if !is_search || !kind::is_scheduled(object) {
+        // Nobody expects runs of a search that is disabled.
+        let is_disabled = object.get("disabled").is_some_and(is_true);
+        if !is_search || is_disabled || !kind::is_scheduled(object) {
             return Vec::new();
         }
         // Clients would wait for runs and alerts.
@@ -442,6 +444,8 @@ pub(super) fn cases() -> Vec<Case> {
     let timed = "name=timed&search=a&is_scheduled=1&cron_schedule=*%2F5+*+*+*+*";
     all.extend([
         case(&format!("POST {searches}"), timed, 201, "is stored, but not run yet"),
+        case(&format!("POST {searches}/timed"), "disabled=1", 200, "\"messages\":[]"),
+        case(&format!("POST {searches}/timed"), "disabled=0", 200, "is stored, but not run yet"),
         case(&format!("POST {searches}/timed"), "is_scheduled=0", 200, "\"messages\":[]"),
         case(&format!("DELETE {searches}/timed"), "", 200, ""),
     ]);
