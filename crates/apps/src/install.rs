@@ -153,7 +153,8 @@ impl Package {
     pub fn left_out(&self) -> impl Iterator<Item = Remark> {
         self.links.iter().map(|link| Remark {
             place: link.display().to_string(),
-            text: "links in archives are left out: replace it with a copy of its file".to_owned(),
+            text: "a link in an archive is left out: replace it with a copy of the file that it points to"
+                .to_owned(),
         })
     }
 }

@@ -414,7 +414,7 @@ fn links_in_an_archive_are_left_out_and_named() {
     assert_eq!(told.files, 1);
     let [link] = &told.remarks[..] else { panic!("{:?}", told.remarks) };
     assert_eq!(link.place, "default/props.conf");
-    assert!(link.text.starts_with("links in archives are left out"), "{}", link.text);
+    assert!(link.text.starts_with("a link in an archive is left out"), "{}", link.text);
 }
 
 #[tokio::test]

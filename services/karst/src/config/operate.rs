@@ -103,7 +103,7 @@ pub(crate) struct LogoutOptions {
     /// Management address of the server.
     #[arg(long, env = "KARST_URI")]
     pub(crate) uri: String,
-    /// Accept any certificate; a session that was opened with --insecure does without it.
+    /// Accept any certificate; not needed for a session that was opened with --insecure.
     #[arg(long, env = "KARST_INSECURE")]
     pub(crate) insecure: bool,
     #[command(flatten)]
