@@ -79,6 +79,7 @@ pub use macros::Macros;
 pub use pipeline::{plan_inner, plan_search, plan_search_watched};
 pub use place::{Origin, Place, TwoStep};
 pub use plan_context::PlanContext;
+pub use renames::excluding_renamed;
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use shown::{ShownFields, ShownPlan, shown_fields};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};

@@ -40,26 +40,10 @@ impl Renames {
             SearchExpr::And(members) => SearchExpr::And(all(members)),
             SearchExpr::Or(members) => SearchExpr::Or(all(members)),
             SearchExpr::Not(inner, span) => SearchExpr::Not(Box::new(self.stored(inner)), *span),
-            SearchExpr::Comparison(comparison) => {
-                let value = FieldValue::new(comparison.value.pattern.clone());
-                let holds = |name: &str| value.compare_text(comparison.operator, name);
-                self.comparison(expr, &holds)
-            }
-            SearchExpr::Cased(comparison) => {
-                let holds = |name: &str| comparison.value.pattern.matches(name);
-                self.comparison(expr, &holds)
-            }
-            SearchExpr::In(list) => {
-                let values = list.values.iter().map(|value| value.pattern.clone());
-                let values: Vec<FieldValue> = values.map(FieldValue::new).collect();
-                let holds = |name: &str| {
-                    let mut all = values.iter();
-                    let is_one = all.any(|one| one.compare_text(ComparisonOperator::Equal, name));
-                    is_one != list.negated
-                };
-                self.comparison(expr, &holds)
-            }
-            other => other.clone(),
+            other => match holding(other) {
+                Some(holds) => self.comparison(other, &*holds),
+                None => other.clone(),
+            },
         }
     }
 
@@ -116,6 +100,91 @@ impl Renames {
     }
 }
 
+/// A search filter of a role that also leaves out what it excludes by a new name, wherever the configuration
+/// gives that name. No rename makes it let more through: what it asks for is compared with the stored names
+/// only.
+#[must_use]
+pub fn excluding_renamed(filter: &SearchExpr, knowledge: &Knowledge) -> SearchExpr {
+    /// Stored names, each with a name that some layer gives it.
+    struct Given(Vec<(String, String)>);
+    let given = knowledge.compiled(|knowledge| {
+        let mut given = Vec::new();
+        // Not what counts of all layers: a rename in another app must not undo that of an administrator.
+        for (_, stanza) in knowledge.layers().stanzas("props") {
+            if let Some(shown) = stanza.get("rename") {
+                given.push((stanza.name.clone(), shown.value.clone()));
+            }
+        }
+        given.sort_unstable();
+        given.dedup();
+        Given(given)
+    });
+    excluding(filter, &given.0, false)
+}
+
+fn excluding(expr: &SearchExpr, given: &[(String, String)], is_negated: bool) -> SearchExpr {
+    let all = |members: &[SearchExpr]| {
+        members.iter().map(|one| excluding(one, given, is_negated)).collect()
+    };
+    match expr {
+        SearchExpr::And(members) => SearchExpr::And(all(members)),
+        SearchExpr::Or(members) => SearchExpr::Or(all(members)),
+        SearchExpr::Not(inner, span) => {
+            SearchExpr::Not(Box::new(excluding(inner, given, !is_negated)), *span)
+        }
+        other => {
+            let is_of_type = other.field().is_some_and(|field| field.node == SOURCETYPE);
+            let (true, Some(holds)) = (is_of_type, holding(other)) else { return other.clone() };
+            let is_unequal = match other {
+                SearchExpr::Comparison(comparison) => {
+                    comparison.operator == ComparisonOperator::NotEqual
+                }
+                SearchExpr::In(list) => list.negated,
+                _ => false,
+            };
+            // `NOT sourcetype!=x` asks for x, as `sourcetype=x` does.
+            if is_unequal == is_negated {
+                return other.clone();
+            }
+            let excluded = given.iter().filter(|(_, shown)| holds(shown) != is_unequal);
+            let mut members = vec![other.clone()];
+            if is_unequal {
+                let is_not =
+                    |(stored, _): &(String, String)| named(stored, ComparisonOperator::NotEqual);
+                members.extend(excluded.map(is_not));
+                one_or(members, SearchExpr::And)
+            } else {
+                let is = |(stored, _): &(String, String)| named(stored, ComparisonOperator::Equal);
+                members.extend(excluded.map(is));
+                one_or(members, SearchExpr::Or)
+            }
+        }
+    }
+}
+
+/// For which texts a comparison of a field holds; `None` if it is something else.
+fn holding(expr: &SearchExpr) -> Option<Box<dyn Fn(&str) -> bool + '_>> {
+    match expr {
+        SearchExpr::Comparison(comparison) => {
+            let value = FieldValue::new(comparison.value.pattern.clone());
+            Some(Box::new(move |name: &str| value.compare_text(comparison.operator, name)))
+        }
+        SearchExpr::Cased(comparison) => {
+            Some(Box::new(move |name: &str| comparison.value.pattern.matches(name)))
+        }
+        SearchExpr::In(list) => {
+            let values = list.values.iter().map(|value| value.pattern.clone());
+            let values: Vec<FieldValue> = values.map(FieldValue::new).collect();
+            Some(Box::new(move |name: &str| {
+                let mut all = values.iter();
+                let is_one = all.any(|one| one.compare_text(ComparisonOperator::Equal, name));
+                is_one != list.negated
+            }))
+        }
+        _ => None,
+    }
+}
+
 fn one_or(
     mut members: Vec<SearchExpr>,
     several: impl FnOnce(Vec<SearchExpr>) -> SearchExpr,
@@ -131,4 +200,41 @@ fn named(name: &str, operator: ComparisonOperator) -> SearchExpr {
     let value = SearchValue { pattern: SearchPattern::literal(name), quoted: true, span };
     let field = spl::Spanned::new(SOURCETYPE.to_owned(), span);
     SearchExpr::Comparison(SearchComparison { field, operator, value, span })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use conf::{Layer, Layers};
+
+    use super::*;
+
+    #[test]
+    fn a_filter_excludes_new_names_and_asks_for_stored_ones() {
+        let layers = Layers::builtin()
+            .with(Layer::SystemLocal, "props", "[pay_v1]\nrename = payroll\n")
+            .with(Layer::AppLocal("other".to_owned()), "props", "[pay_v1]\nrename = other\n");
+        let knowledge = Knowledge::new(layers);
+        let parsed = |text: &str| spl::parse_search_terms(text).unwrap().expr.unwrap();
+        let narrowed = |text: &str| excluding_renamed(&parsed(text), &knowledge).to_string();
+        for (filter, expected) in [
+            ("NOT sourcetype=payroll", "NOT (sourcetype=payroll OR sourcetype=\"pay_v1\")"),
+            ("NOT sourcetype=oth*", "NOT (sourcetype=oth* OR sourcetype=\"pay_v1\")"),
+            (
+                "host=a OR sourcetype!=payroll",
+                "host=a OR (sourcetype!=payroll sourcetype!=\"pay_v1\")",
+            ),
+        ] {
+            assert_eq!(narrowed(filter), parsed(expected).to_string(), "{filter}");
+        }
+        for same in [
+            "sourcetype=payroll",
+            "sourcetype=pay_v1",
+            "NOT sourcetype!=payroll",
+            "NOT host=payroll",
+            "NOT sourcetype=web",
+        ] {
+            assert_eq!(narrowed(same), parsed(same).to_string(), "{same}");
+        }
+    }
 }

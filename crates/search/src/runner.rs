@@ -197,6 +197,8 @@ impl SearchService {
         let timezone = timezone.map_err(|error| Error::Request(error.to_string()))?;
         let filter = search.filter.as_deref().map(Restriction::parse_filter).transpose();
         let filter = filter.map_err(|error| Error::Request(error.to_string()))?;
+        let everywhere = self.dependencies().apps.knowledge();
+        let filter = filter.map(|filter| plan::excluding_renamed(&filter, &everywhere));
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge), None);
         source.context.share = Some(Share { stored: buckets, hot: self.hot(recipe)? });
         source.context.allow_partial = recipe.allow_partial;

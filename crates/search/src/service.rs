@@ -422,7 +422,8 @@ impl SearchService {
             search: request.search.clone(),
             lookups: recording.clone().map(Lookups::Noted).unwrap_or_default(),
         };
-        let restriction = restriction(&request.rights, now)?;
+        let everywhere = self.engine.deps.apps.knowledge();
+        let restriction = restriction(&request.rights, now, &everywhere)?;
         let default_indexes = match request.rights.is_system() {
             true => self.engine.deps.indexes.default_names(),
             false => request.rights.searched(source.indexes.clone()),
@@ -541,11 +542,17 @@ pub(crate) async fn within<T: Send + 'static>(
     }
 }
 
-/// What the searches of a user are held to.
-pub(crate) fn restriction(rights: &Rights, now: EventTime) -> Result<plan::Restriction, Error> {
+/// What the searches of a user are held to. The configuration is that of all apps: users choose in which one
+/// they search.
+pub(crate) fn restriction(
+    rights: &Rights,
+    now: EventTime,
+    everywhere: &Knowledge,
+) -> Result<plan::Restriction, Error> {
     let limits = rights.limits();
     let filter = limits.filter.as_deref().map(plan::Restriction::parse_filter).transpose();
     let filter = filter.map_err(|error| Error::Request(error.to_string()))?;
+    let filter = filter.map(|filter| plan::excluding_renamed(&filter, everywhere));
     let back = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
     let earliest = limits.earliest.map(|span| EventTime(now.0.saturating_sub(back(span))));
     Ok(plan::Restriction { filter, earliest, window: limits.window })

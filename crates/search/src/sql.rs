@@ -223,12 +223,10 @@ impl SearchService {
         times.earliest = request.earliest.clone();
         times.latest = request.latest.clone();
         times.timezone = request.timezone.clone();
-        let restriction = restriction(&request.rights, self.now())?;
+        let knowledge = self.dependencies().apps.knowledge();
+        let restriction = restriction(&request.rights, self.now(), &knowledge)?;
         let range = restriction.within(time_range(&times, self.now())?, self.now());
-        let mut events = {
-            let knowledge = self.dependencies().apps.knowledge();
-            self.stored_events(&Arc::default(), report, knowledge, None)
-        };
+        let mut events = self.stored_events(&Arc::default(), report, knowledge, None);
         events.indexes.retain(|index| request.rights.may_search(index));
         let context = context_over(session, Indexes { events, range, restriction })?;
         let limit = self.settings().plan.plan_depth;

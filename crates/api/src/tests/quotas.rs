@@ -110,6 +110,32 @@ async fn a_search_filter_is_about_stored_source_types_whatever_users_call_them()
         let rows = sql(&server, role, "SELECT _raw FROM closed").await;
         assert!(!rows.contains("word_closed"), "{rows}");
     }
+    // What an administrator renames stays hidden under both names, whatever users call it.
+    let filters = [("named", "NOT sourcetype=payroll"), ("unequal", "sourcetype!=payroll")];
+    for (role, filter) in filters {
+        server.role(role, &[("srchIndexesAllowed", "*"), ("srchFilter", filter)]).await;
+    }
+    server.role("asking", &[("srchIndexesAllowed", "*"), ("srchFilter", "sourcetype=st")]).await;
+    let form = [("name", "st"), ("rename", "payroll")];
+    let made = server.post("admin", "/servicesNS/nobody/search/configs/conf-props", &form).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+    for (role, _) in filters {
+        for is_called_otherwise in [false, true] {
+            if is_called_otherwise {
+                let path = format!("/servicesNS/{role}/search/configs/conf-props");
+                let form = [("name", "st"), ("rename", "other")];
+                let made = server.post(role, &path, &form).await;
+                assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+            }
+            let told = server.search(role, "search index=*").await;
+            assert!(told.status.is_success() && !told.text.contains("word_"), "{told:?}");
+            let rows = sql(&server, role, "SELECT _raw FROM closed").await;
+            assert!(!rows.contains("word_closed"), "{rows}");
+        }
+    }
+    // A filter that asks for a stored name still finds it.
+    let told = server.search("asking", "search index=* sourcetype=payroll").await;
+    assert!(told.text.contains("word_open"), "{told:?}");
     // The rename holds in the searches of a user without a filter.
     let form = [("name", "st"), ("rename", "shown")];
     server.post("user", "/servicesNS/user/search/configs/conf-props", &form).await;
