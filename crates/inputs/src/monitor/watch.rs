@@ -110,6 +110,14 @@ mod system {
                 let read = ready.try_io(|inner| {
                     let events = inner.get_mut().read_events(&mut buffer)?;
                     for event in events {
+                        if event.mask.contains(EventMask::IGNORED) {
+                            // The directory is gone: one that gets its name needs a new watch.
+                            if self.places.remove(&event.wd).is_some() {
+                                self.watched.retain(|_, descriptor| *descriptor != event.wd);
+                                changes.push(Change::Names);
+                            }
+                            continue;
+                        }
                         let places = self.places.get(&event.wd).map_or(&[][..], Vec::as_slice);
                         if places.is_empty() {
                             changes.extend(change(event.mask, None, event.name));
@@ -142,7 +150,6 @@ mod system {
             (Some(place), Some(name)) if plain => Some(Change::File(place.join(name))),
             // What a removed watch still had to say.
             (None, _) if !mask.contains(EventMask::Q_OVERFLOW) => None,
-            _ if mask.contains(EventMask::IGNORED) => None,
             _ => Some(Change::Names),
         }
     }
@@ -171,6 +178,31 @@ mod tests {
         watch.set(&both[..1]);
         std::fs::write(real.join("b"), "x").unwrap();
         assert_eq!(told(&mut watch, "b", 1).await, [real.join("b")]);
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_is_made_again_is_watched_again() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("logs");
+        let file = directory.join("a");
+        std::fs::create_dir(&directory).unwrap();
+        let mut watch = Watch::new();
+        watch.set(std::slice::from_ref(&directory));
+        std::fs::remove_dir(&directory).unwrap();
+        std::fs::create_dir(&directory).unwrap();
+        let told = async {
+            loop {
+                // As the monitor does whenever it has looked at all names.
+                watch.set(std::slice::from_ref(&directory));
+                std::fs::write(&file, "x").unwrap();
+                let changes = tokio::time::timeout(Duration::from_millis(100), watch.changes());
+                let changes = changes.await.unwrap_or_default();
+                if changes.contains(&Change::File(file.clone())) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, told).await.unwrap();
     }
 
     /// The first names under which a file is said to have changed.
