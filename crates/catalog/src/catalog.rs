@@ -11,7 +11,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
 use runtime::Clock;
 use serde_json::Value;
 use slatedb::Db;
-use slatedb::config::SstBlockSize;
+use slatedb::config::{CloseOptions, GarbageCollectorOptions, SstBlockSize};
 use tokio::sync::watch;
 use transport::Transport;
 
@@ -23,7 +23,7 @@ use crate::follower::Follower;
 use crate::rules::Changes;
 use crate::store_id::{PLACE, StoreId, contradiction};
 use crate::summaries::Source;
-use crate::ticks::Ticks;
+use crate::ticks::{Ticks, last_write};
 use crate::writer::{Opened, Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, Stalled, load, migration};
 
@@ -521,35 +521,52 @@ async fn open_database(
     (settings, ticks): (&Settings, Arc<Ticks>),
     failure: &LastFailure,
 ) -> Result<Db> {
-    let mut database = settings.database();
     let conditions = has_conditions(&store, path).await?;
     let adapter = Arc::new(Adapter::new(store, failure.clone()));
     let reading = Box::pin(ticks.go_on_from_files(Arc::clone(&adapter), path));
     patiently((settings.slow_commit, failure), "opening the catalog", reading).await?;
-    if let Some(cleanup) = &mut database.garbage_collector_options {
-        cleanup.boundary_files_enabled = conditions;
-        // The ages of these come from times of the store: by a clock that is ahead they look older.
-        let by_store = [
-            &mut cleanup.manifest_options,
-            &mut cleanup.wal_options,
-            &mut cleanup.compactions_options,
-        ];
-        for files in by_store.into_iter().flatten() {
-            files.min_age += ticks.ahead();
+    loop {
+        let mut database = settings.database();
+        if let Some(cleanup) = &mut database.garbage_collector_options {
+            cleanup.boundary_files_enabled = conditions;
+            keep_longer(cleanup, ticks.ahead());
+        }
+        let building = Db::builder(path.to_owned(), Arc::<Adapter>::clone(&adapter))
+            .with_settings(database)
+            .with_system_clock(Arc::<Ticks>::clone(&ticks))
+            .with_db_cache_disabled()
+            .with_sst_block_size(SstBlockSize::Block16Kib)
+            .build();
+        let opening = Box::pin(opened(path, building));
+        let database =
+            patiently((settings.slow_commit, failure), "opening the catalog", opening).await?;
+        let last = Box::pin(last_write(&database, path)).await?;
+        let is_far_behind = last.is_some_and(|last| ticks.is_far_behind(last));
+        if is_far_behind {
+            // Its files are kept by the clock that it was opened with. It is closed before the clock moves,
+            // or a cleanup that runs now would take them for old.
+            let closing = Box::pin(database.close_with_options(CloseOptions { flush_type: None }));
+            let closed = closing.await;
+            closed.map_err(|error| Error::from_database(path, "close", &error))?;
+        }
+        if let Some(last) = last {
+            ticks.go_on_from(last);
+        }
+        if !is_far_behind {
+            ticks.report(path);
+            return Ok(database);
         }
     }
-    let building = Db::builder(path.to_owned(), adapter)
-        .with_settings(database)
-        .with_system_clock(Arc::<Ticks>::clone(&ticks))
-        .with_db_cache_disabled()
-        .with_sst_block_size(SstBlockSize::Block16Kib)
-        .build();
-    let opening = Box::pin(opened(path, building));
-    let database =
-        patiently((settings.slow_commit, failure), "opening the catalog", opening).await?;
-    Box::pin(ticks.go_on_from_last_write(&database, path)).await?;
-    ticks.report(path);
-    Ok(database)
+}
+
+/// Files whose ages come from times of the store are kept for longer: by a clock that is ahead they look
+/// older.
+fn keep_longer(cleanup: &mut GarbageCollectorOptions, ahead: Duration) {
+    let by_store =
+        [&mut cleanup.manifest_options, &mut cleanup.wal_options, &mut cleanup.compactions_options];
+    for files in by_store.into_iter().flatten() {
+        files.min_age += ahead;
+    }
 }
 
 /// Reads everything that is kept in memory.
@@ -599,6 +616,7 @@ mod tests {
     use object_store::memory::InMemory;
     use runtime::SystemClock;
     use serde_json::json;
+    use slatedb::admin::Admin;
     use slatedb_common::clock::SystemClock as _;
 
     use super::*;
@@ -617,6 +635,43 @@ mod tests {
         let ticks = Arc::new(Ticks::default());
         ticks.go_on_from(ticks.now().timestamp_millis() + YEAR);
         open_by(store, ticks).await
+    }
+
+    /// Every opening of the database counts it up.
+    async fn epoch(store: &Arc<dyn ObjectStore>) -> u64 {
+        let adapter = Arc::new(Adapter::new(Arc::clone(store), LastFailure::default()));
+        let admin = Admin::builder("catalog".to_owned(), adapter).build();
+        Box::pin(admin.read_manifest(None)).await.unwrap().unwrap().writer_epoch()
+    }
+
+    #[test]
+    fn files_that_the_store_dates_are_kept_for_longer_by_a_clock_that_is_ahead() {
+        let settings = Settings::default();
+        let mut cleanup = settings.database().garbage_collector_options.unwrap();
+        keep_longer(&mut cleanup, LONG);
+        for files in [cleanup.manifest_options, cleanup.wal_options, cleanup.compactions_options] {
+            assert_eq!(files.unwrap().min_age, settings.cleanup_age + LONG);
+        }
+        assert_eq!(cleanup.compacted_options.unwrap().min_age, settings.cleanup_age);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_clock_that_was_ahead_counts_for_the_cleanup_if_only_the_last_write_shows_it() {
+        for is_closed in [true, false] {
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            let ahead = open_ahead(&store).await;
+            ahead.put_document("user", "a", json!(1)).await.unwrap();
+            if is_closed {
+                // Folds the writes into files that the manifest knows.
+                ahead.close().await.unwrap();
+            }
+            let before = epoch(&store).await;
+            let after = open_by(&store, Arc::default()).await;
+            // The cleanup has the settings with which the database was opened.
+            assert_eq!(epoch(&store).await > before + 1, !is_closed, "{is_closed}");
+            after.put_document("user", "b", json!(2)).await.unwrap();
+            assert_eq!(after.documents("user").await.len(), 2);
+        }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

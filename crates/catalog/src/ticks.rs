@@ -55,14 +55,10 @@ impl Ticks {
         Ok(())
     }
 
-    /// Goes on from the last write of an open database, which may be in no file but a write-ahead file yet.
-    pub(crate) async fn go_on_from_last_write(&self, database: &Db, path: &str) -> Result<()> {
-        let last = database.get_key_value(codec::NUMBER).await;
-        let last = last.map_err(|error| Error::from_database(path, "read", &error))?;
-        if let Some(last) = last {
-            self.go_on_from(last.create_ts);
-        }
-        Ok(())
+    /// Whether this clock is notably behind a time in milliseconds.
+    pub(crate) fn is_far_behind(&self, recorded: i64) -> bool {
+        let behind = recorded.saturating_sub(self.now().timestamp_millis());
+        u64::try_from(behind).is_ok_and(|behind| Duration::from_millis(behind) >= NOTABLE)
     }
 
     /// Says that the clock of the machine is behind, if it is by much.
@@ -91,6 +87,14 @@ impl SystemClock for Ticks {
     fn ticker<'a>(&'a self, duration: Duration) -> SystemClockTicker<'a> {
         SystemClockTicker::new(self, duration)
     }
+}
+
+/// When an open database was last written, in milliseconds. This may be in no file but a write-ahead file
+/// yet.
+pub(crate) async fn last_write(database: &Db, path: &str) -> Result<Option<i64>> {
+    let last = database.get_key_value(codec::NUMBER).await;
+    let last = last.map_err(|error| Error::from_database(path, "read", &error))?;
+    Ok(last.map(|last| last.create_ts))
 }
 
 /// The latest time in the manifest, and in the names of the files and compactions that the database knows.
@@ -137,6 +141,8 @@ mod tests {
         assert_eq!(ticks.ahead(), Duration::ZERO);
         ticks.go_on_from(before + 1_000_000);
         assert!(ticks.now().timestamp_millis() >= before + 1_000_000);
+        assert!(!ticks.is_far_behind(before + 1_000_000));
+        assert!(ticks.is_far_behind(before + 2_000_000));
         ticks.go_on_from(before);
         assert!(ticks.now().timestamp_millis() >= before + 1_000_000);
     }
