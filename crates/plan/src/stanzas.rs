@@ -356,7 +356,13 @@ impl Admission {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray};
+    use arrow::datatypes::Int64Type;
     use conf::{Layer, Layers};
+    use datafusion::common::DFSchema;
+    use datafusion::logical_expr::LogicalPlanBuilder;
+    use datafusion::prelude::SessionContext;
+    use frames::FrameColumn;
     use knowledge::Knowledge;
 
     use super::*;
@@ -389,6 +395,44 @@ mod tests {
         assert!(plain.of_event(["other", "/a/b", "h1"]).is_empty());
         assert!(!plain.are_everywhere());
         assert!(Stanzas::new([&matchers[0]].into_iter()).are_everywhere());
+    }
+
+    /// The numbers that an expression gives for the events of a batch.
+    fn evaluated(typed: &Typed, events: &RecordBatch) -> Vec<Option<i64>> {
+        let schema = DFSchema::try_from(events.schema()).unwrap();
+        let context = SessionContext::new();
+        let physical = context.create_physical_expr(typed.expr.clone(), &schema).unwrap();
+        let values = physical.evaluate(events).unwrap().into_array(events.num_rows()).unwrap();
+        values.as_primitive::<Int64Type>().iter().collect()
+    }
+
+    #[test]
+    fn the_first_of_some_stanzas_is_the_first_in_their_own_order() {
+        let rows = [
+            ["web", "/a/b", "h1"],
+            ["db", "/b", "x"],
+            ["other", "/b", "x"],
+            ["a source type of many letters", "/b", "h1"],
+            ["web", "/a/b", "h1"],
+        ];
+        let names = NAMES.iter().enumerate().map(|(at, name)| {
+            let texts = StringViewArray::from_iter_values(rows.iter().map(|row| row[at]));
+            (*name, Arc::new(texts) as ArrayRef, true)
+        });
+        let events = RecordBatch::try_from_iter_with_nullable(names).unwrap();
+        let column = |name: &&str| FrameColumn { name: (*name).to_owned(), kind: ValueType::Text };
+        let plan = LogicalPlanBuilder::empty(false).build().unwrap();
+        let frame = Frame::new(plan, NAMES.iter().map(column).collect());
+        let matchers = matchers(PROPS);
+        let together = Together::new(matchers.iter());
+        let first_of = |among: &[u32]| {
+            let first = together.first_of(among.to_vec(), together.combination(&frame));
+            evaluated(&first, &events)
+        };
+        assert_eq!(first_of(&[3, 5, 1]), [Some(0), Some(1), None, Some(0), Some(0)]);
+        assert_eq!(first_of(&[5, 1, 3]), [Some(1), Some(0), None, Some(2), Some(1)]);
+        assert_eq!(first_of(&[4, 0]), [Some(0), Some(1), Some(1), Some(1), Some(0)]);
+        assert_eq!(first_of(&[]), [None; 5]);
     }
 
     #[test]
