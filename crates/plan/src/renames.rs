@@ -162,8 +162,11 @@ fn excluding(expr: &SearchExpr, given: &[(String, String)], is_negated: bool) ->
     }
 }
 
+/// Whether a comparison holds for a text.
+type Holds<'a> = Box<dyn Fn(&str) -> bool + 'a>;
+
 /// For which texts a comparison of a field holds; `None` if it is something else.
-fn holding(expr: &SearchExpr) -> Option<Box<dyn Fn(&str) -> bool + '_>> {
+fn holding(expr: &SearchExpr) -> Option<Holds<'_>> {
     match expr {
         SearchExpr::Comparison(comparison) => {
             let value = FieldValue::new(comparison.value.pattern.clone());

@@ -19,6 +19,7 @@ use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
+use exprs::by_origin::hidden_steps;
 use exprs::predicate::balanced;
 
 /// Steps of a condition that may grow on its way down, at most.
