@@ -92,8 +92,6 @@ struct Export {
     mode: OutputMode,
     pages: Pages,
     rows: usize,
-    /// Of pages without rows, which `json_rows` and `json_cols` leave out.
-    fields: Vec<String>,
     /// A row without the end of its object.
     held: Option<Vec<u8>>,
     csv: Option<Csv>,
@@ -106,17 +104,8 @@ struct Export {
 
 impl Export {
     fn new(mode: OutputMode, pages: Pages) -> Self {
-        Self {
-            mode,
-            pages,
-            rows: 0,
-            fields: Vec::new(),
-            held: None,
-            csv: None,
-            ended: false,
-            is_broken: false,
-            first: None,
-        }
+        let (held, csv) = (None, None);
+        Self { mode, pages, rows: 0, held, csv, ended: false, is_broken: false, first: None }
     }
 
     async fn next(&mut self) -> Option<Vec<u8>> {
@@ -151,9 +140,7 @@ impl Export {
             OutputMode::Csv | OutputMode::SafeCsv => self.csv(page, &mut out),
             OutputMode::Raw => Raw::new(page.fields.clone()).rows(page, &mut out),
             OutputMode::Xml => return self.answer(page),
-            OutputMode::JsonRows | OutputMode::JsonCols if page.rows.is_empty() => {
-                self.fields.clone_from(&page.fields);
-            }
+            OutputMode::JsonRows | OutputMode::JsonCols if page.rows.is_empty() => {}
             OutputMode::JsonRows | OutputMode::JsonCols => {
                 out = self.answer(page);
                 out.push(b'\n');
@@ -222,19 +209,14 @@ impl Export {
     }
 
     /// Messages of `json_rows` and `json_cols` as an answer without rows, which is also there if no row is.
-    fn last_lists(&mut self, warnings: &[String]) -> Vec<u8> {
+    fn last_lists(&self, warnings: &[String]) -> Vec<u8> {
         if warnings.is_empty() && self.rows > 0 {
             return Vec::new();
         }
         let message = |text: &String| Message { kind: MessageKind::Warning, text: text.clone() };
         let messages = warnings.iter().map(message).collect();
         let told = Told { offset: self.rows, messages, ..Told::default() };
-        // Where rows were sent, their fields were, too.
-        let mut fields = std::mem::take(&mut self.fields);
-        if self.rows > 0 {
-            fields.clear();
-        }
-        let mut out = self.mode.write(told, &Page { fields, rows: Vec::new() });
+        let mut out = self.mode.write(told, &Page { fields: Vec::new(), rows: Vec::new() });
         out.push(b'\n');
         out
     }
