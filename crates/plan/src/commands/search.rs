@@ -9,9 +9,9 @@ use std::sync::Arc;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, Operator, lit};
-use exprs::{by_origin, predicate};
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
+use exprs::{by_origin, predicate};
 use frames::restriction::Stored;
 use frames::scan::{TABLE, conjuncts, filter_scan};
 use frames::{Frame, FrameColumn, column};
@@ -181,7 +181,8 @@ pub(super) async fn events(
     // One by one: what goes below lookups and calculated fields is not held up by the others.
     let scope = env.scope(&frame);
     let late = late.into_iter().map(|expr| {
-        predicate::compile_search(expr, &scope).map(|condition| by_origin::filter(condition, &scope))
+        predicate::compile_search(expr, &scope)
+            .map(|condition| by_origin::filter(condition, &scope))
     });
     let late = late.collect::<Result<Vec<_>, _>>()?;
     if let Some(condition) = predicate::balanced(Operator::And, late) {
