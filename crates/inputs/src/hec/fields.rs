@@ -71,12 +71,16 @@ pub(super) fn take_fields(
         if !scanner.take(b'[') {
             if let Some(value) = plain(&mut scanner)? {
                 single.check(&name, Some(&value))?;
-                match is_not_finite(&value) {
-                    true if name.starts_with("metric_name:") => {}
-                    // It is a data point if there is a `metric_name`, which may come later.
-                    true if *name == *"_value" => not_finite = Some((name, value)),
-                    _ => emit(name, &value).map_err(WrongFields::Over)?,
+                // Only what may be a data point is read as a number.
+                if name.starts_with("metric_name:") && is_not_finite(&value) {
+                    continue;
                 }
+                // It is a data point if there is a `metric_name`, which may come later.
+                if *name == *"_value" && is_not_finite(&value) {
+                    not_finite = Some((name, value));
+                    continue;
+                }
+                emit(name, &value).map_err(WrongFields::Over)?;
             }
             continue;
         }
