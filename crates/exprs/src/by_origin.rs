@@ -220,7 +220,7 @@ struct Names {
 enum Class {
     /// All: for conditions that do not ask for the origin.
     Free,
-    /// All, for all conditions: where the parts of the origin are no texts.
+    /// All, for conditions that ask for the origin: if its parts are no texts, or there are too many origins.
     Undecided,
     /// Those of an origin, by the numbers of its names.
     Of([u32; ORIGIN.len()]),
