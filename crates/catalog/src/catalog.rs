@@ -631,11 +631,17 @@ mod tests {
         Box::pin(opening).await.unwrap()
     }
 
-    /// As it is opened on a machine whose clock is a year ahead.
-    async fn open_ahead(store: &Arc<dyn ObjectStore>) -> Catalog {
+    /// Writes a document on a machine whose clock is a year ahead. Closing folds the write into files that
+    /// the manifest knows.
+    async fn write_ahead_of_time(store: &Arc<dyn ObjectStore>, is_closed: bool) -> Catalog {
         let ticks = Arc::new(Ticks::default());
         ticks.go_on_from(ticks.now().timestamp_millis() + YEAR);
-        open_by(store, ticks).await
+        let ahead = open_by(store, ticks).await;
+        ahead.put_document("user", "a", json!(1)).await.unwrap();
+        if is_closed {
+            ahead.close().await.unwrap();
+        }
+        ahead
     }
 
     /// Every opening of the database counts it up.
@@ -674,12 +680,7 @@ mod tests {
     async fn a_clock_that_was_ahead_counts_for_the_cleanup_if_only_the_last_write_shows_it() {
         for is_closed in [true, false] {
             let written: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-            let ahead = open_ahead(&written).await;
-            ahead.put_document("user", "a", json!(1)).await.unwrap();
-            if is_closed {
-                // Folds the writes into files that the manifest knows.
-                ahead.close().await.unwrap();
-            }
+            let _ahead = write_ahead_of_time(&written, is_closed).await;
             let store = copied(&written).await;
             let shown = Ticks::default();
             let adapter = Arc::new(Adapter::new(Arc::clone(&store), LastFailure::default()));
@@ -699,11 +700,7 @@ mod tests {
     async fn a_clock_that_was_set_back_does_not_end_it() {
         for is_closed in [true, false] {
             let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-            let ahead = open_ahead(&store).await;
-            ahead.put_document("user", "a", json!(1)).await.unwrap();
-            if is_closed {
-                ahead.close().await.unwrap();
-            }
+            let _ahead = write_ahead_of_time(&store, is_closed).await;
             // Twice: the second one has what the first one wrote.
             for name in ["b", "c"] {
                 let after = open_by(&store, Arc::default()).await;
