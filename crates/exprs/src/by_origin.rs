@@ -62,9 +62,8 @@ pub fn names_that_hold(
     let conditions = Conditions::new(conditions, scope);
     let mut arguments = vec![own.expr];
     arguments.extend(conditions.arguments());
-    let kind = ValueType::Multi;
-    let call = ByOrigin { function, gives: Gives::Names(names.into()), conditions, kind };
-    Typed::new(call.call(arguments), kind)
+    let call = ByOrigin::new(function, Gives::Names(names.into()), conditions);
+    Typed::new(call.call(arguments), ValueType::Multi)
 }
 
 /// A filter, as `predicate` compiles it, which is decided by origin if it asks for many of them.
@@ -78,15 +77,14 @@ pub fn filter(condition: Expr, scope: &dyn Scope) -> Expr {
 fn decided_by_origin(condition: Expr, scope: &dyn Scope) -> Expr {
     let conditions = Conditions::new(vec![condition], scope);
     let arguments = conditions.arguments();
-    let (function, kind) = ("by_origin", ValueType::Boolean);
-    ByOrigin { function, gives: Gives::Truth, conditions, kind }.call(arguments)
+    ByOrigin::new("by_origin", Gives::Truth, conditions).call(arguments)
 }
 
 /// The steps of the conditions of a call, which the expression does not show.
 #[must_use]
 pub fn hidden_steps(expr: &Expr) -> usize {
     let Expr::ScalarFunction(call) = expr else { return 0 };
-    call.func.inner().downcast_ref::<Call>().map_or(0, |call| call.of.conditions.steps)
+    call.func.inner().downcast_ref::<ByOrigin>().map_or(0, |call| call.conditions.steps)
 }
 
 /// The steps of an expression.
@@ -482,7 +480,7 @@ fn set(truths: &BooleanArray) -> BooleanBuffer {
 }
 
 /// What a call gives of the conditions that hold.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Gives {
     /// Whether any holds.
     Truth,
@@ -490,12 +488,13 @@ enum Gives {
     Names(Arc<[String]>),
 }
 
-#[derive(Debug, Clone)]
+/// Conditions as a function of the engine. Two are the same only if their conditions are in one place.
+#[derive(Debug)]
 struct ByOrigin {
     function: &'static str,
     gives: Gives,
     conditions: Arc<Conditions>,
-    kind: ValueType,
+    signature: Signature,
 }
 
 impl PartialEq for ByOrigin {
@@ -513,26 +512,23 @@ impl Hash for ByOrigin {
 }
 
 impl ByOrigin {
+    fn new(function: &'static str, gives: Gives, conditions: Arc<Conditions>) -> Self {
+        Self { function, gives, conditions, signature: any_arguments(Volatility::Immutable) }
+    }
+
     fn call(self, arguments: Vec<Expr>) -> Expr {
-        ScalarUDF::new_from_impl(Call { of: self, signature: any_arguments(Volatility::Immutable) })
-            .call(arguments)
+        ScalarUDF::new_from_impl(self).call(arguments)
     }
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Call {
-    of: ByOrigin,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Call {
+impl ScalarUDFImpl for ByOrigin {
     fn name(&self) -> &str {
-        self.of.function
+        self.function
     }
 
     fn schema_name(&self, _: &[Expr]) -> Result<String> {
-        let conditions = &self.of.conditions;
-        Ok(format!("{}[{} {:p}]", self.of.function, conditions.all.len(), Arc::as_ptr(conditions)))
+        let conditions = &self.conditions;
+        Ok(format!("{}[{} {:p}]", self.function, conditions.all.len(), Arc::as_ptr(conditions)))
     }
 
     fn signature(&self) -> &Signature {
@@ -540,7 +536,11 @@ impl ScalarUDFImpl for Call {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.of.kind.data_type())
+        let kind = match self.gives {
+            Gives::Truth => ValueType::Boolean,
+            Gives::Names(_) => ValueType::Multi,
+        };
+        Ok(kind.data_type())
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -548,8 +548,8 @@ impl ScalarUDFImpl for Call {
         let arrays = args.args.iter().map(|argument| argument.to_array(rows));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let config = &args.config_options;
-        let (ByOrigin { gives, conditions, .. }, arrays) = (&self.of, arrays.as_slice());
-        let made = match (gives, arrays) {
+        let conditions = &self.conditions;
+        let made = match (&self.gives, arrays.as_slice()) {
             (Gives::Names(names), [own, arrays @ ..]) => {
                 let mut held = Vec::new();
                 conditions.evaluate(arrays, rows, config, |row, at| held.push((row, at)))?;
@@ -560,7 +560,7 @@ impl ScalarUDFImpl for Call {
             }
             _ => {
                 let mut truths = vec![false; rows];
-                conditions.evaluate(arrays, rows, config, |row, _| truths[row as usize] = true)?;
+                conditions.evaluate(&arrays, rows, config, |row, _| truths[row as usize] = true)?;
                 Arc::new(BooleanArray::from(truths))
             }
         };
