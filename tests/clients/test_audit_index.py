@@ -24,10 +24,11 @@ def open_server(tmp_path_factory):
     (conf / "transforms.conf").write_text(
         "[to_audit]\nREGEX = .\nDEST_KEY = _MetaData:Index\nFORMAT = _audit\n"
     )
-    ports = {name: free_port() for name in ("elastic", "otlp", "forwarders")}
+    ports = {name: free_port() for name in ("elastic", "loki", "otlp", "forwarders")}
     environment = {
         "KARST_CONF_DIR": str(folder / "conf"),
         "KARST_ELASTICSEARCH": f"127.0.0.1:{ports['elastic']}",
+        "KARST_LOKI": f"127.0.0.1:{ports['loki']}",
         "KARST_OTLP_HTTP": f"127.0.0.1:{ports['otlp']}",
         "KARST_FORWARDING_ADDRESS": f"127.0.0.1:{ports['forwarders']}",
     }
@@ -112,6 +113,19 @@ def test_elasticsearch_refuses_the_item(open_server):
     assert (item["index"]["status"], item["index"]["error"]["type"]) == (403, "security_exception")
     assert RESERVED in item["index"]["error"]["reason"]
     assert open_server.count(f"index=* {WORD}") == 0
+    assert nothing_arrived(open_server)
+
+
+def test_loki_refuses_the_tenant(open_server):
+    body = {"streams": [{"stream": {"a": "b"}, "values": [["1767323045000000000", WORD]]}]}
+    headers = {
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Type": "application/json",
+        "X-Scope-OrgID": "_audit",
+    }
+    port = open_server.ports["loki"]
+    answer = open_server.request(port, "POST", "/loki/api/v1/push", json.dumps(body), headers)
+    assert (answer.status, RESERVED in answer.text) == (400, True), answer
     assert nothing_arrived(open_server)
 
 

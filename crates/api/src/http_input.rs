@@ -31,7 +31,7 @@ impl FromValue for ConnectionHost {
 }
 
 conf::settings! {
-    /// Settings of HEC, OTLP and Elasticsearch over HTTP.
+    /// Settings of HEC, OTLP, Elasticsearch and Loki over HTTP.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct HttpInput {
         "limits"["http_input"] {

@@ -41,6 +41,8 @@ pub enum IntakeKind {
     OtlpHttp,
     /// Elasticsearch's `_bulk`.
     Elasticsearch,
+    /// Loki's push API.
+    Loki,
     /// The protocol of Karst's forwarder.
     Forwarders,
     /// REST, which takes events at `/services/receivers`.

@@ -1,12 +1,12 @@
-//! HTTP in front of Karst: HEC, OTLP, Elasticsearch's bulk interface, Splunk-compatible REST, SQL,
-//! metrics, the console's files.
+//! HTTP in front of Karst: HEC, OTLP, Elasticsearch's bulk interface, Loki's push API,
+//! Splunk-compatible REST, SQL, metrics, the console's files.
 //!
 //! Not here: decisions. A route reads a request, calls `ingest`, `search` or `catalog`, and writes
 //! the answer in the format that was asked for; statuses come from error kinds in `error.rs`.
 //!
 //! ```text
 //! 8088 hec::router         events in, tokens
-//! 4317 otlp, 9200 elastic  the same from OpenTelemetry and from Elasticsearch's shippers
+//! 4317 otlp, 9200 elastic, 3100 loki  the same from the shippers of OpenTelemetry, Elasticsearch, Loki
 //! 8089 rest::router        Splunk REST, sessions; flight: Arrow Flight SQL
 //! 8000 rest::router + console files
 //! ```
@@ -30,6 +30,7 @@ mod flight;
 mod hec;
 mod http_input;
 mod intake;
+mod loki;
 mod messages;
 mod namespace;
 mod origin;

@@ -9,7 +9,7 @@ use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use inputs::body::BodyError;
+use inputs::body::{BodyError, snappy_length, unpack_snappy};
 use inputs::elastic::LineLengths;
 use inputs::hec::{AckChannels, EventLengths};
 use inputs::{Acknowledgement, EventLimits, Input, Receipt, Sink};
@@ -137,6 +137,16 @@ impl Receiver {
         let budget = &self.api.request_memory;
         let read = body::read_unpacked(budget, headers, body, self.limits(), watch);
         read.await.inspect_err(count_refused)
+    }
+
+    /// A snappy block, unpacked, with the memory that it takes.
+    pub(crate) async fn unpacked_snappy(&self, packed: Bytes) -> Result<(Bytes, Share), BodyError> {
+        let BodyLimits { bytes, ratio } = self.limits();
+        let length = snappy_length(&packed, bytes, ratio).inspect_err(count_refused)?;
+        let mut share = self.api.request_memory.share();
+        share.grow(length).await.map_err(BodyError::from).inspect_err(count_refused)?;
+        let unpacked = work(length, || unpack_snappy(&packed)).inspect_err(count_refused)?;
+        Ok((unpacked.into(), share))
     }
 
     /// What the events of a request may be, in so many bytes of memory.

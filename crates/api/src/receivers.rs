@@ -14,7 +14,7 @@ use runtime::metrics as names;
 use crate::audit::record_sender;
 use crate::http_input::HttpInput;
 use crate::receiver::Receiver;
-use crate::{ApiState, Error, elastic, hec, otlp, traced};
+use crate::{ApiState, Error, elastic, hec, loki, otlp, traced};
 
 /// The inputs over HTTP and gRPC, which share tokens, limits and channels.
 #[derive(Debug, Clone)]
@@ -58,6 +58,11 @@ impl Receivers {
     /// Elasticsearch's `_bulk`; `version` is what the server says it is.
     pub fn elasticsearch(&self, version: &str) -> Router {
         self.counted(elastic::router(Arc::clone(&self.0), version), "elasticsearch")
+    }
+
+    /// Loki's push API.
+    pub fn loki(&self) -> Router {
+        self.counted(loki::router(Arc::clone(&self.0)), "loki")
     }
 
     fn counted(&self, router: Router, input: &'static str) -> Router {

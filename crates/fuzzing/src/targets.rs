@@ -31,6 +31,7 @@ pub const ALL: &[Target] = &[
     inputs::OTLP_PROTOBUF,
     inputs::OTLP_JSON,
     inputs::BULK,
+    inputs::LOKI,
     inputs::FORWARDED,
     inputs::SCHEDULE,
     inputs::MONITORED_PATH,

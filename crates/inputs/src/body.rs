@@ -230,6 +230,29 @@ pub fn unpack(body: Bytes, encoding: &str, limit: usize, ratio: usize) -> Result
     }
 }
 
+/// What a snappy block says it unpacks to, before any of it is unpacked.
+///
+/// # Errors
+/// It is not a snappy block, or that is too much for the limit and the ratio.
+pub fn snappy_length(packed: &[u8], limit: usize, ratio: usize) -> Result<usize, BodyError> {
+    let length = snap::raw::decompress_len(packed);
+    let length = length.map_err(|_| BodyError::Broken { encoding: "snappy" })?;
+    if length > limit {
+        return Err(BodyError::TooLarge { limit });
+    }
+    let most = packed.len().saturating_mul(ratio).max(FREE);
+    if length > most { Err(BodyError::Ratio { ratio }) } else { Ok(length) }
+}
+
+/// Unpacks a snappy block, which takes the memory of [`snappy_length`].
+///
+/// # Errors
+/// It is not a snappy block, or not one of the length that it claims.
+pub fn unpack_snappy(packed: &[u8]) -> Result<Vec<u8>, BodyError> {
+    let unpacked = snap::raw::Decoder::new().decompress_vec(packed);
+    unpacked.map_err(|_| BodyError::Broken { encoding: "snappy" })
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -292,6 +315,23 @@ mod tests {
             let unpacked = unpack(packed, encoding, 1 << 30, 64);
             assert_eq!(unpacked, Err(BodyError::Ratio { ratio: 64 }), "{encoding}");
         }
+    }
+
+    #[test]
+    fn a_snappy_block_is_unpacked_and_one_that_lies_or_is_torn_is_refused() {
+        let text = b"a line of a log file, and another one; ".repeat(50);
+        let packed = snap::raw::Encoder::new().compress_vec(&text).unwrap();
+        assert_eq!(snappy_length(&packed, 10_000, 64), Ok(text.len()));
+        assert_eq!(unpack_snappy(&packed), Ok(text));
+        assert_eq!(snappy_length(&packed, 100, 64), Err(BodyError::TooLarge { limit: 100 }));
+        let broken = BodyError::Broken { encoding: "snappy" };
+        assert_eq!(unpack_snappy(&packed[..packed.len() / 2]), Err(broken.clone()));
+        assert_eq!(unpack_snappy(b""), Err(broken.clone()));
+        // A length of more bytes than the block has, of 32 MiB in eight bytes, and one without an end.
+        assert_eq!(unpack_snappy(b"\x05\x00x"), Err(broken.clone()));
+        let bomb = b"\x80\x80\x80\x10\x00xxx";
+        assert_eq!(snappy_length(bomb, 64 << 20, 64), Err(BodyError::Ratio { ratio: 64 }));
+        assert_eq!(snappy_length(&[0xff; 12], 64 << 20, 64), Err(broken));
     }
 
     fn gzip(text: &[u8]) -> Bytes {

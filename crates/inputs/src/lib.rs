@@ -24,6 +24,7 @@ pub mod hec;
 mod input;
 mod intake;
 mod limits;
+pub mod loki;
 pub mod monitor;
 mod names;
 pub mod oneshot;

@@ -193,7 +193,7 @@ pub(crate) struct ServerOptions {
     /// Address of the HTTP Event Collector.
     #[arg(long, env = "KARST_HEC_ADDRESS", default_value = "127.0.0.1:8088")]
     pub(crate) hec_address: SocketAddr,
-    /// Serve HEC (and OTLP and Elasticsearch, if enabled) with TLS: true, false, or auto (TLS on
+    /// Serve HEC (and OTLP, Elasticsearch and Loki, if enabled) with TLS: true, false, or auto (TLS on
     /// every address except loopback). Without a value: true.
     #[arg(long, env = "KARST_HEC_TLS", value_enum, ignore_case = true, num_args = 0..=1,
         default_value = "auto", default_missing_value = "true")]
@@ -201,8 +201,7 @@ pub(crate) struct ServerOptions {
     /// Receive OpenTelemetry logs over gRPC at this address, usually port 4317.
     #[arg(long, env = "KARST_OTLP_GRPC")]
     pub(crate) otlp_grpc: Option<SocketAddr>,
-    /// Receive OpenTelemetry logs over HTTP at this address, usually port 4318; they are also
-    /// accepted at the address of the HTTP Event Collector.
+    /// Receive OpenTelemetry logs over HTTP at this address, usually port 4318; the HEC port takes them, too.
     #[arg(long, env = "KARST_OTLP_HTTP")]
     pub(crate) otlp_http: Option<SocketAddr>,
     /// Receive Elasticsearch _bulk requests at this address, usually port 9200.
@@ -211,6 +210,9 @@ pub(crate) struct ServerOptions {
     /// The Elasticsearch version reported to clients.
     #[arg(long, env = "KARST_ELASTICSEARCH_VERSION", default_value = "8.17.0")]
     pub(crate) elasticsearch_version: String,
+    /// Receive Loki push requests at this address, usually port 3100.
+    #[arg(long, env = "KARST_LOKI")]
+    pub(crate) loki: Option<SocketAddr>,
     /// Receive from karst-forwarder at this address, usually port 9997.
     #[arg(long, env = "KARST_FORWARDING_ADDRESS")]
     pub(crate) forwarding_address: Option<SocketAddr>,
@@ -271,8 +273,7 @@ pub(crate) struct ServerOptions {
     /// File with the HEC token, in place of --hec-token.
     #[arg(long, env = "KARST_HEC_TOKEN_FILE", conflicts_with = "hec_token")]
     pub(crate) hec_token_file: Option<PathBuf>,
-    /// Token for scraping /metrics from other machines (Authorization: Bearer); without it they
-    /// need a login.
+    /// Token for scraping /metrics from other machines (Authorization: Bearer); without it they need a login.
     #[arg(long, env = "KARST_METRICS_TOKEN", hide_env_values = true)]
     pub(crate) metrics_token: Option<String>,
     /// File with the token for scraping /metrics, in place of --metrics-token.
@@ -307,8 +308,7 @@ pub(crate) struct ServerOptions {
     /// DRAM for cached blocks, in MiB. Default: dram_size in server.conf, 512.
     #[arg(long, env = "KARST_CACHE_DRAM_MIB")]
     pub(crate) cache_dram_mib: Option<usize>,
-    /// NVMe for cached blocks, in MiB, below DATA_DIR/cache; 0 turns it off. Default:
-    /// max_cache_size in server.conf, 4096.
+    /// NVMe for cached blocks in DATA_DIR/cache, in MiB; 0: off. Default: max_cache_size of server.conf, 4096.
     #[arg(long, env = "KARST_CACHE_NVME_MIB")]
     pub(crate) cache_nvme_mib: Option<usize>,
     /// Maximum raw text of hot buckets, in MiB; maxDataSize of an index may be lower.

@@ -74,6 +74,13 @@ fn about(kind: IntakeKind) -> About {
             paths: &[("bulk", "/_bulk")],
             ..about(IntakeKind::OtlpGrpc)
         },
+        IntakeKind::Loki => About {
+            kind: "loki",
+            name: "Loki push API",
+            usual_port: 3100,
+            paths: &[("push", "/loki/api/v1/push")],
+            ..about(IntakeKind::OtlpGrpc)
+        },
         IntakeKind::Forwarders => About {
             kind: "forwarders",
             name: "Forwarders",

@@ -5,9 +5,10 @@ use std::hint::black_box;
 use std::io::Write;
 
 use bytes::Bytes;
-use inputs::body::unpack;
+use inputs::body::{snappy_length, unpack, unpack_snappy};
 use inputs::elastic::{BulkDefaults, LineLengths, decode_bulk};
 use inputs::hec::{EventLengths, HecDefaults, decode_events, decode_raw};
+use inputs::loki::{LokiDefaults, LokiFormat, decode_push};
 use inputs::otlp::{OtlpDefaults, decode_json, decode_logs, json_memory, protobuf_memory};
 use inputs::text::with_whole_surrogates;
 use inputs::{CutEvents, EventLimits, Input, StreamKey};
@@ -194,6 +195,38 @@ pub(super) const BULK: Target = Target {
         ])
     },
     words: JSON,
+};
+
+pub(super) const LOKI: Target = Target {
+    name: "loki",
+    decode: |bytes| {
+        let defaults = LokiDefaults {
+            index: index(),
+            tenant: Some("t".into()),
+            host: "h".into(),
+            source: "s".into(),
+            sourcetype: None,
+            limits: limits(),
+        };
+        for format in [LokiFormat::Protobuf, LokiFormat::Json] {
+            let _ = black_box(decode_push(bytes, format, &defaults));
+        }
+        // The server unpacks nothing else.
+        if snappy_length(bytes, 32 << 20, 100).is_ok()
+            && let Ok(unpacked) = unpack_snappy(bytes)
+        {
+            let _ = black_box(decode_push(&unpacked, LokiFormat::Protobuf, &defaults));
+        }
+    },
+    seeds: || {
+        let mut seeds = texts(&[
+            r#"{"streams":[{"stream":{"host":"h"},"values":[["1700000000123456789","x",{"c":"d"}]]}]}"#,
+            "\n\x23\n\x0f{a=\"b\",c=`d\\n`}\x12\x10\n\x04\x08\x01\x10\x02\x12\x01x\x1a\x05\n\x01t\x12\x00",
+        ]);
+        seeds.push(b"\x09\x20\x0a\x07\x0a\x02{}\x12\x01\x0a".to_vec());
+        seeds
+    },
+    words: &["{", "}", "\"", "`", "\\x", "\\u", "=", ",", "\n", "\x12", "\x1a", "\x00", "[", "]"],
 };
 
 pub(super) const FORWARDED: Target = Target {

@@ -22,7 +22,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     (
         INGEST_REQUESTS,
         &[
-            ("input", &["hec", "otlp", "elasticsearch"]),
+            ("input", &["hec", "otlp", "elasticsearch", "loki"]),
             ("outcome", &["answered", "busy", "refused"]),
         ],
     ),

@@ -1,5 +1,5 @@
-//! Ports: HEC, management, web, and, if enabled, OTLP and Elasticsearch; plain or TLS; HTTP/1 and
-//! HTTP/2 on each.
+//! Ports: HEC, management, web, and, if enabled, OTLP, Elasticsearch and Loki; plain or TLS;
+//! HTTP/1 and HTTP/2 on each.
 
 use anyhow::Result;
 use api::Receivers;
@@ -39,6 +39,7 @@ impl Listeners {
                 Role::Elastic => {
                     door.open(receivers.elasticsearch(&options.elasticsearch_version));
                 }
+                Role::Loki => door.open(receivers.loki()),
                 Role::Health => {}
                 Role::Management | Role::Web => {
                     let rest = roles::limited(roles, rest.clone());

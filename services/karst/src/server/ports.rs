@@ -17,6 +17,7 @@ pub(crate) enum Role {
     Hec,
     Otlp,
     Elastic,
+    Loki,
     Management,
     Web,
     /// Probes of orchestrators; it is not among the HTTP ports, since it outlives them.
@@ -101,11 +102,12 @@ fn http_addresses(options: &ServerOptions) -> Vec<Wanted> {
     let hec = |address: SocketAddr| options.hec_tls.at(address);
     let web = |address: SocketAddr| options.web_tls.at(address);
     let management = |_: SocketAddr| !options.management_plain;
-    let fixed: [(_, _, &dyn Fn(SocketAddr) -> bool, _); 6] = [
+    let fixed: [(_, _, &dyn Fn(SocketAddr) -> bool, _); 7] = [
         ("HEC", Role::Hec, &hec, Some(options.hec_address)),
         ("OTLP/gRPC", Role::Otlp, &hec, options.otlp_grpc),
         ("OTLP/HTTP", Role::Otlp, &hec, options.otlp_http),
         ("elastic", Role::Elastic, &hec, options.elasticsearch),
+        ("Loki", Role::Loki, &hec, options.loki),
         ("management", Role::Management, &management, Some(options.management_address)),
         ("web", Role::Web, &web, Some(options.web_address)),
     ];

@@ -57,7 +57,9 @@ impl Roles {
     /// Whether a process with these roles has the HTTP port.
     pub(crate) fn serve(self, port: ports::Role) -> bool {
         match port {
-            ports::Role::Hec | ports::Role::Otlp | ports::Role::Elastic => self.indexer,
+            ports::Role::Hec | ports::Role::Otlp | ports::Role::Elastic | ports::Role::Loki => {
+                self.indexer
+            }
             ports::Role::Management | ports::Role::Health => true,
             ports::Role::Web => self.search_head,
         }

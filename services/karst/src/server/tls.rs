@@ -171,7 +171,8 @@ fn now() -> i64 {
 
 fn listening(options: &ServerOptions) -> Vec<IpAddr> {
     let mut all = vec![options.management_address, options.web_address, options.hec_address];
-    all.extend([options.otlp_grpc, options.otlp_http, options.elasticsearch].iter().flatten());
+    let inputs = [options.otlp_grpc, options.otlp_http, options.elasticsearch, options.loki];
+    all.extend(inputs.iter().flatten());
     all.extend(options.forwarding_address);
     all.iter().map(std::net::SocketAddr::ip).collect()
 }

@@ -69,6 +69,7 @@ pub(crate) fn intake(options: &ServerOptions, roles: Roles) -> Intake {
                 "--elasticsearch",
                 "KARST_ELASTICSEARCH",
             ),
+            hec(IntakeKind::Loki, options.loki, "--loki", "KARST_LOKI"),
             IntakePort {
                 kind: IntakeKind::Forwarders,
                 address: forwarding,
@@ -140,7 +141,11 @@ mod tests {
 
     #[test]
     fn ports_are_on_off_plain_and_with_tls_as_the_flags_say() {
-        let options = options(&["--otlp-grpc=0.0.0.0:4317", "--forwarding-address=0.0.0.0:9997"]);
+        let options = options(&[
+            "--otlp-grpc=0.0.0.0:4317",
+            "--loki=127.0.0.1:3100",
+            "--forwarding-address=0.0.0.0:9997",
+        ]);
         let roles = Roles { control_plane: true, indexer: true, search_head: true };
         let intake = intake(&options, roles);
         let told = |kind| {
@@ -150,6 +155,7 @@ mod tests {
         assert_eq!(told(IntakeKind::Hec), (Some(8088), false));
         assert_eq!(told(IntakeKind::OtlpGrpc), (Some(4317), true));
         assert_eq!(told(IntakeKind::Elasticsearch), (None, false));
+        assert_eq!(told(IntakeKind::Loki), (Some(3100), false));
         assert_eq!(told(IntakeKind::Forwarders), (Some(9997), false));
         assert_eq!(told(IntakeKind::Management), (Some(8089), true));
     }
