@@ -314,6 +314,10 @@ const PAGES = {
     await page.goto(`${url}/data/add/elasticsearch`);
     await page.waitForSelector(id('recipes'));
   },
+  async 'add-loki'(page) {
+    await page.goto(`${url}/data/add/loki`);
+    await page.waitForSelector(id('recipes'));
+  },
   async 'add-syslog'(page) {
     await page.goto(`${url}/data/add/syslog`);
     await page.waitForSelector(id('recipes'));

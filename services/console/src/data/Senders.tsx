@@ -33,7 +33,7 @@ import { FirstEvent } from './FirstEvent';
 import { hecTokens } from './inputKinds';
 import { recipesOf, type Target } from './recipes';
 
-const OF_TOKENS = ['hec', 'otlp', 'elasticsearch'];
+const OF_TOKENS = ['hec', 'otlp', 'elasticsearch', 'loki'];
 
 export function Senders({ way, app }: { way: string; app: string }) {
   const client = useClient();

@@ -68,6 +68,7 @@ export const KINDS_OF: Record<string, readonly string[]> = {
   hec: ['hec'],
   otlp: ['hec', 'otlp_http', 'otlp_grpc'],
   elasticsearch: ['elasticsearch'],
+  loki: ['loki'],
   syslog: ['syslog_tcp', 'syslog_udp'],
   forwarder: ['forwarders'],
 };
@@ -121,6 +122,7 @@ export const DEFAULT_PORTS: Record<string, string> = {
   hec: '8088',
   otlp: '8088',
   elasticsearch: '9200',
+  loki: '3100',
   syslog: '514',
   forwarder: '9997',
 };

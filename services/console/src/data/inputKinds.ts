@@ -95,7 +95,7 @@ export const hecTokens: Kind = {
   title: 'HEC tokens',
   noun: 'HEC token',
   about:
-    'A token lets senders deliver events over HTTP (HEC, OTLP, Elasticsearch bulk), to the indexes that it names.',
+    'A token lets senders deliver events over HTTP (HEC, OTLP, Elasticsearch bulk, Loki), to the indexes that it names.',
   path: `${BASE}/http`,
   isOfApps: false,
   capability: 'edit_token_http',

@@ -4,6 +4,7 @@ import {
   elasticsearchRecipes,
   forwarderRecipes,
   hecRecipes,
+  lokiRecipes,
   otlpGrpcRecipes,
   otlpRecipes,
   shell,
@@ -38,9 +39,10 @@ it('an IPv6 address has brackets once', () => {
 });
 
 it('only a certificate that nobody has signed is accepted unseen', () => {
-  const makers = [hecRecipes, otlpRecipes, otlpGrpcRecipes, elasticsearchRecipes];
+  const makers = [hecRecipes, otlpRecipes, otlpGrpcRecipes, elasticsearchRecipes, lokiRecipes];
   const texts = (target: Target) => makers.flatMap((make) => make(target)).map((one) => one.text);
-  const accepts = /curl -k|insecure_?skip_?verify[=:] ?true|verify_certificate: false|mode.*none/;
+  const accepts =
+    /curl -k|insecure[_-]?skip[_-]?verify ?[=:] ?true|verify_certificate: false|mode.*none|verify: off/;
   expect(texts(TARGET).filter((text) => accepts.test(text)).length).toBeGreaterThan(5);
   for (const text of texts({ ...TARGET, isSelfSigned: false })) expect(text).not.toMatch(accepts);
   for (const text of texts({ ...TARGET, isTls: false })) expect(text).not.toMatch(accepts);
@@ -51,6 +53,11 @@ it('commands have the address, the token and the index', () => {
   for (const { text } of makers.flatMap((make) => make(TARGET))) {
     expect(text).toContain('https://logs.example.com:8088');
     expect(text).toContain('1111-2222');
+  }
+  for (const { text } of lokiRecipes(TARGET)) {
+    expect(text).toContain('logs.example.com');
+    expect(text).toContain('1111-2222');
+    expect(text).toContain('web');
   }
   expect(hecRecipes(TARGET)[0]?.text).toContain('"index":"web"');
   expect(otlpGrpcRecipes(TARGET)[0]?.text).toContain('endpoint: "logs.example.com:8088"');
@@ -88,4 +95,12 @@ it('the bulk request of a hostile index is two lines of JSON', () => {
   const [action = '', document = ''] = said.trim().split('\n');
   expect(JSON.parse(action)).toEqual({ create: { _index: HOSTILE } });
   expect(JSON.parse(document)).toEqual({ message: 'hello from curl' });
+});
+
+it('the push request of a hostile source type is one line of JSON', () => {
+  const [first] = lokiRecipes({ ...TARGET, sourcetype: HOSTILE });
+  const command = (first?.text ?? '').replace(/ \| curl[\s\S]*$/, '');
+  const said = JSON.parse(execFileSync('sh', ['-c', command], { encoding: 'utf8' }));
+  expect(said.streams[0].stream).toEqual({ job: 'curl', sourcetype: HOSTILE });
+  expect(said.streams[0].values[0]).toEqual([expect.stringMatching(/^\d{19}$/), 'hello from curl']);
 });

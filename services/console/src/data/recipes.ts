@@ -131,6 +131,37 @@ export function elasticsearchRecipes(target: Target): Recipe[] {
   ];
 }
 
+export function lokiRecipes(target: Target): Recipe[] {
+  const push = '/loki/api/v1/push';
+  const address = `${urlOf(target)}${push}`;
+  const [token, tenant] = [quoted(target.token), quoted(target.index)];
+  const labels = { job: 'curl', ...kind(target) };
+  const off = isUnverified(target);
+  const withToken = address.replace('://', `://any:${encodeURIComponent(target.token)}@`);
+  return [
+    {
+      label: 'One event',
+      text: `printf '{"streams":[{"stream":%s,"values":[["%s000000000","hello from curl"]]}]}' \\\n  ${shell(JSON.stringify(labels))} "$(date +%s)" | ${curl(target)} ${shell(address)} \\\n  -H ${shell(`Authorization: Bearer ${target.token}`)} -H ${shell(`X-Scope-OrgID: ${target.index}`)} \\\n  -H 'Content-Type: application/json' --data-binary @-`,
+    },
+    {
+      label: 'Promtail, promtail.yaml',
+      text: `clients:\n  - url: ${quoted(address)}\n    tenant_id: ${tenant}\n    basic_auth:\n      username: any\n      password: ${token}${off ? '\n    tls_config:\n      insecure_skip_verify: true' : ''}`,
+    },
+    {
+      label: 'Grafana Alloy, config.alloy',
+      text: `loki.write "karst" {\n  endpoint {\n    url       = ${quoted(address)}\n    tenant_id = ${tenant}\n    basic_auth {\n      username = "any"\n      password = ${token}\n    }${off ? '\n    tls_config {\n      insecure_skip_verify = true\n    }' : ''}\n  }\n}`,
+    },
+    {
+      label: 'Fluent Bit, fluent-bit.yaml',
+      text: `pipeline:\n  outputs:\n    - name: loki\n      match: '*'\n      host: ${quoted(target.host)}\n      port: ${target.port}\n      tenant_id: ${tenant}\n      http_user: any\n      http_passwd: ${token}${target.isTls ? '\n      tls: on' : ''}${off ? '\n      tls.verify: off' : ''}`,
+    },
+    {
+      label: 'Docker',
+      text: `docker run --log-driver=loki \\\n  --log-opt ${shell(`loki-url=${withToken}`)} \\\n  --log-opt ${shell(`loki-tenant-id=${target.index}`)} \\\n  --log-opt loki-tls-insecure-skip-verify=${off} IMAGE`,
+    },
+  ];
+}
+
 export function syslogRecipes({ host, port }: Target, isUdp: boolean): Recipe[] {
   const [protocol, framing, flags] = isUdp
     ? ['udp', '', '--udp']
@@ -185,6 +216,8 @@ export function recipesOf(way: string, target: Target, input: InputAddress): Rec
       return input.kind === 'otlp_grpc' ? otlpGrpcRecipes(target) : otlpRecipes(target);
     case 'elasticsearch':
       return elasticsearchRecipes(target);
+    case 'loki':
+      return lokiRecipes(target);
     case 'syslog':
       return syslogRecipes(target, input.kind === 'syslog_udp');
     default:

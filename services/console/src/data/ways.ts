@@ -38,6 +38,12 @@ export const WAYS: readonly Way[] = [
     capability: 'edit_token_http',
   },
   {
+    id: 'loki',
+    title: 'Loki push API',
+    about: 'Promtail, Grafana Alloy, Fluent Bit, Docker',
+    capability: 'edit_token_http',
+  },
+  {
     id: 'syslog',
     title: 'Syslog',
     about: 'rsyslog, syslog-ng, network devices',
