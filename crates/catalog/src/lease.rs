@@ -8,7 +8,8 @@
 //! ```text
 //! no lease                       -> ours
 //! of this very installation      -> ours: the lock on its data directory proves that its process is gone
-//! of anybody else, renewed       -> Held, unless told to take it over
+//! of anybody else, renewed       -> Held, unless told to take it over; then the former holder has a time
+//!                                   to notice it before the catalog is opened
 //! of anybody else, standing still for the window -> ours
 //! ```
 //!
@@ -41,6 +42,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Followers are sent nothing more once the lease was not renewed for so long: another process may lead, and
 /// they would not hear of what it changes. Longer than the standby waits, so that a slow store ends nothing.
 const UNRENEWED: Duration = Duration::from_secs(10);
+/// Margin for the requests with which a holder finds that its lease was taken over.
+const NOTICE: Duration = Duration::from_secs(2);
 /// Maximum number of characters that are told of an error of the store.
 const MAX_SAID: usize = 400;
 /// Maximum size that is read: a larger object is not a lease.
@@ -89,6 +92,13 @@ impl Document {
         let renewal = self.renewal();
         renewal * 2 + renewal.min(Duration::from_secs(1))
     }
+
+    /// When a holder that reaches the store has noticed at the latest that its lease is gone: it looks once
+    /// in an interval, with a margin for a slow store.
+    fn grace(&self) -> Duration {
+        let renewal = self.renewal();
+        renewal + renewal.min(NOTICE)
+    }
 }
 
 /// A held lease.
@@ -98,6 +108,8 @@ pub struct Lease {
     settings: LeaseSettings,
     document: Document,
     version: UpdateVersion,
+    /// How long the holder before this one may go on after it has lost the lease, since it was taken.
+    grace: Duration,
     /// When the last renewal was begun that succeeded.
     renewed: watch::Sender<Instant>,
     /// Why renewals fail.
@@ -223,7 +235,7 @@ impl LeaseWatch {
 impl Lease {
     /// Takes the lease: at once if nobody can hold it, otherwise after watching it; `waiting` is
     /// called with the holder and the time. With `take_over`, the lease of a live holder is taken
-    /// too.
+    /// too; then the caller opens the catalog after [`grace`](Self::grace).
     ///
     /// # Errors
     /// [`Error::Held`] if another live server has it; [`Error::Store`] if the store fails.
@@ -238,9 +250,13 @@ impl Lease {
         let mut watched: Option<(Watched, Instant)> = None;
         loop {
             let found = read(store.as_ref()).await?;
+            let mut grace = Duration::ZERO;
             let mode = match found {
                 None => PutMode::Create,
                 Some(found) if take_over || is_ours(&found.document, &document.holder) => {
+                    if !is_ours(&found.document, &document.holder) {
+                        grace = found.document.grace();
+                    }
                     document.renewal = found.document.renewal + 1;
                     PutMode::Update(found.version)
                 }
@@ -263,7 +279,10 @@ impl Lease {
             };
             let began = Instant::now();
             match put(store.as_ref(), &document, mode).await {
-                Ok(version) => return Ok(Self::held(store, settings, document, (version, began))),
+                Ok(version) => {
+                    let lease = Self::held(store, settings, document, (version, began));
+                    return Ok(Self { grace, ..lease });
+                }
                 // Another server was faster: read its lease.
                 Err(
                     object_store::Error::AlreadyExists { .. }
@@ -282,7 +301,7 @@ impl Lease {
         (version, began): (UpdateVersion, Instant),
     ) -> Self {
         let (renewed, failure) = (watch::Sender::new(began), LastFailure::default());
-        Self { store, settings, document, version, renewed, failure }
+        Self { store, settings, document, version, grace: Duration::ZERO, renewed, failure }
     }
 
     /// How long ago it was renewed, for [`Catalog::held_with`](crate::Catalog::held_with).
@@ -290,6 +309,14 @@ impl Lease {
     pub fn renewals(&self) -> Renewals {
         let limit = UNRENEWED.max(self.document.window());
         Renewals { last: self.renewed.subscribe(), limit, failure: self.failure.clone() }
+    }
+
+    /// For how long after [`take`](Self::take) the former holder, from which it was taken over, may still
+    /// acknowledge events: it notices the loss at its next renewal. The catalog is opened after that. Zero if
+    /// the former holder is certainly gone.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        self.grace
     }
 
     /// Renews the lease until shutdown and returns it then, or returns the server that took it.

@@ -176,8 +176,8 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_OBJECT_STORE", value_parser = store_url)]
     pub(crate) object_store: Option<String>,
     /// Take the catalog over from a running server, which is then fenced and stops, or stands by in a
-    /// cluster. Without this flag, the start fails if another live server uses the catalog, and a control
-    /// plane of a cluster stands by.
+    /// cluster. The start waits until that server has noticed it (12 s). Without this flag, the start fails
+    /// if another live server uses the catalog, and a control plane of a cluster stands by.
     #[arg(long, env = "KARST_TAKE_OVER")]
     pub(crate) take_over: bool,
     /// Seconds a fenced server keeps running, to report that its catalog was taken over.

@@ -125,6 +125,31 @@ async fn keeping_a_lease_ends_when_it_is_lost() {
     assert_eq!(holder.nonce, "2");
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_loses_the_lease_to_a_take_over_knows_it_before_the_grace_ends() {
+    let store = store();
+    let first = take(&store, server("a", "1", "lock a"), LONG).await.0.unwrap();
+    assert_eq!(first.grace(), Duration::ZERO);
+    let shutdown = Shutdown::new();
+    let keeping = tokio::spawn({
+        let shutdown = shutdown.clone();
+        async move { first.keep(&shutdown).await }
+    });
+    // Just after a renewal, so that the next one is a whole interval away.
+    sleep(LONG.renewal + Duration::from_millis(1)).await;
+    let second = server("b", "2", "lock b");
+    let second = Lease::take(Arc::clone(&store), second, SHORT, true, |_, _| {}).await.unwrap();
+    sleep(LONG.renewal / 2).await;
+    assert!(!keeping.is_finished(), "it has not looked yet");
+    sleep(second.grace() - LONG.renewal / 2).await;
+    assert!(keeping.is_finished());
+    assert!(matches!(keeping.await.unwrap(), Err(Lost::To(holder)) if holder.nonce == "2"));
+    // The lock proves that the process before this one is gone.
+    let again = server("b", "3", "lock b");
+    let again = Lease::take(store, again, SHORT, true, |_, _| {}).await.unwrap();
+    assert_eq!(again.grace(), Duration::ZERO);
+}
+
 #[tokio::test]
 async fn a_lease_that_was_deleted_is_written_again() {
     let store = store();

@@ -79,10 +79,13 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
-    /// Takes the lease; if another server has it, watches whether that server is alive.
+    /// Takes the lease; if another server has it, watches whether that server is alive. A server that loses
+    /// it to `take_over` gets the time to notice that: otherwise it would acknowledge events which nobody
+    /// finds any more, as the catalog is not its own.
     ///
     /// # Errors
-    /// [`Held`](catalog::Error::Held): it lives; or the store cannot be asked.
+    /// [`Held`](catalog::Error::Held): it lives, or another one has taken the lease over meanwhile; or the
+    /// store cannot be asked.
     pub(crate) async fn take(
         store: &Arc<dyn ObjectStore>,
         holder: Holder,
@@ -94,7 +97,7 @@ impl Ownership {
             let seconds = window.as_secs();
             let text = format!(
                 "the catalog was last used by another server ({holder}); checking for up to {seconds} s \
-                 whether that one is alive (--take-over does not wait)"
+                 whether that one is alive (--take-over does not check it)"
             );
             println!("karst: {text}");
             tracing::info!(%holder, seconds, "checking whether the catalog's last user is alive");
@@ -104,7 +107,29 @@ impl Ownership {
             ));
         };
         let lease = Lease::take(Arc::clone(store), holder, settings, take_over, waiting).await?;
-        Ok(Self::keep(lease))
+        let grace = lease.grace();
+        let own = Self::keep(lease);
+        if grace.is_zero() {
+            return Ok(own);
+        }
+        let seconds = grace.as_secs();
+        tracing::info!(
+            seconds,
+            "waiting until the server that had the catalog has noticed the takeover"
+        );
+        progress.set(format!(
+            "waiting {seconds} s, until the server that had the catalog has noticed the takeover"
+        ));
+        let mut taken_by = own.taken_by.clone();
+        tokio::select! {
+            () = tokio::time::sleep(grace) => {}
+            _ = taken_by.wait_for(Option::is_some) => {}
+        }
+        let taken_by = own.taken_by.borrow().clone();
+        match taken_by {
+            None => Ok(own),
+            Some(by) => Err(catalog::Error::Held { by: Box::new((*by).clone()) }),
+        }
     }
 
     /// Keeps a lease that has been taken.
@@ -186,4 +211,45 @@ const RELEASE: Duration = Duration::from_secs(3);
 pub(crate) fn now_text() -> String {
     let now = Timestamp::from_microsecond(SystemClock.now().0).unwrap_or_default();
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    fn server(nonce: &str) -> Holder {
+        Holder {
+            instance: nonce.to_owned(),
+            nonce: nonce.to_owned(),
+            lock: None,
+            host: "one".to_owned(),
+            pid: 7,
+            started: "2026-11-22T22:00:00Z".to_owned(),
+            management: "https://127.0.0.1:8089".to_owned(),
+            data: "/data".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_take_over_gives_the_former_owner_time_to_notice_it() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let renewal = Duration::from_millis(200);
+        let settings = LeaseSettings { renewal, heartbeat: renewal };
+        let progress = Progress::new("");
+        let take = |nonce, take_over| {
+            Ownership::take(&store, server(nonce), settings, take_over, &progress)
+        };
+        let first = take("1", false).await.unwrap();
+        assert!(first.taken_by.borrow().is_none());
+        let began = tokio::time::Instant::now();
+        let second = take("2", true).await.unwrap();
+        assert!(began.elapsed() >= renewal, "{:?}", began.elapsed());
+        assert!(progress.get().contains("has noticed the takeover"), "{}", progress.get());
+        assert!(second.taken_by.borrow().is_none());
+        let reason = first.lost().await;
+        assert!(reason.contains("taken over by another server"), "{reason}");
+    }
 }
