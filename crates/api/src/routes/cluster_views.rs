@@ -200,16 +200,33 @@ fn unmet(
 ) -> Option<String> {
     let is_up = |id: &String| !down.iter().any(|(gone, _)| gone == id);
     let indexers = || all.iter().filter(|(_, known)| has_role(known, "indexer"));
-    let up = indexers().filter(|(id, _)| is_up(id));
-    let sites: Vec<&str> = up.map(|(_, known)| known.site.as_str()).collect();
-    let lacking = match indexers().next() {
-        Some(_) if sites.is_empty() => Some("no indexer answers".to_owned()),
+    let answering = indexers().filter(|(id, _)| is_up(id));
+    let sites: Vec<&str> = answering.map(|(_, known)| known.site.as_str()).collect();
+    let (up, listed) = (sites.len(), indexers().count());
+    let lacking = match listed {
+        1.. if up == 0 => Some("no indexer answers".to_owned()),
         _ => placement.unmet(&sites),
     };
     let (lacking, setting) = (lacking?, placement.setting());
+    let waits = "acknowledgements of events with ackLevel = replicated wait for buckets";
+    if placement.multisite {
+        let starts = "start indexers in these sites, or correct site_replication_factor";
+        return Some(format!(
+            "{setting} cannot be met ({lacking}; {up} of {listed} indexers answer): {waits}; {starts} \
+             (server.conf [clustering])"
+        ));
+    }
+    let factor = placement.factor;
+    let helps = match factor > listed {
+        true => format!(
+            "add {} or set replication_factor = {listed} (server.conf [clustering]) for all processes",
+            factor - listed
+        ),
+        false => format!("start {} of those that do not answer", factor.saturating_sub(up)),
+    };
     Some(format!(
-        "{setting} cannot be met ({lacking}): acknowledgements of events with ackLevel = replicated wait for \
-         buckets"
+        "{setting} cannot be met ({lacking}): it is {factor}, and {up} of {listed} indexers answer; {waits}; \
+         {helps}"
     ))
 }
 
@@ -457,6 +474,11 @@ mod tests {
         assert_eq!(unmet(&placement, &all, &[]), None);
         let said = unmet(&placement, &all, &down[..2]).unwrap();
         assert!(said.starts_with("replication_factor cannot be met (2 more)"), "{said}");
+        assert!(said.contains("it is 3, and 1 of 3 indexers answer"), "{said}");
+        assert!(said.ends_with("start 2 of those that do not answer"), "{said}");
+        let said = unmet(&placement, &all[..2], &[]).unwrap();
+        assert!(said.contains("it is 3, and 2 of 2 indexers answer"), "{said}");
+        assert!(said.contains("add 1 or set replication_factor = 2"), "{said}");
         let said = unmet(&placement, &all, &down).unwrap();
         assert!(said.contains("no indexer answers"), "{said}");
         assert_eq!(unmet(&placement, &all[3..], &[]), None, "there are no events");
