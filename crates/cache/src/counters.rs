@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use runtime::metrics as names;
 
+use crate::waits::{StoreWait, Wait, Waits};
+
 /// Where a block came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
@@ -80,9 +82,16 @@ pub struct SearchReads {
     requests: AtomicU64,
     retries: AtomicU64,
     hedges: AtomicU64,
+    waits: Waits,
 }
 
 impl SearchReads {
+    /// How long the search waits for the store; `None` if it has not asked the store for anything.
+    #[must_use]
+    pub fn store_wait(&self) -> Option<StoreWait> {
+        self.waits.now()
+    }
+
     /// The numbers so far.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
@@ -118,6 +127,8 @@ impl SearchReads {
 pub(crate) struct Account {
     pub(crate) total: Arc<SearchReads>,
     pub(crate) search: Option<Arc<SearchReads>>,
+    /// The name of the store, for messages.
+    pub(crate) store: Arc<str>,
 }
 
 impl Account {
@@ -126,6 +137,11 @@ impl Account {
         if let Some(search) = &self.search {
             add(search);
         }
+    }
+
+    /// The search waits for a request to the store until what this returns is dropped.
+    pub(crate) fn wait(&self) -> Option<Wait> {
+        self.search.as_ref().map(|search| search.waits.begin(&self.store))
     }
 
     /// Blocks that a tier gave.

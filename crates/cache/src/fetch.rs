@@ -57,6 +57,18 @@ pub(crate) async fn fetch(
 ) -> Result<HashMap<u64, Block>> {
     let mut found = HashMap::new();
     let waiting = claim(blocks, kind, location, missing, account, &mut found);
+    // Also those that another search has begun: this one waits as long.
+    let waiting: Vec<_> = waiting
+        .into_iter()
+        .map(|run| {
+            let wait = account.wait();
+            async move {
+                let fetched = run.await;
+                drop(wait);
+                fetched
+            }
+        })
+        .collect();
     let mut landed = futures::stream::iter(waiting).buffer_unordered(usize::MAX);
     while let Some(run) = landed.next().await {
         let run = run.map_err(|error| again(&error))?;

@@ -35,9 +35,11 @@ mod residency;
 mod room;
 mod settings;
 mod store;
+mod waits;
 
 pub use counters::{CacheStats, SearchReads};
 pub use error::Error;
 pub use residency::Residency;
 pub use settings::Settings;
 pub use store::CachedStore;
+pub use waits::StoreWait;

@@ -62,6 +62,7 @@ impl CachedStore {
         let lock = settings.nvme_bytes > 0;
         let lock = lock.then(|| lock_directory(&settings.directory)).transpose()?;
         let room = (settings.nvme_bytes > 0).then(|| Room::open(&settings));
+        let store: Arc<str> = inner.to_string().into();
         let hedging = Hedging::new(settings.hedge_percent, settings.hedge_min_delay);
         let blocks = Blocks {
             inner,
@@ -74,15 +75,23 @@ impl CachedStore {
             settings,
             _lock: lock,
         };
-        let account = Account { total: Arc::default(), search: None };
+        let account = Account { total: Arc::default(), search: None, store };
         Ok(Self { blocks: Arc::new(blocks), account })
+    }
+
+    /// Names the store in messages: by default, it has the name that its library gives it.
+    #[must_use]
+    pub fn named(mut self, store: &str) -> Self {
+        self.account.store = Arc::from(store);
+        self
     }
 
     /// The same cache, whose reads one search's counters count too.
     #[must_use]
     pub fn counted(&self, reads: &Arc<SearchReads>) -> Self {
         let total = Arc::clone(&self.account.total);
-        let account = Account { total, search: Some(Arc::clone(reads)) };
+        let store = Arc::clone(&self.account.store);
+        let account = Account { total, search: Some(Arc::clone(reads)), store };
         Self { blocks: Arc::clone(&self.blocks), account }
     }
 
@@ -147,7 +156,9 @@ impl CachedStore {
             return Ok(meta);
         }
         let start = Instant::now();
+        let wait = self.account.wait();
         let meta = self.blocks.inner.head(location).await?;
+        drop(wait);
         self.account.request(0, start.elapsed());
         self.blocks.remember(&meta);
         Ok(meta)

@@ -343,6 +343,29 @@ async fn a_request_that_hangs_is_overtaken_by_a_second_one() {
 }
 
 #[tokio::test]
+async fn a_search_knows_how_long_it_waited_for_a_request_also_for_one_of_another_search() {
+    let (cached, slow) = with_slow_store(Settings { hedge_percent: 0.0, ..settings(None) }).await;
+    let cached = cached.named("s3://karst");
+    let searches = [Arc::new(SearchReads::default()), Arc::new(SearchReads::default())];
+    assert_eq!(searches[0].store_wait(), None);
+    let millis = Duration::from_millis;
+    slow.hooks().take(millis(100), millis(100));
+    let at = 300 * BLOCK as u64;
+    let reads = searches.clone().map(|reads| {
+        let cached = cached.counted(&reads);
+        tokio::spawn(async move { cached.get_range(&path(), at..at + 50).await.unwrap() })
+    });
+    for read in reads {
+        read.await.unwrap();
+    }
+    for search in &searches {
+        let wait = search.store_wait().unwrap();
+        assert_eq!((wait.store.as_ref(), wait.current), ("s3://karst", Duration::ZERO));
+        assert!(wait.longest >= millis(50), "{wait:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_store_that_is_slow_throughout_is_not_asked_twice_as_often() {
     let (cached, slow) = with_slow_store(settings(None)).await;
     let before = slow.hooks().reads();

@@ -225,6 +225,11 @@ impl Job {
         let is_queued = self.lifecycle.state() == DispatchState::Queued;
         let waits = is_queued.then(|| self.instruments.why_queued()).flatten();
         messages.extend(waits.map(|text| Message { kind: MessageKind::Info, text }));
+        // Those of a job that has ended are among its messages.
+        if !self.lifecycle.state().is_final() {
+            let waits = self.report().store_waits().into_iter();
+            messages.extend(waits.map(|text| Message { kind: MessageKind::Warning, text }));
+        }
         let ended = self.answer.why_previews_ended();
         messages.extend(ended.map(|text| Message { kind: MessageKind::Info, text }));
         let problem = self.saving.problem();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use bucket::MissingIndexer;
-use cache::SearchReads;
+use cache::{SearchReads, StoreWait};
 use metrics::counter;
 use model::{BucketId, EventTime};
 use parking_lot::{Mutex, MutexGuard};
@@ -19,6 +19,10 @@ use crate::reads::Reads;
 use crate::timeline::Timeline;
 use crate::times::PhaseTimes;
 use crate::told::Told;
+
+/// A wait for one request to object storage that is worth a message. A healthy store answers within a second,
+/// and the timeouts end after minutes.
+const LONG_WAIT: Duration = Duration::from_secs(10);
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,7 +292,22 @@ impl ScanReport {
                 warnings.push(warning.clone());
             }
         }
+        for wait in self.store_waits() {
+            if !warnings.contains(&wait) {
+                warnings.push(wait);
+            }
+        }
         warnings
+    }
+
+    /// How long requests of this search to object storage take or took, a sentence each, if that is long:
+    /// those of this process, and of parts in others.
+    #[must_use]
+    pub(crate) fn store_waits(&self) -> Vec<String> {
+        let own = self.reads.store_wait().as_ref().and_then(waited);
+        let mut waits: BTreeSet<String> = own.into_iter().collect();
+        waits.extend(self.parts.lock().values().filter_map(|part| part.told.store_wait.clone()));
+        waits.into_iter().collect()
     }
 
     /// Notes a bucket that the answer misses.
@@ -378,6 +397,7 @@ impl ScanReport {
             events_matched: own.events_matched,
             timeline: self.timeline(),
             warnings: self.warnings(),
+            store_wait: self.store_waits().into_iter().next(),
             left_out: self.left_out().into_values().collect(),
             reads: self.all_reads(),
             times: self.times.all(),
@@ -439,10 +459,38 @@ impl ScanReport {
     }
 }
 
+/// What the user should know about a wait for object storage, if it is long.
+fn waited(StoreWait { store, current, longest }: &StoreWait) -> Option<String> {
+    if *current >= LONG_WAIT {
+        // In steps, so that followers of the job do not get another text each second.
+        let seconds = current.as_secs() / 10 * 10;
+        return Some(format!(
+            "object storage ({store}) has not answered a request for {seconds} s; the search waits for it"
+        ));
+    }
+    let seconds = longest.as_secs();
+    (*longest >= LONG_WAIT).then(|| {
+        format!("the search waited {seconds} s for one request to object storage ({store})")
+    })
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_does_not_answer_is_named_while_the_search_waits_and_afterwards() {
+        let said = |current, longest| {
+            let (current, longest) = (Duration::from_secs(current), Duration::from_secs(longest));
+            waited(&StoreWait { store: "s3://karst".into(), current, longest })
+        };
+        assert_eq!(said(9, 9), None);
+        let waits = said(47, 12).unwrap();
+        assert!(waits.contains("(s3://karst) has not answered a request for 40 s"), "{waits}");
+        let is_over = said(1, 51).unwrap();
+        assert!(is_over.contains("waited 51 s") && is_over.contains("s3://karst"), "{is_over}");
+    }
 
     #[test]
     fn a_timeline_widens_its_bins_and_keeps_every_event() {

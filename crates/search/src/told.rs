@@ -20,6 +20,10 @@ pub(crate) struct Told {
     pub(crate) events_matched: u64,
     pub(crate) timeline: Option<Timeline>,
     pub(crate) warnings: Vec<String>,
+    /// A long wait for object storage, which is among the warnings too; an indexer of an earlier version
+    /// does not tell.
+    #[serde(default)]
+    pub(crate) store_wait: Option<String>,
     pub(crate) left_out: Vec<Quarantined>,
     pub(crate) reads: Reads,
     /// Nanoseconds in each phase, and how often it was gone through.

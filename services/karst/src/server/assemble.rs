@@ -137,7 +137,8 @@ pub(crate) async fn assemble(
     let catalog = leading.catalog(&cluster, catalog_settings, &clock, at).await?;
     whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
     let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
-    let cache = Arc::new(cache.context("cannot open the cache")?);
+    let cache = cache.context("cannot open the cache")?.named(&store_url(options));
+    let cache = Arc::new(cache);
     let told = |said, condition| {
         shutdown.spawn(telling::tell(said, condition, conditions.clone(), shutdown.clone()));
     };
