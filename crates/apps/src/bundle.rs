@@ -39,6 +39,39 @@ const LOCK: (&str, &str) = ("bundle", "applying");
 /// How long a process may take to apply one: what it has left behind after that counts no more.
 const LOCKED: Duration = Duration::from_secs(600);
 
+/// Who puts a bundle in force, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applier {
+    /// The user.
+    pub by: String,
+    /// The process, from which others see whether it still runs; `None` if that is not known.
+    pub process: Option<Applying>,
+}
+
+/// A process that applies a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applying {
+    /// The identity of the process.
+    pub id: String,
+    /// Its start, as the list of processes has it: another start does not apply the bundle.
+    pub started: String,
+}
+
+impl From<&str> for Applier {
+    /// A user, in an unknown process.
+    fn from(by: &str) -> Self {
+        Self { by: by.to_owned(), process: None }
+    }
+}
+
+/// The note that a bundle is being applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleLock {
+    /// The process that applies it.
+    pub process: Applying,
+    note: Value,
+}
+
 /// A file of a bundle that the server has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
@@ -245,9 +278,9 @@ impl InstalledApps {
     }
 
     /// Puts the apps in force as one change, in place of those of the bundle before.
-    async fn apply(&self, packages: Vec<Package>, by: &str) -> Result<(), Error> {
-        let lock = self.lock(by).await?;
-        let applied = self.apply_locked(packages, by, &lock).await;
+    async fn apply(&self, packages: Vec<Package>, applier: &Applier) -> Result<(), Error> {
+        let lock = self.lock(applier).await?;
+        let applied = self.apply_locked(packages, &applier.by, &lock).await;
         self.unlock(&lock).await;
         applied
     }
@@ -281,8 +314,8 @@ impl InstalledApps {
     }
 
     /// Puts the apps of the bundle before the last one in force again.
-    async fn roll_back(&self, by: &str) -> Result<(), Error> {
-        let lock = self.lock(by).await?;
+    async fn roll_back(&self, applier: &Applier) -> Result<(), Error> {
+        let lock = self.lock(applier).await?;
         let rolled = async {
             let bundles = Bundles::read(&self.catalog.snapshot())?;
             let none = || Error::Changed("there is no previous bundle".to_owned());
@@ -290,7 +323,7 @@ impl InstalledApps {
             for (app, installation) in &previous.apps {
                 self.copy_app(app, &installation.manifest).await?;
             }
-            self.commit(previous.apps, by, &lock).await
+            self.commit(previous.apps, &applier.by, &lock).await
         };
         let rolled = rolled.await;
         self.unlock(&lock).await;
@@ -336,7 +369,7 @@ impl InstalledApps {
     }
 
     /// Notes that a bundle is being applied; the note, which is unique.
-    async fn lock(&self, by: &str) -> Result<Value, Error> {
+    async fn lock(&self, Applier { by, process }: &Applier) -> Result<Value, Error> {
         let now = self.clock.now().0;
         let held = self.catalog.snapshot().document(LOCK.0, LOCK.1);
         if let Some(held) = &held {
@@ -351,7 +384,8 @@ impl InstalledApps {
                 )));
             }
         }
-        let lock = json!({ "token": runtime::random::uuid().to_string(), "by": by, "since": now });
+        let token = runtime::random::uuid().to_string();
+        let lock = json!({ "token": token, "by": by, "since": now, "process": process });
         let before = vec![lock_document(held.as_deref())];
         let locked = self.catalog.replace_documents(before, vec![lock_document(Some(&lock))]);
         locked.await.map_err(|error| match error {
@@ -361,6 +395,13 @@ impl InstalledApps {
             error => error.into(),
         })?;
         Ok(lock)
+    }
+
+    /// The note that a bundle is being applied; `None` if there is none, or it does not name the process.
+    fn held(&self) -> Option<BundleLock> {
+        let note = self.catalog.snapshot().document(LOCK.0, LOCK.1)?;
+        let process = serde_json::from_value(note["process"].clone()).ok()?;
+        Some(BundleLock { process, note: note.as_ref().clone() })
     }
 
     async fn unlock(&self, lock: &Value) {
@@ -463,8 +504,13 @@ impl Apps {
     ///
     /// # Errors
     /// [`Error::Changed`] while another one is being applied, or if object storage or the catalog fail.
-    pub async fn apply_bundle(&self, packages: Vec<Package>, by: &str) -> Result<(), Error> {
-        self.installed()?.apply(packages, by).await?;
+    pub async fn apply_bundle(
+        &self,
+        packages: Vec<Package>,
+        applier: impl Into<Applier>,
+    ) -> Result<(), Error> {
+        let applier = applier.into();
+        self.installed()?.apply(packages, &applier).await?;
         self.apply_installed().await?;
         self.collect_garbage_beside()
     }
@@ -473,9 +519,34 @@ impl Apps {
     ///
     /// # Errors
     /// [`Error::Changed`] if there is none, or another one is being applied.
-    pub async fn roll_back_bundle(&self, by: &str) -> Result<(), Error> {
-        self.installed()?.roll_back(by).await?;
+    pub async fn roll_back_bundle(&self, applier: impl Into<Applier>) -> Result<(), Error> {
+        let applier = applier.into();
+        self.installed()?.roll_back(&applier).await?;
         self.apply_installed().await
+    }
+
+    /// The process that applies a bundle now, or was stopped while it did; `None` if there is none, or its
+    /// name is not known.
+    ///
+    /// # Errors
+    /// If no apps can be installed here.
+    pub fn bundle_lock(&self) -> Result<Option<BundleLock>, Error> {
+        Ok(self.installed()?.held())
+    }
+
+    /// Forgets that a process applies a bundle, because it does not run any more. If it does nevertheless,
+    /// what it applies is refused in the end: a bundle is committed under its own note alone.
+    ///
+    /// # Errors
+    /// If the catalog does not take the change.
+    pub async fn release_bundle_lock(&self, lock: &BundleLock) -> Result<(), Error> {
+        let held = vec![lock_document(Some(&lock.note))];
+        let catalog = &self.installed()?.catalog;
+        match catalog.replace_documents(held, vec![lock_document(None)]).await {
+            // It has ended meanwhile.
+            Ok(()) | Err(catalog::Error::Changed { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The digest of the installed apps that the catalog has; none where none can be installed.

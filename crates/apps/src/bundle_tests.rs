@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::installed_tests::{Setup, definition, package};
-use crate::{Apps, Error, Package, pack_bundle, read_bundle};
+use crate::{Applier, Applying, Apps, Error, Package, pack_bundle, read_bundle};
 
 fn app(name: &str, files: &[(&str, &str)]) -> Package {
     Package { app: name.to_owned(), ..package(files) }
@@ -180,6 +180,27 @@ async fn one_bundle_at_a_time_is_applied() {
     assert!(setup.catalog.snapshot().document("bundle", "applying").is_none());
     let refused = setup.process("two").await.roll_back_bundle("ann").await;
     assert!(refused.is_ok(), "before the first bundle there was nothing: {refused:?}");
+}
+
+#[tokio::test]
+async fn the_lock_of_a_process_that_is_gone_is_released() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    assert_eq!(one.bundle_lock().unwrap(), None);
+    let since = runtime::Clock::now(&*setup.clock).0;
+    let process = Applying { id: "two".to_owned(), started: "2026-11-23T00:00:00Z".to_owned() };
+    let lock = serde_json::json!({ "token": "t", "by": "bob", "since": since, "process": process });
+    setup.catalog.put_document("bundle", "applying", lock).await.unwrap();
+    assert!(one.apply_bundle(first(), "ann").await.is_err());
+    let held = one.bundle_lock().unwrap().unwrap();
+    assert_eq!(held.process, process);
+    one.release_bundle_lock(&held).await.unwrap();
+    one.release_bundle_lock(&held).await.unwrap();
+    let own = Applying { id: "one".to_owned(), ..process };
+    let applier = Applier { by: "ann".to_owned(), process: Some(own) };
+    one.apply_bundle(first(), applier).await.unwrap();
+    assert_eq!(definition(&one, "m").as_deref(), Some("one"));
+    assert_eq!(one.bundle_lock().unwrap(), None);
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ mod tests;
 mod views;
 
 pub use apps::{AppInfo, Applied, Apps, Parts, Tolerate};
-pub use bundle::{Change, Validated, pack_bundle, read_bundle};
+pub use bundle::{Applier, Applying, BundleLock, Change, Validated, pack_bundle, read_bundle};
 pub use collections::{Collection, MAX_BATCH};
 pub use documents::{FieldTypes, changed_names};
 pub use error::Error;

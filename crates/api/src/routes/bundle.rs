@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use apps::{Apps, Bundle, Listed, Namespace, Package, Validated};
+use apps::{Applier, Applying, Apps, Bundle, Listed, Namespace, Package, Validated};
 use axum::response::Response;
+use catalog::Snapshot;
 use knowledge::Knowledge;
 use model::ErrorKind;
+use peers::Registration;
 use serde_json::{Value, json};
 
 use super::feed;
@@ -199,20 +201,56 @@ async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError
     let mut content = validated(state, &packages, &found);
     content["warnings"] = json!(warnings(state, &packages, &found).await?);
     drop(found);
-    let (apps, by) = (state.apps.clone(), call.caller.user.clone());
+    let applier = applier(state, &call.caller.user).await?;
+    let apps = state.apps.clone();
     // A client that leaves does not leave half of it behind.
-    to_its_end(async move { apps.apply_bundle(packages, &by).await }).await?;
+    to_its_end(async move { apps.apply_bundle(packages, applier).await }).await?;
     content["active_bundle"] = json!(both(&state.apps).0);
     let entry = Entry::new(APPLY, "apply", feed::content(content));
     feed::respond_one(TITLE, APPLY, entry, &call.params)
 }
 
 async fn rollback(call: Call) -> Result<Response, RestError> {
-    let (apps, by) = (call.state.apps.clone(), call.caller.user.clone());
-    to_its_end(async move { apps.roll_back_bundle(&by).await }).await?;
+    let applier = applier(&call.state, &call.caller.user).await?;
+    let apps = call.state.apps.clone();
+    to_its_end(async move { apps.roll_back_bundle(applier).await }).await?;
     let content = json!({ "active_bundle": both(&call.state.apps).0 });
     let entry = Entry::new(ROLLBACK, "rollback", feed::content(content));
     feed::respond_one(TITLE, ROLLBACK, entry, &call.params)
+}
+
+/// Who applies a bundle, in this process. A process that was killed while it did keeps nobody from it.
+async fn applier(state: &ApiState, user: &str) -> Result<Applier, RestError> {
+    let own = applying(&state.catalog.snapshot(), &state.info.guid, state.info.startup_time);
+    if let Some(lock) = state.apps.bundle_lock()? {
+        let mut down = Vec::new();
+        if let Some(directory) = &state.directory {
+            let answers = directory.answers().await.into_iter();
+            down.extend(answers.filter_map(|(id, answer)| answer.is_err().then_some(id)));
+        }
+        if is_gone(&lock.process, &own, &state.catalog.snapshot(), &down) {
+            let Applying { id, started } = &lock.process;
+            tracing::warn!(process = %id, %started, "a process has ended while it applied a bundle");
+            state.apps.release_bundle_lock(&lock).await?;
+        }
+    }
+    Ok(Applier { by: user.to_owned(), process: Some(own) })
+}
+
+/// This process and its start, as the list of processes has it.
+fn applying(snapshot: &Snapshot, id: &str, startup_time: i64) -> Applying {
+    let started = Registration::of(snapshot, id).map(|known| known.started);
+    Applying { id: id.to_owned(), started: started.unwrap_or_else(|| startup_time.to_string()) }
+}
+
+/// Whether a process does not run any more that began to apply a bundle: it does not answer, has left the
+/// list, or was started again.
+fn is_gone(process: &Applying, own: &Applying, snapshot: &Snapshot, down: &[String]) -> bool {
+    if process.id == own.id {
+        return process.started != own.started;
+    }
+    let known = Registration::of(snapshot, &process.id);
+    down.contains(&process.id) || known.is_none_or(|known| known.started != process.started)
 }
 
 async fn to_its_end(
@@ -264,4 +302,22 @@ fn packed(path: &str, text: &str) -> String {
     let file = apps::PackedFile { path: path.into(), bytes, executable: false };
     let package = Package { app: "kept".to_owned(), files: vec![file], links: Vec::new() };
     String::from_utf8(package.archive().expect("an archive")).expect("a text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_applied_a_bundle_is_gone_if_it_does_not_answer_or_was_started_again() {
+        let process =
+            |id: &str, started: &str| Applying { id: id.to_owned(), started: started.to_owned() };
+        let (own, snapshot) = (process("one", "2"), Snapshot::default());
+        let is_gone = |of: &Applying, down: &[String]| is_gone(of, &own, &snapshot, down);
+        assert!(!is_gone(&process("one", "2"), &[]), "it applies another bundle");
+        assert!(is_gone(&process("one", "1"), &[]), "this process was started again");
+        assert!(is_gone(&process("two", "2"), &[]), "it is not in the list");
+        assert!(is_gone(&process("two", "2"), &["two".to_owned()]), "it does not answer");
+        assert_eq!(applying(&snapshot, "one", 7), process("one", "7"), "without a cluster");
+    }
 }
