@@ -325,17 +325,11 @@ impl Catalog {
 
     /// Waits until this process leads and cannot write any more; returns why: [`Error::Fenced`] if another
     /// process has taken the catalog over, otherwise why the database has ended, which only opening the
-    /// catalog again mends.
+    /// catalog again mends. A database that ends while nothing is written is noticed, too.
     pub async fn lost(&self) -> Error {
         self.leads().await;
         let Role::Writer(writer) = self.role() else { return std::future::pending().await };
-        let mut ended = writer.ended.subscribe();
-        let error = ended.wait_for(Option::is_some).await.ok().and_then(|error| error.clone());
-        match error {
-            Some(error) => error,
-            // The sender lives in self, so waiting cannot fail.
-            None => std::future::pending().await,
-        }
+        writer.lost().await
     }
 
     /// Whether the database of this process has ended, although no other process has taken the catalog over.
@@ -722,5 +716,30 @@ mod tests {
         let why = tokio::time::timeout(LONG, catalog.lost()).await.unwrap();
         assert!(!matches!(why, Error::Fenced { .. }), "{why:?}");
         assert!(catalog.has_failed());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_whose_database_ends_between_two_writes_is_lost() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let catalog = open_by(&store, Arc::default()).await;
+        catalog.put_document("user", "a", json!(1)).await.unwrap();
+        let lost = tokio::spawn({
+            let catalog = catalog.clone();
+            async move { catalog.lost().await }
+        });
+        assert!(!catalog.has_failed());
+        catalog.writer().unwrap().database.close().await.unwrap();
+        let why = tokio::time::timeout(LONG, lost).await.unwrap().unwrap();
+        assert!(matches!(why, Error::Closed { .. }), "{why:?}");
+        assert!(catalog.has_failed());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_that_is_closed_is_not_lost() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let catalog = open_by(&store, Arc::default()).await;
+        catalog.close().await.unwrap();
+        tokio::time::timeout(Duration::from_millis(100), catalog.lost()).await.unwrap_err();
+        assert!(!catalog.has_failed());
     }
 }

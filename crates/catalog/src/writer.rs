@@ -19,7 +19,7 @@ use model::{BucketId, BucketSummary};
 use parking_lot::Mutex;
 use runtime::{Clock, metrics as names};
 use slatedb::config::{CloseOptions, FlushOptions, FlushType};
-use slatedb::{Db, WriteBatch};
+use slatedb::{CloseReason, Db, DbStatus, WriteBatch};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::adapter::LastFailure;
@@ -34,6 +34,10 @@ use crate::{Commit, Error, Settings, Snapshot, Stalled};
 
 /// A group takes no more changes once it writes this many bytes: one object should not take long to send.
 const GROUP_BYTES: usize = 8 << 20;
+
+/// How long the write under way may take to fail when its database has ended: it knows why, and the status of
+/// the database does not.
+const FAILING: Duration = Duration::from_secs(1);
 
 type Apply = Box<dyn FnOnce(&mut Change<'_>) -> Result<()> + Send>;
 
@@ -340,8 +344,69 @@ impl Writer {
             .map_err(|error| Error::from_database(&self.path, "close", &error))
     }
 
+    /// Waits until nothing can be written any more, although this process has not closed the catalog; returns
+    /// why. The database may end while nothing is written: its own tasks read and write files.
+    pub(crate) async fn lost(&self) -> Error {
+        let mut ended = self.ended.subscribe();
+        let mut status = self.database.subscribe();
+        tokio::select! {
+            () = async { let _ = ended.wait_for(Option::is_some).await; } => {}
+            reason = closed(&mut status) => {
+                let is_writing = self.writing.lock().is_some();
+                if is_writing {
+                    // What fails here is that the time is over.
+                    let _ = tokio::time::timeout(FAILING, ended.wait_for(Option::is_some)).await;
+                }
+                // Whoever closes the catalog has the state until that is done.
+                let closes = self.state.lock().await.failed.clone();
+                if reason == CloseReason::Clean && matches!(closes, Some(Error::Closed { .. })) {
+                    return std::future::pending().await;
+                }
+                let error = self.ended_by(reason);
+                self.ended.send_if_modified(|known| {
+                    let is_new = known.is_none();
+                    known.get_or_insert(error);
+                    is_new
+                });
+            }
+        }
+        let error = self.ended.borrow().clone();
+        match error {
+            Some(error) => error,
+            // One of the branches has set it.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The error of every later write of a database that has ended by itself.
+    fn ended_by(&self, reason: CloseReason) -> Error {
+        let path = self.path.clone();
+        match reason {
+            CloseReason::Fenced => Error::Fenced { path },
+            CloseReason::Clean => Error::Closed { path },
+            _ => {
+                let reason = "a task of its database has failed; restart this process".to_owned();
+                Error::Store { path, what: "commit", reason }
+            }
+        }
+    }
+
     async fn patiently<F: Future>(&self, what: &str, work: F) -> F::Output {
         patiently((self.settings.slow_commit, &self.failure), what, work).await
+    }
+}
+
+/// Waits until a database has ended; returns how.
+async fn closed(status: &mut watch::Receiver<DbStatus>) -> CloseReason {
+    loop {
+        let reason = status.borrow_and_update().close_reason;
+        if let Some(reason) = reason {
+            return reason;
+        }
+        if status.changed().await.is_err() {
+            // The database lives as long as its writer, which waits here.
+            return std::future::pending().await;
+        }
     }
 }
 
