@@ -7,6 +7,7 @@
 //! until the next process leads; nothing is compared then.
 
 use std::fmt;
+use std::str::FromStr;
 
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
@@ -32,6 +33,14 @@ pub struct StoreId(Uuid);
 impl fmt::Display for StoreId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+impl FromStr for StoreId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> std::result::Result<Self, uuid::Error> {
+        Uuid::parse_str(text).map(Self)
     }
 }
 
@@ -62,6 +71,14 @@ impl OtherStore {
     /// [`Error::Store`] if the object cannot be read.
     pub async fn find(store: &dyn ObjectStore, snapshot: &Snapshot) -> Result<Option<Self>> {
         let Some(expected) = snapshot.store_id() else { return Ok(None) };
+        Self::than(store, expected).await
+    }
+
+    /// Compares an object store with an identity; `None` if it has that one. Reads one object.
+    ///
+    /// # Errors
+    /// [`Error::Store`] if the object cannot be read.
+    pub async fn than(store: &dyn ObjectStore, expected: StoreId) -> Result<Option<Self>> {
         Ok(Self::of(StoreId::read(store).await?, expected))
     }
 

@@ -27,6 +27,7 @@ mod indexers;
 mod ingest_conf;
 mod inputs;
 mod installed_apps;
+mod known_store;
 mod leadership;
 mod leaving;
 mod listen;

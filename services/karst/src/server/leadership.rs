@@ -26,6 +26,7 @@ use tokio::time::Instant;
 use super::assemble::store_url;
 use super::cluster::Cluster;
 use super::gateway::Progress;
+use super::known_store::KnownStore;
 use super::lock::DataLock;
 use super::ownership::{Ownership, holder};
 use super::whole;
@@ -49,6 +50,8 @@ pub(crate) struct Leadership {
     store: Arc<dyn ObjectStore>,
     /// Where the store is, for messages.
     url: String,
+    /// The store that this process has used before.
+    known: KnownStore,
     settings: LeaseSettings,
     holder: Holder,
     take_over: bool,
@@ -75,6 +78,7 @@ impl Leadership {
         Ok(Arc::new(Self {
             store: Arc::clone(store),
             url: store_url(options),
+            known: KnownStore::of(lock.directory()),
             settings,
             holder: holder(options, lock),
             take_over: options.take_over,
@@ -104,11 +108,15 @@ impl Leadership {
             progress.set("looking for a control plane that leads");
             if let Some(catalog) = self.followed(cluster, &settings, clock).await? {
                 self.refuse_other_store(&catalog).await?;
+                self.note_store(&catalog);
                 let (own, clock) = (Arc::clone(self), Arc::clone(clock));
                 let (followed, stop) = (catalog.clone(), shutdown.clone());
                 let told = conditions.clone();
                 shutdown.spawn(async move { own.stand_by(followed, clock, (told, stop)).await });
                 return Ok(catalog);
+            }
+            if self.has_others {
+                self.known.refuse_other(self.store.as_ref(), &self.url).await?;
             }
             let holder = self.holder.clone();
             let taken =
@@ -168,7 +176,17 @@ impl Leadership {
         }
         let identified = catalog.identify(self.store.as_ref()).await;
         let refused = || format!("cannot identify the object store ({})", self.url);
-        identified.map(drop).with_context(refused)
+        identified.map(drop).with_context(refused)?;
+        self.note_store(catalog);
+        Ok(())
+    }
+
+    /// Remembers the store of the cluster, for a start at which no other control plane leads.
+    fn note_store(&self, catalog: &Catalog) {
+        let id = catalog.snapshot().store_id();
+        if let Some(id) = id.filter(|_| self.has_others) {
+            self.known.note(id, &self.url);
+        }
     }
 
     /// Fails if the object store of this process is not that of the catalog that it follows: it would find no
