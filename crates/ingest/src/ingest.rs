@@ -13,7 +13,7 @@ use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits, Utf16};
 use knowledge::{AckLevel, Knowledge};
 use model::{ErrorKind, IndexName, IndexerId, TimeRange};
 use object_store::ObjectStore;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use protocol::Sequences;
 use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
@@ -99,7 +99,8 @@ pub struct Ingest {
     channels: Arc<Channels>,
     clock: Arc<dyn Clock>,
     shutdown: Shutdown,
-    rules: RuleBook,
+    /// Those by which inputs recognise their sources; the pipelines have their own copies.
+    rules: RwLock<RuleBook>,
     fields: Arc<KnownFields>,
     limits: Arc<HotLimits>,
     recovered_events: u64,
@@ -229,7 +230,10 @@ impl Ingest {
             channels,
             clock: Arc::clone(&parts.clock),
             shutdown: shutdown.clone(),
-            rules: RuleBook::new(Arc::clone(&parts.knowledge), settings.max_event_size),
+            rules: RwLock::new(RuleBook::new(
+                Arc::clone(&parts.knowledge),
+                settings.max_event_size,
+            )),
             fields: Arc::clone(&fields),
             limits: Arc::clone(&limits),
             recovered_events: 0,
@@ -305,7 +309,7 @@ impl Ingest {
             let shared = Shared {
                 settings: Arc::clone(&self.settings),
                 limits: Arc::clone(&self.limits),
-                rules: self.rules.clone(),
+                rules: self.rules.read().clone(),
                 hot: Arc::clone(&self.hot),
                 uploads: Arc::clone(&self.uploads),
                 spool: Arc::clone(&self.spool),
@@ -390,15 +394,19 @@ impl Ingest {
     }
 
     /// Works by these rules from now on: what is taken in after this returns is broken, dated and routed by
-    /// them. Open streams keep their sourcetype; those with a header, such as CSV, keep their rules.
+    /// them, and inputs recognise what they open by them. Open streams keep their sourcetype; those with a
+    /// header, such as CSV, keep their rules.
     ///
     /// # Errors
     /// [`Error::Closed`].
     pub async fn set_rules(&self, knowledge: &Arc<Knowledge>) -> Result<(), Error> {
         self.fields.set(Arc::clone(knowledge));
         self.limits.configure(knowledge);
-        let rules = self.rules.with(Arc::clone(knowledge));
-        self.order(|| Order::Rules(rules.clone())).await
+        let rules = self.rules.read().with(Arc::clone(knowledge));
+        self.order(|| Order::Rules(rules.clone())).await?;
+        // Afterwards: a source type that is recognised by them is broken by them.
+        *self.rules.write() = rules;
+        Ok(())
     }
 
     /// What would become of a text by these rules, in the stages through which events pass; nothing is
@@ -406,7 +414,7 @@ impl Ingest {
     #[must_use]
     pub fn preview(&self, knowledge: &Arc<Knowledge>, sample: Sample) -> Preview {
         let previewer = Previewer {
-            rules: self.rules.with(Arc::clone(knowledge)),
+            rules: self.rules.read().with(Arc::clone(knowledge)),
             limits: &self.limits,
             events: self.settings.event_limits(),
             clock: &self.clock,
@@ -643,11 +651,11 @@ impl Sink for Ingest {
     }
 
     fn utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> Option<Utf16> {
-        self.rules.utf16(source, sourcetype, host)
+        self.rules.read().utf16(source, sourcetype, host)
     }
 
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
-        self.rules.recognise(source, sample)
+        self.rules.read().recognise(source, sample)
     }
 
     fn limits(&self) -> SinkLimits {

@@ -8,7 +8,7 @@ use arrow::datatypes::Int32Type;
 use catalog::Catalog;
 use conf::{Layer, Layers};
 use ingest::{Ingest, Parts};
-use inputs::{Input, SinkExt, StreamKey};
+use inputs::{Input, Sink, SinkExt, StreamKey, Utf16};
 use knowledge::Knowledge;
 use model::{IndexerId, TimeRange};
 use runtime::SystemClock;
@@ -150,6 +150,22 @@ async fn new_rules_hold_for_what_comes_after_them() {
     let mut texts = setup.texts().await;
     texts.sort();
     assert_eq!(texts, ["four", "one", "three", "two"]);
+}
+
+#[tokio::test]
+async fn inputs_recognise_sources_by_new_rules() {
+    let (_data, setup) = configured("", "").await;
+    let recognised = || {
+        let sourcetype = setup.ingest.recognise("/var/log/a.special", b"text\n");
+        let utf16 = setup.ingest.utf16("/var/log/b", Some("st"), "h");
+        (sourcetype.to_string(), utf16)
+    };
+    let before = recognised();
+    assert_ne!(before.0, "special");
+    assert_eq!(before.1, None);
+    let props = "CHARSET = UTF-16LE\n[source::/var/log/a.special]\nsourcetype = special";
+    setup.ingest.set_rules(&rules(props)).await.unwrap();
+    assert_eq!(recognised(), ("special".to_owned(), Some(Utf16::Little)));
 }
 
 #[tokio::test]
