@@ -167,10 +167,16 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
     let pattern = values.pattern(&keys::REGEX, errors)?;
     let groups = pattern.names().len() - 1;
     let write_meta = values.read(&keys::WRITE_META, errors);
+    let clone_to = values.get(&keys::CLONE_SOURCETYPE).map(|entry| entry.value.clone());
+    let clone_to = clone_to.filter(|sourcetype| !sourcetype.is_empty());
+    // Without a key to write, the copy has the text of the event.
+    let copies = clone_to.is_some() && values.get(&keys::DEST_KEY).is_none() && !write_meta;
     let dest = match values.get(&keys::DEST_KEY) {
         None if write_meta => DestKey::Meta,
+        None if copies => DestKey::Raw,
         None => {
-            let reason = "an index-time transform needs DEST_KEY, WRITE_META = true or INGEST_EVAL";
+            let reason = "an index-time transform needs DEST_KEY, WRITE_META = true, CLONE_SOURCETYPE or \
+                          INGEST_EVAL";
             errors.push(fail("DEST_KEY", reason));
             return None;
         }
@@ -197,6 +203,7 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
     };
     let default_format = format!("{}::$1", stanza.name);
     let text = values.get(&keys::FORMAT).map_or(default_format.as_str(), |entry| &entry.value);
+    let text = if copies { "$0" } else { text };
     let Some(format) = format(dest, text, groups, write_meta) else {
         let place = values.get(&keys::FORMAT).map_or(&stanza.place, |entry| &entry.place).clone();
         let key = format!("[{}] FORMAT", stanza.name);
@@ -214,7 +221,7 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
         default: default.and_then(|entry| self::format(dest, &entry.value, 0, write_meta)),
         lookahead: lookahead.unwrap_or_else(|_| keys::LOOKAHEAD.default_value() as usize),
         repeat: values.read(&keys::REPEAT_MATCH, errors),
-        clone_to: values.get(&keys::CLONE_SOURCETYPE).map(|entry| entry.value.clone()),
+        clone_to,
     })
 }
 

@@ -178,6 +178,19 @@ fn a_clone_is_changed_and_the_original_is_not() {
 }
 
 #[test]
+fn a_clone_has_the_text_of_the_event_if_there_is_no_key_to_write() {
+    for regex in
+        ["REGEX = .", "REGEX = (b)\nFORMAT = $1", "SOURCE_KEY = MetaData:Host\nREGEX = web"]
+    {
+        let transforms = format!("[clone]\n{regex}\nCLONE_SOURCETYPE = copy");
+        let (event, clones, tally) = run("TRANSFORMS-a = clone", &transforms, "a b");
+        assert_eq!(event, "a b", "{regex}");
+        assert_eq!(clones, ["a b | sourcetype=copy"], "{regex}");
+        assert_eq!((tally.rules[0].cloned, tally.rules[0].changed), (1, 0), "{regex}");
+    }
+}
+
+#[test]
 fn expressions_assign_keys_and_fields() {
     let eval = |expression: &str| format!("[e]\nINGEST_EVAL = {expression}");
     let run = |expression: &str, raw: &str, expected: &str| {
