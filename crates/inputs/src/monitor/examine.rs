@@ -223,10 +223,12 @@ pub(crate) fn examine_packed(
         sample: head[..head.len().min(SAMPLE)].to_vec(),
         utf16,
     };
-    let known = match target.knows_content() {
-        true => alike(book, salt, &head, candidate),
-        false => Vec::new(),
-    };
+    // A file that is loaded once has nothing to do with others; but it may have been read before it was
+    // complete.
+    let is_own =
+        |record: &Record| record.path == path && record.id.is_none() && record.packed.is_none();
+    let mut known = alike(book, salt, &head, candidate);
+    known.retain(|record| target.knows_content() || is_own(record));
     let mut places: Vec<u64> = known.iter().map(|record| record.offset).collect();
     places.sort_unstable();
     let seeks = seeks_in(io::Cursor::new(head).chain(reader), &places)?;

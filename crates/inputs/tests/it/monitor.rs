@@ -469,6 +469,31 @@ async fn batch_files_are_deleted_once_they_are_safe() {
     assert_eq!(setup.lines(), ["one", "one", "three", "two", "two"]);
 }
 
+#[tokio::test]
+async fn a_packed_batch_file_that_stalls_is_not_read_again() {
+    let setup = Setup::new(Duration::ZERO);
+    let mut target = setup.target("");
+    target.delete_when_read = true;
+    let mut monitor = setup.monitor(vec![target]);
+    let noise = |line: u32| line.wrapping_mul(2_654_435_761);
+    let expected: Vec<String> =
+        (0..4000_u32).map(|line| format!("{line:05} {:08x} end", noise(line))).collect();
+    let packed = gzip((expected.join("\n") + "\n").as_bytes());
+    let path = setup.logs.path().join("a.gz");
+    fs::write(&path, &packed[..packed.len() / 2]).unwrap();
+    for _ in 0..4 {
+        setup.poll(&mut monitor).await;
+    }
+    let first = setup.lines().len();
+    assert!(first > 100 && path.exists(), "{first}");
+    fs::write(&path, packed).unwrap();
+    for _ in 0..8 {
+        setup.poll(&mut monitor).await;
+    }
+    assert_eq!(setup.lines(), expected);
+    assert!(!path.exists());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_monitor_follows_changes_and_stops_in_order() {
     let setup = Setup::new(LONG);
