@@ -76,16 +76,21 @@ pub fn router(
     MapRequestLayer::new(canonical_path).layer(routes)
 }
 
-/// Paths by which older clients know others.
-const FORMER: [(&str, &str); 2] = [
-    ("/services/cluster/master/", "/services/cluster/manager/"),
-    ("/services/cluster/slave/", "/services/cluster/peer/"),
+/// Other names of paths; the first two are those of former versions.
+const FORMER: [(&str, &str); 3] = [
+    ("/services/cluster/master", "/services/cluster/manager"),
+    ("/services/cluster/slave", "/services/cluster/peer"),
+    ("/services/data/models", "/services/datamodel/model"),
 ];
 
 /// Collections below `/services/admin`, and their paths below `/services`.
-const ADMIN: [(&str, &str); 20] = [
+const ADMIN: [(&str, &str); 28] = [
+    ("alert_actions", "alerts/alert_actions"),
     ("calcfields", "data/props/calcfields"),
     ("collections-conf", "storage/collections/config"),
+    ("commandsconf", "data/commands"),
+    ("datamodel-files", "datamodel/model"),
+    ("directory", "directory"),
     ("eventtypes", "saved/eventtypes"),
     ("fieldaliases", "data/props/fieldaliases"),
     ("indexes", "data/indexes"),
@@ -100,10 +105,14 @@ const ADMIN: [(&str, &str); 20] = [
     ("roles", "authorization/roles"),
     ("savedsearch", "saved/searches"),
     ("server-info", "server/info"),
+    ("sourcetypes", "saved/sourcetypes"),
+    ("system-info", "server/sysinfo"),
     ("transforms-extract", "data/transforms/extractions"),
     ("transforms-lookup", "data/transforms/lookups"),
+    ("ui-prefs", "data/ui/prefs"),
     ("users", "authentication/users"),
     ("views", "data/ui/views"),
+    ("workflow-actions", "data/ui/workflow-actions"),
 ];
 
 /// The path of which a path below `/services/admin` is another name; `None` if it is a path of its own.
@@ -128,7 +137,8 @@ pub(crate) fn canonical(path: &str) -> (PathNamespace, String) {
         canonical = format!("/services/search/{rest}");
     }
     for (former, name) in FORMER {
-        if let Some(rest) = canonical.strip_prefix(former) {
+        let rest = canonical.strip_prefix(former);
+        if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
             canonical = format!("{name}{rest}");
         }
     }
@@ -316,6 +326,10 @@ mod tests {
             ("/servicesNS/-/search/admin/savedsearch/a/acl", "/services/saved/searches/a/acl"),
             ("/services/admin/conf-limits/search", "/services/configs/conf-limits/search"),
             ("/services/admin/macros/m", "/services/admin/macros/m"),
+            ("/services/admin/system-info", "/services/server/sysinfo"),
+            ("/services/data/models/Web/acl", "/services/datamodel/model/Web/acl"),
+            ("/servicesNS/-/-/data/models", "/services/datamodel/model"),
+            ("/services/data/modelsx", "/services/data/modelsx"),
             ("/services/admin/usersx", "/services/admin/usersx"),
             ("/services/data/admin/users", "/services/data/admin/users"),
         ] {

@@ -35,6 +35,7 @@ mod lookups;
 mod maintenance;
 mod messages;
 mod metrics;
+mod object_directory;
 mod objects;
 mod oidc;
 mod parser;
@@ -121,6 +122,7 @@ routes! {
         lookups,
         maintenance,
         messages,
+        object_directory,
         objects,
         parser,
         passwords,

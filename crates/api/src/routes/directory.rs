@@ -28,7 +28,6 @@ pub(super) fn routes() -> Routes {
             "/services/licenser/{kind}",
             get(Session, "A licence without limits, for clients that require one", licences),
         )
-        .at("/services/alerts/alert_actions", get(Session, "Always empty", empty))
         .at("/services/alerts/fired_alerts", get(Session, "Always empty", empty))
         .at("/services/alerts/fired_alerts/{name}", get(Session, "Always empty", empty))
         .at("/services/data/modular-inputs", get(May("list_inputs"), "Always empty", empty))
@@ -134,7 +133,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("/services/server", "\"name\":\"info\""),
         ("/services/server/status", "\"name\":\"queues\""),
         ("/services/licenser", "\"name\":\"pools\""),
-        ("/services/alerts/alert_actions", "\"entry\":[]"),
         ("/services/alerts/fired_alerts", "\"entry\":[]"),
         ("/services/alerts/fired_alerts/one", "\"entry\":[]"),
         ("/services/data/modular-inputs", "\"entry\":[]"),

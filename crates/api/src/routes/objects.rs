@@ -14,10 +14,11 @@ use apps::{ConfObject, NOBODY, Namespace, SEARCH, Settings, Sharing};
 
 pub(crate) use self::access::check_writable;
 use self::access::{may_read, perms_of};
-pub(crate) use self::kind::{COLLECTIONS, CONFS, Kind, SAVED_SEARCHES};
 use self::kind::{
-    DATAMODELS, EVENT_TYPES, EXTRACTIONS, LOOKUPS, MACROS, NAVIGATION, PANELS, TIMES, VIEWS,
+    ALERT_ACTIONS, COMMANDS, DATAMODELS, EVENT_TYPES, EXTRACTIONS, LOOKUPS, MACROS, NAVIGATION,
+    PANELS, SOURCETYPES, TIMES, UI_PREFS, VIEWS, WORKFLOW_ACTIONS,
 };
+pub(crate) use self::kind::{COLLECTIONS, CONFS, Kind, SAVED_SEARCHES};
 pub(crate) use self::shown::acl_of;
 use self::shown::{entries, entry};
 use super::resource::{About, Access, Resource};
@@ -46,25 +47,34 @@ pub(super) const REQUEST_PARAMETERS: [&str; 9] = [
     "f",
 ];
 
+/// The kinds that have a collection of their own.
+pub(super) static KINDS: [&Kind; 16] = [
+    &SAVED_SEARCHES,
+    &EVENT_TYPES,
+    &MACROS,
+    &LOOKUPS,
+    &EXTRACTIONS,
+    &VIEWS,
+    &NAVIGATION,
+    &PANELS,
+    &TIMES,
+    &DATAMODELS,
+    &COLLECTIONS,
+    &ALERT_ACTIONS,
+    &COMMANDS,
+    &SOURCETYPES,
+    &UI_PREFS,
+    &WORKFLOW_ACTIONS,
+];
+
 pub(super) fn routes() -> Routes {
     let (see, edit) = (Some(Need::Object), Some(EDIT));
     let access =
         Access { list: see, create: edit, show: see, edit, remove: edit, acl: see, act: edit };
-    let kinds = [
-        &SAVED_SEARCHES,
-        &EVENT_TYPES,
-        &MACROS,
-        &LOOKUPS,
-        &EXTRACTIONS,
-        &VIEWS,
-        &NAVIGATION,
-        &PANELS,
-        &TIMES,
-        &DATAMODELS,
-        &COLLECTIONS,
-    ];
-    let routes = kinds.into_iter().fold(Routes::default(), |routes, kind| {
-        routes.resource(&format!("/services/{}", kind.path), kind, &access)
+    let reads = Access { list: see, show: see, ..Access::default() };
+    let routes = KINDS.into_iter().fold(Routes::default(), |routes, kind| {
+        let of_kind = if kind.is_read_only { &reads } else { &access };
+        routes.resource(&format!("/services/{}", kind.path), kind, of_kind)
     });
     let routes = routes.resource("/services/admin/macros", &MACROS, &access);
     routes.resource("/services/configs/{file}", &CONFS, &Access { acl: None, ..access })
@@ -440,6 +450,7 @@ pub(super) fn cases() -> Vec<Case> {
         all.extend(removal_cases(&path, 404));
     }
     all.extend(knowledge_cases());
+    all.extend(read_only_cases());
     let searches = "/servicesNS/nobody/search/saved/searches";
     let timed = "name=timed&search=a&is_scheduled=1&cron_schedule=*%2F5+*+*+*+*";
     all.extend([
@@ -460,6 +471,38 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {limits}/search"), "", 200, "\"base_max_searches\":\"6\""),
     ]);
     all.extend(page_cases());
+    all
+}
+
+/// Of kinds that are changed as stanzas of their file.
+#[cfg(test)]
+fn read_only_cases() -> Vec<Case> {
+    let kinds = [
+        ("alerts/alert_actions", "alert_actions", "is_custom=1", "\"is_custom\":true"),
+        ("data/commands", "commands", "filename=a.py&chunked=true", "\"filename\":\"a.py\""),
+        ("saved/sourcetypes", "props", "TRUNCATE=99", "\"TRUNCATE\":\"99\""),
+        ("data/ui/prefs", "ui-prefs", "display.prefs.fileCount=5", "fileCount\":\"5\""),
+        ("data/ui/workflow-actions", "workflow_actions", "type=link", "\"type\":\"link\""),
+    ];
+    let mut all = Vec::new();
+    for (path, conf, setting, shown) in kinds {
+        let space = "/servicesNS/nobody/search";
+        let form = format!("name=shown&{setting}");
+        let one = format!("{space}/{path}/shown");
+        all.extend([
+            case(&format!("POST {space}/configs/conf-{conf}"), &form, 201, "\"name\":\"shown\""),
+            case(&format!("GET {space}/{path}?count=0"), "", 200, "\"name\":\"shown\""),
+            case(&format!("GET {space}/{path}?sort_mode=size"), "", 400, "unknown sort_mode"),
+            case(&format!("GET {one}"), "", 200, shown),
+            case(&format!("GET {space}/{path}/none"), "", 404, "Could not find object id=none"),
+        ]);
+    }
+    let types = "/servicesNS/nobody/search/saved/sourcetypes";
+    let props = "POST /servicesNS/nobody/search/configs/conf-props";
+    all.extend([
+        case(props, "name=host%3A%3Aa&TRUNCATE=9", 201, "host::a"),
+        case(&format!("GET {types}?search=name%3Dhost%3A%3Aa"), "", 200, "\"total\":0"),
+    ]);
     all
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Kind {
     pub(crate) is_raw: bool,
     /// Files of apps, whose `default` is one of them and not what all others begin with.
     pub(crate) is_page: bool,
+    /// Changed only as stanzas of their file, `configs/conf-*`.
+    pub(crate) is_read_only: bool,
     /// Refuses settings that do not fit.
     pub(crate) check: fn(&Settings) -> Result<(), RestError>,
     /// Refuses namespaces that the kind does not have.
@@ -71,6 +73,7 @@ impl Kind {
             links: &["enable", "disable", "acl", "move"],
             is_raw: false,
             is_page: false,
+            is_read_only: false,
             check: |_| Ok(()),
             check_namespace: |_| Ok(()),
             lists: |_| true,
@@ -219,6 +222,76 @@ pub(crate) static TIMES: Kind = Kind {
     // What the picker shows besides.
     lists: |object| object.name != "settings",
     ..Kind::new("times", ("a time range", "time ranges of the picker"), "data/ui/times", "times")
+};
+
+/// What apps do with the results of alerts.
+pub(crate) static ALERT_ACTIONS: Kind = Kind {
+    is_read_only: true,
+    flags: &["disabled", "is_custom"],
+    ..Kind::new(
+        "alert_actions",
+        ("an alert action", "alert actions"),
+        "alerts/alert_actions",
+        "alert_actions",
+    )
+};
+
+/// Search commands that apps bring.
+pub(crate) static COMMANDS: Kind = Kind {
+    is_read_only: true,
+    flags: &[
+        "chunked",
+        "disabled",
+        "enableheader",
+        "is_risky",
+        "local",
+        "passauth",
+        "retainsevents",
+        "run_in_preview",
+        "streaming",
+        "supports_getinfo",
+    ],
+    ..Kind::new(
+        "commandsconf",
+        ("a command", "search commands of apps"),
+        "data/commands",
+        "commands",
+    )
+};
+
+/// Source types that `props.conf` names.
+pub(crate) static SOURCETYPES: Kind = Kind {
+    is_read_only: true,
+    // The other stanzas are those of sources, hosts and rules: source::, host::, rule::, (?::).
+    lists: |object| !object.name.contains("::"),
+    ..Kind::new(
+        "sourcetypes",
+        ("a source type", "source types of props.conf"),
+        "saved/sourcetypes",
+        "props",
+    )
+};
+
+/// What the interface keeps of pages.
+pub(crate) static UI_PREFS: Kind = Kind {
+    is_read_only: true,
+    ..Kind::new(
+        "ui-prefs",
+        ("settings of a page", "settings of pages"),
+        "data/ui/prefs",
+        "ui-prefs",
+    )
+};
+
+/// What is offered for events and their fields.
+pub(crate) static WORKFLOW_ACTIONS: Kind = Kind {
+    is_read_only: true,
+    ..Kind::new(
+        "workflow-actions",
+        ("a workflow action", "workflow actions"),
+        "data/ui/workflow-actions",
+        "workflow_actions",
+    )
 };
 
 /// Refuses a text that is not XML, with the line.

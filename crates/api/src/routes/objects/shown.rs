@@ -56,11 +56,12 @@ fn entry_above(asked: &Asked<'_>, object: &ConfObject, defaults: &mut Defaults) 
     content.insert("eai:userName".to_owned(), json!(object.owner));
     (kind.add)(state, object, &mut content);
     let path = format!("/servicesNS/{}/{}/{}", segment(&there.owner), object.app, asked.below());
-    Entry::new(&path, &object.name, content)
-        .with_acl(Acl { writable, ..acl(state, object) })
-        .with_attributes(kind.attributes(false))
-        .editable()
-        .linking(kind.links)
+    let entry =
+        Entry::new(&path, &object.name, content).with_acl(Acl { writable, ..acl(state, object) });
+    if kind.is_read_only {
+        return entry;
+    }
+    entry.with_attributes(kind.attributes(false)).editable().linking(kind.links)
 }
 
 fn shown(kind: &Kind, key: &str, value: &str) -> Value {
