@@ -170,6 +170,19 @@ def test_the_machine_the_process_and_the_indexes_are_introspected(talkative):
     assert row["ev"] == "20"
 
 
+def test_the_last_observations_are_read_over_rest(talkative):
+    def observed(path):
+        search = f"| rest /services/server/status/{path} splunk_server=local"
+        return wait_for(lambda: talkative.rows(search), search, SECONDS, 0.2)
+
+    (row,) = observed("resource-usage/hostwide")
+    assert 0 < float(row["mem_used"]) < float(row["mem"]) and int(row["cpu_count"]) >= 1, row
+    (row,) = [row for row in observed("resource-usage/splunk-processes") if row["process_type"] == "splunkd_server"]
+    assert row["title"] == row["pid"] and float(row["mem_used"]) > 10, row
+    (row,) = observed("partitions-space")
+    assert 0 <= float(row["available"]) < float(row["capacity"]) and row["title"] == row["mount_point"], row
+
+
 def test_the_end_of_a_search_has_what_it_read_and_cost(talkative):
     name = talkative.create_index("audited")
     talkative.send(*[f"audited {n}" for n in range(10)], index=name)

@@ -139,6 +139,8 @@ pub struct ApiState {
     pub cache: Arc<dyn CacheView>,
     /// The text of `/metrics`.
     pub metrics: Arc<dyn MetricsView>,
+    /// The machine and the process, as they were last observed.
+    pub observations: Arc<dyn Observations>,
     /// Inputs that read and listen, as they run.
     pub inputs: inputs::configured::RunningInputs,
     /// Where the monitored files are.
@@ -286,6 +288,14 @@ pub trait LogLevels: Send + Sync + std::fmt::Debug {
 pub trait MetricsView: Send + Sync + std::fmt::Debug {
     /// Prometheus text.
     fn render(&self) -> String;
+}
+
+/// What the process has last observed of the machine and of itself: `resource_usage.log` and
+/// `disk_objects.log`.
+pub trait Observations: Send + Sync + std::fmt::Debug {
+    /// The data of the last events of a component: `Hostwide`, `PerProcess`, `Partitions`. Empty before the
+    /// first ones, and where the system does not tell.
+    fn of(&self, component: &str) -> Vec<serde_json::Map<String, serde_json::Value>>;
 }
 
 /// Where the console's files come from.

@@ -37,6 +37,7 @@ mod messages;
 mod metrics;
 mod object_directory;
 mod objects;
+mod observations;
 mod oidc;
 mod parser;
 mod passwords;
@@ -124,6 +125,7 @@ routes! {
         messages,
         object_directory,
         objects,
+        observations,
         parser,
         passwords,
         preview,

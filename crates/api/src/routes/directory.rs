@@ -56,7 +56,7 @@ const TOP: &[&str] = &[
 ];
 const SERVER: &[&str] =
     &["control", "health", "info", "logger", "roles", "settings", "status", "sysinfo"];
-const STATUS: &[&str] = &["cache", "queues"];
+const STATUS: &[&str] = &["cache", "memory", "partitions-space", "queues"];
 const LICENSER: &[&str] =
     &["groups", "licenses", "localpeer", "messages", "peers", "pools", "stacks", "usage"];
 

@@ -92,6 +92,20 @@ impl crate::LogLevels for Nothing {
     }
 }
 
+#[derive(Debug)]
+struct Observed;
+
+impl crate::Observations for Observed {
+    fn of(&self, component: &str) -> Vec<serde_json::Map<String, Value>> {
+        let data = match component {
+            "Hostwide" => serde_json::json!({"mem": 10.0, "mem_used": 2.5}),
+            "PerProcess" => serde_json::json!({"pid": 7, "process": "splunkd"}),
+            _ => serde_json::json!({"mount_point": "/data", "capacity": 10.0}),
+        };
+        data.as_object().cloned().into_iter().collect()
+    }
+}
+
 impl crate::ConsoleFiles for Nothing {
     fn file(&self, path: &str) -> Option<(bytes::Bytes, String)> {
         (path == "index.html").then(|| ("the page".into(), "text/html".to_owned()))
@@ -320,6 +334,7 @@ async fn state(
         catalog,
         cache: Arc::new(Nothing),
         metrics: Arc::new(Nothing),
+        observations: Arc::new(Observed),
         inputs,
         files: MonitorStatus::default(),
         clock,

@@ -39,7 +39,7 @@ use super::installed_apps::{self, Consumers, Teller};
 use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
 use super::memory::Memory;
-use super::own_events::{Collector, OwnEvents};
+use super::own_events::{Collector, Observed, OwnEvents};
 use super::ownership::now_text;
 use super::removals::OtherRemovals;
 use super::setup::Setup;
@@ -310,6 +310,7 @@ pub(crate) async fn assemble(
     let files = ::inputs::monitor::MonitorStatus::default();
     let inputs = inputs::running(options, &layers, &ingest, &indexes, files.clone())?;
     let deployment = deployment::start(options, &layers, &clock, shutdown);
+    let observed = Arc::new(Observed::default());
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
@@ -340,6 +341,7 @@ pub(crate) async fn assemble(
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics_text),
+        observations: Arc::clone(&observed) as Arc<dyn api::Observations>,
         files,
         inputs,
         info: Arc::new(server_info(options, &cluster, indexer, clock.as_ref(), memory.view())),
@@ -389,6 +391,7 @@ pub(crate) async fn assemble(
         log,
         clock: Arc::clone(&state.clock),
         data: state.info.home.clone(),
+        observed,
     };
     let collector = Collector::new(&own_settings, instance, sources);
     let to = own_events::To {

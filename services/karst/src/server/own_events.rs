@@ -7,6 +7,7 @@
 //! there were before.
 
 mod collect;
+mod observed;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 
 use collect::Due;
 pub(crate) use collect::{Collector, Sources};
+pub(crate) use observed::Observed;
 
 /// Bytes of own events that may wait while nothing is taken in; the oldest go first.
 const MAX_PENDING: usize = 4 << 20;

@@ -20,6 +20,7 @@ use super::super::identity::write_once;
 use super::super::log_file::LogFile;
 use super::super::logs;
 use super::super::views::MetricsText;
+use super::observed::Observed;
 
 /// Which events are due.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,8 @@ pub(crate) struct Sources {
     pub(crate) clock: Arc<dyn Clock>,
     /// The data directory.
     pub(crate) data: PathBuf,
+    /// Where REST finds what was observed last.
+    pub(crate) observed: Arc<Observed>,
 }
 
 /// See the module.
@@ -93,6 +96,7 @@ impl Collector {
         if due.metrics {
             self.metrics.note(&events);
         }
+        self.sources.observed.note(&events);
         events
     }
 
