@@ -84,7 +84,7 @@ const FORMER: [(&str, &str); 3] = [
 ];
 
 /// Collections below `/services/admin`, and their paths below `/services`.
-const ADMIN: [(&str, &str); 28] = [
+const ADMIN: [(&str, &str); 29] = [
     ("alert_actions", "alerts/alert_actions"),
     ("calcfields", "data/props/calcfields"),
     ("collections-conf", "storage/collections/config"),
@@ -94,6 +94,7 @@ const ADMIN: [(&str, &str); 28] = [
     ("eventtypes", "saved/eventtypes"),
     ("fieldaliases", "data/props/fieldaliases"),
     ("indexes", "data/indexes"),
+    ("indexes-extended", "data/indexes-extended"),
     ("localapps", "apps/local"),
     ("lookup-table-files", "data/lookup-table-files"),
     ("messages", "messages"),

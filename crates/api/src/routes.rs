@@ -25,6 +25,7 @@ mod export;
 mod feed;
 pub(crate) mod health;
 mod hec_tokens;
+mod indexes_extended;
 mod inputstatus;
 mod job_entry;
 mod job_status;
@@ -115,6 +116,7 @@ routes! {
         explain,
         export,
         hec_tokens,
+        indexes_extended,
         inputstatus,
         job_status,
         job_stream,

@@ -131,17 +131,24 @@ pub(super) fn routes() -> Routes {
 }
 
 /// What is in an index.
-struct Held {
-    events: u64,
-    raw: u64,
-    size: u64,
-    first: EventTime,
-    last: EventTime,
+pub(super) struct Held {
+    pub(super) events: u64,
+    /// Bytes of their text.
+    pub(super) raw: u64,
+    /// Bytes in object storage.
+    pub(super) size: u64,
+    pub(super) first: EventTime,
+    pub(super) last: EventTime,
+    /// Buckets that are not in the catalog yet.
+    pub(super) hot: u64,
+    /// Buckets of the catalog.
+    pub(super) warm: u64,
 }
 
 impl Default for Held {
     fn default() -> Self {
-        Self { events: 0, raw: 0, size: 0, first: EventTime::MAX, last: EventTime::MIN }
+        let (first, last) = (EventTime::MAX, EventTime::MIN);
+        Self { events: 0, raw: 0, size: 0, first, last, hot: 0, warm: 0 }
     }
 }
 
@@ -177,7 +184,7 @@ fn held(met: &Met, name: &IndexName) -> Held {
         held.first = held.first.min(from);
         held.last = held.last.max(to);
     };
-    let mut size = 0;
+    let (mut size, mut hot_buckets) = (0, 0);
     let left_out = search::quarantined(stored);
     for bucket in stored.buckets(name).iter() {
         if left_out.contains_key(&bucket.id) {
@@ -191,14 +198,17 @@ fn held(met: &Met, name: &IndexName) -> Held {
     let hot = met.buckets.iter().filter(|bucket| bucket.index == *name);
     for bucket in hot.filter(|bucket| !stored.contains(name, bucket.id)) {
         count(bucket.rows, bucket.raw_bytes, bucket.first_time, bucket.last_time);
+        hot_buckets += 1;
     }
     held.size = size;
+    held.hot = hot_buckets;
+    held.warm = stored.buckets(name).len() as u64;
     held
 }
 
 /// Whether the caller may know how many events an index has, and of what times: `srchFilter` hides some, and
 /// what it hides is not counted separately. Whoever may change indexes sees what a removal deletes.
-fn may_count(call: &Call) -> bool {
+pub(super) fn may_count(call: &Call) -> bool {
     call.caller.rights.limits().filter.is_none() || call.caller.may("indexes_edit")
 }
 
@@ -272,13 +282,13 @@ fn datatype(state: &ApiState, name: &IndexName, known: &KnownIndex) -> &'static 
     if known.definition.metric || is_configured() { METRIC } else { EVENT }
 }
 
-struct Indexes;
+pub(super) struct Indexes;
 
 /// An index and what is in it.
-struct Index {
-    name: IndexName,
+pub(super) struct Index {
+    pub(super) name: IndexName,
     known: KnownIndex,
-    held: Held,
+    pub(super) held: Held,
 }
 
 impl Resource for Indexes {

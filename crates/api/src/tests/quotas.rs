@@ -57,6 +57,12 @@ async fn a_search_filter_hides_the_numbers_of_what_it_hides() {
         for key in ["totalEventCount", "totalRawBytes", "totalStoredBytes", "minTime", "maxTime"] {
             assert_eq!(content[key].is_null(), is_hidden, "{user} {key}: {content}");
         }
+        let extended = "/services/data/indexes-extended/closed?output_mode=json";
+        let shown = server.get(user, extended).await.json();
+        let content = &shown["entry"][0]["content"];
+        for key in ["total_event_count", "total_size", "total_bucket_count", "bucket_dirs"] {
+            assert_eq!(content[key].is_null(), is_hidden, "{user} {key}: {content}");
+        }
         let explained = server.get(user, "/api/v1/explain?search=index%3Dclosed").await.json();
         assert_eq!(explained["estimate"].is_null(), is_hidden, "{user}: {explained}");
     }
