@@ -279,6 +279,11 @@ def test_a_rolling_restart_stops_when_results_are_incomplete(cluster):
     for n, indexer in enumerate(cluster.indexers):
         indexer.send({"n": n}, index="main")
     assert what_is_said(head) == ([0, 1, 2], [])
+    peers = "/services/search/distributed/peers"
+    listed = f"| rest {peers} splunk_server=local | search status=Up | table title"
+    rows = wait_for(lambda: (rows := head.rows(listed))[2:] and rows, "the indexers are search peers", 60)
+    assert len(rows) == 3, rows
+    assert head.rest("GET", f"{peers}/{rows[0]['title']}").status == 200
     begun = head.cli("cluster", "rolling-restart", "--detach")
     assert begun.returncode == 0, begun
 

@@ -84,13 +84,14 @@ const FORMER: [(&str, &str); 3] = [
 ];
 
 /// Collections below `/services/admin`, and their paths below `/services`.
-const ADMIN: [(&str, &str); 29] = [
+const ADMIN: [(&str, &str); 31] = [
     ("alert_actions", "alerts/alert_actions"),
     ("calcfields", "data/props/calcfields"),
     ("collections-conf", "storage/collections/config"),
     ("commandsconf", "data/commands"),
     ("datamodel-files", "datamodel/model"),
     ("directory", "directory"),
+    ("distsearch-peer", "search/distributed/peers"),
     ("eventtypes", "saved/eventtypes"),
     ("fieldaliases", "data/props/fieldaliases"),
     ("indexes", "data/indexes"),
@@ -105,6 +106,7 @@ const ADMIN: [(&str, &str); 29] = [
     ("props-lookup", "data/props/lookups"),
     ("roles", "authorization/roles"),
     ("savedsearch", "saved/searches"),
+    ("search-concurrency-settings-handler", "search/concurrency-settings"),
     ("server-info", "server/info"),
     ("sourcetypes", "saved/sourcetypes"),
     ("system-info", "server/sysinfo"),

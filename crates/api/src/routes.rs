@@ -12,6 +12,7 @@ mod cluster_control;
 mod cluster_offline;
 mod cluster_views;
 mod complete;
+mod concurrency_settings;
 pub(crate) mod console;
 mod cost;
 mod data_indexes;
@@ -51,6 +52,7 @@ mod results;
 mod roles;
 mod saml;
 mod saved_searches;
+mod search_peers;
 mod server;
 mod settings;
 mod single_sign_on;
@@ -107,6 +109,7 @@ routes! {
         cluster_offline,
         cluster_views,
         complete,
+        concurrency_settings,
         cost,
         data_indexes,
         data_inputs,
@@ -137,6 +140,7 @@ routes! {
         results,
         roles,
         saved_searches,
+        search_peers,
         server,
         settings,
         sql,
