@@ -225,6 +225,25 @@ def test_an_unknown_job_is_404_unknown_sid(server):
     assert answer.json()["messages"][0] == {"type": "FATAL", "text": "Unknown sid."}
 
 
+@pytest.mark.parametrize(
+    "path,field",
+    [
+        ("/services/data/indexes-extended", "total_size"),
+        ("/services/search/concurrency-settings/search", "base_max_searches"),
+        ("/servicesNS/-/-/admin/directory", "eai:type"),
+        ("/services/saved/sourcetypes", "eai:acl.app"),
+        ("/services/admin/system-info", "numberOfCores"),
+        ("/services/server/health/splunkd/details", "health"),
+        ("/services/shcluster/config", "disabled"),
+        ("/services/data/user-prefs", "default_namespace"),
+    ],
+)
+def test_paths_that_dashboards_read_are_rows_of_rest(server, path, field):
+    rows = server.rows(f"| rest {path} splunk_server=local count=0")
+    assert any(row.get(field) for row in rows), rows
+    assert all(row["splunk_server"] for row in rows)
+
+
 def test_events_sent_to_the_receivers_may_be_compressed(server):
     index = server.create_index("rest_packed")
     login = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()

@@ -305,6 +305,18 @@ impl Accounts {
         }
     }
 
+    /// What checks users who are not local, in the words of Splunk's `authType`: `LDAP`, `SAML`, `Splunk` for
+    /// nothing else, and `OIDC`, which Splunk does not have.
+    #[must_use]
+    pub fn provider_kind(&self) -> &'static str {
+        match &self.provider {
+            IdentityProvider::Local => "Splunk",
+            IdentityProvider::Ldap(_) => "LDAP",
+            IdentityProvider::Oidc(_) => "OIDC",
+            IdentityProvider::Saml(_) => "SAML",
+        }
+    }
+
     /// Whether a user is locked, by wrong passwords or by an administrator.
     #[must_use]
     pub fn is_locked_out(&self, name: &str) -> bool {

@@ -84,7 +84,7 @@ const FORMER: [(&str, &str); 3] = [
 ];
 
 /// Collections below `/services/admin`, and their paths below `/services`.
-const ADMIN: [(&str, &str); 31] = [
+const ADMIN: [(&str, &str); 32] = [
     ("alert_actions", "alerts/alert_actions"),
     ("calcfields", "data/props/calcfields"),
     ("collections-conf", "storage/collections/config"),
@@ -113,6 +113,7 @@ const ADMIN: [(&str, &str); 31] = [
     ("transforms-extract", "data/transforms/extractions"),
     ("transforms-lookup", "data/transforms/lookups"),
     ("ui-prefs", "data/ui/prefs"),
+    ("user-prefs", "data/user-prefs"),
     ("users", "authentication/users"),
     ("views", "data/ui/views"),
     ("workflow-actions", "data/ui/workflow-actions"),

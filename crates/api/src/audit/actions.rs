@@ -40,7 +40,7 @@ pub(super) struct Action {
 pub(super) const SAML_RESPONSE: &str = "saml_response";
 
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 25] = [
+const EXACT: [(&str, &str, Class); 26] = [
     ("/services/auth/login", LOGIN_ATTEMPT, Class::Login),
     ("/services/auth/oidc/callback", LOGIN_ATTEMPT, Class::Login),
     // Logs nobody in: the next request does.
@@ -52,6 +52,7 @@ const EXACT: [(&str, &str, Class); 25] = [
     ("/services/deployment/server/config/_reload", "reload_deploy_server", Class::Change),
     ("/services/server/control/restart", "restart_splunkd", Class::Change),
     ("/services/server/settings/settings", "edit_server_settings", Class::Change),
+    ("/services/debug/refresh", "refresh", Class::Light),
     ("/services/search/jobs", "search", Class::Search),
     ("/services/search/jobs/export", "search", Class::Search),
     ("/services/saved/searches/{name}/dispatch", "search", Class::Search),

@@ -30,12 +30,19 @@ pub(super) fn routes() -> Routes {
         )
         .at("/services/alerts/fired_alerts", get(Session, "Always empty", empty))
         .at("/services/alerts/fired_alerts/{name}", get(Session, "Always empty", empty))
+        .at("/services/admin/summarization", get(Session, "Always empty", empty))
+        .at("/services/data/index-volumes", get(May("list_settings"), "Always empty", empty))
         .at("/services/data/modular-inputs", get(May("list_inputs"), "Always empty", empty))
         .at(
             "/services/data/outputs/tcp/{kind}",
             get(May("list_inputs"), "Always empty: a server does not forward events", outputs),
         )
+        .at(SHCLUSTER, get(May("list_settings"), "Always disabled", shcluster))
+        .at("/services/workloads/pools", get(May("list_settings"), "Always empty", empty))
+        .at("/services/workloads/rules", get(May("list_settings"), "Always empty", empty))
 }
+
+const SHCLUSTER: &str = "/services/shcluster/config";
 
 /// What lies below `/services`.
 const TOP: &[&str] = &[
@@ -45,6 +52,7 @@ const TOP: &[&str] = &[
     "authorization",
     "configs",
     "data",
+    "directory",
     "licenser",
     "messages",
     "properties",
@@ -111,6 +119,13 @@ async fn empty(uri: Uri, params: Params) -> Result<Response, RestError> {
     feed::respond_empty(&title, uri.path(), &params)
 }
 
+/// Search heads share what they have without a cluster of their own.
+async fn shcluster(params: Params) -> Result<Response, RestError> {
+    let content = json!({"mode": "disabled", "disabled": true, "shcluster_label": ""});
+    let entry = Entry::new(SHCLUSTER, "config", feed::content(content)).with_acl(Acl::system());
+    feed::respond_one("shclusterconfig", SHCLUSTER, entry, &params)
+}
+
 /// What a server forwards to: nothing, unlike a forwarder.
 async fn outputs(Path(kind): Path<String>, params: Params) -> Result<Response, RestError> {
     if !matches!(kind.as_str(), "default" | "group" | "server" | "syslog") {
@@ -135,7 +150,12 @@ pub(super) fn cases() -> Vec<Case> {
         ("/services/licenser", "\"name\":\"pools\""),
         ("/services/alerts/fired_alerts", "\"entry\":[]"),
         ("/services/alerts/fired_alerts/one", "\"entry\":[]"),
+        ("/services/admin/summarization", "\"entry\":[]"),
+        ("/services/data/index-volumes", "\"entry\":[]"),
         ("/services/data/modular-inputs", "\"entry\":[]"),
+        (SHCLUSTER, "\"mode\":\"disabled\""),
+        ("/services/workloads/pools", "\"entry\":[]"),
+        ("/services/workloads/rules", "\"entry\":[]"),
         ("/services/data/outputs/tcp/group", "\"entry\":[]"),
     ] {
         all.push(case(&format!("GET {path}"), "", 200, part));

@@ -1,4 +1,5 @@
-//! `/services/data/props/{extractions,fieldaliases,calcfields,lookups}`: single settings of `props.conf`.
+//! `/services/data/props/{extractions,fieldaliases,calcfields,lookups,sourcetype-rename}`: single settings of
+//! `props.conf`.
 //!
 //! An entry is one setting of one stanza, named `stanza : ATTRIBUTE-class`. A setting that is removed
 //! stays in its stanza without a value, which switches off what a lower layer says; a stanza that holds
@@ -45,7 +46,7 @@ struct Kind {
     wildcard: &'static [&'static str],
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     Kind {
         path: "extractions",
         prefixes: &["EXTRACT-", "REPORT-"],
@@ -65,6 +66,8 @@ const KINDS: [Kind; 4] = [
         optional: &["overwrite", "transform", "value"],
         wildcard: &["lookup\\.field\\.input\\..*", "lookup\\.field\\.output\\..*"],
     },
+    // A setting without a class.
+    Kind { path: "sourcetype-rename", prefixes: &["rename"], optional: &["value"], wildcard: &[] },
 ];
 
 fn kind(call: &Call) -> Result<&'static Kind, RestError> {
@@ -78,7 +81,10 @@ fn asked(call: &Call) -> Result<Asked<'_>, RestError> {
 
 impl Kind {
     fn has(&self, key: &str) -> bool {
-        self.prefixes.iter().any(|prefix| key.starts_with(prefix))
+        self.prefixes.iter().any(|prefix| match prefix.ends_with('-') {
+            true => key.starts_with(prefix),
+            false => key == *prefix,
+        })
     }
 
     fn entry(&self, asked: &Asked<'_>, object: &ConfObject, key: &str, value: &str) -> Entry {
@@ -150,7 +156,7 @@ impl Kind {
             let kinds: Vec<&str> = self.prefixes.iter().map(|p| p.trim_end_matches('-')).collect();
             RestError::invalid(format!("type must be one of {}", kinds.join(", ")))
         })?;
-        Ok(format!("{prefix}{class}"))
+        Ok(if prefix.ends_with('-') { format!("{prefix}{class}") } else { (*prefix).to_owned() })
     }
 }
 
@@ -313,6 +319,7 @@ fn all(kind: &Kind, asked: &Asked<'_>, namespace: &Namespace) -> Vec<Found> {
 pub(super) fn cases() -> Vec<Case> {
     let path = "/servicesNS/nobody/search/data/props/extractions";
     let one = format!("{path}/st%20%3A%20EXTRACT-one");
+    let renames = "/servicesNS/nobody/search/data/props/sourcetype-rename";
     let (form, absent) = ("stanza=st&name=one&value=(%3F%3Ca%3Ex)", "Could not find object");
     vec![
         case(&format!("GET {PATH}"), "", 200, "\"name\":\"lookups\""),
@@ -329,5 +336,8 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {one}"), "", 400, "a value is missing"),
         case(&format!("DELETE {one}"), "", 200, "\"entry\":[]"),
         case(&format!("DELETE {one}"), "", 404, absent),
+        case(&format!("POST {renames}"), "stanza=st&name=st&value=other", 201, "st : rename"),
+        case(&format!("GET {renames}?count=0"), "", 200, "\"attribute\":\"rename\""),
+        case(&format!("DELETE {renames}/st%20%3A%20rename"), "", 200, "\"entry\":[]"),
     ]
 }

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use runtime::health::{Condition, Severity};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::feed;
 use super::health::{self, conditions};
@@ -34,6 +34,11 @@ pub(super) fn routes() -> Routes {
             ),
         )
         .at("/services/server/health/splunkd", get(May("list_health"), "The same", health))
+        .at(DETAILS, get(May("list_health"), "The same, by feature", health_details))
+        .at(
+            REFRESH,
+            get(May("edit_server"), RELOADS, refresh).post(May("edit_server"), RELOADS, refresh),
+        )
         .at(
             "/services/server/control/restart",
             post(May("restart_splunkd"), "Restarts the server", restart),
@@ -62,6 +67,10 @@ pub(super) fn routes() -> Routes {
         )
 }
 
+const DETAILS: &str = "/services/server/health/splunkd/details";
+const REFRESH: &str = "/services/debug/refresh";
+/// What `REFRESH` does.
+const RELOADS: &str = "Has no effect: nothing is to be reloaded";
 const CONCURRENCY: &str = "/services/server/status/limits/search-concurrency";
 const KV_STORE: &str = "/services/kvstore/status";
 
@@ -139,6 +148,46 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let told: Vec<Value> = conditions.iter().map(|one| health::told(one, &one.text)).collect();
     let content = feed::content(json!({"health": colour(&conditions), "conditions": told}));
     feed::respond_one("health", path, Entry::new(path, "splunkd", content), &params)
+}
+
+/// The same in the words of Splunk's health report: a condition is a feature that is not green.
+async fn health_details(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let conditions = conditions(&state);
+    let count = |wanted: &str| {
+        let colours = conditions.iter().map(|one| colour(std::slice::from_ref(one)));
+        colours.filter(|one| *one == wanted).count()
+    };
+    let feature = |one: &Condition| {
+        let health = colour(std::slice::from_ref(one));
+        let mut reasons = Map::new();
+        let reason = json!({"1": {"indicator": one.name, "reason": &*one.text}});
+        reasons.insert(health.to_owned(), reason);
+        let told = json!({
+            "display_name": one.name,
+            "health": health,
+            "num_red": u8::from(health == "red"),
+            "num_yellow": u8::from(health == "yellow"),
+            "reasons": reasons,
+        });
+        (one.name.to_owned(), told)
+    };
+    let features: Map<String, Value> = conditions.iter().map(feature).collect();
+    let content = feed::content(json!({
+        "health": colour(&conditions),
+        "disabled": false,
+        "num_red": count("red"),
+        "num_yellow": count("yellow"),
+        "features": features,
+    }));
+    let path = "/services/server/health/splunkd";
+    feed::respond_one("health-report", path, Entry::new(path, "details", content), &params)
+}
+
+/// Clients send it after they have changed something.
+async fn refresh(params: Params) -> Result<Response, RestError> {
+    let text = "Nothing is to be reloaded: changes over REST are in effect. Files that were changed on the \
+                disk are read when the server starts.";
+    message(text, &params)
 }
 
 fn colour(conditions: &[Condition]) -> &'static str {
@@ -246,7 +295,11 @@ async fn queues(Call { state, params, .. }: Call) -> Result<Response, RestError>
 /// Requests and their answers.
 #[cfg(test)]
 pub(super) fn cases() -> Vec<Case> {
-    let mut all = vec![case("POST /services/server/control/restart", "", 200, "Restarting")];
+    let mut all = vec![
+        case("POST /services/server/control/restart", "", 200, "Restarting"),
+        case(&format!("POST {REFRESH}"), "", 200, "Nothing is to be reloaded"),
+        case(&format!("POST {REFRESH}?output_mode=none"), "", 400, "unknown output_mode"),
+    ];
     for (path, part) in [
         ("info", "\"serverName\":\"test\""),
         ("info/server-info", "\"serverName\":\"test\""),
@@ -254,10 +307,12 @@ pub(super) fn cases() -> Vec<Case> {
         ("roles", "role_list"),
         ("health", "\"health\":\"green\""),
         ("health/splunkd", "\"health\":\"green\""),
+        ("health/splunkd/details", "\"features\":{}"),
         ("status/cache", "\"name\":\"cache\""),
         ("status/limits/search-concurrency", "max_hist_searches"),
         ("status/memory", "\"limit_bytes\":null"),
         ("status/queues", "hot_buckets"),
+        ("../debug/refresh", "Nothing is to be reloaded"),
         ("../kvstore/status", "\"status\":\"ready\""),
     ] {
         let path = match path.strip_prefix("../") {

@@ -26,6 +26,8 @@ const PATH: &str = "/services/authentication/users";
 const CONTEXT: &str = "/services/authentication/current-context";
 const LOGOUT: &str = "/services/auth/logout";
 const SESSIONS: &str = "/services/authentication/httpauth-tokens";
+const MODULE: &str = "/services/authentication/providers/services/active_authmodule";
+const PREFERENCES: &str = "/services/data/user-prefs";
 
 pub(super) fn routes() -> Routes {
     let edit = Some(May("edit_user"));
@@ -51,6 +53,9 @@ pub(super) fn routes() -> Routes {
             "/services/authentication/httpauth-tokens/{name}",
             delete(Own, "Ends a session, by its ID or key", close_session),
         )
+        .at(MODULE, get(May("list_settings"), "What checks users who are not local", auth_module))
+        .at(PREFERENCES, get(Own, "The caller's time zone and default app", preferences))
+        .at("/services/data/user-prefs/{name}", get(Own, "The same, of `general`", preferences))
 }
 
 fn attributes(required: &[&str]) -> Attributes {
@@ -184,6 +189,29 @@ async fn current(call: Call) -> Result<Response, RestError> {
     entry.id = format!("{CONTEXT}/context");
     entry.links.clear();
     feed::respond_one("current-context", CONTEXT, entry, &call.params)
+}
+
+/// Where users come from that are not local.
+async fn auth_module(Call { state, params, .. }: Call) -> Result<Response, RestError> {
+    let content = json!({"active_authmodule": state.accounts.provider_kind()});
+    let entry = Entry::new(MODULE, "active_authmodule", feed::content(content));
+    feed::respond_one("active_authmodule", MODULE, entry.with_acl(Acl::system()), &params)
+}
+
+/// What the account says, under the names of `user-prefs.conf`.
+async fn preferences(call: Call) -> Result<Response, RestError> {
+    if !matches!(call.name(), "" | "general") {
+        return Err(RestError::no_object(call.name()));
+    }
+    let user = found(&call.state, &call.caller.user)?;
+    let content = json!({
+        "default_namespace": call.caller.default_app(&call.state),
+        "tz": user.tz,
+        "eai:userName": user.name,
+    });
+    let acl = Acl { owner: user.name, sharing: "user".to_owned(), perms: None, ..Acl::system() };
+    let entry = Entry::new(PREFERENCES, "general", feed::content(content)).with_acl(acl);
+    feed::respond_one("user-prefs", PREFERENCES, entry, &call.params)
 }
 
 /// Nobody grants what they do not have.
@@ -332,6 +360,12 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {CONTEXT}?output_mode=none"), "", 400, mode),
         case(&format!("GET {context}"), "", 200, "\"username\":\"admin\""),
         case(&format!("GET {context}?output_mode=none"), "", 400, mode),
+        case(&format!("GET {MODULE}"), "", 200, "\"active_authmodule\":\"Splunk\""),
+        case(&format!("GET {MODULE}?output_mode=none"), "", 400, mode),
+        case(&format!("GET {PREFERENCES}"), "", 200, "\"default_namespace\":\"search\""),
+        case(&format!("GET {PREFERENCES}?output_mode=none"), "", 400, mode),
+        case(&format!("GET {PREFERENCES}/general"), "", 200, "\"name\":\"general\""),
+        case(&format!("GET {PREFERENCES}/none"), "", 404, absent),
         case(&format!("POST {LOGOUT}"), "", 200, "{}"),
         case("POST /services/auth/login", "username=one&password=changeme-1", 200, "sessionKey"),
         case(&format!("GET {SESSIONS}?search=one"), "", 200, "\"userName\":\"one\"")
