@@ -178,6 +178,36 @@ def test_a_lost_password_is_reset_on_the_host_while_the_server_runs_and_while_it
     assert log_in(server, "admin", password).status == 200
 
 
+def test_sessions_outlive_restarts_and_kills_until_they_are_ended(own_server):
+    server = own_server().start()
+    keys = [log_in(server, "admin", PASSWORD).json()["sessionKey"] for _ in range(3)]
+    ask = lambda: [
+        bearer(server, "GET", "/services/server/info", key, scheme="Splunk").status for key in keys
+    ]
+    server.kill()
+    server.start()
+    assert ask() == [200, 200, 200]
+    assert bearer(server, "POST", "/services/auth/logout", keys[0], scheme="Splunk").status == 200
+    server.kill()
+    server.start()
+    assert ask() == [401, 200, 200]
+    listed = server.rest("GET", f"{SESSIONS}?output_mode=json", auth=("admin", PASSWORD)).json()
+    # One more is of the command line, for this life of the server.
+    assert [one["content"]["clientIp"] for one in listed["entry"]].count("127.0.0.1") == 2
+    assert server.stop() == 0
+    for path in server.data.rglob("*"):
+        if path.is_file():
+            kept = path.read_bytes()
+            assert not any(key.encode() in kept for key in keys), path
+    server.start()
+    assert ask() == [401, 200, 200]
+    # Also a password that is set while the server is stopped.
+    assert server.stop() == 0
+    assert server.cli("user", "password", stdin="battery staple\n").returncode == 0
+    server.start()
+    assert ask() == [401, 401, 401]
+
+
 def create_token(house, auth=ADMIN, **form):
     form = {"audience": "tests", "expires_on": "+1h", **JSON, **form}
     return house.rest("POST", TOKENS, form, auth=auth)

@@ -134,7 +134,7 @@ pub struct Accounts {
     catalog: Catalog,
     users: RwLock<HashMap<String, User>>,
     sessions: Arc<Sessions>,
-    /// Where other processes know the sessions, too.
+    /// The sessions that outlive the process; in a cluster, other processes know them, too.
     shared_sessions: Option<SharedSessions>,
     pub(crate) passwords: Passwords,
     /// Limits concurrent and waiting password checks.
@@ -391,9 +391,18 @@ impl Accounts {
 
     /// Sessions are documents of the catalog from now on: all processes that follow it know them.
     pub fn share_sessions(&mut self) {
+        self.put_sessions_in_catalog(true);
+    }
+
+    /// The same of a process that is alone: the sessions outlive it.
+    pub fn keep_sessions(&mut self) {
+        self.put_sessions_in_catalog(false);
+    }
+
+    fn put_sessions_in_catalog(&mut self, has_others: bool) {
         let (catalog, clock) = (self.catalog.clone(), Arc::clone(&self.clock));
-        self.shared_sessions =
-            Some(SharedSessions::new(catalog, clock, Arc::clone(&self.sessions)));
+        let here = Arc::clone(&self.sessions);
+        self.shared_sessions = Some(SharedSessions::new(catalog, clock, here, has_others));
     }
 
     /// Opens a session; returns its key.

@@ -1,4 +1,5 @@
-//! Sessions, in memory; they end with the process, except those that others know, too (`shared_sessions`).
+//! Sessions, in memory; they end with the process, except those that are in the catalog
+//! (`shared_sessions`).
 //!
 //! A session ends when it is idle (`sessionTimeout`), at its absolute age (`maxSessionLifetime`),
 //! when its user has too many younger ones (`maxSessionsPerUser`), when it is closed, and with the
@@ -238,6 +239,12 @@ impl Sessions {
     /// Whether a session is known here, and to others.
     pub(crate) fn is_shared(&self, key: &str) -> Option<bool> {
         self.all.lock().by_key.get(key).map(|session| session.told.is_some())
+    }
+
+    /// When each session was used last, by its ID.
+    pub(crate) fn last_uses(&self) -> HashMap<String, Instant> {
+        let known = self.all.lock();
+        known.by_key.values().map(|session| (session.id.clone(), session.used)).collect()
     }
 
     /// Keeps a session that another process has opened.

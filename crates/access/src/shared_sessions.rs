@@ -1,4 +1,5 @@
-//! Sessions that all processes of a cluster know: documents of the catalog beside what is in memory.
+//! Sessions that outlive their process: documents of the catalog beside what is in memory. In a cluster, all
+//! processes know them.
 //!
 //! A document is named after the hash of the key. It says whose session it is and when it was opened, and
 //! never changes. A second one says about when the session was used last: a process that is asked with the
@@ -138,11 +139,19 @@ pub(crate) struct SharedSessions {
     ending: Arc<Mutex<HashSet<String>>>,
     /// Looks for expired sessions until those are looked for that were left behind.
     looks: AtomicU32,
+    /// Whether other processes open sessions, too.
+    has_others: bool,
 }
 
 impl SharedSessions {
-    pub(crate) fn new(catalog: Catalog, clock: Arc<dyn Clock>, here: Arc<Sessions>) -> Self {
-        Self { catalog, clock, here, ending: Arc::default(), looks: AtomicU32::new(LOOKS) }
+    pub(crate) fn new(
+        catalog: Catalog,
+        clock: Arc<dyn Clock>,
+        here: Arc<Sessions>,
+        has_others: bool,
+    ) -> Self {
+        let looks = AtomicU32::new(LOOKS);
+        Self { catalog, clock, here, ending: Arc::default(), looks, has_others }
     }
 
     fn moment(&self) -> Moment {
@@ -157,6 +166,17 @@ impl SharedSessions {
         documents.filter_map(move |Document { name, json, .. }| {
             let known = SessionDocument::of(&json, &snapshot, &name)?;
             Some((name, known))
+        })
+    }
+
+    /// The same, with the uses here that nobody has been told of yet.
+    fn known_with_uses(&self) -> impl Iterator<Item = (String, SessionDocument)> {
+        let (moment, uses) = (self.moment(), self.here.last_uses());
+        self.known().map(move |(name, mut known)| {
+            if let Some(used) = uses.get(&known.id) {
+                known.used = known.used.max(moment.micros_of(*used));
+            }
+            (name, known)
         })
     }
 
@@ -274,7 +294,7 @@ impl SharedSessions {
     pub(crate) async fn arrival(&self, key: &str) {
         let is_key =
             key.len() == KEY_LENGTH && key.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if !is_key {
+        if !is_key || !self.has_others {
             return;
         }
         let (mut changes, name) = (self.catalog.subscribe(), name_of(key));
@@ -305,7 +325,7 @@ impl SharedSessions {
     pub(crate) fn all(&self) -> Vec<SessionInfo> {
         let (moment, settings) = (self.moment(), self.here.settings());
         let alive = self
-            .known()
+            .known_with_uses()
             .filter(|(_, known)| known.limit_reached(moment, &settings, Duration::ZERO).is_none());
         let info = |(_, known): (String, SessionDocument)| SessionInfo {
             idle: moment.instant.saturating_duration_since(moment.instant_of(known.used)),
@@ -358,7 +378,7 @@ impl SharedSessions {
         }
         let (moment, settings) = (self.moment(), self.here.settings());
         let due: Vec<_> = self
-            .known()
+            .known_with_uses()
             .filter_map(|(name, known)| {
                 let limit = known.limit_reached(moment, &settings, LEFT_BEHIND)?;
                 Some((name, known, limit))

@@ -342,6 +342,51 @@ async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
 }
 
 #[tokio::test]
+async fn a_session_of_a_single_process_outlives_it_unless_it_was_ended() {
+    let mut before = house(AuthenticationSettings::default()).await;
+    before.accounts.keep_sessions();
+    let [kept, closed] = [
+        before.accounts.open_session("ann", None).await,
+        before.accounts.open_session("ann", None).await,
+    ];
+    before.accounts.close_session(&closed).await;
+    let start = async |minutes: i64| {
+        before.clock.set(EventTime(1_700_000_000_000_000 + minutes * 60_000_000));
+        let (catalog, settings) = (before.catalog.clone(), AuthenticationSettings::default());
+        let accounts = Accounts::load(catalog, settings, before.clock.clone()).await;
+        let mut accounts = accounts.unwrap();
+        accounts.keep_sessions();
+        accounts
+    };
+    let after = start(30).await;
+    assert_eq!(after.session_user(&kept).as_deref(), Some("ann"));
+    assert_eq!(after.arriving_session_user(&closed).await, None);
+    assert_eq!(after.sessions().len(), 1);
+    // The limits hold over the time in which no process ran.
+    assert_eq!(start(24 * 60).await.session_user(&kept), None);
+    // A new password ends sessions that this process has not met yet, too.
+    let last = start(31).await;
+    let change = UserChange { password: Some("battery staple".to_owned()), ..Default::default() };
+    last.change("ann", change, None).await.unwrap();
+    assert_eq!(start(32).await.session_user(&kept), None);
+    assert!(before.catalog.snapshot().documents("session").is_empty());
+}
+
+#[tokio::test]
+async fn a_session_is_not_left_behind_while_it_is_used_and_nobody_was_told() {
+    let mut house = house(AuthenticationSettings::default()).await;
+    house.accounts.keep_sessions();
+    let key = house.accounts.open_session("ann", None).await;
+    // Its document is older than the idle time; what is in memory is not.
+    house.clock.set(EventTime(1_700_000_000_000_000 + 70 * 60_000_000));
+    for _ in 0..40 {
+        assert!(house.accounts.take_expired_sessions().await.is_empty());
+    }
+    assert_eq!(house.accounts.sessions().len(), 1);
+    assert_eq!(house.accounts.session_user(&key).as_deref(), Some("ann"));
+}
+
+#[tokio::test]
 async fn a_session_lives_while_one_of_the_processes_is_asked_with_its_key() {
     let idle = Duration::from_secs(1);
     let [one, two] = two_houses(SessionSettings { idle, ..Default::default() }).await;

@@ -236,7 +236,9 @@ async fn change_in(
     // No browser is sent anywhere.
     let console = Console { host: "localhost".to_owned(), port: 0, tls: true };
     let settings = AuthenticationSettings::read(layers, &console)?;
-    let accounts = Accounts::load(catalog.clone(), settings, clock).await?;
+    let mut accounts = Accounts::load(catalog.clone(), settings, clock).await?;
+    // The user's sessions, which the server would know again after its start, end with the password.
+    accounts.keep_sessions();
     let change = UserChange {
         password: Some(password.to_owned()),
         must_change: Some(must_change),

@@ -274,6 +274,8 @@ pub(crate) async fn assemble(
     accounts.set_session_timeout(timeout);
     if directory.is_some() {
         accounts.share_sessions();
+    } else {
+        accounts.keep_sessions();
     }
     let token_key = match cluster.key("tokens") {
         Some(key) => key,
