@@ -100,7 +100,7 @@ export function ObjectDialog({ kind, app, entry: opened, given, ...props }: Obje
         : kind.path;
       const request = kind.request?.(changes, entry) ?? {
         path: entry?.path ?? collection,
-        form: changes,
+        form: entry ? changes : { ...kind.more, ...changes },
       };
       const [made] = await client.change(request.path, request.form);
       await queries.invalidateQueries({ queryKey: ['objects', kind.path] });

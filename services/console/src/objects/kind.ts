@@ -77,6 +77,8 @@ export interface Kind {
   actions?: (entry: Entry) => Action[];
   /** A secret that is shown once, after the object was made or changed so. */
   secret?: (entry: Entry) => { label: string; value: string; note: string } | null;
+  /** Parameters of a new object besides those of the form. */
+  more?: Form;
   /** The request for a new object or a change, where it is not the form itself. */
   request?: (form: Form, entry: Entry | null) => { path: string; form: Form };
   /** The address to which the creation of one leads, if it is not the list. */

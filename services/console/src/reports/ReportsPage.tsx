@@ -4,7 +4,7 @@ import { Menu } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
-import type { Report } from '../api/types';
+import type { Entry, Report } from '../api/types';
 import { useClient, useMe } from '../app/clientContext';
 import { FilterInput } from '../app/FilterInput';
 import { plural } from '../app/format';
@@ -22,7 +22,7 @@ import { ShareDialog } from '../objects/ShareDialog';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
-import { reports } from './reportKind';
+import { cloneOf, reports, stanzaOf } from './reportKind';
 import { REPORTS } from './reportLists';
 
 const SHARING: Record<string, string> = {
@@ -142,13 +142,7 @@ export default function ReportsPage({ app }: { app: string }) {
         <ObjectDialog kind={reports} app={app} entry={chosen.report.entry} onClose={close} />
       )}
       {chosen?.for === 'clone' && (
-        <ObjectDialog
-          kind={reports}
-          app={app}
-          entry={null}
-          given={copyOf(reports.fields, chosen.report.entry)}
-          onClose={close}
-        />
+        <CloneDialog app={app} entry={chosen.report.entry} onClose={close} />
       )}
       {chosen?.for === 'share' && (
         <ShareDialog kind={reports} entry={chosen.report.entry} onClose={close} />
@@ -168,6 +162,35 @@ export default function ReportsPage({ app }: { app: string }) {
         </RemovalDialog>
       )}
     </div>
+  );
+}
+
+interface CloneDialogProps {
+  app: string;
+  entry: Entry;
+  onClose: () => void;
+}
+
+function CloneDialog({ app, entry, onClose }: CloneDialogProps) {
+  const client = useClient();
+  const path = stanzaOf(entry);
+  const { data, error, refetch } = useQuery({
+    queryKey: ['stanza', path],
+    gcTime: 0,
+    queryFn: ({ signal }) => client.entries(path, signal),
+  });
+  const [stanza] = data ?? [];
+  if (error instanceof ApiError) return <Failed error={error} onRetry={() => void refetch()} />;
+  return (
+    stanza && (
+      <ObjectDialog
+        kind={cloneOf(entry, stanza)}
+        app={app}
+        entry={null}
+        given={copyOf(reports.fields, entry)}
+        onClose={onClose}
+      />
+    )
   );
 }
 

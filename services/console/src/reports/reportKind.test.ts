@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { decodeReports } from '../api/decode';
 import { copyOf, fieldsFor, formOf, initialValues, problemsOf } from '../objects/form';
-import { reports } from './reportKind';
+import { cloneOf, reports, stanzaOf } from './reportKind';
 
 const [REPORT] = decodeReports({
   entry: [
@@ -47,4 +47,49 @@ it('a copy has the values of the report', () => {
     'dispatch.earliest_time': '-24h',
     'dispatch.latest_time': 'now',
   });
+});
+
+it('a clone has the schedule, the alert and its actions; it does not run by itself', () => {
+  if (!entry) throw new Error('there is no report');
+  expect(stanzaOf(entry)).toBe('/servicesNS/ann/ops/configs/conf-savedsearches/disk');
+  const content = {
+    search: 'index=os disk',
+    description: 'Full disks',
+    is_scheduled: '1',
+    disabled: false,
+    cron_schedule: '0 * * * *',
+    schedule_window: '5',
+    alert_type: 'number of events',
+    'alert.severity': '4',
+    'action.email': '1',
+    'action.email.to': 'ann@example.com',
+    'action.email.auth_password': '********',
+    actions: 'email',
+    'dispatch.ttl': '2p',
+    'display.visualizations.type': 'singlevalue',
+    'embed.enabled': '1',
+    auto_summarize: '1',
+    'eai:appName': 'ops',
+  };
+  const scheduled = { ...entry, content: { ...entry.content, is_scheduled: true } };
+  const kind = cloneOf(scheduled, { ...entry, content });
+  expect(kind.more).toEqual({
+    cron_schedule: '0 * * * *',
+    schedule_window: '5',
+    alert_type: 'number of events',
+    'alert.severity': '4',
+    'action.email': '1',
+    'action.email.to': 'ann@example.com',
+    actions: 'email',
+    'dispatch.ttl': '2p',
+    'display.visualizations.type': 'singlevalue',
+  });
+  const values = copyOf(kind.fields, entry);
+  expect(
+    formOf(fieldsFor(kind.fields, true), { ...values, is_scheduled: false }, null),
+  ).toMatchObject({
+    name: 'disk copy',
+    is_scheduled: '0',
+  });
+  expect(cloneOf(entry, entry).fields).toBe(reports.fields);
 });
