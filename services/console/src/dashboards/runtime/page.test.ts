@@ -135,6 +135,19 @@ it('an input that a handler clears takes its default again', () => {
   expect([token(page, 'h'), page.values(input(page, 1))]).toEqual(['*', ['*']]);
 });
 
+it('a text whose token is unset takes its default again; one that a person empties stays empty', () => {
+  const page = run(
+    form(`<input type="dropdown" token="s"><default>x</default><change><unset token="form.t"/><unset token="form.u"/></change></input>
+      <input type="text" token="t"><default>d $s$</default><initialValue>i</initialValue></input>
+      <input type="text" token="u"><initialValue>i</initialValue></input>`),
+  );
+  page.choose(input(page, 1), ['']);
+  expect([token(page, 't'), page.values(input(page, 1))]).toEqual(['', ['']]);
+  page.choose(input(page), ['y']);
+  expect([token(page, 't'), page.values(input(page, 1))]).toEqual(['d y', ['d y']]);
+  expect([token(page, 'u'), page.values(input(page, 2))]).toEqual([undefined, []]);
+});
+
 it('a change handler sets tokens by value, label and condition, also at the beginning', () => {
   const page = run(
     form(`<input type="link" token="tab"><choice value="a">First</choice><choice value="b">Second</choice>

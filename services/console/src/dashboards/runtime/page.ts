@@ -225,10 +225,11 @@ export class DashboardRun {
     if (everywhere) this.#tellQuery();
   }
 
-  /** An input that is cleared takes its default again; a text may be empty. */
+  /** An input that is cleared takes its default again, not its initial value. A text that a person empties has an empty value. */
   #cleared(input: Input): string[] {
-    if (input.default === null || input.kind === 'text') return [];
-    return initialValues({ ...input, initial: null }, this.#options.times) ?? [];
+    if (input.default === null) return [];
+    const values = initialValues({ ...input, initial: null }, this.#options.times) ?? [];
+    return values.map((value) => substitute(value, this.tokens.default).text);
   }
 
   submit(): void {
