@@ -3,6 +3,8 @@
 import { type ReactNode, useMemo } from 'react';
 import type { ResultRows } from '../../api/types';
 import { grouped } from '../../app/format';
+import { useZone } from '../../app/preferences';
+import { formatEventTime } from '../../time/zone';
 import styles from './Trellis.module.css';
 import {
   type Trellis as Split,
@@ -49,13 +51,17 @@ interface PartsProps {
 
 export function Parts(props: PartsProps) {
   const { rows, split, height, heights, label, series = [], children } = props;
+  const [zone] = useZone();
   if (!split) return children({ results: rows, height, label, panel: null });
-  const { panels, total, name, size } = split;
+  const { panels, total, name, size, isTime } = split;
+  // Clicks give the time as it is in the results.
+  const titleOf = ({ value }: TrellisPanel) =>
+    isTime ? formatEventTime(value, zone).replace(/\.0+$/, '') : value;
   const draw = (panel: TrellisPanel) =>
     children({
       results: panel.results,
       height: heights[size],
-      label: label ? `${label}, ${panel.value}` : panel.value,
+      label: label ? `${label}, ${titleOf(panel)}` : titleOf(panel),
       panel: { ...panel, name, all: rows },
     });
   return (
@@ -68,7 +74,7 @@ export function Parts(props: PartsProps) {
       {series.length > 0 && <Legend series={series} />}
       <ul className={styles.panels} data-size={size} aria-label={name ? `By ${name}` : 'By series'}>
         {panels.map((panel) => (
-          <Panel key={panel.value} panel={panel}>
+          <Panel key={panel.value} panel={panel} title={titleOf(panel)}>
             {draw}
           </Panel>
         ))}
@@ -79,14 +85,15 @@ export function Parts(props: PartsProps) {
 
 interface PanelProps {
   panel: TrellisPanel;
+  title: string;
   children: (panel: TrellisPanel) => ReactNode;
 }
 
-function Panel({ panel, children }: PanelProps) {
+function Panel({ panel, title, children }: PanelProps) {
   const [box, isNear] = useInView<HTMLLIElement>();
   return (
     <li ref={box} className={styles.panel} data-testid="trellis-panel">
-      <h4 title={panel.value}>{panel.value}</h4>
+      <h4 title={title}>{title}</h4>
       {isNear ? children(panel) : null}
     </li>
   );

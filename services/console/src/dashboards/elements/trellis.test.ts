@@ -62,14 +62,28 @@ describe('a trellis', () => {
   it('has a panel for each series of a split field', () => {
     const series = rows(
       ['_time', 'web', 'db', '_span'],
-      ['t1', '1', '2', '60'],
-      ['t2', '3', null, '60'],
+      ['2026-11-01T00:00:00Z', '1', '2', '60'],
+      ['2026-11-02T00:00:00Z', '3', null, '60'],
     );
     expect(brief(series, 'host')).toEqual([
-      ['web', '_time,_span,web', 't1,60,1 t2,60,3'],
-      ['db', '_time,_span,db', 't1,60,2 t2,60,'],
+      ['web', '_time,_span,web', '2026-11-01T00:00:00Z,60,1 2026-11-02T00:00:00Z,60,3'],
+      ['db', '_time,_span,db', '2026-11-01T00:00:00Z,60,2 2026-11-02T00:00:00Z,60,'],
     ]);
     expect(brief(series, '').map(([value]) => value)).toEqual(['web', 'db']);
+  });
+
+  it('knows times by their type, not by the name of the column', () => {
+    const texts = rows(['_time', 'count'], ['Monday', '1'], ['Tuesday', '2']);
+    expect(brief(texts, '').map(([value]) => value)).toEqual(['Monday', 'Tuesday']);
+    const weeks = rows(['week', '_time', 'count'], ['1', 'Monday', '5'], ['1', 'Tuesday', '6']);
+    expect(trellisOf(weeks, '_time')).toMatchObject({ name: '_time', isTime: false, total: 2 });
+    const times = rows(
+      ['_time', 'count'],
+      ['2026-11-01T00:00:00Z', '1'],
+      ['2026-11-02T00:00:00Z', '2'],
+    );
+    expect(brief(times, '').map(([value]) => value)).toEqual(['count']);
+    expect(trellisOf(times, '_time')).toMatchObject({ isTime: true, total: 2 });
   });
 
   it('takes several aggregations of a split field apart, either way', () => {

@@ -5,7 +5,7 @@
  */
 
 import type { ResultRows } from '../../api/types';
-import { cellText, isNumericIn } from '../../statistics/table';
+import { cellText, isNumericIn, timeColumnOf } from '../../statistics/table';
 import { seriesColor } from '../../visualization/chartOptions';
 import { MOST_CATEGORIES, type PlotLook, plotData } from '../../visualization/plot';
 import type { Options } from '../model/types';
@@ -36,6 +36,8 @@ export interface TrellisPanel {
 export interface Trellis {
   /** What the panels are split by; empty for series whose field the results do not name. */
   name: string;
+  /** Whether the values are times. */
+  isTime: boolean;
   panels: TrellisPanel[];
   /** All there are, also those that are not shown. */
   total: number;
@@ -71,7 +73,7 @@ export function trellisOf(results: ResultRows, splitBy: string): Trellis {
 
 /** Without a name: the first column of texts, unless there are several columns of numbers beside it. */
 function guessed(results: ResultRows, columns: Column[]): Column | undefined {
-  if (columns.some(({ name }) => name === '_time')) return undefined;
+  if (timeColumnOf(results) !== -1) return undefined;
   const isText = ({ at }: Column) => !isNumericIn(results, at);
   const numbers = columns.filter((column) => !isText(column));
   const texts = columns.filter(isText);
@@ -93,7 +95,8 @@ function byRows(results: ResultRows, split: Column): Trellis {
     sources,
     results: { ...results, fields, rows: sources.map((at) => without(results.rows[at] ?? [])) },
   }));
-  return { name: split.name, panels, total: groups.size };
+  const isTime = split.at === timeColumnOf(results);
+  return { name: split.name, isTime, panels, total: groups.size };
 }
 
 /** `count: web` of several aggregations that are split by a field; null for another name. */
@@ -104,7 +107,8 @@ function parts(name: string): { aggregation: string; value: string } | null {
 
 /** The first column stays in every panel; the others are shared out. */
 function bySeries(results: ResultRows, columns: Column[], splitBy: string): Trellis {
-  const time = columns.find(({ name }) => name === '_time');
+  const times = timeColumnOf(results);
+  const time = columns.find(({ at }) => at === times);
   const first = columns.length > 1 ? (time ?? columns[0]) : undefined;
   const series = columns.filter((column) => column !== first);
   const isDouble = series.length > 1 && series.every(({ name }) => parts(name) !== null);
@@ -135,7 +139,7 @@ function bySeries(results: ResultRows, columns: Column[], splitBy: string): Trel
       },
     };
   });
-  return { name: splitBy, panels, total: groups.size };
+  return { name: splitBy, isTime: false, panels, total: groups.size };
 }
 
 /** A round number at or beyond a value, away from zero. */
