@@ -7,7 +7,7 @@ import { type CustomKind, KIND_WORDS } from '../../visualization/custom/kinds';
 import { customModel } from '../../visualization/custom/model';
 import { useDashboard } from '../DashboardContext';
 import { showsEventsBehind } from '../model/drilldownOption';
-import { colorOf } from '../model/values';
+import { customOptionsOf } from '../model/reportOptions';
 import type { ResultsProps } from './ElementView';
 import styles from './ElementView.module.css';
 import { StatusIndicator } from './StatusIndicator';
@@ -20,26 +20,18 @@ const HEIGHTS = { small: 130, medium: 190, large: 260 };
 /** Pixels of a single value whose author says nothing. */
 const VALUE_HEIGHT = 180;
 
-/** Options without the name of the app and its visualization, in front of them in two spellings. */
-function ownOptions(options: ReadonlyMap<string, string>): Map<string, string> {
-  const own = new Map<string, string>();
-  for (const [name, value] of options) {
-    const key =
-      name
-        .replace(/^display\.visualizations\.custom\./, '')
-        .split('.')
-        .at(-1) ?? name;
-    own.set(key, key.endsWith('color') ? (colorOf(value) ?? value) : value);
-  }
-  return own;
+interface CustomProps extends ResultsProps {
+  kind: CustomKind;
+  /** `app.visualization`. */
+  type: string;
 }
 
-export function CustomElement({ kind, ...props }: ResultsProps & { kind: CustomKind }) {
+export function CustomElement({ kind, type, ...props }: CustomProps) {
   const { options, state, title } = props;
   const { rows } = state;
   const isValue = kind === 'status' || kind === 'meter';
   const height = isValue && !options.has('height') ? VALUE_HEIGHT : props.height;
-  const own = useMemo(() => ownOptions(options), [options]);
+  const own = useMemo(() => customOptionsOf(options, type), [options, type]);
   const split = useSplit(rows, options);
   if (!rows) return null;
   return (

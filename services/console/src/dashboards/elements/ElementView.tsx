@@ -122,7 +122,7 @@ export interface ResultsProps {
 }
 
 function Results(props: ResultsProps) {
-  const { element } = props;
+  const { element, options } = props;
   switch (element.kind) {
     case 'chart':
       return <ChartElement {...props} />;
@@ -133,12 +133,14 @@ function Results(props: ResultsProps) {
     case 'map':
       return <MapElement {...props} />;
     case 'unsupported': {
-      const kind = customKind(element.vizType);
-      if (kind) return <CustomElement {...props} kind={kind} />;
+      // A report names its own, `display.visualizations.custom.type`.
+      const type = element.vizType || options.get('type') || '';
+      const kind = customKind(type);
+      if (kind) return <CustomElement {...props} kind={kind} type={type} />;
       return (
         <>
           <p className={styles.unsupported} role="note">
-            {`The visualization ${element.vizType || element.written} is not drawn. The table has the results.`}
+            {`The visualization ${type || element.written} is not drawn. The table has the results.`}
           </p>
           <TableElement {...props} />
         </>
