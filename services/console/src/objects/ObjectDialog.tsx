@@ -52,7 +52,9 @@ export function ObjectDialog({ kind, app, entry: opened, given, ...props }: Obje
   const [secret, setSecret] = useState<ReturnType<NonNullable<Kind['secret']>>>(null);
   /** The refusal whose field has got another value since. */
   const [mended, setMended] = useState<ApiError | null>(null);
-  const refused = error && refusedField(fields, error.message);
+  /** The values as they were refused: a field keeps its message's place while it is changed. */
+  const [sent, setSent] = useState<Values>({});
+  const refused = error && refusedField(fields, error.message, sent);
   const found = () => problemsOf(fields, values, entry && before);
   const problems = isTried ? found() : new Map<string, string>();
   if (refused && error !== mended) problems.set(refused.name, refused.text);
@@ -88,6 +90,7 @@ export function ObjectDialog({ kind, app, entry: opened, given, ...props }: Obje
       onClose();
       return;
     }
+    setSent(values);
     await submit(async () => {
       const now = known && (await read(known));
       const others = known && now ? changedMeanwhile(fields, changes, known, now) : [];

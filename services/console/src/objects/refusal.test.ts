@@ -52,3 +52,23 @@ it('other refusals are at no field', () => {
     expect(refusedField(FIELDS, message), message).toBeNull();
   }
 });
+
+it('a refusal that quotes the value of one field is at that field', () => {
+  const fields: Field[] = [
+    { name: 'name', label: 'Path or port', kind: 'text' },
+    { name: 'index', label: 'Index', kind: 'choice' },
+    { name: 'check-path', label: 'Refuse a path that does not exist', kind: 'switch' },
+    { name: 'secret', label: 'Secret', kind: 'password' },
+  ];
+  const named = (message: string, name: string, index = 'main') =>
+    refusedField(fields, message, { name, index, 'check-path': true, secret: 'lock' })?.name;
+  expect(named('"/var/lgo" does not exist (check-path)', '/var/lgo')).toBe('name');
+  expect(named('"var/log": expected an absolute path', 'var/log')).toBe('name');
+  expect(named('there is no index "web"', '/var/log', 'web')).toBe('index');
+  expect(named('cannot listen on tcp://0.0.0.0:514: in use', '514')).toBe('name');
+  expect(named('An object with name=514 already exists', ' 514 ')).toBe('name');
+  // Of both fields, of a part of a word, of a secret.
+  expect(named('there is no index "web"', 'web', 'web')).toBeUndefined();
+  expect(named('"/var/log2" is a directory', '/var/log')).toBeUndefined();
+  expect(named('"lock" is too short', '/var/log')).toBeUndefined();
+});
