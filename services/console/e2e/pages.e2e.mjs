@@ -200,6 +200,12 @@ const PAGES = {
     await page.click(id('save-report'));
     await page.waitForSelector(id('report-form'));
   },
+  async 'share-job'(page) {
+    await PAGES.statistics(page);
+    await page.click(id('save'));
+    await page.click(id('share'));
+    await page.waitForSelector(`${id('share-job')} pre`);
+  },
   async mistake(page) {
     await page.goto(url + searchOf(`${query} | stast count`));
     await page.waitForSelector(`${id('job')}[data-phase="failed"]`);

@@ -23,6 +23,7 @@ import { reportOf, type SearchRequest } from './urlState';
 
 const OverwriteReport = lazy(() => import('./OverwriteReport'));
 const SavePanel = lazy(() => import('./SavePanel'));
+const ShareJob = lazy(() => import('./ShareJob'));
 
 interface JobBarProps {
   client: KarstClient;
@@ -174,7 +175,7 @@ function SaveMenu(props: SaveMenuProps) {
   const [timezone] = useZone();
   const [failure, setFailure] = useState<string | null>(null);
   const [said, setSaid] = useState<string | null>(null);
-  const [saving, setSaving] = useState<'overwrite' | 'report' | 'panel' | null>(null);
+  const [saving, setSaving] = useState<'overwrite' | 'report' | 'panel' | 'share' | null>(null);
   const [asked, setAsked] = useState<FileKind | null>(null);
   /** Ends the export that runs. */
   const [running, setRunning] = useState<AbortController | null>(null);
@@ -257,6 +258,9 @@ function SaveMenu(props: SaveMenuProps) {
             As dashboard panel …
           </Menu.Item>
           <Menu.Item onClick={keep}>Keep the job for 7 days</Menu.Item>
+          <Menu.Item disabled={!job} onClick={() => setSaving('share')} data-testid="share">
+            Share the job …
+          </Menu.Item>
           <Menu.Divider />
           <Menu.Item disabled={!isDone || running !== null} onClick={() => choose('csv')}>
             Results as CSV
@@ -297,6 +301,19 @@ function SaveMenu(props: SaveMenuProps) {
             app={app}
             request={request}
             reportSearch={job?.reportSearch ?? null}
+            onClose={() => setSaving(null)}
+          />
+        </Suspense>
+      )}
+      {saving === 'share' && job && (
+        <Suspense fallback={null}>
+          <ShareJob
+            client={client}
+            app={app}
+            sid={sid}
+            request={request}
+            job={job}
+            onKeep={onKeep}
             onClose={() => setSaving(null)}
           />
         </Suspense>

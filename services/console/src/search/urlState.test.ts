@@ -6,6 +6,7 @@ import {
   readUrl,
   reportOf,
   sameRequest,
+  sharedAddress,
   writeAddress,
   writeUrl,
 } from './urlState';
@@ -80,6 +81,29 @@ it('a link to a report names its owner and app', () => {
     name: 'disk full',
   });
   expect(reportOf('disk full', 'search')).toEqual({ owner: '-', app: 'search', name: 'disk full' });
+});
+
+it('a shared address has the job and the times that it searched', () => {
+  const request = { query: 'index=os "a b" | stats count', range: DEFAULT_RANGE };
+  const job = {
+    earliestTime: '2026-11-01T10:00:00.000+01:00',
+    latestTime: '2026-11-01T11:00:00.000+01:00',
+  };
+  const text = sharedAddress('/app/ops/search', { request, job, sid: '1.2_a', view: 'statistics' });
+  expect(readAddress(text.slice(text.indexOf('?')))).toEqual({
+    request: {
+      query: request.query,
+      range: { earliest: job.earliestTime, latest: job.latestTime },
+    },
+    sid: '1.2_a',
+    report: null,
+    view: 'statistics',
+  });
+  const all = { earliestTime: '', latestTime: '' };
+  expect(readUrl(sharedAddress('', { request, job: all, sid: '1', view: null }))?.range).toEqual({
+    earliest: '0',
+    latest: '',
+  });
 });
 
 it('an address may ask for a live tail', () => {

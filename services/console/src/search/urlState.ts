@@ -3,6 +3,7 @@
  * Reading what was written gives it back.
  */
 
+import type { JobStatus } from '../api/types';
 import { addressOf } from '../app/routing';
 import {
   DEFAULT_RANGE,
@@ -94,6 +95,20 @@ export function writeAddress(path: string, address: SearchAddress): string {
     sid: sid ?? undefined,
     live: live ? '1' : undefined,
   });
+}
+
+interface SharedJob {
+  request: SearchRequest;
+  job: Pick<JobStatus, 'earliestTime' | 'latestTime'>;
+  sid: string;
+  view: ResultView | null;
+}
+
+/** The address of a job, with the range that it searched: without the job, the same range is searched again. */
+export function sharedAddress(path: string, { request, job, sid, view }: SharedJob): string {
+  const range = { earliest: job.earliestTime || '0', latest: job.latestTime };
+  const { query } = request;
+  return writeAddress(path, { request: { query, range }, sid, report: null, view });
 }
 
 /** The address of another search of the same page: it can still be saved to the report of the page. */
