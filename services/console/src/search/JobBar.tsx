@@ -54,7 +54,8 @@ export function JobBar({ client, app, report, state, onControl, onKeep }: JobBar
         className={styles.track}
         role="progressbar"
         aria-label="Search progress"
-        aria-valuenow={Math.round(progress * 100)}
+        // Without a value it is read as running, not as 0 %.
+        aria-valuenow={isUnknown ? undefined : Math.round(progress * 100)}
         aria-valuemin={0}
         aria-valuemax={100}
         data-visible={isRunning}
