@@ -6,6 +6,8 @@ import random
 import shutil
 import signal
 import time
+import uuid
+import zlib
 
 import pytest
 
@@ -331,6 +333,44 @@ def holders(cluster, owner):
     """The indexers with copies of the journal of another one."""
     folder = identity(owner)
     return [one for one in cluster.indexers if any((one.data / "replicas").glob(f"{folder}*/*"))]
+
+
+def identity_that_asks_first(others):
+    """A new identity. An indexer with it asks the last one of these for a copy after all others."""
+    others = [uuid.UUID(other) for other in others]
+    chance = random.Random(SEED)
+
+    def weight(owner, peer):
+        return zlib.crc32(owner.bytes + peer.bytes) * 0x9E37_79B9_7F4A_7C15 % 2**64
+
+    while True:
+        own = uuid.UUID(int=chance.getrandbits(128))
+        if own not in others and min(others, key=lambda peer: weight(own, peer)) == others[-1]:
+            return str(own)
+
+
+def test_an_indexer_that_loses_its_disk_twice_has_no_copy_of_its_journal_on_its_own_disk(cluster, store):
+    """It starts again at its address with another identity, and the former one stays in the list."""
+    where = ("s3://karst/lost-twice", store.variables())
+    conf = acknowledged_at("replicated", factor=2)
+    # Without, those that are recovered leave the list.
+    conf["indexes"] += "[kept]\nackLevel = local\n"
+    cluster = cluster(indexers=2, heads=1, store=where, conf=conf).start()
+    (head,), (victim, other) = cluster.heads, cluster.indexers
+    former = []
+    for n in range(3):
+        for k in range(10):
+            victim.send({"n": 10 * n + k}, index="main")
+        wait_for(lambda: holders(cluster, victim) == [other], "the copy at the other indexer", 30)
+        former.append(identity(victim))
+        lose(victim)
+        victim.data.mkdir(parents=True)
+        own = identity_that_asks_first([*former, identity(other)])
+        (victim.data / "instance.id").write_text(own)
+        victim.start()
+        assert identity(victim) == own
+        sent = list(range(10 * (n + 1)))
+        wait_for(lambda: sorted(what_is_said(head)[0]) == sent, "all events", 90)
 
 
 def identity(indexer):

@@ -83,12 +83,16 @@ impl Registration {
     #[must_use]
     pub fn awaited(snapshot: &Snapshot) -> Vec<(String, Self)> {
         let all = Self::all(snapshot);
-        let is_replaced = |known: &Self| {
-            let replaces =
-                |other: &Self| other.address == known.address && other.started > known.started;
-            !known.takes_events() && all.iter().any(|(_, other)| replaces(other))
-        };
-        all.iter().filter(|(_, known)| !is_replaced(known)).cloned().collect()
+        let is_over = |known: &Self| !known.takes_events() && known.is_replaced(&all);
+        all.iter().filter(|(_, known)| !is_over(known)).cloned().collect()
+    }
+
+    /// Whether one of these processes was started later at the address of this one: who connects to the
+    /// address reaches that one.
+    #[must_use]
+    pub fn is_replaced(&self, all: &[(String, Self)]) -> bool {
+        let replaces = |other: &Self| other.address == self.address && other.started > self.started;
+        all.iter().any(|(_, other)| replaces(other))
     }
 
     /// Whether it takes in events of others than the cluster itself.
@@ -216,6 +220,7 @@ pub fn leader(snapshot: &Snapshot) -> Option<(String, String)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use object_store::memory::InMemory;
@@ -283,6 +288,10 @@ mod tests {
         of("indexer", "indexer-0:9887", first).write(&catalog, "indexer").await.unwrap();
         of("indexer", "indexer-0:9887", second).write(&catalog, "its place").await.unwrap();
         assert_eq!(awaited(), ["indexer", "its place", "leader", "new"]);
+        let all = Registration::all(&catalog.snapshot());
+        let replaced = all.iter().filter(|(_, known)| known.is_replaced(&all));
+        let replaced: BTreeSet<&str> = replaced.map(|(id, _)| id.as_str()).collect();
+        assert_eq!(replaced, BTreeSet::from(["indexer", "lost"]));
     }
 
     #[tokio::test]

@@ -14,6 +14,8 @@ pub struct Copy {
     pub id: Bytes,
     #[prost(uint64, tag = "3")]
     pub epoch: u64,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub peer: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]

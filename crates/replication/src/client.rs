@@ -72,6 +72,9 @@ pub struct Peer {
     pub site: String,
     /// Whether it is being taken out of the cluster: it gets no new copies.
     pub leaves: bool,
+    /// Whether its address is that of this process, or of a process that was started later: it gets no new
+    /// copies, which the other process would have.
+    pub is_replaced: bool,
 }
 
 /// See the module.
@@ -98,7 +101,7 @@ impl Client {
         local: Option<(IndexerId, Copies)>,
         epochs: Epochs,
     ) -> Self {
-        let local = local.map(|(own, copies)| (own, ReplicaService::new(copies)));
+        let local = local.map(|(own, copies)| (own, ReplicaService::new(copies, own)));
         Self { peers, connect, timeout, channels: Mutex::default(), local, epochs }
     }
 
@@ -107,6 +110,7 @@ impl Client {
             indexer: Bytes::copy_from_slice(owner.0.as_bytes()),
             id: Bytes::copy_from_slice(member.copy.as_bytes()),
             epoch: (self.epochs)(owner),
+            peer: Bytes::copy_from_slice(member.peer.0.as_bytes()),
         }
     }
 

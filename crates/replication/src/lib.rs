@@ -15,8 +15,10 @@
 //!
 //! Guarantees: every copy that the catalog names has each object whose put has succeeded and that was not
 //! deleted. So one copy is enough to recover from, and sealing one is enough to end the acknowledgements of
-//! an owner that is still running. The owner changes the document only while nobody has taken over its
-//! sets: both are entries of one catalog, so each side sees what the other one did before.
+//! an owner that is still running. No copy is on the disk of its owner, and no two are on one disk: a request
+//! names the indexer that it is for, whose address another process may have by now. The owner changes the
+//! document only while nobody has taken over its sets: both are entries of one catalog, so each side sees
+//! what the other one did before.
 //!
 //! Leaves to others: what objects mean, when they are not needed any more, who recovers (`ingest`,
 //! `cluster`), connections (whoever gives the channels and serves the service).

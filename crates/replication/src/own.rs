@@ -589,7 +589,8 @@ impl Replicas {
         let is_kept = |peer: &IndexerId| kept.iter().any(|(member, _)| member.peer == *peer);
         let mut sites_of: BTreeMap<IndexerId, String> = BTreeMap::new();
         for peer in self.client.peers() {
-            if peer.id != self.own && !peer.leaves && !is_kept(&peer.id) {
+            let may_have = !peer.leaves && !peer.is_replaced;
+            if peer.id != self.own && may_have && !is_kept(&peer.id) {
                 sites_of.insert(peer.id, peer.site);
             }
         }

@@ -22,13 +22,28 @@ type Reply<T> = Result<T, Status>;
 #[derive(Debug, Clone)]
 pub struct ReplicaService {
     copies: Copies,
+    own: IndexerId,
 }
 
 impl ReplicaService {
-    /// Serves these.
+    /// Serves these, of the process with this identity.
     #[must_use]
-    pub fn new(copies: Copies) -> Self {
-        Self { copies }
+    pub fn new(copies: Copies, own: IndexerId) -> Self {
+        Self { copies, own }
+    }
+
+    /// Refuses to have a copy for another process: one that is gone with its disk and had the address of this
+    /// one. The owner of the journal may be this process itself, or may have another copy here. A sender of
+    /// an older version names nobody. A copy that is here all the same may be read and sealed: it may be the
+    /// only one.
+    fn refuse_if_for_another(&self, copy: Option<&Copy>) -> Reply<()> {
+        let is_for_another =
+            |copy: &Copy| !copy.peer.is_empty() && copy.peer != self.own.0.as_bytes().as_slice();
+        match copy.is_some_and(is_for_another) {
+            // As if the disk were empty: the owner replaces the copy at once.
+            true => Err(Status::not_found("another process has its address")),
+            false => Ok(()),
+        }
     }
 
     async fn with<T: Send + 'static>(
@@ -50,6 +65,7 @@ impl ReplicaService {
     }
 
     pub(crate) async fn begin(self, copy: Copy) -> Reply<Done> {
+        self.refuse_if_for_another(Some(&copy))?;
         let key = key(Some(&copy))?;
         blocking(move || self.copies.begin(key).map_err(disk)).await?;
         Ok(Done {})
@@ -57,6 +73,9 @@ impl ReplicaService {
 
     pub(crate) async fn put(self, request: PutObject) -> Reply<Done> {
         let PutObject { copy, number, data } = request;
+        if !data.is_empty() {
+            self.refuse_if_for_another(copy.as_ref())?;
+        }
         let put = move |held: &mut Held| {
             held.changed = Instant::now();
             held.copy.put(number, &data).map_err(|error| match error {
@@ -129,6 +148,48 @@ impl Methods for ReplicaService {
             KEEP => call.unary(|keep| self.keep(keep)).await,
             DROP => call.unary(|copy| self.remove(copy)).await,
             _ => call.unknown(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+
+    fn bytes(id: u128) -> Bytes {
+        Bytes::copy_from_slice(Uuid::from_u128(id).as_bytes())
+    }
+
+    fn copy(id: u128, peer: Bytes) -> Copy {
+        Copy { indexer: bytes(9), id: bytes(id), epoch: 1, peer }
+    }
+
+    fn object(copy: Copy, data: &'static str) -> PutObject {
+        PutObject { copy: Some(copy), number: 1, data: Bytes::from_static(data.as_bytes()) }
+    }
+
+    #[tokio::test]
+    async fn a_copy_is_neither_made_nor_written_here_that_another_process_is_to_have() {
+        let root = tempfile::tempdir().unwrap();
+        let own = IndexerId(Uuid::from_u128(1));
+        let service = ReplicaService::new(Copies::open(root.path()).unwrap(), own);
+        let here = || service.clone();
+        let refused = here().begin(copy(4, bytes(2))).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
+        assert!(refused.message().contains("another process"), "{refused}");
+        assert_eq!(here().list(copy(4, bytes(1))).await.unwrap_err().code(), Code::NotFound);
+        // A sender of an older version names nobody.
+        for (id, peer) in [(5, bytes(1)), (6, Bytes::new())] {
+            here().begin(copy(id, peer.clone())).await.unwrap();
+            here().put(object(copy(id, peer), "one")).await.unwrap();
+            let refused = here().put(object(copy(id, bytes(2)), "two")).await.unwrap_err();
+            assert_eq!(refused.code(), Code::NotFound);
+            // It may be the only one that is left.
+            assert_eq!(here().list(copy(id, bytes(2))).await.unwrap().objects.len(), 1);
+            here().put(PutObject { number: 2, ..object(copy(id, bytes(2)), "") }).await.unwrap();
         }
     }
 }

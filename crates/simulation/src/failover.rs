@@ -73,7 +73,10 @@ pub(crate) fn peers_of(snapshot: &Snapshot, own: IndexerId) -> Vec<replication::
     let others = indexers.filter_map(|(name, known)| {
         let leaves = leaving.contains_key(&name);
         let id = id_of(&name).filter(|id| *id != own)?;
-        Some(replication::Peer { id, address: known.address, site: known.site, leaves })
+        // Each process has an address of its own, and keeps its identity.
+        let is_replaced = false;
+        let Registration { address, site, .. } = known;
+        Some(replication::Peer { id, address, site, leaves, is_replaced })
     });
     others.collect()
 }

@@ -65,6 +65,40 @@ async fn an_indexer_that_has_lost_its_disk_gets_everything_again_at_once() {
     assert_eq!(objects(&other).await, numbered(&[(0, "zero"), (1, "one")]));
 }
 
+/// Whatever the list of the cluster says: the process that is asked knows who it is.
+#[tokio::test]
+async fn no_copy_is_at_another_process_that_has_the_address_of_a_lost_indexer() {
+    for other in [OWNER, id(4)] {
+        let mut cluster = Cluster::start(3, 3).await;
+        let owner = cluster.seen_by(OWNER);
+        owner.replicas.note_needed(true);
+        owner.put(0, "zero").await.unwrap();
+        let [lost, kept] = cluster.members()[..] else { panic!("{:?}", cluster.members()) };
+        cluster.lose_disk(lost).await;
+        cluster.run_in_place_of(lost, other).await;
+        // The lost one is the first that the owner asks.
+        let owner = cluster.seen_by(OWNER);
+        owner.replicas.note_needed(true);
+        owner.put_again(1, "one").await;
+        let mut members = cluster.members();
+        assert!(members.contains(&kept) && !members.contains(&lost), "{members:?}");
+        members.sort();
+        assert_eq!(members, cluster.holders());
+        assert!(members.len() == 2 && !members.contains(&OWNER), "{members:?}");
+        assert_eq!(objects(&cluster.seen_by(id(9))).await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn an_indexer_whose_address_another_process_has_is_not_asked_for_a_copy() {
+    let cluster = Cluster::start(3, 3).await;
+    cluster.replaced.lock().insert(id(2));
+    cluster.seen_by(OWNER).put(0, "zero").await.unwrap();
+    let mut members = cluster.members();
+    members.sort();
+    assert_eq!((members.as_slice(), cluster.holders()), (&[id(1), id(3)][..], vec![id(1), id(3)]));
+}
+
 #[tokio::test]
 async fn a_sealed_journal_takes_nothing_more() {
     let mut cluster = Cluster::start(2, 3).await;

@@ -52,6 +52,8 @@ pub(crate) struct Cluster {
     pub(crate) leaving: Arc<Mutex<BTreeSet<IndexerId>>>,
     /// Those that are not in the list of the cluster.
     pub(crate) unlisted: Arc<Mutex<BTreeSet<IndexerId>>>,
+    /// Those whose address another process has, as the list of the cluster says.
+    pub(crate) replaced: Arc<Mutex<BTreeSet<IndexerId>>>,
     /// Those that an administrator has removed.
     pub(crate) removed: Arc<Mutex<BTreeSet<IndexerId>>>,
     /// Whether copies that are lost stay lost.
@@ -86,6 +88,7 @@ impl Cluster {
             sites,
             leaving: Arc::default(),
             unlisted: Arc::default(),
+            replaced: Arc::default(),
             removed: Arc::default(),
             pauses: Arc::default(),
         };
@@ -111,7 +114,7 @@ impl Cluster {
         let address = outside.local_addr().unwrap().to_string();
         let service = tokio::spawn(async move {
             let server = tonic::transport::Server::builder()
-                .add_service(Served(ReplicaService::new(copies)));
+                .add_service(Served(ReplicaService::new(copies, peer)));
             server
                 .serve_with_incoming(TcpIncoming::from(inside).with_nodelay(Some(true)))
                 .await
@@ -148,6 +151,22 @@ impl Cluster {
     pub(crate) async fn lose_disk(&mut self, peer: IndexerId) {
         self.stop(peer).await;
         let _ = std::fs::remove_dir_all(self.root.join(&peer.0.to_string()));
+    }
+
+    /// Starts another indexer at the address of one that is lost and stays in the list of the cluster.
+    pub(crate) async fn run_in_place_of(&mut self, lost: IndexerId, other: IndexerId) {
+        let place = self.stopped[&lost].parse().unwrap();
+        let serving = self.serve(other, Some(place)).await;
+        self.peers.lock().insert(other, serving);
+    }
+
+    /// The indexers that have a copy of the journal of the owner on their disks.
+    pub(crate) fn holders(&self) -> Vec<IndexerId> {
+        let has_copy = |peer: &IndexerId| {
+            let copies = self.root.join(&format!("{}/replicas/{}", peer.0, OWNER.0));
+            std::fs::read_dir(copies).is_ok_and(|mut copies| copies.next().is_some())
+        };
+        (0..9).map(id).filter(has_copy).collect()
     }
 
     pub(crate) fn running(&self) -> Vec<IndexerId> {
@@ -200,13 +219,14 @@ impl Cluster {
         let pauses = Arc::clone(&self.pauses);
         let (sites, leaving) = (self.sites.clone(), Arc::clone(&self.leaving));
         let (unlisted, removed) = (Arc::clone(&self.unlisted), Arc::clone(&self.removed));
+        let replaced = Arc::clone(&self.replaced);
         let site_of = move |of: IndexerId| sites.get(&of).cloned().unwrap_or_default();
         let site = site_of(own);
         let peers = move || {
-            let leaving = leaving.lock();
+            let (leaving, replaced) = (leaving.lock(), replaced.lock());
             let peer = |(id, address)| {
-                let leaves = leaving.contains(&id);
-                Peer { id, address, site: site_of(id), leaves }
+                let (leaves, is_replaced) = (leaving.contains(&id), replaced.contains(&id));
+                Peer { id, address, site: site_of(id), leaves, is_replaced }
             };
             let unlisted = unlisted.lock();
             let listed = addresses().into_iter().filter(|(id, _)| !unlisted.contains(id));

@@ -180,7 +180,7 @@ pub(crate) async fn assemble(
     ])?;
     // Before the catalog is served: processes that join compare their object store with it.
     leading.identify(&catalog).await?;
-    let copies = cluster.serve_early(&catalog, data, peers)?;
+    let copies = cluster.serve_early(&catalog, (data, indexer), peers)?;
     failover::wait_until_returned(&catalog, indexer, progress).await?;
     progress.set("recovering the journal");
     let replicas = copies

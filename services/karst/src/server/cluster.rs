@@ -227,7 +227,7 @@ impl Cluster {
     pub(crate) fn serve_early(
         &mut self,
         catalog: &Catalog,
-        data: &Path,
+        (data, own): (&Path, IndexerId),
         peers: &Shutdown,
     ) -> Result<Option<Copies>> {
         let Some(listener) = self.listener.take() else { return Ok(None) };
@@ -239,7 +239,7 @@ impl Cluster {
             routes = routes.add_service(catalog.service());
         }
         if self.roles.indexer {
-            routes = routes.add_service(Served(ReplicaService::new(copies.clone())));
+            routes = routes.add_service(Served(ReplicaService::new(copies.clone(), own)));
         }
         let routes = self.later.behind(routes);
         let (transport, stop) = (self.transport.clone(), peers.clone());
@@ -261,16 +261,21 @@ impl Cluster {
     ) -> Result<Arc<Replicas>> {
         shutdown.spawn(copies.clone().clean(catalog.clone(), own, shutdown.clone()));
         let (transport, known) = (self.transport.clone(), catalog.clone());
+        let own_address = self.address.clone();
         let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
         let peers = move || {
             let snapshot = known.snapshot();
             let leaving = peers::leaving(&snapshot);
-            let all = Registration::all(&snapshot).into_iter();
-            let others = all.filter(|(_, registration)| is_indexer(registration));
-            let others = others.filter_map(|(id, Registration { address, site, .. })| {
-                let leaves = leaving.contains_key(&id);
-                let id = Uuid::parse_str(&id).ok().map(IndexerId).filter(|id| *id != own)?;
-                Some(Peer { id, address, site, leaves })
+            let all = Registration::all(&snapshot);
+            let others = all.iter().filter(|(_, registration)| is_indexer(registration));
+            let others = others.filter_map(|(id, registration)| {
+                let leaves = leaving.contains_key(id);
+                let id = Uuid::parse_str(id).ok().map(IndexerId).filter(|id| *id != own)?;
+                let Registration { address, site, .. } = registration.clone();
+                // It was lost with its disk, or it would have kept its identity.
+                let is_own = own_address.as_ref() == Some(&address);
+                let is_replaced = is_own || registration.is_replaced(&all);
+                Some(Peer { id, address, site, leaves, is_replaced })
             });
             others.collect()
         };
