@@ -681,6 +681,19 @@ def test_a_standby_leads_no_catalog_that_it_has_not_followed(cluster):
     cluster.stop()
 
 
+def test_a_process_that_gives_the_address_of_another_one_says_so(cluster):
+    cluster = cluster(indexers=2, heads=0).start()
+    first, second = cluster.indexers
+    second.stop()
+    second.environment["KARST_CLUSTER_ADVERTISE"] = first.address
+    second.start()
+    identity = (first.data / "instance.id").read_text().strip().replace("-", "")
+    said = f"at {first.address} is {identity}"
+    wait_for(lambda: said in second.log_text(), "the address is said to be another one's", 60)
+    assert 'karst_health{condition="wrong_address"} 1' in second.rest("GET", "/metrics").text
+    assert "wrong_address" not in first.log_text()
+
+
 def test_while_the_control_plane_hangs_events_are_taken_and_found(cluster):
     cluster = cluster(indexers=1, heads=1).start()
     (indexer,), (head,) = cluster.indexers, cluster.heads

@@ -60,6 +60,8 @@ pub const LOG_UNWRITABLE: &str = "log_unwritable";
 pub const APPS_NOT_COPIED: &str = "apps_not_copied";
 /// The journal of this process is at too few other indexers.
 pub const TOO_FEW_COPIES: &str = "too_few_copies";
+/// Another process answers at the address that other processes have of this one.
+pub const WRONG_ADDRESS: &str = "wrong_address";
 /// A standby cannot take over: its object store does not have the catalog that it follows.
 pub const CANNOT_LEAD: &str = "cannot_lead";
 /// This process leads, and object storage does not accept its writes of the catalog.
@@ -129,6 +131,7 @@ impl Condition {
             LOG_UNWRITABLE => "the log of the server cannot be written",
             APPS_NOT_COPIED => "an installed app cannot be copied",
             TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
+            WRONG_ADDRESS => "other processes do not reach this one at its address",
             CANNOT_LEAD => "this standby cannot take over",
             CATALOG_NOT_COMMITTING => "object storage does not accept changes of the catalog",
             CATALOG_NOT_FOLLOWED => "no control plane gives the catalog to this process",

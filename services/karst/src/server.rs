@@ -1,5 +1,6 @@
 //! `karst server`: the roles in one process, from the first file to the last acknowledgement.
 
+mod advertised;
 mod app_mistakes;
 mod assemble;
 pub(crate) mod audit;

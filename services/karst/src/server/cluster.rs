@@ -30,6 +30,7 @@ use tonic::service::Routes;
 use transport::{Credentials, Served, Transport};
 use uuid::Uuid;
 
+use super::advertised;
 use super::assemble::{Karst, host_name};
 use super::early::{Later, STARTING};
 use super::failover::Failover;
@@ -397,6 +398,12 @@ impl Cluster {
             site: self.site,
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
+        shutdown.spawn(advertised::watch(
+            (self.transport, catalog.clone()),
+            (id.to_owned(), registration.address.clone()),
+            karst.state.health.clone(),
+            shutdown.clone(),
+        ));
         let staying = stay(karst, (id.to_owned(), registration.clone()));
         let stop = shutdown.clone();
         shutdown.spawn(async move {
