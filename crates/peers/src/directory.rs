@@ -460,7 +460,11 @@ impl Peer {
         // It is gone with its disk, or it would have kept its identity. A process of an older version tells
         // none.
         if !who.is_empty() && who != self.indexer.id {
-            return Err(Status::unavailable("another process has its address"));
+            // The indexer that is there is fine, and several lost ones may have had the address.
+            let id = &self.indexer.id;
+            return Err(Status::unavailable(format!(
+                "another process has its address; the ID of the missing process is {id}"
+            )));
         }
         let adopted = adopted.into_iter().map(owner).collect::<Result<_, _>>()?;
         let searches = list.searches.map(searches_of).unwrap_or_default();

@@ -140,16 +140,20 @@ async fn an_indexer_whose_address_another_one_has_is_missing() {
     let catalog = catalog().await;
     let served = Served::start("new", &catalog).await;
     let old = Indexer { id: "old".to_owned(), ..served.indexer.clone() };
-    let (directory, _indexers) = directory(vec![old, served.indexer.clone()], settings());
+    let older = Indexer { id: "older".to_owned(), ..old.clone() };
+    let (directory, _indexers) = directory(vec![old, older, served.indexer.clone()], settings());
     served.hot.append(id(1), 0..10);
     let view = all(&directory).await;
     assert_eq!(events(&view).len(), 10);
-    assert_eq!(view.missing.len(), 1, "{view:?}");
-    assert_eq!(view.missing[0].reason, "another process has its address");
+    assert_eq!(view.missing.len(), 2, "{view:?}");
+    for (missing, id) in view.missing.iter().zip(["old", "older"]) {
+        let said = "another process has its address; the ID of the missing process is";
+        assert_eq!(missing.reason, format!("{said} {id}"));
+    }
     let answers = directory.answers().await;
     let silent: Vec<_> = answers.iter().filter(|(_, answer)| answer.is_err()).collect();
     assert_eq!(silent[0].0, "old");
-    assert_eq!(silent.len(), 1);
+    assert_eq!(silent.len(), 2);
     let (_, new) = answers.iter().find(|(id, _)| id == "new").unwrap();
     assert_eq!(new.as_ref().unwrap().searches, Searching.searches());
     assert_eq!(new.as_ref().unwrap().emptied, [main_index()]);
