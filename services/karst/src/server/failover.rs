@@ -226,12 +226,14 @@ impl Failover {
         let recoverable: BTreeSet<IndexerId> =
             recoverable.filter_map(|(id, _)| indexer(id)).collect();
         let sets = snapshot.taken_over();
-        let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner }).collect();
+        let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner });
+        let sets: Vec<Owned> = sets.collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
         let of = Others { registered: &registered, recoverable, answered: &answered };
         let stores = self.stores();
         let places = (stores.as_slice(), self.replicas.as_deref());
         let unrecovered = logs.of_others(places, of, often).await?;
+        logs.forget_taken(&sets);
         let leaving = peers::leaving(&snapshot);
         let leaving = leaving.keys().filter_map(|id| indexer(id)).collect();
         Ok((Seen { registered, answered, unrecovered, sets, leaving }, present))
@@ -430,6 +432,14 @@ impl Logs {
         self.with_records.remove(&indexer);
     }
 
+    /// The journals of those whose sets are another indexer's are listed again before anything is decided of
+    /// them: by the time that they have their sets again, what was listed is stored.
+    fn forget_taken(&mut self, sets: &[Owned]) {
+        for set in sets.iter().filter(|set| set.owner != set.indexer) {
+            self.forget(set.indexer);
+        }
+    }
+
     async fn of_others(
         &mut self,
         (stores, replicas): (&[Arc<dyn ObjectStore>], Option<&Replicas>),
@@ -497,4 +507,20 @@ async fn has_log(
 
 fn indexer(id: &str) -> Option<IndexerId> {
     Uuid::parse_str(id).ok().map(IndexerId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_from_before_the_end_of_a_recovery_does_not_begin_another_one() {
+        let [one, two] = [1, 2].map(|number| IndexerId(Uuid::from_u128(number)));
+        let mut logs = Logs { with_records: [one, two].into(), ..Logs::default() };
+        let own = |indexer| Owned { indexer, owner: indexer };
+        logs.forget_taken(&[own(one), own(two)]);
+        assert_eq!(logs.with_records, BTreeSet::from([one, two]));
+        logs.forget_taken(&[Owned { indexer: one, owner: two }, own(two)]);
+        assert_eq!(logs.with_records, BTreeSet::from([two]));
+    }
 }
