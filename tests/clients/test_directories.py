@@ -1,10 +1,11 @@
 """Parts of the data directory on other disks, and one limit for the memory."""
 
+import shutil
 import subprocess
 
 import pytest
 
-from karst import BINARY, Server
+from karst import BINARY, Server, wait_for
 
 
 @pytest.fixture
@@ -53,3 +54,38 @@ def test_a_journal_on_another_disk_is_replayed_also_by_a_start_that_does_not_nam
     assert "another directory" in refused(server, KARST_DATA_DIR=other, KARST_JOURNAL_DIR=str(disk))
     told = refused(server, KARST_MEMORY_LIMIT="1GiB", KARST_CACHE_DRAM_MIB="1000")
     assert "cache 1000 MiB (set)" in told and "dram_size" in told
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_server_whose_data_directory_is_lost_refuses_events_and_stores_what_it_has(server, replaced):
+    server.start()
+    server.create_index("kept")
+    server.send("0", index="kept")
+    if replaced:
+        server.data.rename(server.directory / "former")
+        shutil.copytree(server.directory / "former", server.data, ignore=shutil.ignore_patterns("cache"))
+    else:
+        lock = server.data / "server.lock"
+        # The server makes files meanwhile.
+        gone = lambda: shutil.rmtree(server.data, ignore_errors=True) or not lock.exists()
+        wait_for(gone, "the data directory is removed")
+    acknowledged = ["0"]
+
+    def is_refused():
+        event = str(len(acknowledged))
+        answer = server.hec([{"event": event, "index": "kept"}])
+        if answer.status == 200:
+            acknowledged.append(event)
+        return answer.status == 503
+
+    wait_for(is_refused, "events are refused", 60)
+    readyz = lambda: server.request(server.web_port, "GET", "/readyz")
+    wait_for(lambda: "fatal data_directory_lost: " in readyz().text, "health is fatal")
+    assert readyz().status == 503
+    stored = "hot buckets are in object storage: restart the server"
+    wait_for(lambda: stored in server.log_text(), "hot buckets are stored", 60)
+    server.kill()
+    if replaced:
+        shutil.rmtree(server.data)
+    server.start()
+    assert sorted(server.raws("index=kept"), key=int) == acknowledged

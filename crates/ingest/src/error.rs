@@ -84,6 +84,12 @@ pub enum Error {
         /// Which limit is reached.
         reason: String,
     },
+    /// The journal is lost: its directory was removed or replaced.
+    #[error("{reason}")]
+    JournalLost {
+        /// What senders are told.
+        reason: &'static str,
+    },
     /// The catalog is another server's.
     #[error("{reason}")]
     Fenced {
@@ -243,6 +249,7 @@ impl Error {
             | Self::BegunAgain { .. }
             | Self::LogTaken { .. }
             | Self::JournalBehind
+            | Self::JournalLost { .. }
             | Self::Thread(_) => ErrorKind::Unavailable,
             Self::JournalDamaged { .. } | Self::Document { .. } => ErrorKind::Corrupt,
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,

@@ -456,6 +456,12 @@ impl Ingest {
         self.shutdown.stop();
     }
 
+    /// The journal is lost: takes nothing in any more. What is inside goes on, and is uploaded; senders get
+    /// `reason`.
+    pub fn refuse(&self, reason: &'static str) {
+        self.gate.refuse(reason);
+    }
+
     async fn order(&self, order: impl Fn() -> Order) -> Result<(), Error> {
         let mut outcomes = Vec::new();
         for set in &self.pipelines {

@@ -38,6 +38,8 @@ pub const FENCED: &str = "fenced";
 pub const CATALOG_ENDED: &str = "catalog_ended";
 /// Another server runs with the id of this one.
 pub const SUPERSEDED: &str = "superseded";
+/// The data directory or the directory of the journal was removed or replaced.
+pub const DATA_DIRECTORY_LOST: &str = "data_directory_lost";
 /// Events are refused.
 pub const INTAKE_STOPPED: &str = "intake_stopped";
 /// A file system is full.
@@ -119,6 +121,9 @@ impl Condition {
             SUPERSEDED => {
                 "another server runs with the id of this one: a data directory was copied, and one of both \
                  servers has to be stopped"
+            }
+            DATA_DIRECTORY_LOST => {
+                "no events are accepted: the data directory was removed or replaced"
             }
             INTAKE_STOPPED => "no events are accepted until the disk has free space",
             DISK_FULL => "a file system has no free space",

@@ -35,6 +35,7 @@ mod listen;
 mod lock;
 mod log_file;
 mod logs;
+mod lost_directory;
 mod memory;
 mod other_heads;
 mod own_events;
@@ -76,6 +77,7 @@ use self::gateway::Progress;
 use self::health_port::HealthPort;
 use self::leadership::Leadership;
 use self::lock::DataLock;
+use self::lost_directory::Watch;
 use self::memory::Memory;
 use self::ports::Ports;
 use self::roles::Roles;
@@ -247,6 +249,14 @@ async fn serve(
         let starting =
             inputs::start((options, roles), inputs, ports.inputs, &karst, forwarders, &intake);
         Box::pin(starting).await?;
+        let watch = Watch {
+            data: lock.directory().to_owned(),
+            ingest: Arc::clone(&karst.state.ingest),
+            health: karst.state.health.clone(),
+            is_indexer: roles.indexer,
+            intake: intake.clone(),
+        };
+        shutdown.spawn(watch.run(shutdown.clone()));
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
             let keep = Arc::clone(certificates).keep(health, hangups, shutdown.clone());

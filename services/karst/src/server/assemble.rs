@@ -511,14 +511,24 @@ impl Karst {
     /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest. Searches of
     /// other processes (`peers`) read hot buckets here until they are in the catalog.
     pub(crate) async fn close(self, deadline: Duration, peers: &Shutdown) {
-        let fenced = self.state.health.fatal().is_some();
+        let conditions = self.state.health.conditions();
+        let is_of_directory = |name: &str| name == health::DATA_DIRECTORY_LOST;
+        // Only own events are not accepted any more then; what is stored counts.
+        let is_lost = conditions.iter().any(|condition| is_of_directory(condition.name));
+        let fenced = conditions.iter().any(|condition| {
+            condition.severity == Severity::Fatal && !is_of_directory(condition.name)
+        });
         let own = async {
             self.own_events.close().await;
             self.trail.close().await;
         };
         // Nothing that it stores now would count: its events are others', or in the journal for the next
         // start.
-        let (time, deadline) = if fenced { (FENCED, FENCED) } else { (Duration::MAX, deadline) };
+        let (time, deadline) = match (fenced, is_lost) {
+            (true, _) => (FENCED, FENCED),
+            (false, true) => (FENCED, deadline),
+            (false, false) => (Duration::MAX, deadline),
+        };
         let _ = tokio::time::timeout(time, own).await;
         if self.ingest.drain(deadline).await {
             tracing::info!("drained: everything is in object storage");
