@@ -21,6 +21,28 @@ def test_hot_events_on_other_indexers_do_not_come_back(cluster):
     cluster.stop()
 
 
+def test_a_search_head_rolls_the_hot_buckets_of_all_indexers(cluster):
+    cluster = cluster(indexers=2, heads=1).start()
+    (head,), (first, second) = cluster.heads, cluster.indexers
+    filled(cluster)
+
+    def stored():
+        answer = head.rest("GET", f"/services/data/buckets?index={INDEX}&output_mode=json&count=0")
+        return sum(bucket["content"]["eventCount"] for bucket in answer.json()["entry"])
+
+    rolled = first.rest("POST", f"{PATH}/{INDEX}/roll-hot-buckets", {"output_mode": "json"})
+    assert "only the hot buckets of this indexer" in rolled.json()["messages"][0]["text"], rolled
+    rolled = head.cli("roll", INDEX)
+    assert (rolled.returncode, rolled.stderr) == (0, ""), rolled
+    assert rolled.stdout == f"the hot buckets of {INDEX} are in object storage\n"
+    wait_for(lambda: stored() == 4, "the search head knows all buckets", 30)
+    second.kill()
+    rolled = head.cli("roll", INDEX)
+    assert (rolled.returncode, second.address in rolled.stderr) == (1, True), rolled
+    second.start()
+    cluster.stop()
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_a_removal_waits_for_an_indexer_that_does_not_answer(cluster, how):
     cluster = cluster(indexers=2, heads=1).start()

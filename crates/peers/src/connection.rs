@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use protocol::hot::{OpenRequest, OpenResponse, ReadRequest, ReadResponse};
+use model::IndexName;
+use protocol::hot::{
+    OpenRequest, OpenResponse, ReadRequest, ReadResponse, RollRequest, RollResponse,
+};
 use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -12,7 +15,7 @@ use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::{MAX_MESSAGE, OPEN, READ};
+use crate::{MAX_MESSAGE, OPEN, READ, ROLL};
 
 /// Makes the connection to the process at an address, once it is used; fails for an address that is none.
 pub type Connect = Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>;
@@ -97,6 +100,21 @@ pub(crate) async fn read(
         return Ok(data.freeze());
     }
     Err(Status::data_loss(format!("{} bytes came instead of {length}", data.len())))
+}
+
+/// Rolls the hot buckets of an index; the identity of the process that has done it.
+pub(crate) async fn roll(
+    channel: Channel,
+    index: &IndexName,
+    most: Duration,
+) -> Result<String, Status> {
+    let request = RollRequest { index: index.to_string() };
+    let asking = async {
+        let codec = ProstCodec::<RollRequest, RollResponse>::default();
+        let path = PathAndQuery::from_static(ROLL);
+        ready(channel).await?.unary(Request::new(request), path, codec).await
+    };
+    Ok(within(most, asking).await?.into_inner().id)
 }
 
 /// Why a process did not answer, for those who search.

@@ -30,6 +30,8 @@ use crate::{Settings, rows};
 /// How long an indexer that did not answer in time is waited for, until it answers again: it must not make
 /// every search slow.
 const SUSPECT: Duration = Duration::from_millis(500);
+/// How long a process may take to put its hot buckets of an index into object storage; commands wait longer.
+const ROLLING: Duration = Duration::from_secs(50);
 /// Attempts at a view. Rows may leave the memory of this process while it waits for those behind them.
 const ATTEMPTS: usize = 3;
 
@@ -123,6 +125,19 @@ impl Directory {
             Err(status) => Err(connection::reason(&status)),
         });
         peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
+    }
+
+    /// Rolls the hot buckets of an index at the other processes that may have some, and waits until they are
+    /// in object storage. Returns the processes where that failed, with the reasons.
+    pub async fn roll(&self, index: &IndexName) -> Vec<String> {
+        let mut peers = self.peers();
+        peers.retain(|peer| index.is_internal() || !peer.indexer.is_internal);
+        let rolled = join_all(peers.iter().map(|peer| peer.roll(index))).await;
+        let failed = peers.iter().zip(rolled).filter_map(|(peer, rolled)| {
+            let MissingIndexer { name, reason } = peer.missing(&rolled.err()?);
+            Some(format!("{name}: {reason}"))
+        });
+        failed.collect()
     }
 
     /// The indexers there are now.
@@ -366,6 +381,22 @@ impl Peer {
         connection::read(self.channel()?, path, range, self.patience(deadlines)).await
     }
 
+    async fn roll(&self, index: &IndexName) -> Result<(), Status> {
+        match connection::roll(self.channel()?, index, ROLLING).await? == self.indexer.id {
+            true => Ok(()),
+            false => Err(self.has_lost_address()),
+        }
+    }
+
+    /// That its address is another process's. That process is fine, and several lost ones may have had the
+    /// address.
+    fn has_lost_address(&self) -> Status {
+        let id = &self.indexer.id;
+        Status::unavailable(format!(
+            "another process has its address; the ID of the missing process is {id}"
+        ))
+    }
+
     /// Shorter deadlines for one that is suspect.
     fn patience(&self, deadlines: Deadlines) -> Deadlines {
         match self.is_suspect.load(Relaxed) {
@@ -460,11 +491,7 @@ impl Peer {
         // It is gone with its disk, or it would have kept its identity. A process of an older version tells
         // none.
         if !who.is_empty() && who != self.indexer.id {
-            // The indexer that is there is fine, and several lost ones may have had the address.
-            let id = &self.indexer.id;
-            return Err(Status::unavailable(format!(
-                "another process has its address; the ID of the missing process is {id}"
-            )));
+            return Err(self.has_lost_address());
         }
         let adopted = adopted.into_iter().map(owner).collect::<Result<_, _>>()?;
         let searches = list.searches.map(searches_of).unwrap_or_default();

@@ -49,6 +49,7 @@ pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];
 pub(crate) const SERVICE: &str = "karst.hot.v1.Hot";
 pub(crate) const OPEN: &str = "/karst.hot.v1.Hot/Open";
 pub(crate) const READ: &str = "/karst.hot.v1.Hot/Read";
+pub(crate) const ROLL: &str = "/karst.hot.v1.Hot/Roll";
 /// Longest message: the longest event fits.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 /// Longer answers are sent in parts, as far as events allow.

@@ -11,19 +11,21 @@ use bytes::Bytes;
 use catalog::Catalog;
 use cluster::Searches;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use metrics::gauge;
 use model::{BucketId, EventTime, IndexName, IndexerId, TimeRange, columns};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use protocol::hot::{
-    Bucket, OfView, OpenRequest, OpenResponse, Owner, ReadRequest, ReadResponse, Rows,
+    Bucket, OfView, OpenRequest, OpenResponse, Owner, ReadRequest, ReadResponse, RollRequest,
+    RollResponse, Rows,
 };
 use runtime::metrics as names;
 use tonic::{Code, Status};
 use transport::{Answer, Call, Methods};
 
-use crate::{MAX_MESSAGE, OPEN, PART, READ, SERVICE, rows};
+use crate::{MAX_MESSAGE, OPEN, PART, READ, ROLL, SERVICE, rows};
 
 /// What the service shows.
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ pub struct HotParts {
     pub views: OpenViews,
     /// The searches of this process.
     pub searches: Arc<dyn CountsSearches>,
-    /// The removals of indexes in this process.
+    /// The indexes of this process.
     pub removals: Arc<dyn EmptiesIndexes>,
 }
 
@@ -50,10 +52,16 @@ pub trait CountsSearches: std::fmt::Debug + Send + Sync {
     fn searches(&self) -> Searches;
 }
 
-/// Rolls the hot buckets of indexes that are being removed.
+/// Rolls the hot buckets of indexes: when it is asked to, and of those that are being removed.
 pub trait EmptiesIndexes: std::fmt::Debug + Send + Sync {
     /// The indexes that are being removed and of which this process has no hot events and accepts none.
     fn emptied(&self) -> Vec<IndexName>;
+
+    /// Rolls the hot buckets of an index and waits until they are in object storage.
+    ///
+    /// # Errors
+    /// The reason, if that fails.
+    fn roll<'a>(&'a self, index: &'a IndexName) -> BoxFuture<'a, Result<(), String>>;
 }
 
 /// Views that are open at a time. Whoever asks for one more is sent the rows.
@@ -180,6 +188,13 @@ impl HotService {
             .collect();
         Ok(stream::iter(parts).boxed())
     }
+
+    async fn roll(self, request: RollRequest) -> Reply<RollResponse> {
+        let index = IndexName::new(&request.index);
+        let index = index.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        self.parts.removals.roll(&index).await.map_err(Status::unavailable)?;
+        Ok(RollResponse { id: self.parts.id })
+    }
 }
 
 /// An open view that the metrics count.
@@ -299,6 +314,7 @@ impl Methods for HotService {
         match call.method() {
             OPEN => call.stream(async move |request: OpenRequest| self.open(&request)).await,
             READ => call.stream(|request: ReadRequest| self.read(request)).await,
+            ROLL => call.unary(|request: RollRequest| self.roll(request)).await,
             _ => call.unknown(),
         }
     }

@@ -129,6 +129,18 @@ pub struct ReadResponse {
     pub data: Bytes,
 }
 
+#[derive(Clone, PartialEq, Message)]
+pub struct RollRequest {
+    #[prost(string, tag = "1")]
+    pub index: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct RollResponse {
+    #[prost(string, tag = "1")]
+    pub id: String,
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

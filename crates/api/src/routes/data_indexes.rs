@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::response::Response;
 use ingest::{DEFAULT_INDEX, IndexDefinition, KnownIndex};
 use knowledge::AckLevel;
-use model::{EventTime, IndexName, TimeRange};
+use model::{ErrorKind, EventTime, IndexName, TimeRange};
 use search::Met;
 use serde_json::{Map, Value, json};
 
@@ -506,19 +506,45 @@ async fn switch(call: &Call, off: bool) -> Result<Response, RestError> {
     respond(call).await
 }
 
-/// Rolls the hot buckets and waits until they are in object storage.
+/// Rolls the hot buckets and waits until they are in object storage. An indexer rolls its own, as Splunk's
+/// do; another process of a cluster, those of all processes.
 async fn roll_hot_buckets(call: Call) -> Result<Response, RestError> {
     let name = existing(&call.state, call.name())?;
-    call.state.ingest.roll_all(Some(&name)).await?;
+    let own = call.state.ingest.roll_all(Some(&name));
+    let mut warnings = Vec::new();
+    match &call.state.directory {
+        None => own.await?,
+        Some(_) if call.state.intake.is_indexer => {
+            own.await?;
+            let text = "only the hot buckets of this indexer were rolled; to roll those of all indexers, ask a \
+                        search head or a control plane";
+            warnings.push(text.to_owned());
+        }
+        Some(directory) => {
+            let (own, failed) = tokio::join!(own, directory.roll(&name));
+            own?;
+            if !failed.is_empty() {
+                let text = format!(
+                    "the hot buckets of {name} are in object storage, except those of: {}",
+                    failed.join(", ")
+                );
+                return Err(RestError::of_kind(ErrorKind::Unavailable, text));
+            }
+        }
+    }
     retain_soon(&call.state, &name);
-    respond(&call).await
+    respond_warned(&call, warnings).await
 }
 
 async fn respond(call: &Call) -> Result<Response, RestError> {
+    respond_warned(call, Vec::new()).await
+}
+
+async fn respond_warned(call: &Call, warnings: Vec<String>) -> Result<Response, RestError> {
     let index = found(&call.state, call.name())?;
     let shown = with_contents(&call.state, vec![index]).await;
     let Some(index) = shown.first() else { return Err(RestError::no_object(call.name())) };
-    feed::respond_one("indexes", PATH, entry(call, index), &call.params)
+    feed::respond_warned("indexes", PATH, entry(call, index), warnings, &call.params)
 }
 
 /// Requests and their answers.

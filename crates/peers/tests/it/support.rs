@@ -14,6 +14,7 @@ use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use bucket::{HotBucket, HotBuckets, HotOwner, OpenViews, hot_schema};
 use catalog::Catalog;
 use cluster::Searches;
+use futures::future::BoxFuture;
 use karst_peers::{
     Connect, CountsSearches, Directory, EmptiesIndexes, HotParts, HotService, Indexer, Settings,
 };
@@ -172,13 +173,19 @@ impl CountsSearches for Searching {
     }
 }
 
-/// Has no events of the main index any more, which is being removed.
+/// Has no events of the main index any more, which is being removed. It can store only events of the cluster
+/// itself.
 #[derive(Debug)]
 struct Emptied;
 
 impl EmptiesIndexes for Emptied {
     fn emptied(&self) -> Vec<IndexName> {
         vec![main_index()]
+    }
+
+    fn roll<'a>(&'a self, index: &'a IndexName) -> BoxFuture<'a, Result<(), String>> {
+        let is_away = || "object storage is away".to_owned();
+        Box::pin(async move { index.is_internal().then_some(()).ok_or_else(is_away) })
     }
 }
 

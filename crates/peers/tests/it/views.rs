@@ -160,6 +160,26 @@ async fn an_indexer_whose_address_another_one_has_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_roll_names_the_processes_that_have_not_stored_their_events() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    let internal = Indexer { is_internal: true, ..indexer("gone", ([127, 0, 0, 1], 9).into()) };
+    let old = Indexer { id: "old".to_owned(), ..served.indexer.clone() };
+    let (directory, indexers) = directory(vec![served.indexer.clone(), internal], settings());
+    let failed = directory.roll(&main_index()).await;
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(failed[0].starts_with("peer one (") && failed[0].ends_with("object storage is away"));
+    let own = model::IndexName::new("_own").unwrap();
+    let failed = directory.roll(&own).await;
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(failed[0].starts_with("peer gone ("), "{failed:?}");
+    // The events of a lost process are not those of the process that has its address.
+    indexers.send_replace([old].into());
+    let failed = directory.roll(&own).await;
+    assert!(failed[0].ends_with("the ID of the missing process is old"), "{failed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_servers_and_other_addresses_are_missing() {
     let garbage = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = garbage.local_addr().unwrap();

@@ -1,5 +1,5 @@
 //! Removals of indexes between the processes of a cluster: what this one tells the others of its hot events,
-//! and what the others tell.
+//! and what the others tell. It rolls hot buckets for the others, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,13 @@ pub(crate) struct OwnRemovals {
 impl EmptiesIndexes for OwnRemovals {
     fn emptied(&self) -> Vec<IndexName> {
         self.indexes.emptied(&self.ingest)
+    }
+
+    fn roll<'a>(&'a self, index: &'a IndexName) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let rolled = self.ingest.roll_all(Some(index)).await;
+            rolled.map_err(|error| error.to_string())
+        })
     }
 }
 
