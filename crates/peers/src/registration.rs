@@ -96,7 +96,8 @@ impl Registration {
     }
 
     /// Whether it takes in events of others than the cluster itself.
-    fn takes_events(&self) -> bool {
+    #[must_use]
+    pub fn takes_events(&self) -> bool {
         self.roles.iter().any(|role| role == "indexer" || role == "search-head")
     }
 

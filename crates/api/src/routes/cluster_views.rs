@@ -81,7 +81,19 @@ async fn down(state: &ApiState) -> Vec<(String, String)> {
 /// Whether searches find all events, as far as this process knows: it may not know what has changed while
 /// nobody gives it the catalog, and without object storage only cached buckets are read.
 fn is_searchable(state: &ApiState, snapshot: &Snapshot, down: &[(String, String)]) -> bool {
-    down.is_empty() && recoveries(snapshot).is_empty() && state.catalog.stalled().is_none()
+    let all = Registration::all(snapshot);
+    !hides_events(&all, down)
+        && recoveries(snapshot).is_empty()
+        && state.catalog.stalled().is_none()
+}
+
+/// Whether one of the processes that do not answer may have events that searches then lack. Control planes
+/// have only events of the cluster itself.
+fn hides_events(all: &[(String, Registration)], down: &[(String, String)]) -> bool {
+    down.iter().any(|(id, _)| {
+        let process = all.iter().find(|(known, _)| known == id);
+        process.is_none_or(|(_, process)| process.takes_events())
+    })
 }
 
 /// Sets of lost indexers that their new owners have not returned yet.
@@ -158,7 +170,7 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let is_searchable = is_searchable(&state, &snapshot, &down);
     let unmet = unmet(&state.info.placement, &all, &down);
     let is_replicated = unmet.is_none();
-    let is_ready = is_searchable && leads && is_replicated;
+    let is_ready = is_searchable && down.is_empty() && leads && is_replicated;
     let messages: Vec<String> = down
         .iter()
         .map(|(id, reason)| {
@@ -458,15 +470,26 @@ pub(super) fn cases() -> Vec<Case> {
 mod tests {
     use super::*;
 
+    fn process(id: &str, role: &str) -> (String, Registration) {
+        let registration = json!({
+            "name": id, "address": "127.0.0.1:1", "roles": [role], "management": "", "version": "",
+            "started": "", "local_acks": false, "site": "default",
+        });
+        (id.to_owned(), serde_json::from_value(registration).unwrap())
+    }
+
+    #[test]
+    fn a_control_plane_that_does_not_answer_hides_no_events() {
+        let all =
+            [process("a", "indexer"), process("h", "search-head"), process("c", "control-plane")];
+        let hides = |id: &str| hides_events(&all, &[(id.to_owned(), "timed out".to_owned())]);
+        assert!(!hides_events(&all, &[]) && !hides("c"));
+        // What `collect` has written at a search head is hot there.
+        assert!(hides("a") && hides("h") && hides("a process that has just joined"));
+    }
+
     #[test]
     fn a_factor_that_the_indexers_that_answer_cannot_meet_is_told() {
-        let process = |id: &str, role: &str| {
-            let registration = json!({
-                "name": id, "address": "127.0.0.1:1", "roles": [role], "management": "", "version": "",
-                "started": "", "local_acks": false, "site": "default",
-            });
-            (id.to_owned(), serde_json::from_value::<Registration>(registration).unwrap())
-        };
         let all = ["a", "b", "c"].map(|id| process(id, "indexer"));
         let all = [&all[..], &[process("head", "search-head")]].concat();
         let down = ["a", "b", "c"].map(|id| (id.to_owned(), "timed out".to_owned()));
