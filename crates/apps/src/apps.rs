@@ -132,6 +132,28 @@ impl Files {
     }
 }
 
+/// The files of apps at a moment: where a search that was planned then finds lookups and programs. Clones are
+/// cheap.
+#[derive(Debug, Clone)]
+pub struct AppFiles {
+    files: Arc<Files>,
+    layers: Arc<Layers>,
+}
+
+impl AppFiles {
+    /// The names of all apps, in order; those that every installation has among them.
+    pub(crate) fn apps(&self) -> BTreeSet<String> {
+        let mut names = self.layers.apps();
+        names.extend([SEARCH.to_owned()]);
+        names
+    }
+
+    /// Whether other apps see a lookup file of an app.
+    pub(crate) fn shows_lookup(&self, app: &str, name: &str) -> bool {
+        self.layers.shows(app, crate::lookups::ROOT, name)
+    }
+}
+
 #[derive(Debug, Clone)]
 struct State {
     files: Arc<Files>,
@@ -163,6 +185,10 @@ impl State {
             knowledge,
             rules,
         }
+    }
+
+    fn app_files(&self) -> AppFiles {
+        AppFiles { files: Arc::clone(&self.files), layers: Arc::clone(&self.layers) }
     }
 
     fn listing<'s>(&'s self, conf: &'s str) -> Listing<'s> {
@@ -243,6 +269,23 @@ impl Apps {
     pub fn directory_of(&self, app: &str) -> Option<PathBuf> {
         let installed = self.inner.state.read().files.installed.get(app).cloned();
         installed.or_else(|| self.inner.directory.clone())
+    }
+
+    /// The files in force.
+    #[must_use]
+    pub fn files(&self) -> AppFiles {
+        self.inner.state.read().app_files()
+    }
+
+    /// The directory of an app among these files. The files of a version that was replaced are kept for an
+    /// hour; after that, it is the directory in force.
+    #[must_use]
+    pub fn directory_at(&self, files: &AppFiles, app: &str) -> Option<PathBuf> {
+        match files.files.installed.get(app) {
+            Some(directory) if directory.is_dir() => Some(directory.clone()),
+            Some(_) => self.directory_of(app),
+            None => self.inner.directory.clone(),
+        }
     }
 
     /// Installs an app in all processes, and returns when it is in force in this one.
@@ -365,19 +408,30 @@ impl Apps {
     /// and apps (`nobody/app`), which somebody may not read: to that user's searches they do not exist.
     #[must_use]
     pub fn view_without(&self, namespace: &Namespace, hidden: &[String]) -> Arc<Knowledge> {
-        let (source, layers) = {
+        self.view_with_files(namespace, hidden).0
+    }
+
+    /// The same, and the files that it is of: another version of an app may be in force a moment later.
+    #[must_use]
+    pub fn view_with_files(
+        &self,
+        namespace: &Namespace,
+        hidden: &[String],
+    ) -> (Arc<Knowledge>, AppFiles) {
+        let (source, of) = {
             let state = self.inner.state.read();
             let (files, objects) = (Arc::clone(&state.files.rules), Arc::clone(&state.objects));
-            (Source { files, objects }, Arc::clone(&state.layers))
+            (Source { files, objects }, state.app_files())
         };
-        self.inner.views.get((namespace.clone(), hidden.to_vec()), source, || {
-            let layers = layers.view(&namespace.owner, &namespace.app);
+        let view = self.inner.views.get((namespace.clone(), hidden.to_vec()), source, || {
+            let layers = of.layers.view(&namespace.owner, &namespace.app);
             layers.without(|app, conf, name| {
                 let whole = [format!("{NOBODY}/{app}"), format!("{NOBODY}/{app}/{conf}")];
                 let place = document(NOBODY, app, conf, name);
                 hidden.iter().any(|known| *known == place || whole.contains(known))
             })
-        })
+        });
+        (view, of)
     }
 
     /// The objects of a file that a namespace sees, by name. An owner or app of `-` stands for all.
@@ -580,17 +634,10 @@ impl Apps {
         self.put_in_force(&mut in_force).await;
     }
 
-    /// The names of all apps, in order; those that every installation has among them.
-    pub(crate) fn app_names(&self) -> BTreeSet<String> {
-        let mut names = self.inner.state.read().layers.apps();
-        names.extend([SEARCH.to_owned()]);
-        names
-    }
-
     /// All apps, by name; those that every installation has among them.
     #[must_use]
     pub fn apps(&self) -> Vec<AppInfo> {
-        let names = self.app_names();
+        let names = self.files().apps();
         let state = self.inner.state.read();
         let in_files = state.files.layers.apps();
         names.into_iter().map(|name| Self::app_info(&state, &in_files, name)).collect()
@@ -705,11 +752,6 @@ impl Apps {
             self.apply_installed().await?;
         }
         Ok(())
-    }
-
-    /// Whether other apps see a lookup file of an app.
-    pub(crate) fn shows_lookup(&self, app: &str, name: &str) -> bool {
-        self.inner.state.read().layers.shows(app, crate::lookups::ROOT, name)
     }
 
     /// Lookup files.

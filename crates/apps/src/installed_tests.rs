@@ -14,7 +14,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::ManualClock;
 use tempfile::TempDir;
 
-use crate::{Apps, Error, InstalledApps, Package, PackedFile, Parts, Room};
+use crate::{AppFiles, Apps, Error, InstalledApps, Namespace, Package, PackedFile, Parts, Room};
 
 pub(crate) struct Setup {
     store: Arc<dyn ObjectStore>,
@@ -166,6 +166,30 @@ async fn an_update_keeps_the_files_of_users_and_a_removal_takes_all_away() {
         assert_eq!(definition(apps, "m"), None);
         assert!(apps.apps().iter().all(|app| app.name != "shop"));
     }
+}
+
+#[tokio::test]
+async fn a_search_finds_the_lookups_of_the_version_that_it_is_planned_by() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    apps.install(package(&FIRST), false, "ann").await.unwrap();
+    let namespace = Namespace::new("ann", "shop");
+    let (_, planned) = apps.view_with_files(&namespace, &[]);
+    let second = [("default/macros.conf", ""), ("lookups/a.csv", "a,b\n3,4\n")];
+    apps.install(package(&second), true, "ann").await.unwrap();
+    let read = |files: AppFiles| {
+        let (apps, namespace) = (&apps, &namespace);
+        async move {
+            let found = apps.read_lookup_at(&files, "a.csv", namespace, |_| true).await;
+            found.unwrap().unwrap().bytes
+        }
+    };
+    assert_eq!(read(planned.clone()).await, "a,b\n1,2\n");
+    assert_eq!(read(apps.files()).await, "a,b\n3,4\n");
+    // Copies of a version that was replaced are not kept for good.
+    setup.clock.advance(Duration::from_secs(2 * 3600));
+    apps.apply_installed().await.unwrap();
+    assert_eq!(read(planned).await, "a,b\n3,4\n");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use object_store::path::Path;
 
 use crate::lookups::{Lookups, ROOT};
 use crate::package::GZIP;
-use crate::{Apps, Error, NOBODY, Namespace, SEARCH};
+use crate::{AppFiles, Apps, Error, NOBODY, Namespace, SEARCH};
 
 /// A lookup that is unpacked may have so many bytes.
 const MAX_UNPACKED: u64 = 4 << 30;
@@ -63,8 +63,8 @@ pub struct LookupBytes {
 
 impl Apps {
     /// A file in the `lookups` directory of an app.
-    fn lookup_file(&self, app: &str, name: &str) -> Option<PathBuf> {
-        let directory = self.directory_of(app)?;
+    fn lookup_file(&self, files: &AppFiles, app: &str, name: &str) -> Option<PathBuf> {
+        let directory = self.directory_at(files, app)?;
         Some(directory.join("apps").join(app).join("lookups").join(name))
     }
 
@@ -90,6 +90,20 @@ impl Apps {
         namespace: &Namespace,
         readable: impl Fn(&LookupFile) -> bool,
     ) -> Result<Option<LookupBytes>, Error> {
+        self.read_lookup_at(&self.files(), name, namespace, readable).await
+    }
+
+    /// The same, where apps had these files.
+    ///
+    /// # Errors
+    /// As [`Self::read_lookup`].
+    pub async fn read_lookup_at(
+        &self,
+        files: &AppFiles,
+        name: &str,
+        namespace: &Namespace,
+        readable: impl Fn(&LookupFile) -> bool,
+    ) -> Result<Option<LookupBytes>, Error> {
         check_file_name(name)?;
         let seen = |owner: &str, app: &str| {
             let [name, app, owner] = [name, app, owner].map(str::to_owned);
@@ -97,11 +111,11 @@ impl Apps {
         };
         let lookups = self.lookup_files();
         let mut apps = vec![namespace.app.clone()];
-        apps.extend(self.app_names().into_iter().filter(|app| *app != namespace.app));
+        apps.extend(files.apps().into_iter().filter(|app| *app != namespace.app));
         let stored = lookups.stored().await;
         let stored = stored.map_err(|source| failed("list", &Path::from(ROOT), source))?;
         for app in &apps {
-            if *app != namespace.app && !self.shows_lookup(app, name) {
+            if *app != namespace.app && !files.shows_lookup(app, name) {
                 continue;
             }
             let own = (*app == namespace.app).then_some(namespace.owner.as_str());
@@ -133,7 +147,7 @@ impl Apps {
                 continue;
             }
             for name_there in [name.to_owned(), format!("{name}{SHIPPED}")] {
-                let Some(file) = self.lookup_file(app, &name_there) else { continue };
+                let Some(file) = self.lookup_file(files, app, &name_there) else { continue };
                 let fail = |source| {
                     let path = file.display().to_string();
                     Error::File { action: "read", path, source }
@@ -214,8 +228,9 @@ impl Apps {
                 found.push(file);
             }
         }
-        for app in self.app_names() {
-            let Some(folder) = self.lookup_file(&app, "") else { continue };
+        let files = self.files();
+        for app in files.apps() {
+            let Some(folder) = self.lookup_file(&files, &app, "") else { continue };
             let Ok(mut entries) = tokio::fs::read_dir(&folder).await else { continue };
             while let Ok(Some(entry)) = entries.next_entry().await {
                 let name = entry.file_name().to_string_lossy().into_owned();
@@ -228,7 +243,7 @@ impl Apps {
             }
         }
         let own = |app: &String| namespace.app == "-" || *app == namespace.app;
-        found.retain(|file| own(&file.app) || self.shows_lookup(&file.app, &file.name));
+        found.retain(|file| own(&file.app) || files.shows_lookup(&file.app, &file.name));
         found.sort();
         Ok(found)
     }

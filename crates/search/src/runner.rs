@@ -190,7 +190,8 @@ impl SearchService {
         let buckets = recipe.buckets();
         let search = &recipe.search;
         let namespace = Namespace::new(&search.owner, &search.app);
-        let knowledge = self.dependencies().apps.view_without(&namespace, &search.hidden);
+        let apps = &self.dependencies().apps;
+        let (knowledge, files) = apps.view_with_files(&namespace, &search.hidden);
         let limits = self.settings().plan.clone();
         search.check(fingerprint(&knowledge, &limits)).map_err(Error::Unavailable)?;
         let timezone = jiff::tz::TimeZone::get(&search.timezone);
@@ -206,6 +207,7 @@ impl SearchService {
             engine: Arc::clone(self.engine()),
             hot: Arc::clone(&source.context.hot),
             namespace,
+            files,
             rights: Arc::new(Rights::of_system(&search.owner)),
             read_only: true,
             sid: search.sid.clone(),

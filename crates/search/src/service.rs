@@ -407,7 +407,9 @@ impl SearchService {
         subsearches: Subsearches<'_>,
     ) -> Result<PlannedSearch, Error> {
         let now = request.now.unwrap_or_else(|| self.now());
-        let knowledge = self.knowledge_of(request);
+        let seen_from = namespace(request);
+        let apps = &self.engine.deps.apps;
+        let (knowledge, files) = apps.view_with_files(&seen_from, &request.rights.hidden());
         let PlanningEnds { control, report, recording } = ends;
         let planner = Some(Planner::of(request));
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge), planner);
@@ -415,7 +417,8 @@ impl SearchService {
         let surroundings = Around {
             engine: Arc::clone(&self.engine),
             hot: Arc::clone(&source.context.hot),
-            namespace: namespace(request),
+            namespace: seen_from,
+            files,
             rights: Arc::clone(&request.rights),
             read_only: request.read_only,
             sid: request.sid.clone().unwrap_or_default(),

@@ -78,6 +78,7 @@ fn context(
         engine: Arc::clone(engine),
         hot: Arc::new(hot),
         namespace: namespace(request),
+        files: engine.deps.apps.files(),
         rights: Arc::clone(&request.rights),
         read_only: true,
         sid: sid.clone(),

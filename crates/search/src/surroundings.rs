@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use access::{Object, Rights};
-use apps::{Apps, ConfObject, Namespace, Sharing};
+use apps::{AppFiles, Apps, ConfObject, Namespace, Sharing};
 use futures::future::BoxFuture;
 use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
@@ -29,6 +29,8 @@ pub(crate) struct Around {
     /// The hot buckets as the job sees them.
     pub(crate) hot: Arc<HotRows>,
     pub(crate) namespace: Namespace,
+    /// The files of the apps whose configuration the search is planned by.
+    pub(crate) files: AppFiles,
     /// What the user of the search may do.
     pub(crate) rights: Arc<Rights>,
     pub(crate) read_only: bool,
@@ -110,9 +112,11 @@ impl Host for Around {
                         let (place, shared) = (file.place(), file.owner == apps::NOBODY);
                         self.rights.may_read(&Object { owner: &file.owner, shared, place: &place })
                     };
-                    let found =
-                        self.apps().read_lookup_where(name, &self.namespace, readable).await;
-                    let found = found.map_err(failed)?;
+                    let found = self
+                        .apps()
+                        .read_lookup_at(&self.files, name, &self.namespace, readable)
+                        .await
+                        .map_err(failed)?;
                     self.lookups.read(source, found.as_ref().map(|found| &found.bytes));
                     found
                         .map(|found| {
@@ -224,7 +228,7 @@ impl Host for Around {
         rows: Rows,
     ) -> BoxFuture<'a, Result<(Rows, Vec<Message>), Error>> {
         Box::pin(async move {
-            let directory = self.apps().directory_of(&request.command.app);
+            let directory = self.apps().directory_at(&self.files, &request.command.app);
             let asking = crate::custom_commands::Asking {
                 sid: &self.sid,
                 app: &self.namespace.app,
@@ -244,7 +248,7 @@ impl Host for Around {
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
             let settings = &self.engine.settings.scripts;
-            let directory = self.apps().directory_of(&question.program.app);
+            let directory = self.apps().directory_at(&self.files, &question.program.app);
             crate::external_lookups::ask(question, directory.as_deref(), settings, keys).await
         })
     }
