@@ -34,8 +34,9 @@ pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
         facts.push(("pid", owner.pid.into()));
         facts.push(("started", owner.started.as_str().into()));
         facts.push(("management", owner.management.as_str().into()));
-        facts.push(("web", owner.web.as_str().into()));
-        facts.push(("hec", owner.hec.as_str().into()));
+        let ports = [("web", &owner.web), ("hec", &owner.hec)];
+        let open = ports.into_iter().filter_map(|(name, url)| Some((name, url.as_deref()?)));
+        facts.extend(open.map(|(name, url)| (name, url.into())));
         let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
         facts.push(("data directory", data.display().to_string().into()));
     }

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::ports;
+use super::roles::Roles;
 use crate::config::ServerOptions;
 
 /// The holder of the lock.
@@ -21,8 +23,10 @@ pub(crate) struct Owner {
     /// RFC 3339.
     pub(crate) started: String,
     pub(crate) management: String,
-    pub(crate) web: String,
-    pub(crate) hec: String,
+    /// `None` without the role `search-head`.
+    pub(crate) web: Option<String>,
+    /// `None` without the role `indexer`.
+    pub(crate) hec: Option<String>,
 }
 
 /// The locked data directory; unlocked on drop.
@@ -106,12 +110,17 @@ impl Owner {
     fn of(options: &ServerOptions) -> Self {
         let url =
             |plain: bool, address| format!("{}://{address}", if plain { "http" } else { "https" });
+        // A start with contradictory roles fails a moment later, and names them.
+        let roles = Roles::of(options).ok();
+        let serves = |port| roles.is_some_and(|roles| roles.serve(port));
+        let web = url(!options.web_tls.at(options.web_address), options.web_address);
+        let hec = url(!options.hec_tls.at(options.hec_address), options.hec_address);
         Self {
             pid: std::process::id(),
             started: super::ownership::now_text(),
             management: url(options.management_plain, options.management_address),
-            web: url(!options.web_tls.at(options.web_address), options.web_address),
-            hec: url(!options.hec_tls.at(options.hec_address), options.hec_address),
+            web: serves(ports::Role::Web).then_some(web),
+            hec: serves(ports::Role::Hec).then_some(hec),
         }
     }
 }
@@ -122,11 +131,9 @@ fn occupied(lock: &Path, directory: &Path) -> String {
     let who = owner.map_or_else(
         // The holder has not written its data yet.
         || "a server".to_owned(),
-        |owner| {
-            format!(
-                "a server (pid {}, since {}, management {}, web {})",
-                owner.pid, owner.started, owner.management, owner.web
-            )
+        |Owner { pid, started, management, web, .. }| {
+            let web = web.map(|web| format!(", web {web}")).unwrap_or_default();
+            format!("a server (pid {pid}, since {started}, management {management}{web})")
         },
     );
     format!(
@@ -159,7 +166,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::config::{Arguments, Command};
+    use crate::config::{Arguments, Command, Role};
 
     #[test]
     fn the_second_lock_names_the_holder_and_leaves_its_file() {
@@ -182,9 +189,26 @@ mod tests {
         assert!(Owner::running(dir.path()).is_none());
         let lock = DataLock::take(&options(dir.path(), "127.0.0.1:7001")).unwrap();
         let owner = Owner::running(dir.path()).unwrap();
-        assert_eq!((owner.pid, owner.web.as_str()), (std::process::id(), "http://127.0.0.1:8000"));
+        let web = owner.web.as_deref();
+        assert_eq!((owner.pid, web), (std::process::id(), Some("http://127.0.0.1:8000")));
         drop(lock);
         assert!(Owner::running(dir.path()).is_none());
+    }
+
+    #[test]
+    fn only_ports_that_the_process_has_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let named = [Role::SearchHead, Role::Indexer].map(|role| {
+            let mut options = options(dir.path(), "127.0.0.1:7001");
+            options.roles = vec![role];
+            options.manager_uri = vec!["127.0.0.1:9887".to_owned()];
+            options.cluster_address = Some("127.0.0.1:9888".parse().unwrap());
+            let _lock = DataLock::take(&options).unwrap();
+            let refused = DataLock::take(&options).unwrap_err().to_string();
+            let Owner { web, hec, .. } = Owner::running(dir.path()).unwrap();
+            (web.is_some(), hec.is_some(), refused.contains(", web "))
+        });
+        assert_eq!(named, [(true, false, true), (false, true, false)]);
     }
 
     #[test]
