@@ -79,7 +79,7 @@ impl OtherHeads {
         let channel = self.channel(&owner.address)?;
         let request = outgoing(request).ok_or("the path cannot be forwarded")?;
         let response = channel.oneshot(request).await;
-        let response = response.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
+        let response = response.map_err(|error| transport::reason(&error))?;
         Ok(response.map(Body::new))
     }
 }
