@@ -308,7 +308,7 @@ pub(crate) struct ServerOptions {
     /// DRAM for cached blocks, in MiB. Default: dram_size in server.conf, 512.
     #[arg(long, env = "KARST_CACHE_DRAM_MIB")]
     pub(crate) cache_dram_mib: Option<usize>,
-    /// NVMe for cached blocks in DATA_DIR/cache, in MiB; 0: off. Default: max_cache_size of server.conf, 4096.
+    /// NVMe for cached blocks (DATA_DIR/cache), in MiB; 0: off. Default: max_cache_size of server.conf, 4096.
     #[arg(long, env = "KARST_CACHE_NVME_MIB")]
     pub(crate) cache_nvme_mib: Option<usize>,
     /// Maximum raw text of hot buckets, in MiB; maxDataSize of an index may be lower.
