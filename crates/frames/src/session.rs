@@ -215,6 +215,22 @@ impl Session {
         }))
     }
 
+    /// The same for projections over a few rows in memory: with the rules that these gain from, each once.
+    pub fn plan_of_projections<'p>(
+        &'p self,
+        plan: &'p LogicalPlan,
+    ) -> BoxFuture<'p, Result<Arc<dyn ExecutionPlan>>> {
+        self.planning.counted(Box::pin(async move {
+            let _held = self.charge_plan(plan)?;
+            let mut state = SessionStateBuilder::new_from_existing((*self.state).clone())
+                .with_optimizer_rules(rules::logical_of_projections())
+                .with_physical_optimizer_rules(rules::physical_of_projections())
+                .build();
+            state.config_mut().options_mut().optimizer.max_passes = 1;
+            state.create_physical_plan(plan).await
+        }))
+    }
+
     /// What the operators of a plan run in. Functions are part of the plan: nobody looks for them here.
     #[must_use]
     pub fn task(&self, plan: &Arc<dyn ExecutionPlan>) -> Arc<TaskContext> {

@@ -112,7 +112,7 @@ async fn planned(
     frame = enrichment.apply(frame, env)?.select(&sets)?;
     depth::check(frame.plan(), MAX_DEPTH.min(env.context.limits.plan_depth))?;
     let (plan, _) = frame.finish()?;
-    let plan = session.physical_plan(&plan).await?;
+    let plan = session.plan_of_projections(&plan).await?;
     ShownFields::of(&plan).map(ShownPlan::Fields)
 }
 

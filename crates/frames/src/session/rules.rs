@@ -55,6 +55,18 @@ pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     rules.into_iter().map(|rule| Arc::new(WatchedPhysical(rule)) as Physical).collect()
 }
 
+/// Those of [`logical`] that projections over a few rows gain from: a plan of hundreds of calculated fields takes
+/// longer to plan than to run.
+pub(crate) fn logical_of_projections() -> Vec<Logical> {
+    let keep = ["simplify_expressions", "common_sub_expression_eliminate", "optimize_projections"];
+    logical().into_iter().filter(|rule| keep.contains(&rule.name())).collect()
+}
+
+/// Those of [`physical`] that look into expressions; DataFusion's are about operators that such plans have not.
+pub(crate) fn physical_of_projections() -> Vec<Physical> {
+    vec![Arc::new(WatchedPhysical(Arc::new(Rewrites::OF_EXPRESSIONS)))]
+}
+
 fn check(config: &ConfigOptions) -> Result<()> {
     match PlanningTime::of(config) {
         Some(time) => Ok(time.check()?),
@@ -127,5 +139,20 @@ impl PhysicalOptimizerRule for WatchedPhysical {
 
     fn schema_check(&self) -> bool {
         self.0.schema_check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_of_projections_are_found_by_their_names() {
+        let names: Vec<String> =
+            logical_of_projections().iter().map(|rule| rule.name().to_owned()).collect();
+        assert_eq!(
+            names,
+            ["simplify_expressions", "common_sub_expression_eliminate", "optimize_projections"]
+        );
     }
 }
