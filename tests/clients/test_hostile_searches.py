@@ -93,6 +93,11 @@ WIDE = {
         + ",".join(f'f{n}="{n}{"x" * 100}"' for n in range(300))
         + " | eval a=mvrange(0,100000) | mvexpand a | dedup f0"
     ),
+    "mvexpand_beside_a_list": row(
+        "eval l=mvrange(0,10000), b=l | mvexpand l | eval c=mvcount(b) | stats sum(c)"
+    ),
+    "mvexpand_of_rows_beside_lists": "| makeresults count=20 | streamstats count as n "
+    "| eval l=mvrange(n,n+2000), b=mvrange(0,2000) | mvexpand l | where mvcount(b)>n | stats count(b)",
     "json_in_itself": row("eval j=\"1\" " + "| eval j=json_array(j,j)" * 30),
     "json_set_in_itself": row(
         'eval j="{}" ' + "".join(f'| eval j=json_set(j,"k{n}",j)' for n in range(30))

@@ -22,6 +22,8 @@ use crate::carried::{self, Carried};
 const STEP: usize = 1 << 20;
 /// Arrays of fewer bytes are not counted: to count one is to look at all of its texts once more.
 const SMALL: usize = 512 << 10;
+/// Bytes of a value of a list that is not a number, besides those of its text.
+const VIEW: usize = 16;
 /// The most bytes of one text that a function makes.
 pub use eval::LONGEST_TEXT;
 
@@ -153,6 +155,23 @@ impl Charge {
         Self { ledger: self.ledger.clone(), bytes: 0 }
     }
 
+    /// A column of rows that were copied, of the same ledger. Lists are counted as long as anybody holds them:
+    /// their values are copied with each row, while texts are shared with the rows that were there before.
+    ///
+    /// # Errors
+    /// If the ledger has no room for them.
+    pub fn copied_lists(&self, column: &ArrayRef) -> Result<ArrayRef> {
+        let lists = column.as_list_opt::<i32>().filter(|_| self.ledger.is_some());
+        let Some(lists) = lists else { return Ok(Arc::clone(column)) };
+        let values = lists.values();
+        // Not what was allocated for them: that may be more than is ever written.
+        let bytes = match values.data_type().primitive_width() {
+            Some(width) => values.len() * width,
+            None => values.len() * VIEW,
+        };
+        if bytes < SMALL { Ok(Arc::clone(column)) } else { held_lists(lists, bytes, self) }
+    }
+
     /// Gives all back.
     fn clear(&mut self) {
         if let Some(ledger) = &self.ledger {
@@ -228,14 +247,8 @@ fn held(array: ArrayRef, of: &Charge) -> Result<ArrayRef> {
             Arc::new(StringArray::try_new(offsets, held_buffer(values, of)?, nulls)?)
         }
         DataType::List(field) if field.data_type().is_primitive() => {
-            // Their values are not looked at again: it is the places of the lists that count them.
-            let (field, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
-            let (rows, mut charge) = (offsets.len(), of.beside());
-            charge.grow(values.get_buffer_memory_size())?;
-            let held = Held { buffer: offsets.into_inner().into_inner(), _charge: charge };
-            let places = Buffer::from(bytes::Bytes::from_owner(held));
-            let places = OffsetBuffer::new(ScalarBuffer::new(places, 0, rows));
-            Arc::new(ListArray::try_new(field, places, values, nulls)?)
+            let lists = array.as_list::<i32>();
+            held_lists(lists, lists.values().get_buffer_memory_size(), of)?
         }
         DataType::List(field) if *field.data_type() == DataType::Utf8View => {
             let lists = array.as_list::<i32>().clone();
@@ -245,6 +258,18 @@ fn held(array: ArrayRef, of: &Charge) -> Result<ArrayRef> {
         }
         _ => array,
     })
+}
+
+/// Lists whose values take so many bytes. The values are not looked at again: it is the places of the lists
+/// that count them.
+fn held_lists(lists: &ListArray, size: usize, of: &Charge) -> Result<ArrayRef> {
+    let (field, offsets, values, nulls) = lists.clone().into_parts();
+    let (rows, mut charge) = (offsets.len(), of.beside());
+    charge.grow(size)?;
+    let held = Held { buffer: offsets.into_inner().into_inner(), _charge: charge };
+    let places = Buffer::from(bytes::Bytes::from_owner(held));
+    let places = OffsetBuffer::new(ScalarBuffer::new(places, 0, rows));
+    Ok(Arc::new(ListArray::try_new(field, places, values, nulls)?))
 }
 
 fn held_texts(array: &StringViewArray, of: &Charge) -> Result<StringViewArray> {

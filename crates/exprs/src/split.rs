@@ -8,7 +8,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
 /// Operators that do the same to every batch, whichever comes first, and can be executed again.
-const STREAMING: [&str; 7] = [
+const STREAMING: [&str; 8] = [
     "ProjectionExec",
     "FilterExec",
     "CooperativeExec",
@@ -16,6 +16,7 @@ const STREAMING: [&str; 7] = [
     "UnnestExec",
     "SliceExec",
     "PiecesExec",
+    "CopiesExec",
 ];
 
 /// The input of an operator that does the same to every batch, whichever comes first, and can be executed

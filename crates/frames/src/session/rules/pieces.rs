@@ -1,8 +1,10 @@
 //! Few rows at a time below operators that make many rows of one.
 //!
 //! `mvexpand` makes as many rows of a batch as its lists have values, all at once: a list of 100,000 values
-//! in a row of 300 fields are 30 million cells. Below such an operator batches are cut, and lists in pieces,
-//! so that what it makes of one is bounded.
+//! in a row of 300 fields are 30 million cells. A second list of the row is copied as often: two lists of
+//! 10,000 values become 100 million. Below such an operator batches are cut, and lists in pieces, so that
+//! what it makes of one is bounded in rows, cells and bytes. Above it, [`Copies`] counts the copied lists for
+//! the computed values of the search, so that operators that collect them are bounded, too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,17 +17,22 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::unnest::UnnestExec;
-use exprs::pass_through::PassThrough;
+use exprs::ledger::Charge;
+use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 
 use super::rewrites::{Rewritten, with_below};
 
 /// Cells that are made of a batch at most, about.
 const CELLS: usize = 1 << 20;
+/// Bytes that are made of a batch at most, unless one row has more.
+const BYTES: usize = 4 * CELLS;
+/// Bytes of a cell, or of a value of a list, besides those of its text.
+const CELL: usize = 16;
 /// Rows that are made of a batch at most.
 const ROWS: usize = 8192;
 
-/// Puts [`Pieces`] below operators that make rows of lists.
+/// Puts [`Pieces`] below operators that make rows of lists, and [`Copies`] above them.
 pub(super) fn below_unnest(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     let Some(unnest) = node.downcast_ref::<UnnestExec>() else { return Ok(None) };
     let of = unnest.list_column_indices();
@@ -36,7 +43,35 @@ pub(super) fn below_unnest(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     }
     let lists = of.iter().map(|list| list.index_in_input_schema).collect();
     let columns = unnest.input().schema().fields().len().max(1);
-    with_below(node, Pieces { lists, rows: (CELLS / columns).clamp(1, ROWS) })
+    let below = with_below(node, Pieces { lists, rows: (CELLS / columns).clamp(1, ROWS) })?;
+    Ok(below.map(|unnest| PassThroughExec::above(unnest, Copies)))
+}
+
+/// Counts lists that were copied with their rows, as long as anybody holds them.
+#[derive(Debug)]
+struct Copies;
+
+impl PassThrough for Copies {
+    const NAME: &'static str = "CopiesExec";
+
+    fn run(
+        self: &Arc<Self>,
+        input: &Arc<dyn ExecutionPlan>,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let charge = Charge::of(context.session_config().options());
+        let input = input.execute(partition, context)?;
+        let schema = input.schema();
+        let batches = input.map(move |batch| counted(&batch?, &charge));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+fn counted(batch: &RecordBatch, charge: &Charge) -> Result<RecordBatch> {
+    let counted = |column: &ArrayRef| charge.copied_lists(column);
+    let columns: Vec<ArrayRef> = batch.columns().iter().map(counted).collect::<Result<_>>()?;
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
 #[derive(Debug)]
@@ -80,6 +115,8 @@ impl PassThrough for Pieces {
 struct Cut {
     pieces: Arc<Pieces>,
     batch: RecordBatch,
+    /// What each row has besides its lists, which is copied into every row that is made of it.
+    bytes: Vec<usize>,
     /// The next row, and the next value of its lists.
     row: usize,
     value: usize,
@@ -87,7 +124,13 @@ struct Cut {
 
 impl Cut {
     fn new(pieces: Arc<Pieces>, batch: RecordBatch) -> Self {
-        Self { pieces, batch, row: 0, value: 0 }
+        let bytes = copied_bytes(&batch, &pieces.lists);
+        Self { pieces, batch, bytes, row: 0, value: 0 }
+    }
+
+    /// How many rows may be made of rows that have so many bytes each at most.
+    fn most(&self, bytes: usize) -> usize {
+        (BYTES / bytes.max(1)).clamp(1, self.pieces.rows.max(1))
     }
 
     /// How many rows are made of a row.
@@ -102,7 +145,7 @@ impl Cut {
 
     /// A row with the values of its lists from one place on.
     fn part(&self, row: usize, from: usize, most: usize) -> Result<RecordBatch> {
-        let one = self.batch.slice(row, 1);
+        let one = with_own_values(&self.batch.slice(row, 1))?;
         let mut columns = one.columns().to_vec();
         for column in &self.pieces.lists {
             if let Some(lists) = columns[*column].as_list_opt::<i32>() {
@@ -111,6 +154,66 @@ impl Cut {
         }
         Ok(RecordBatch::try_new(one.schema(), columns)?)
     }
+}
+
+/// Bytes of each row in the columns that are not taken apart.
+fn copied_bytes(batch: &RecordBatch, lists: &[usize]) -> Vec<usize> {
+    let mut bytes = vec![0; batch.num_rows()];
+    for (at, column) in batch.columns().iter().enumerate() {
+        if !lists.contains(&at) {
+            add_bytes(column, &mut bytes);
+        }
+    }
+    bytes
+}
+
+/// Adds the bytes of each row of a column.
+fn add_bytes(column: &ArrayRef, bytes: &mut [usize]) {
+    bytes.iter_mut().for_each(|of_row| *of_row += CELL);
+    if let Some(texts) = column.as_string_view_opt() {
+        for (of_row, length) in bytes.iter_mut().zip(texts.lengths()) {
+            *of_row += length as usize;
+        }
+    } else if let Some(texts) = column.as_string_opt::<i32>() {
+        for (row, of_row) in bytes.iter_mut().enumerate() {
+            *of_row += usize::try_from(texts.value_length(row)).unwrap_or_default();
+        }
+    } else if let Some(lists) = column.as_list_opt::<i32>() {
+        let texts = lists.values().as_string_view_opt();
+        for (row, of_row) in bytes.iter_mut().enumerate() {
+            let start = usize::try_from(lists.value_offsets()[row]).unwrap_or_default();
+            let values = usize::try_from(lists.value_length(row)).unwrap_or_default();
+            let of_texts: usize = texts.map_or(0, |texts| {
+                texts.lengths().skip(start).take(values).map(|length| length as usize).sum()
+            });
+            *of_row += values * CELL + of_texts;
+        }
+    }
+}
+
+/// Rows whose lists have no values but their own. The engine makes room for copies by the average of all
+/// values that the columns hold, also of those of rows that were cut off.
+fn with_own_values(batch: &RecordBatch) -> Result<RecordBatch> {
+    let own = |column: &ArrayRef| match column.as_list_opt::<i32>() {
+        Some(lists) => own_values(lists),
+        None => Ok(Arc::clone(column)),
+    };
+    let columns: Vec<ArrayRef> = batch.columns().iter().map(own).collect::<Result<_>>()?;
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}
+
+fn own_values(lists: &ListArray) -> Result<ArrayRef> {
+    let (field, offsets, values, nulls) = lists.clone().into_parts();
+    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+    let start = usize::try_from(first).unwrap_or_default();
+    let length = usize::try_from(last - first).unwrap_or_default();
+    if length == values.len() {
+        // What was counted for them is given back with their places.
+        return Ok(Arc::new(lists.clone()));
+    }
+    let places: Vec<i32> = offsets.iter().map(|place| place - first).collect();
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(places));
+    Ok(Arc::new(ListArray::try_new(field, offsets, values.slice(start, length), nulls)?))
 }
 
 /// Some values of a list that is the only one of its column.
@@ -128,11 +231,11 @@ impl Iterator for Cut {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (rows, most) = (self.batch.num_rows(), self.pieces.rows);
+        let rows = self.batch.num_rows();
         if self.row >= rows {
             return None;
         }
-        let first = self.made(self.row);
+        let (first, most) = (self.made(self.row), self.most(self.bytes[self.row]));
         if first > most {
             let part = self.part(self.row, self.value, most);
             self.value += most;
@@ -142,19 +245,25 @@ impl Iterator for Cut {
             return Some(part);
         }
         let start = self.row;
-        let mut made = 0;
-        while self.row < rows && made + self.made(self.row) <= most {
-            made += self.made(self.row);
+        let (mut made, mut widest) = (0, 0);
+        while self.row < rows {
+            let (more, bytes) = (self.made(self.row), self.bytes[self.row].max(widest));
+            if made + more > self.most(bytes) {
+                break;
+            }
+            (made, widest) = (made + more, bytes);
             self.row += 1;
         }
-        Some(Ok(self.batch.slice(start, self.row - start)))
+        Some(with_own_values(&self.batch.slice(start, self.row - start)))
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::array::{Int64Array, ListBuilder, StringBuilder};
+    use arrow::array::{Int64Array, Int64Builder, ListBuilder, StringBuilder};
+    use datafusion::common::config::ConfigOptions;
+    use exprs::ledger::Ledger;
 
     use super::*;
 
@@ -215,5 +324,49 @@ mod tests {
             (vec![2], texts(8..10)),
         ];
         assert_eq!(found, wanted);
+    }
+
+    /// Lists of so many numbers each.
+    fn numbers(lengths: &[usize]) -> ArrayRef {
+        let mut lists = ListBuilder::new(Int64Builder::new());
+        for length in lengths {
+            (0..*length).for_each(|number| lists.values().append_value(number as i64));
+            lists.append(true);
+        }
+        Arc::new(lists.finish())
+    }
+
+    #[test]
+    fn a_list_is_cut_by_the_bytes_of_the_list_beside_it() {
+        let lists = [("list", numbers(&[3, 10_000, 2])), ("beside", numbers(&[1, 10_000, 1]))];
+        let batch = RecordBatch::try_from_iter(lists).unwrap();
+        let pieces = Arc::new(Pieces { lists: vec![0], rows: ROWS });
+        let most = BYTES / (10_000 * CELL + CELL);
+        let found: Vec<RecordBatch> = Cut::new(pieces, batch).map(Result::unwrap).collect();
+        let values = |piece: &RecordBatch, column: usize| {
+            piece.column(column).as_list::<i32>().values().len()
+        };
+        let made: Vec<usize> = found.iter().map(|piece| values(piece, 0)).collect();
+        assert_eq!(made.iter().sum::<usize>(), 10_005);
+        assert_eq!((made[0], made[1], made.last()), (3, most, Some(&2)));
+        assert!(made.iter().all(|made| *made <= most), "{made:?}");
+        let beside: Vec<usize> = found.iter().map(|piece| values(piece, 1)).collect();
+        assert!(beside[1..beside.len() - 1].iter().all(|values| *values == 10_000), "{beside:?}");
+        assert_eq!((beside[0], beside.last()), (1, Some(&1)), "values of other rows are cut off");
+    }
+
+    #[test]
+    fn copied_lists_count_as_computed_values_as_long_as_they_are_held() {
+        let ledger = Arc::new(Ledger::of_one(8 << 20, Arc::new(Ledger::of_all(64 << 20))));
+        let mut config = ConfigOptions::new();
+        ledger.put(&mut config);
+        let batch = RecordBatch::try_from_iter([("list", numbers(&[400_000]))]).unwrap();
+        let charge = Charge::of(&config);
+        let held: Vec<_> = (0..2).map(|_| counted(&batch, &charge).unwrap()).collect();
+        assert_eq!(held[1], batch);
+        let refused = counted(&batch, &charge).unwrap_err().to_string();
+        assert!(refused.contains("max_mem_usage_mb = 8"), "{refused}");
+        drop(held);
+        counted(&batch, &charge).unwrap();
     }
 }
