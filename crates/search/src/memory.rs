@@ -1,7 +1,9 @@
 //! The memory of searches. Each search has a pool of its own, above which it spills to disk. It has a small
 //! part of the pool from the start and takes the rest when it needs it. If other searches hold too much for
-//! that, it gives its turn to another search, waits, and goes on without a turn: as many searches may run
-//! beyond the limit as have the rest of their memory.
+//! that, it gives its turn to another search, waits, and goes on without a turn. The number of searches
+//! without a turn is limited to those that the rests suffice for at a time, and to the number of turns: a
+//! search that waits holds batches and buffers that no pool counts. Beyond this limit a search keeps its turn
+//! while it waits, so that further searches stay queued, in order.
 //!
 //! Guarantees: the pools of all searches together hold `total_mem_usage_mb` at most, or the memory of one
 //! search and the small parts of the others where that is more. A search that has the rest of its memory
@@ -37,6 +39,8 @@ pub(crate) struct Memory {
     rest: Arc<Semaphore>,
     /// Jobs that may run at a time.
     turns: Arc<Semaphore>,
+    /// Jobs that may have begun and be without a turn.
+    beyond: Arc<Semaphore>,
     /// What one search may hold.
     search: usize,
 }
@@ -54,6 +58,7 @@ pub(crate) struct Granted {
 #[derive(Debug)]
 struct Room {
     rest: Arc<Semaphore>,
+    beyond: Arc<Semaphore>,
     mebibytes: u32,
     planning: PlanningTime,
     held: Mutex<Held>,
@@ -64,11 +69,14 @@ struct Room {
 #[derive(Debug, Default)]
 struct Held {
     turn: Option<OwnedSemaphorePermit>,
+    /// In place of its turn.
+    beyond: Option<OwnedSemaphorePermit>,
     rest: Option<OwnedSemaphorePermit>,
     is_over: bool,
 }
 
 impl Memory {
+    /// That of jobs.
     pub(crate) fn new(settings: &Settings) -> Self {
         let search = settings.search_memory_bytes;
         let total = settings.memory_bytes.max(search) / MEBIBYTE;
@@ -76,8 +84,18 @@ impl Memory {
         let rest = total.saturating_sub(first).max(mebibytes(search));
         let semaphore =
             |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        let turns = semaphore(settings.max_searches().max(1));
-        Self { first: semaphore(first), rest: semaphore(rest), turns, search }
+        let turns = settings.max_searches().max(1);
+        let at_a_time = rest / mebibytes(search - search / FIRST);
+        let beyond = semaphore(at_a_time.clamp(1, turns));
+        let turns = semaphore(turns);
+        Self { first: semaphore(first), rest: semaphore(rest), turns, beyond, search }
+    }
+
+    /// That of parts of searches. All that wait give their turns up: a part that has its memory may wait
+    /// until its search head has read another part of the same search, which waits here for a turn.
+    pub(crate) fn of_parts(settings: &Settings) -> Self {
+        let beyond = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+        Self { beyond, ..Self::new(settings) }
     }
 
     /// A session for a job, when it is its turn.
@@ -112,6 +130,7 @@ impl Memory {
         let small = Arc::clone(&self.first).acquire_many_owned(permits).await.ok();
         let room = Arc::new(Room {
             rest: Arc::clone(&self.rest),
+            beyond: Arc::clone(&self.beyond),
             mebibytes: self::permits(mebibytes(self.search - first)),
             planning: planning.clone(),
             held: Mutex::default(),
@@ -173,15 +192,40 @@ impl Room {
         counter!(names::SEARCH_MEMORY_WAITS).increment(1);
         // To wait for a turn with the rest in hand could make all wait for each other: whoever has a turn may
         // wait for a small part, and whoever has a small part for the rest.
-        drop(self.held().turn.take());
         let rest = Arc::clone(&self.rest).acquire_many_owned(self.mebibytes);
-        let rest = self.unless_cancelled(rest).await?;
+        let rest = self.unless_cancelled(self.aside_until(rest)).await?;
         let mut held = self.held();
         if held.is_over {
             return Err(cancelled());
         }
         held.rest = rest.ok();
         Ok(())
+    }
+
+    /// Waits, without its turn as soon as one more search may be without one.
+    async fn aside_until<T>(&self, rest: impl Future<Output = T>) -> T {
+        let mut rest = std::pin::pin!(rest);
+        tokio::select! {
+            // Its place in the queue for the rest comes first.
+            biased;
+            done = rest.as_mut() => return done,
+            () = self.step_aside() => {}
+        }
+        rest.await
+    }
+
+    /// Gives up its turn, if it has one, when it may be without one.
+    async fn step_aside(&self) {
+        let has_turn = self.held().turn.is_some();
+        if !has_turn {
+            return;
+        }
+        let beyond = Arc::clone(&self.beyond).acquire_owned().await.ok();
+        let mut held = self.held();
+        if !held.is_over {
+            held.beyond = beyond;
+            held.turn = None;
+        }
     }
 
     async fn unless_cancelled<T>(&self, waiting: impl Future<Output = T>) -> PlanResult<T> {
@@ -235,6 +279,10 @@ mod tests {
 
     /// Room for two large searches, and two turns.
     fn memory() -> (Arc<Memory>, Session) {
+        made(Memory::new)
+    }
+
+    fn made(new: fn(&Settings) -> Memory) -> (Arc<Memory>, Session) {
         let settings = Settings {
             search_memory_bytes: 64 << 20,
             memory_bytes: 170 << 20,
@@ -243,7 +291,7 @@ mod tests {
             ..Settings::default()
         };
         let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();
-        (Arc::new(Memory::new(&settings)), session)
+        (Arc::new(new(&settings)), session)
     }
 
     fn groups(granted: &Granted) -> MemoryReservation {
@@ -256,6 +304,18 @@ mod tests {
         let groups = groups(&granted);
         groups.try_grow(50 << 20).unwrap();
         (groups, granted)
+    }
+
+    /// A job that needs the rest of its memory, and ends when it has it.
+    fn large_job(memory: &Arc<Memory>, session: &Session) -> tokio::task::JoinHandle<()> {
+        let (memory, session) = (Arc::clone(memory), session.clone());
+        tokio::spawn(async move {
+            let granted = memory.grant_turn(&session, &PlanningTime::default()).await.unwrap();
+            let groups = groups(&granted);
+            let grown = tokio::task::spawn_blocking(move || groups.try_grow(50 << 20)).await;
+            grown.unwrap().unwrap();
+            drop(granted);
+        })
     }
 
     async fn until(is_so: impl Fn() -> bool) {
@@ -297,18 +357,9 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn searches_that_wait_for_turns_parts_and_rests_do_not_wait_for_each_other() {
-        let (memory, session) = memory();
+        let (memory, session) = made(Memory::of_parts);
         let held = [large(&memory, &session).await, large(&memory, &session).await];
-        let job = || {
-            let (memory, session) = (Arc::clone(&memory), session.clone());
-            tokio::spawn(async move {
-                let granted = memory.grant_turn(&session, &PlanningTime::default()).await.unwrap();
-                let groups = groups(&granted);
-                let grown = tokio::task::spawn_blocking(move || groups.try_grow(50 << 20)).await;
-                grown.unwrap().unwrap();
-                drop(granted);
-            })
-        };
+        let job = || large_job(&memory, &session);
         // They take what is left of the small parts, and have given up their turns.
         let mut jobs: Vec<_> = (0..8).map(|_| job()).collect();
         let left = || (memory.first.available_permits(), memory.turns.available_permits());
@@ -321,6 +372,26 @@ mod tests {
         let done = tokio::time::timeout(Duration::from_secs(60), all).await;
         done.unwrap().into_iter().for_each(|job| job.unwrap());
         assert_eq!((left(), memory.rest.available_permits()), ((42, 2), 128));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn searches_stay_queued_while_many_wait_for_memory() {
+        let (memory, session) = memory();
+        let held = [large(&memory, &session).await, large(&memory, &session).await];
+        let jobs: Vec<_> = (0..8).map(|_| large_job(&memory, &session)).collect();
+        let left = || {
+            let (turns, beyond) = (&memory.turns, &memory.beyond);
+            let first = memory.first.available_permits();
+            (first, turns.available_permits(), beyond.available_permits())
+        };
+        // Two wait without a turn and two with one; of the small parts, those of the others are left.
+        until(|| left() == (42 - 6 * 4, 0, 0)).await;
+        assert!(jobs.iter().all(|job| !job.is_finished()));
+        drop(held);
+        let all = futures::future::join_all(jobs);
+        let done = tokio::time::timeout(Duration::from_secs(60), all).await;
+        done.unwrap().into_iter().for_each(|job| job.unwrap());
+        assert_eq!((left(), memory.rest.available_permits()), ((42, 2, 2), 128));
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -97,7 +97,7 @@ impl SearchService {
             lookup_files: LookupFiles::default(),
             session,
             memory: Memory::new(&settings),
-            part_memory: Memory::new(&settings),
+            part_memory: Memory::of_parts(&settings),
             lost_workers: Arc::default(),
             jobs: Jobs::default(),
             archive,
