@@ -1,6 +1,7 @@
 //! What is kept of a running search for its previews: batches per partition, within a bound.
 
 use arrow::array::RecordBatch;
+use datafusion::error::DataFusionError;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
@@ -155,6 +156,11 @@ impl Kept {
         self.close();
     }
 
+    /// Keeps nothing more because of an error, which is said in words of searches, not of the engine.
+    pub(super) fn end_by(&self, error: DataFusionError) {
+        self.end(format!("previews ended: {}", plan::Error::from(error)));
+    }
+
     /// Lets go of everything.
     pub(crate) fn clear(&self) {
         self.close();
@@ -174,5 +180,23 @@ impl Kept {
 
     fn lock(&self, partition: usize) -> MutexGuard<'_, Partition> {
         self.partitions[partition].lock()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn previews_that_end_for_memory_say_what_took_it_in_words_of_searches() {
+        let reason = "Failed to reserve memory for sort during spill: Resources exhausted: Failed to allocate \
+                      additional 384.0 KB for GroupedHashAggregateStream[0] (count(1)) with 0.0 B already \
+                      allocated for this reservation";
+        let kept = Kept::new(1, 1 << 20);
+        kept.end_by(DataFusionError::ResourcesExhausted(reason.to_owned()));
+        let why = kept.why_ended().unwrap();
+        assert!(why.starts_with("previews ended: grouping rows (stats, "), "{why}");
+        assert!(why.contains("max_mem_usage_mb") && !why.contains("Aggregate"), "{why}");
     }
 }

@@ -86,7 +86,7 @@ impl Run {
             && let Err(error) = self.keep(&batch).await
         {
             // Not the search's own business: it goes on without previews.
-            self.newest.kept.end(format!("previews ended: {error}"));
+            self.newest.kept.end_by(error);
         }
         if !self.newest.kept.is_open() {
             drop(self.newest.kept.take(self.partition));

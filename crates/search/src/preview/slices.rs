@@ -166,7 +166,7 @@ impl Run {
                     kept.replace(self.partition, states);
                     self.merged_rows = kept.size(self.partition).0;
                 }
-                Err(error) => kept.end(format!("previews ended: {error}")),
+                Err(error) => kept.end_by(error),
             }
         }
         let (_, bytes) = kept.size(self.partition);
