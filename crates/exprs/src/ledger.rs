@@ -70,6 +70,12 @@ impl Ledger {
         carried::put(Arc::clone(self), config);
     }
 
+    /// Bytes that it has room for.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock()
     }
@@ -155,8 +161,8 @@ impl Charge {
         Self { ledger: self.ledger.clone(), bytes: 0 }
     }
 
-    /// A column of rows that were copied, of the same ledger. Lists are counted as long as anybody holds them:
-    /// their values are copied with each row, while texts are shared with the rows that were there before.
+    /// A column of rows that were copied, of the same ledger. Lists are counted as long as anybody holds
+    /// them: their values are copied with each row, while texts are shared with the rows before.
     ///
     /// # Errors
     /// If the ledger has no room for them.

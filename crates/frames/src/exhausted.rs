@@ -9,9 +9,9 @@
 const WORK: &[(&str, &str)] = &[
     ("ExternalSorter", SORTING),
     ("SortPreservingMerge", SORTING),
-    ("TopK", SORTING),
-    ("PartitionedTopK", SORTING),
-    ("NewestExec", SORTING),
+    ("TopK", FIRST),
+    ("PartitionedTopK", FIRST),
+    ("NewestExec", "collecting rows for previews"),
     ("spill_merge", SORTING),
     ("HashJoinInput", JOINING),
     ("NestedLoopJoin", JOINING),
@@ -28,7 +28,9 @@ const WORK: &[(&str, &str)] = &[
     ("SlicesExec", "collecting rows for previews"),
     ("BufferExec", "collecting rows"),
 ];
-const SORTING: &str = "sorting the results";
+/// Not only where the user sorts.
+const SORTING: &str = "putting rows in order (sort, top, append, transpose, uniq and others)";
+const FIRST: &str = "keeping the first rows in order (head, tail, top, rare, sort with a count)";
 const JOINING: &str = "joining rows (join, lookup)";
 const GROUPING: &str = "grouping rows (stats, chart, timechart, top, rare)";
 
@@ -75,19 +77,25 @@ mod tests {
                 "Failed to allocate additional 95.2 MB for SortPreservingMergeExec[0] with 0.0 B already \
                  allocated for this reservation - 127.4 MB remain available for the total memory pool: \
                  fair(pool_size: 512.0 MB)",
-                "sorting the results takes more memory than a search may hold (512.0 MB): ",
+                "putting rows in order (sort, top, append, transpose, uniq and others) takes more memory \
+                 than a search may hold (512.0 MB): ",
             ),
             (
                 "ExternalSorter[1] has to do with less: 1 of 58720256 bytes are held (pool_size: 64 MB)",
-                "sorting the results takes more memory than a search may hold (64 MB): ",
+                "putting rows in order (sort, top, append, transpose, uniq and others) takes more memory \
+                 than a search may hold (64 MB): ",
             ),
             (
                 "Failed to allocate additional 1 B for TopK[0]",
-                "sorting the results takes more memory than",
+                "keeping the first rows in order (head, tail, top, rare, sort with a count) takes more",
             ),
             (
                 "Failed to allocate additional 1 B for FinalHashAggregateStream[3] (group_aggregate)",
                 "grouping rows (stats, chart, timechart, top, rare) takes more memory",
+            ),
+            (
+                "Failed to allocate additional 1 B for NewestExec[0]",
+                "collecting rows for previews takes more memory than",
             ),
             ("Resources exhausted for HashJoinInput", "joining rows (join, lookup) takes more"),
         ];

@@ -4,6 +4,7 @@
 mod branches;
 mod compact;
 mod filters;
+mod first_rows;
 mod parts;
 mod pieces;
 mod projections;
@@ -25,6 +26,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::planning::PlanningTime;
 use filters::{PushFilters, PushLearned};
+use first_rows::SpillingSorts;
 use projections::Projections;
 use rewrites::Rewrites;
 
@@ -49,6 +51,7 @@ pub(crate) fn logical() -> Vec<Logical> {
 /// Those of physical plans, with some more at last.
 pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     let mut rules = PushLearned::instead(&PhysicalOptimizer::new().rules);
+    rules.push(Arc::new(SpillingSorts));
     rules.push(Arc::new(Rewrites::OF_OPERATORS));
     rules.extend(more);
     rules.push(Arc::new(Rewrites::OF_EXPRESSIONS));

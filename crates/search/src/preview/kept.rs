@@ -190,9 +190,8 @@ mod tests {
 
     #[test]
     fn previews_that_end_for_memory_say_what_took_it_in_words_of_searches() {
-        let reason = "Failed to reserve memory for sort during spill: Resources exhausted: Failed to allocate \
-                      additional 384.0 KB for GroupedHashAggregateStream[0] (count(1)) with 0.0 B already \
-                      allocated for this reservation";
+        let reason = "Failed to reserve memory for sort during spill: Resources exhausted: Failed to \
+                      allocate additional 384.0 KB for GroupedHashAggregateStream[0] (count(1))";
         let kept = Kept::new(1, 1 << 20);
         kept.end_by(DataFusionError::ResourcesExhausted(reason.to_owned()));
         let why = kept.why_ended().unwrap();
