@@ -406,22 +406,16 @@ fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
         StatsKind::PerMinute => per(call, value, options, 60.0),
         StatsKind::PerHour => per(call, value, options, 3_600.0),
         StatsKind::PerDay => per(call, value, options, 86_400.0),
-        StatsKind::Median => Ok(half_up(percent(false).call(vec![number(value)], &[]))),
+        StatsKind::Median => {
+            let median = SummaryFunction::new("median", "", ValueType::Float, Percentile::median());
+            Ok(median.call(vec![number(value)], &[]))
+        }
         StatsKind::Percentile | StatsKind::UpperPercentile => {
             Ok(percent(false).call(vec![number(value)], &[]))
         }
         StatsKind::ExactPercentile => Ok(percent(true).call(vec![number(value)], &[])),
         _ => distinct(call, value, options),
     }
-}
-
-/// The median of Splunk: where it lies half between whole numbers, it is the greater one.
-fn half_up(value: Typed) -> Typed {
-    let rounded = crate::kernel::number("half_up", |row| {
-        let number = row.number(0)?;
-        Some(if number.fract().abs() == 0.5 { number.ceil() } else { number })
-    });
-    rounded.call(vec![value])
 }
 
 /// A single value as a number; several stay, since each of them counts.

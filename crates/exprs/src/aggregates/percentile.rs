@@ -1,8 +1,8 @@
 //! `median`, `perc<N>`, `upperperc<N>` and `exactperc<N>`.
 //!
-//! Guarantees: the median is the 50th percentile, thus of an even number of values the mean of the two in
-//! the middle, as Splunk computes it. Percentiles interpolate between the two nearest values (method R-7,
-//! as in Splunk's documentation: the 95th of 1..10 is 9.55). Up to 10,000 different values per group they
+//! Guarantees: the median is one of the values; of an even number of values it is the higher of the two in
+//! the middle, as in Splunk. Percentiles interpolate between the two nearest values (method R-7, as in
+//! Splunk's documentation: the 95th of 1..10 is 9.55). Up to 10,000 different values per group they
 //! are exact, however often each occurs; beyond, values are merged into a t-digest whose error is smallest
 //! at the ends (about 0.1 % of rank in the middle). `exactperc` keeps every value, whatever it costs.
 
@@ -31,6 +31,8 @@ pub(crate) struct Percentile {
     /// Between 0 and 100.
     percent: f64,
     exact: bool,
+    /// Whether the result is the higher of the two values in the middle, instead of a number between them.
+    median: bool,
     /// How often each small whole number occurred, as latencies and sizes mostly are; empty before the
     /// first one.
     small: Vec<u64>,
@@ -42,7 +44,12 @@ pub(crate) struct Percentile {
 
 impl Percentile {
     pub(crate) fn new(percent: f64, exact: bool) -> Self {
-        Self { percent, exact, small: Vec::new(), counts: HashMap::new(), points: Vec::new() }
+        let (small, counts, points) = (Vec::new(), HashMap::new(), Vec::new());
+        Self { percent, exact, median: false, small, counts, points }
+    }
+
+    pub(crate) fn median() -> Self {
+        Self { median: true, ..Self::new(50.0, false) }
     }
 
     #[inline]
@@ -160,6 +167,10 @@ impl Percentile {
         let points = self.clone().take_sorted();
         let last = points.last()?;
         let total: f64 = points.iter().map(|point| point.1).sum();
+        // Means of merged neighbours are not values that occurred: a median is interpolated there, too.
+        if self.median && !merged {
+            return higher_of_middle(&points, total);
+        }
         let wanted = self.percent * (total - 1.0) / 100.0;
         let mut before = 0.0;
         let mut previous: Option<(f64, f64)> = None;
@@ -189,8 +200,20 @@ impl Percentile {
     }
 }
 
-/// A number that was computed between two others, without the digits that doubles do not have: the median of
-/// 1.2 and 1.4 is 1.3.
+/// The value in the middle of sorted values with how often each occurred; of an even number of values the
+/// higher of the two in the middle.
+fn higher_of_middle(points: &[(f64, f64)], total: f64) -> Option<f64> {
+    let place = (total / 2.0).floor();
+    let mut passed = 0.0;
+    let middle = points.iter().find(|(_, times)| {
+        passed += times;
+        passed > place
+    });
+    middle.or(points.last()).map(|(value, _)| *value)
+}
+
+/// A number that was computed between two others, without the digits that doubles do not have: the 50th
+/// percentile of 1.2 and 1.4 is 1.3.
 fn without_noise(number: f64) -> f64 {
     format!("{number:.14e}").parse().unwrap_or(number)
 }
@@ -269,17 +292,21 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_an_even_number_is_the_mean_of_the_two_in_the_middle() {
+    fn the_median_of_an_even_number_is_the_higher_of_the_two_in_the_middle() {
         let median = |values: &[f64]| {
-            let mut summary = Percentile::new(50.0, false);
+            let mut summary = Percentile::median();
             values.iter().for_each(|value| summary.add_number(*value, 1));
             summary.value()
         };
-        assert_eq!(median(&[1.0, 2.0, 4.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[1.0, 2.0, 4.0, 3.0]), Some(3.0));
+        assert_eq!(median(&[1.0, 4.0, 9.0, 16.0]), Some(9.0));
+        assert_eq!(median(&[20.0, 10.0]), Some(20.0));
+        assert_eq!(median(&[3.0, 3.0, 3.0, 5.0]), Some(3.0));
         assert_eq!(median(&[9.0, 1.0, 5.0]), Some(5.0));
-        assert_eq!(median(&[1.2, 1.4]), Some(1.3));
+        assert_eq!(median(&[1.2, 1.4]), Some(1.4));
         assert_eq!(median(&[7.0]), Some(7.0));
         assert_eq!(median(&[]), None);
+        assert_eq!(percentile(50.0, [1.2, 1.4]), Some(1.3));
     }
 
     #[test]
