@@ -67,6 +67,9 @@ pub trait EventSource: Send + Sync + Debug {
     /// All known indexes, internal ones included.
     fn indexes(&self) -> Vec<IndexName>;
 
+    /// The indexes with `datatype = metric`: only commands about metrics read them.
+    fn metric_indexes(&self) -> Vec<IndexName>;
+
     /// A table with the columns `_time`, `_indextime`, `_raw`, `host`, `source`, `sourcetype`,
     /// `index` and then `request.fields` in order. Names may occur once only.
     ///

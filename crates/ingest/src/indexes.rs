@@ -44,7 +44,7 @@ pub struct IndexDefinition {
     /// `ackLevel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_level: Option<AckLevel>,
-    /// `datatype` is `metric`. Points are kept as all events are: this says what the index is meant for.
+    /// `datatype` is `metric`. Points are kept as all events are, but only commands about metrics read them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metric: bool,
     /// It is being removed.
@@ -67,6 +67,12 @@ impl KnownIndex {
     pub fn disabled(&self) -> bool {
         let configured = self.configured.as_ref().is_some_and(|index| index.disabled);
         self.definition.disabled.unwrap_or(configured)
+    }
+
+    /// Whether its `datatype` is `metric`.
+    #[must_use]
+    pub fn is_metric(&self) -> bool {
+        self.definition.metric || self.configured.as_ref().is_some_and(|index| index.metric)
     }
 
     /// `frozenTimePeriodInSecs` in force.
@@ -293,6 +299,12 @@ impl IndexNames for IndexCatalog {
 
     fn default_names(&self) -> Vec<IndexName> {
         self.names().into_iter().filter(|name| name.as_str() == DEFAULT_INDEX).collect()
+    }
+
+    fn metric_names(&self) -> Vec<IndexName> {
+        let known = self.known.read();
+        let metric = known.iter().filter(|(_, known)| known.is_metric());
+        metric.map(|(name, _)| name.clone()).collect()
     }
 }
 

@@ -35,6 +35,8 @@ pub struct IndexSettings {
     pub ack_level: AckLevel,
     /// `coldToFrozenDir`: where frozen buckets are kept; without it they are deleted.
     pub cold_to_frozen: Option<String>,
+    /// `datatype` is `metric`: only commands about metrics read the index.
+    pub metric: bool,
     /// `disabled`.
     pub disabled: bool,
 }
@@ -113,6 +115,7 @@ fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSet
         quarantine_future: of.read(&keys::QUARANTINE_FUTURE),
         ack_level: of.read(&keys::ACK_LEVEL),
         cold_to_frozen: of.read(&keys::COLD_TO_FROZEN),
+        metric: of.read(&keys::DATATYPE) == keys::METRIC,
         disabled,
         name: name.clone(),
     }
@@ -127,7 +130,7 @@ mod tests {
 
     #[test]
     fn indexes_have_the_defaults_and_their_own_settings() {
-        let text = "[shop]\nmaxDataSize = auto_high_volume\nmaxHotIdleSecs = 60\ndisabled = true\nackLevel = remote\ncoldToFrozenDir = archive/shop\n[Bad Name]\n[x]\nmaxHotBuckets = many";
+        let text = "[shop]\nmaxDataSize = auto_high_volume\nmaxHotIdleSecs = 60\ndisabled = true\nackLevel = remote\ndatatype = metric\ncoldToFrozenDir = archive/shop\n[Bad Name]\n[x]\nmaxHotBuckets = many";
         let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "indexes", text));
         let names: Vec<&str> =
             knowledge.indexes().iter().map(|index| index.name.as_str()).collect();
@@ -141,6 +144,7 @@ mod tests {
         assert_eq!(find("shop").max_data_size, 1 << 30);
         assert_eq!(find("shop").max_hot_idle, Some(Duration::from_secs(60)));
         assert!(find("shop").disabled);
+        assert!(find("shop").metric && !find("main").metric);
         assert_eq!(find("shop").ack_level, AckLevel::Remote);
         assert_eq!(find("shop").cold_to_frozen.as_deref(), Some("archive/shop"));
         assert_eq!(

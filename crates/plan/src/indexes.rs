@@ -10,8 +10,25 @@ use spl::ast::{ComparisonOperator, SearchComparison, SearchExpr, SearchIn, Searc
 
 use crate::{Message, MessageKind, PlanContext};
 
-/// The indexes that a filter reads, sorted.
+/// The indexes of events that a filter reads, sorted. Those of metric data points are left out: otherwise
+/// each count over `index=*` would be wrong by the data points.
 pub(crate) fn select(expr: Option<&SearchExpr>, context: &PlanContext) -> Vec<IndexName> {
+    let mut indexes = select_with_metrics(expr, context);
+    leave_out_metrics(&mut indexes, context);
+    indexes
+}
+
+/// Removes the indexes of metric data points.
+pub(crate) fn leave_out_metrics(indexes: &mut Vec<IndexName>, context: &PlanContext) {
+    let metric = context.source.metric_indexes();
+    indexes.retain(|index| !metric.contains(index));
+}
+
+/// The indexes that a filter of metric data points reads, of either `datatype`, sorted.
+pub(crate) fn select_with_metrics(
+    expr: Option<&SearchExpr>,
+    context: &PlanContext,
+) -> Vec<IndexName> {
     let mut known = context.source.indexes();
     known.sort();
     known.dedup();
@@ -28,6 +45,49 @@ pub(crate) fn select(expr: Option<&SearchExpr>, context: &PlanContext) -> Vec<In
 /// apps name indexes that this server need not have.
 pub(crate) fn unknown(written: Option<&SearchExpr>, context: &PlanContext) -> Vec<Message> {
     written.map_or_else(Vec::new, |expr| unknown_of(expr, &context.source.indexes()))
+}
+
+/// Warnings of a search of events about names of indexes in its filter, as the user has written it: those
+/// that match none, and those of metric data points, which it leaves out.
+pub(crate) fn unread(written: Option<&SearchExpr>, context: &PlanContext) -> Vec<Message> {
+    let mut messages = unknown(written, context);
+    let Some(expr) = written else { return messages };
+    let known = context.source.indexes();
+    for index in context.source.metric_indexes() {
+        let is_default = context.default_indexes.contains(&index);
+        if known.contains(&index)
+            && names_exactly(expr, &index)
+            && Reach::of(expr, &index).includes(is_default)
+        {
+            messages.push(of_metrics(&index));
+        }
+    }
+    messages
+}
+
+/// The warning about an index of metric data points that a command about events names.
+pub(crate) fn of_metrics(index: &IndexName) -> Message {
+    let text = format!(
+        "the index \"{index}\" has datatype=metric, so this search does not read it: use mpreview, mstats \
+         or mcatalog"
+    );
+    Message { kind: MessageKind::Warning, text }
+}
+
+/// Whether some term names the index without wildcards.
+fn names_exactly(expr: &SearchExpr, index: &IndexName) -> bool {
+    let is_it = |pattern: &SearchPattern| !pattern.has_wildcard() && covers(pattern, index);
+    let mut found = false;
+    expr.walk(&mut |part| match part {
+        SearchExpr::Comparison(comparison) if is_index(&comparison.field.node) => {
+            found |= is_it(&comparison.value.pattern);
+        }
+        SearchExpr::In(list) if is_index(&list.field.node) => {
+            found |= list.values.iter().any(|value| is_it(&value.pattern));
+        }
+        _ => {}
+    });
+    found
 }
 
 /// How an event of one index may satisfy a filter: each field is about some of the filter's alternatives, as

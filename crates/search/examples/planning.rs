@@ -34,6 +34,10 @@ impl IndexNames for Main {
     fn default_names(&self) -> Vec<IndexName> {
         self.names()
     }
+
+    fn metric_names(&self) -> Vec<IndexName> {
+        Vec::new()
+    }
 }
 
 #[derive(Debug)]

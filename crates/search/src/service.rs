@@ -330,6 +330,7 @@ impl SearchService {
                 share: None,
             },
             indexes: engine.deps.indexes.names(),
+            metric_indexes: engine.deps.indexes.metric_names(),
             facts: Arc::new(HotFacts::new(engine, report, planner)),
         }
     }

@@ -30,6 +30,7 @@ const SUMMARIES: usize = 4_096;
 pub(crate) struct StoredEvents {
     pub(crate) context: ScanContext,
     pub(crate) indexes: Vec<IndexName>,
+    pub(crate) metric_indexes: Vec<IndexName>,
     pub(crate) facts: Arc<HotFacts>,
 }
 
@@ -105,6 +106,10 @@ impl StoredEvents {
 impl EventSource for StoredEvents {
     fn indexes(&self) -> Vec<IndexName> {
         self.indexes.clone()
+    }
+
+    fn metric_indexes(&self) -> Vec<IndexName> {
+        self.metric_indexes.clone()
     }
 
     fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {

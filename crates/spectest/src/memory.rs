@@ -70,6 +70,7 @@ type Fields = BTreeMap<String, Vec<String>>;
 #[derive(Debug)]
 pub struct MemorySource {
     parts: Vec<Vec<Vec<(SpecEvent, Fields)>>>,
+    metric_indexes: Vec<IndexName>,
 }
 
 impl MemorySource {
@@ -82,7 +83,9 @@ impl MemorySource {
         };
         let batch = |batch: Vec<SpecEvent>| batch.into_iter().map(with_fields).collect();
         let part = |part: Vec<Vec<SpecEvent>>| part.into_iter().map(batch).collect();
-        Self { parts: parts.into_iter().map(part).collect() }
+        let metric = knowledge.indexes().iter().filter(|index| index.metric);
+        let metric_indexes = metric.map(|index| index.name.clone()).collect();
+        Self { parts: parts.into_iter().map(part).collect(), metric_indexes }
     }
 
     fn events_in<'s>(
@@ -116,6 +119,10 @@ impl EventSource for MemorySource {
         names.sort();
         names.dedup();
         names
+    }
+
+    fn metric_indexes(&self) -> Vec<IndexName> {
+        self.metric_indexes.clone()
     }
 
     fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {

@@ -254,7 +254,7 @@ fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<Strin
         "coldPath": path("objects"),
         "homePath": path("journal"),
         "thawedPath": path("objects"),
-        "datatype": datatype(state, name, known),
+        "datatype": datatype(known),
         "defaultDatabase": DEFAULT_INDEX,
         "disabled": known.disabled(),
         "enableOnlineBucketRepair": true,
@@ -273,13 +273,8 @@ fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<Strin
 }
 
 /// What an index is meant for: `event` or `metric`. Every index takes both.
-fn datatype(state: &ApiState, name: &IndexName, known: &KnownIndex) -> &'static str {
-    let is_configured = || {
-        let conf = state.knowledge.conf("indexes");
-        let mut entries = conf.complete(name.as_str()).into_iter();
-        entries.any(|entry| entry.key == "datatype" && entry.value == METRIC)
-    };
-    if known.definition.metric || is_configured() { METRIC } else { EVENT }
+fn datatype(known: &KnownIndex) -> &'static str {
+    if known.is_metric() { METRIC } else { EVENT }
 }
 
 pub(super) struct Indexes;
@@ -319,7 +314,7 @@ impl Resource for Indexes {
         let wanted = call.params.text("datatype").unwrap_or("all");
         let mut listed = call.state.indexes.all();
         listed.retain(|(name, known)| {
-            let is_wanted = wanted == "all" || wanted == datatype(&call.state, name, known);
+            let is_wanted = wanted == "all" || wanted == datatype(known);
             is_wanted && may_see(call, name)
         });
         Ok(with_contents(&call.state, listed).await)

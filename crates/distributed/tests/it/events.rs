@@ -33,6 +33,10 @@ impl EventSource for Share {
         self.all.indexes()
     }
 
+    fn metric_indexes(&self) -> Vec<IndexName> {
+        self.all.metric_indexes()
+    }
+
     fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
         Ok(Arc::new(EventTable(self.own.events(request)?)))
     }

@@ -38,6 +38,10 @@ impl EventSource for EmptySource {
         self.indexes.clone()
     }
 
+    fn metric_indexes(&self) -> Vec<IndexName> {
+        Vec::new()
+    }
+
     fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
         let time = ValueType::Time.data_type();
         let name = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));

@@ -53,6 +53,9 @@ impl FromValue for AckLevel {
     }
 }
 
+/// `datatype` of indexes of metric data points.
+pub(crate) const METRIC: &str = "metric";
+
 /// Whole numbers, or `auto`.
 const fn or_auto(expected: &'static str) -> Type {
     Type::Form { expected, fits: |text| text == "auto" || text.parse::<u64>().is_ok() }
@@ -87,6 +90,9 @@ conf::keys! {
         /// Archive for frozen buckets: a prefix in object storage, an absolute directory or
         /// s3://bucket/prefix. Default: frozen buckets are deleted.
         COLD_TO_FROZEN: Option<String> = "coldToFrozenDir", "", Type::Text;
+        /// What the index holds. Of an index of type metric, only mstats, mcatalog and mpreview read the data
+        /// points; searches of events, tstats, metadata and typeahead leave it out.
+        DATATYPE: String = "datatype", "event", Type::Choice(&["event", METRIC]);
         /// Whether the index is disabled.
         DISABLED: bool = "disabled", "false", Type::Boolean;
     }
@@ -100,7 +106,6 @@ pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
         "coldPath",
         "coldPath.maxDataSizeMB",
         "coldToFrozenScript",
-        "datatype",
         "defaultDatabase",
         "enableDataArchive",
         "enableTsidxReduction",

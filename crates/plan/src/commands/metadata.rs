@@ -12,7 +12,7 @@ use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
-use crate::indexes::covers;
+use crate::indexes::{covers, leave_out_metrics, of_metrics};
 use crate::stage::Rows;
 use crate::{Error, Message, MessageKind, MetadataKind};
 
@@ -55,6 +55,16 @@ pub(super) async fn start(
         }
         indexes.retain(|index| command.indexes.iter().any(|v| covers(&v.pattern, index)));
     }
+    let named = |index: &model::IndexName| {
+        let mut patterns = command.indexes.iter().map(|value| &value.pattern);
+        patterns.any(|pattern| !pattern.has_wildcard() && covers(pattern, index))
+    };
+    for index in env.context.source.metric_indexes() {
+        if indexes.contains(&index) && named(&index) {
+            messages.push(of_metrics(&index));
+        }
+    }
+    leave_out_metrics(&mut indexes, env.context);
     if command.of_metrics {
         let text = "there is no metadata of metric data points; use mcatalog".to_owned();
         messages.push(Message { kind: MessageKind::Warning, text });

@@ -71,7 +71,7 @@ pub(super) async fn known(
     filter: &SearchCommand,
     env: &PlanningContext<'_>,
 ) -> Result<Vec<FieldInfo>, Error> {
-    let indexes = indexes::select(filter.expr.as_ref(), env.context);
+    let indexes = indexes::select_with_metrics(filter.expr.as_ref(), env.context);
     let range = bounds(filter, env.context)?.time;
     env.context.source.fields(&indexes, &range).await
 }
@@ -90,7 +90,7 @@ pub(super) async fn read(
 ) -> Result<SourceRows, Error> {
     let filter = search::expanded(wanted.filter, env)?;
     let known = known(&filter, env).await?;
-    let indexes = indexes::select(filter.expr.as_ref(), env.context);
+    let indexes = indexes::select_with_metrics(filter.expr.as_ref(), env.context);
     let messages = indexes::unknown(wanted.filter.expr.as_ref(), env.context);
     let bounds = bounds(&filter, env.context)?;
     let asked = Asked::of(&wanted, &filter, &known);

@@ -92,7 +92,7 @@ pub(super) async fn start(
     pipeline: &[Spanned<Command>],
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
-    let messages = indexes::unknown(search.expr.as_ref(), env.context);
+    let messages = indexes::unread(search.expr.as_ref(), env.context);
     let search = expanded(search, env)?;
     let indexes = indexes::select(search.expr.as_ref(), env.context);
     let bounds = bounds(&search, env.context)?;

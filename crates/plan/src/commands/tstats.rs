@@ -74,7 +74,7 @@ pub(super) async fn start(
     }
     let filter = search::expanded(&command.filter, env)?;
     let indexes = indexes::select(filter.expr.as_ref(), env.context);
-    let messages = indexes::unknown(command.filter.expr.as_ref(), env.context);
+    let messages = indexes::unread(command.filter.expr.as_ref(), env.context);
     let bounds = bounds(&filter, env.context)?;
     let node =
         spl::ast::Command::Tstats(TstatsCommand { filter: filter.clone(), ..command.clone() });

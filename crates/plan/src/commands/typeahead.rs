@@ -12,6 +12,7 @@ use tables::text::filter::comparison;
 use super::eventcount::meant;
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
+use crate::indexes::leave_out_metrics;
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 
@@ -39,7 +40,8 @@ pub(super) async fn start(
     command: &TypeaheadCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
-    let indexes = meant(&command.indexes, env);
+    let mut indexes = meant(&command.indexes, env);
+    leave_out_metrics(&mut indexes, env.context);
     let range = env.context.range;
     let prefix = command.prefix.to_lowercase();
     let begins = |text: &str| text.to_lowercase().starts_with(&prefix);

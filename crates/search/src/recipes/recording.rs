@@ -27,6 +27,7 @@ pub(crate) type KnownField = (String, bool, u64);
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Answers {
     pub(crate) indexes: Vec<IndexName>,
+    pub(crate) metric_indexes: Vec<IndexName>,
     pub(crate) fields: Vec<(Asked, Vec<KnownField>)>,
     /// Which of some fields may have several values.
     pub(crate) several: Vec<(Asked, Vec<String>, HashSet<String>)>,
@@ -184,6 +185,12 @@ impl<S: EventSource> EventSource for Recorded<S> {
     fn indexes(&self) -> Vec<IndexName> {
         let indexes = self.source.indexes();
         self.recording.note(|answers| answers.indexes.clone_from(&indexes));
+        indexes
+    }
+
+    fn metric_indexes(&self) -> Vec<IndexName> {
+        let indexes = self.source.metric_indexes();
+        self.recording.note(|answers| answers.metric_indexes.clone_from(&indexes));
         indexes
     }
 

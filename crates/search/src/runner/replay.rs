@@ -31,6 +31,10 @@ impl EventSource for Replayed {
         self.answers.indexes.clone()
     }
 
+    fn metric_indexes(&self) -> Vec<IndexName> {
+        self.answers.metric_indexes.clone()
+    }
+
     fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
         Ok(Arc::new(EventsTable::new(self.context.clone(), request.clone())))
     }

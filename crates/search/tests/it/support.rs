@@ -21,14 +21,20 @@ use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange}
 use object_store::{ObjectStore, ObjectStoreExt};
 
 #[derive(Debug)]
-pub(crate) struct FixedNames(pub(crate) Vec<IndexName>);
+struct FixedNames {
+    all: Vec<IndexName>,
+    metric: Vec<IndexName>,
+}
 
 impl IndexNames for FixedNames {
     fn names(&self) -> Vec<IndexName> {
-        self.0.clone()
+        self.all.clone()
     }
     fn default_names(&self) -> Vec<IndexName> {
         vec![IndexName::new("main").unwrap()]
+    }
+    fn metric_names(&self) -> Vec<IndexName> {
+        self.metric.clone()
     }
 }
 
@@ -193,6 +199,8 @@ pub(crate) fn dependencies(
         tolerate: |_| Vec::new(),
     })
     .unwrap();
+    let metric = knowledge.indexes().iter().filter(|index| index.metric);
+    let metric = metric.map(|index| index.name.clone()).collect();
     Dependencies {
         catalog,
         apps,
@@ -200,7 +208,7 @@ pub(crate) fn dependencies(
         hot: Arc::new(LocalHot(Arc::new(HotRows(hot)))),
         views: bucket::OpenViews::default(),
         objects,
-        indexes: Arc::new(FixedNames(names)),
+        indexes: Arc::new(FixedNames { all: names, metric }),
         workers: None,
         clock: Arc::new(runtime::SystemClock),
         threads: karst_search::SearchThreads::of(tokio::runtime::Handle::current()),
