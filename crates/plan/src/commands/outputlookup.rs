@@ -12,6 +12,9 @@ use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, LookupWrite, MessageKind, lookup};
 
+/// The field with the key of a record of a collection.
+const KEY: &str = "_key";
+
 impl CommandPlan for OutputlookupCommand {
     fn place(&self) -> Place {
         Place::SearchHead
@@ -76,6 +79,17 @@ struct Output {
     fields: Vec<String>,
 }
 
+impl Output {
+    /// In a collection, the values of `key_field` are the keys of the records. The field itself is stored only
+    /// if it is among those of the collection, so the key is set before the others are left out.
+    fn set_keys(&self, rows: &mut Rows) {
+        let field = self.command.key_field.as_ref().map(|field| field.node.as_str());
+        if let Some(column) = field.and_then(|field| rows.column(field)).cloned() {
+            rows.set(KEY, column.kind, column.array);
+        }
+    }
+}
+
 impl TableOp for Output {
     fn apply<'a>(
         &'a self,
@@ -88,10 +102,13 @@ impl TableOp for Output {
             }
             let mut written = rows.clone();
             let is_file = matches!(self.source, LookupSource::File(_));
+            if !is_file {
+                self.set_keys(&mut written);
+            }
             let shown = |name: &str| !name.starts_with('_') || name == "_time" || name == "_raw";
             written.columns.retain(|column| {
                 let wanted = self.fields.is_empty() || self.fields.contains(&column.name);
-                column.name == "_key" || (wanted && (shown(&column.name) || !is_file))
+                column.name == KEY || (wanted && (shown(&column.name) || !is_file))
             });
             if let Some(max) =
                 self.command.max.map(|max| usize::try_from(max).unwrap_or(usize::MAX))
@@ -106,6 +123,7 @@ impl TableOp for Output {
                 return Ok(rows);
             }
             let write = match &self.command.key_field {
+                Some(_) if !is_file => LookupWrite::Upsert(KEY.to_owned()),
                 Some(field) => LookupWrite::Upsert(field.node.clone()),
                 None if self.command.append || keeps_old => LookupWrite::Append,
                 None => LookupWrite::Replace,
