@@ -287,7 +287,11 @@ impl Knowledge {
         let mut models = self.layers().models();
         let found = models.find(|(_, known, _)| *known == name);
         let Some((app, name, json)) = found else {
-            return Err(format!("there is no data model \"{name}\""));
+            // Programs match the first sentence, which is Splunk's.
+            return Err(format!(
+                "Error in 'DataModelEvaluator': Data model '{name}' was not found: there is no data model \"{name}\" \
+                 in any app"
+            ));
         };
         DataModel::parse(app, name, json)
             .map_err(|error| format!("the data model \"{name}\" of app {app} is invalid: {error}"))

@@ -93,6 +93,16 @@ fn matches_parts(parts: &[String], text: &str) -> bool {
     true
 }
 
+/// The definition of a lookup that a command reads or writes as a table. Programs match the first sentence of
+/// the error, which is Splunk's.
+pub(crate) fn table(name: &str, context: &PlanContext) -> Result<LookupDefinition, Error> {
+    context.knowledge.lookup(name).map_err(|error| {
+        Error::invalid_anywhere(format!(
+            "The lookup table '{name}' requires a .csv or KV store lookup definition: {error}"
+        ))
+    })
+}
+
 /// The rows of a lookup by its name; the error says what is missing.
 pub(crate) async fn read(
     name: &str,

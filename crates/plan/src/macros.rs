@@ -66,7 +66,8 @@ fn stanza_name(name: &str, arguments: usize) -> String {
     if arguments == 0 { name.to_owned() } else { format!("{name}({arguments})") }
 }
 
-/// What is missing, with the macros of the same name that there are.
+/// What is missing, with the macros of the same name that there are. Programs match the first sentence, which
+/// is Splunk's.
 fn missing(conf: &Effective, name: &str, count: usize) -> String {
     let with = match count {
         0 => String::new(),
@@ -83,7 +84,11 @@ fn missing(conf: &Effective, name: &str, count: usize) -> String {
         [] => String::new(),
         some => format!("; there is {}", some.join(", ")),
     };
-    format!("there is no macro \"{name}\"{with} in macros.conf{others}")
+    format!(
+        "Error in 'SearchParser': The search specifies a macro '{}' that cannot be found: there is no macro \
+         \"{name}\"{with} in macros.conf{others}",
+        stanza_name(name, count)
+    )
 }
 
 /// The arguments in the order of the names: by position, or all as `name=value`.
@@ -210,7 +215,9 @@ mod tests {
         check(conf, "m", &["b=2", "a=1"], Ok("x=1 2 $c$ 1"));
         check(conf, "m", &[], Ok("y"));
         check(conf, "m", &["1"], Err("there is m, m(2)"));
-        check(conf, "n", &[], Err("there is no macro \"n\""));
+        let missing = "Error in 'SearchParser': The search specifies a macro 'n(1)' that cannot be found: \
+                       there is no macro \"n\" with 1 argument";
+        check(conf, "n", &["1"], Err(missing));
     }
 
     #[test]

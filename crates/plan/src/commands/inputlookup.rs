@@ -127,7 +127,8 @@ async fn rows(
     let name = &command.name.node;
     match named {
         Named::Lookup => {
-            let (definition, rows) = lookup::read(name, env.context).await?;
+            let definition = lookup::table(name, env.context)?;
+            let (_, rows) = lookup::read(name, env.context).await?;
             let mut rows = rows.as_ref().clone();
             // A collection shows the fields it is defined with, and its keys only if they are among them.
             if !definition.fields.is_empty() {

@@ -54,13 +54,20 @@ fn plan(command: &LookupCommand, input: Input<'_>) -> Result<Frame, Error> {
     apply(command, &lookup, input.frame)
 }
 
-/// The lookup of a command; errors are placed at its name.
+/// The lookup of a command; errors are placed at its name. Programs match the sentence that they begin with,
+/// which is Splunk's.
 pub(super) async fn read(
     command: &LookupCommand,
     env: &PlanningContext<'_>,
 ) -> Result<Arc<Lookup>, Error> {
     Box::pin(prepare(command, None, env)).await.map_err(|error| match error {
-        Error::Invalid { message, span: None } => Error::at(message, command.name.span),
+        Error::Invalid { message, span: None } => {
+            let name = &command.name.node;
+            let text = format!(
+                "Error in 'lookup' command: Could not construct lookup '{name}': {message}"
+            );
+            Error::at(text, command.name.span)
+        }
         other => other,
     })
 }

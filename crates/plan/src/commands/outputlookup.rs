@@ -43,8 +43,9 @@ pub(super) fn plan(
     let (source, fields) = match named {
         Named::File => (LookupSource::File(file_name(name)), Vec::new()),
         Named::Lookup => {
-            let definition = env.context.knowledge.lookup(name);
-            let definition = definition.map_err(|error| Error::at(error, command.name.span))?;
+            let definition = lookup::table(name, env.context);
+            let definition =
+                definition.map_err(|error| Error::at(error.to_string(), command.name.span))?;
             let source = lookup::source(&definition);
             let source = source.map_err(|error| Error::at(error.to_string(), command.name.span))?;
             (source, definition.fields)
