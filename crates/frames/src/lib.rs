@@ -35,7 +35,7 @@ pub use frame::{Formats, Frame, FrameColumn, column, null};
 pub use planned::{FieldFilter, Message, MessageKind, MessageLog, OutputColumn, ResultKind};
 pub use presence::Presence;
 pub use restriction::Restriction;
-pub use rows::{Column, Record, Rows, batch_bytes, collected};
+pub use rows::{Column, Record, Rows, batch_bytes, collected, filtered};
 pub use session::weight;
 pub use session::{MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting};
 pub use source::{EmptySource, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, Int64Array};
+use arrow::array::{Array, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::TableReference;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DFSchema, TableReference};
 use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
+use datafusion::physical_expr::create_physical_expr;
 use exprs::types::ArrowType;
 pub use tables::{Column, Record, Rows};
 use tables::{array_bytes, typed};
@@ -35,6 +40,33 @@ pub fn collected(columns: &[OutputColumn], batches: &[RecordBatch]) -> Result<Ro
 #[must_use]
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array_bytes(column)).sum()
+}
+
+/// The rows for which a condition over their columns is true, in their order. It needs no session: rows of
+/// lookups are read while a search is planned.
+///
+/// # Errors
+/// If the condition reads another column, or cannot be computed.
+pub fn filtered(rows: &Rows, condition: Expr) -> Result<Rows, Error> {
+    let mut fields = Vec::with_capacity(rows.columns.len());
+    let mut arrays = Vec::with_capacity(rows.columns.len());
+    for Column { name, kind, array } in &rows.columns {
+        fields.push(Field::new(name, kind.data_type(), true));
+        arrays.push(typed(array, *kind)?);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.count));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)?;
+    let columns = DFSchema::try_from(schema)?;
+    // The optimizer does not see the condition, so types are made equal here.
+    let condition = condition.rewrite(&mut TypeCoercionRewriter::new(&columns))?.data;
+    let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    let condition = create_physical_expr(&condition, &columns, &props, &planning)?;
+    let found = condition.evaluate(&batch)?.into_array(rows.count)?;
+    let found = found.as_boolean();
+    let holds = |row: &usize| found.is_valid(*row) && found.value(*row);
+    let kept: Vec<usize> = (0..rows.count).filter(holds).collect();
+    Ok(rows.take(&kept)?)
 }
 
 impl Frame {

@@ -78,6 +78,8 @@ pub struct LookupDefinition {
     pub default_match: Option<String>,
     /// Set for time-based lookups.
     pub time: Option<LookupTime>,
+    /// A search filter; rows that it does not let through are not read.
+    pub filter: Option<String>,
     /// The fields of a collection, all if empty; those of a program, in the order of its columns.
     pub fields: Vec<String>,
 }
@@ -107,6 +109,7 @@ impl LookupDefinition {
             min_matches: 0,
             default_match: None,
             time: None,
+            filter: None,
             fields: Vec::new(),
         }
     }
@@ -188,6 +191,7 @@ impl Knowledge {
             min_matches: number(&transforms::MIN_MATCHES)?.map_or(least, count),
             default_match,
             time,
+            filter: text(&transforms::FILTER),
             fields,
         })
     }

@@ -3,6 +3,7 @@
 //! Exact fields are found by hash, so that a large file costs no more per event than a small one;
 //! patterns and networks are tried in the order of the rows, and what was found for values is remembered.
 
+mod filter;
 mod program;
 
 use std::sync::Arc;
@@ -119,6 +120,10 @@ pub(crate) async fn read(
             Error::invalid_anywhere(format!("the collection \"{name}\" does not exist"))
         }
     })?;
+    let rows = match &definition.filter {
+        Some(text) => filter::apply(name, text, &rows, context)?,
+        None => rows,
+    };
     Ok((definition, rows))
 }
 

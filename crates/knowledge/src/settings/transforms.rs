@@ -77,6 +77,9 @@ conf::keys! {
         TIME_FIELD: Option<String> = "time_field", "", Type::Text, live;
         /// Format of `time_field`. Default: epoch seconds.
         TIME_FORMAT: Option<String> = "time_format", "", Type::Text, live;
+        /// Search filter over the fields of the rows, such as `enabled=1 NOT owner=test*`; other rows are not
+        /// read. Without effect for `external_cmd`.
+        FILTER: Option<String> = "filter", "", Type::Text, live;
     }
 }
 
