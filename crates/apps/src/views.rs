@@ -13,8 +13,12 @@ use parking_lot::Mutex;
 use crate::Namespace;
 use crate::objects::{Stored, changed_confs};
 
-/// Views that are kept; one more empties the cache.
+/// Views that are kept at most.
 const KEPT: usize = 256;
+
+/// Bytes of configuration that all kept views may have been made of together, beside the one that is asked for.
+/// A view takes ten times as much memory or more: its patterns are compiled.
+const KEPT_TEXT: usize = 16 << 20;
 
 /// A namespace, and the places of shared objects that are left out of it.
 pub(crate) type View = (Namespace, Vec<String>);
@@ -28,14 +32,56 @@ pub(crate) struct Source {
     pub(crate) objects: Arc<BTreeMap<String, Stored>>,
 }
 
-/// The views that were asked for.
+/// The views that were asked for last.
 #[derive(Debug, Default)]
-pub(crate) struct Views(Mutex<HashMap<View, Arc<Mutex<Option<Made>>>>>);
+pub(crate) struct Views(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    slots: HashMap<View, Slot>,
+    /// Requests until now.
+    requests: u64,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    made: Arc<Mutex<Option<Made>>>,
+    /// The number of the last request.
+    used: u64,
+    /// Bytes of the configuration it is made of.
+    text: usize,
+}
 
 #[derive(Debug)]
 struct Made {
     of: Source,
     knowledge: Arc<Knowledge>,
+}
+
+impl Kept {
+    fn slot(&mut self, view: View) -> Arc<Mutex<Option<Made>>> {
+        self.requests += 1;
+        let slot = self.slots.entry(view).or_default();
+        slot.used = self.requests;
+        Arc::clone(&slot.made)
+    }
+
+    /// Notes what a view is made of, and forgets those that were not asked for the longest.
+    fn weigh(&mut self, view: &View, text: usize) {
+        if let Some(slot) = self.slots.get_mut(view) {
+            slot.text = text;
+        }
+        while self.slots.len() > 1 && (self.slots.len() > KEPT || self.text() > KEPT_TEXT) {
+            let oldest = self.slots.iter().filter(|(other, _)| *other != view);
+            let oldest = oldest.min_by_key(|(_, slot)| slot.used).map(|(view, _)| view.clone());
+            let Some(oldest) = oldest else { break };
+            self.slots.remove(&oldest);
+        }
+    }
+
+    fn text(&self) -> usize {
+        self.slots.values().map(|slot| slot.text).sum()
+    }
 }
 
 impl Views {
@@ -46,24 +92,24 @@ impl Views {
         source: Source,
         layers: impl FnOnce() -> Layers,
     ) -> Arc<Knowledge> {
-        let slot = {
-            let mut kept = self.0.lock();
-            if kept.len() >= KEPT && !kept.contains_key(&view) {
-                kept.clear();
-            }
-            Arc::clone(kept.entry(view).or_default())
-        };
+        let slot = self.0.lock().slot(view.clone());
         let mut slot = slot.lock();
+        if let Some(made) = slot.as_ref().filter(|made| made.is_of(&source)) {
+            return Arc::clone(&made.knowledge);
+        }
+        let layers = layers();
+        let text = layers.text_bytes();
         let knowledge = match &*slot {
-            Some(made) if made.is_of(&source) => return Arc::clone(&made.knowledge),
             Some(made) if Arc::ptr_eq(&made.of.files, &source.files) => {
                 let changed = changed_confs(&made.of.objects, &source.objects);
-                made.knowledge.changed(layers(), &changed)
+                made.knowledge.changed(layers, &changed)
             }
-            _ => Knowledge::new(layers()),
+            _ => Knowledge::new(layers),
         };
         let knowledge = Arc::new(knowledge);
         *slot = Some(Made { of: source, knowledge: Arc::clone(&knowledge) });
+        drop(slot);
+        self.0.lock().weigh(&view, text);
         knowledge
     }
 }
@@ -71,5 +117,39 @@ impl Views {
 impl Made {
     fn is_of(&self, source: &Source) -> bool {
         Arc::ptr_eq(&self.of.files, &source.files) && Arc::ptr_eq(&self.of.objects, &source.objects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(number: usize) -> View {
+        (Namespace { owner: format!("user{number}"), app: "search".to_owned() }, Vec::new())
+    }
+
+    #[test]
+    fn views_that_were_not_asked_for_the_longest_are_forgotten() {
+        let mut kept = Kept::default();
+        let large = KEPT_TEXT / 3;
+        for number in 0..3 {
+            kept.slot(view(number));
+            kept.weigh(&view(number), large);
+        }
+        kept.slot(view(0));
+        kept.slot(view(3));
+        kept.weigh(&view(3), large);
+        let mut left: Vec<usize> =
+            (0..4).filter(|number| kept.slots.contains_key(&view(*number))).collect();
+        left.sort_unstable();
+        assert_eq!(left, [0, 2, 3]);
+        kept.slot(view(4));
+        kept.weigh(&view(4), 2 * KEPT_TEXT);
+        assert_eq!(kept.slots.len(), 1, "one that is larger than all of the room stands alone");
+        for number in 5..5 + 2 * KEPT {
+            kept.slot(view(number));
+            kept.weigh(&view(number), 1);
+        }
+        assert_eq!(kept.slots.len(), KEPT);
     }
 }

@@ -295,6 +295,16 @@ impl Layers {
         }
     }
 
+    /// Bytes of the names and values of all settings.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        let of = |stanza: &Stanza| {
+            let entries = stanza.entries.iter().map(|entry| entry.key.len() + entry.value.len());
+            stanza.name.len() + entries.sum::<usize>()
+        };
+        self.files.iter().flat_map(|file| &file.file.stanzas).map(of).sum()
+    }
+
     /// The stanzas of a file by name, each with its layer, highest first.
     #[must_use]
     pub fn stanzas_by_name<'l>(
