@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use conf::{Effective, Entry, Layers, Place, Setting, Stanza, Warning};
+use model::columns;
 use parking_lot::Mutex;
 
 use crate::error::Error;
-use crate::extract::{ExtractionLimits, Extractor, FieldRules};
+use crate::extract::{Alias, Aliases, ExtractionLimits, Extractor, FieldRules};
 use crate::index_time;
 use crate::indexes::{self, IndexSettings};
 use crate::parsing::ParsingRules;
@@ -112,7 +113,8 @@ struct Derived {
     value: Arc<dyn Any + Send + Sync>,
 }
 
-/// The stanzas that apply, and the metadata that their rules read.
+/// The stanzas that apply, and the metadata that their rules read. Rules that read metadata are also kept
+/// without it, for values of the event that they were first compiled for.
 type FieldsKey = (Vec<usize>, Option<[String; 3]>);
 
 impl Knowledge {
@@ -316,7 +318,8 @@ impl Knowledge {
         let stanzas = self.inner.base.props.matching(sourcetype, source, host);
         let mut cache = self.rules().fields.lock();
         let general = (stanzas, None);
-        if let Some(rules) = cache.get(&general) {
+        let compiled = cache.get(&general).cloned();
+        if let Some(rules) = compiled.as_ref().filter(|rules| !rules.reads_metadata()) {
             return rules.clone();
         }
         let owned = [host, source, sourcetype].map(str::to_owned);
@@ -324,13 +327,18 @@ impl Knowledge {
         if let Some(rules) = cache.get(&special) {
             return rules.clone();
         }
-        let values = self.values(&special.0);
         let metadata = [("host", host), ("source", source), ("sourcetype", sourcetype)];
+        if let Some(compiled) = compiled {
+            // Add-ons have aliases of `host` for most source types: each host would compile all patterns.
+            let rules = Arc::new(compiled.with_metadata(&metadata));
+            bounded(&mut cache).insert(special, rules.clone());
+            return rules;
+        }
+        let values = self.values(&special.0);
         let (transforms, limits) = (&self.inner.base.transforms, self.inner.base.limits);
         let errors = &mut Vec::new();
         let rules = Arc::new(searching::field_rules(&values, transforms, limits, metadata, errors));
-        let key = if rules.reads_metadata() { special } else { (special.0, None) };
-        bounded(&mut cache).insert(key, rules.clone());
+        bounded(&mut cache).insert((special.0, None), rules.clone());
         rules
     }
 
@@ -364,10 +372,11 @@ impl Knowledge {
         self.field_rules(sourcetype, "", "").fingerprint() ^ self.inner.base.anywhere.rotate_left(1)
     }
 
-    /// All calculated fields, in the order of precedence of their stanzas.
+    /// All calculated fields, in the order of precedence of their stanzas, and behind them the aliases of
+    /// `_time` and `index`: extraction reads texts of an event and does not know these.
     #[must_use]
     pub fn calculated_fields(&self) -> Vec<CalculatedField> {
-        let mut fields = Vec::new();
+        let (mut fields, mut aliases) = (Vec::new(), Vec::new());
         for stanza in &self.inner.base.props.stanzas {
             for (field, entry) in Values::of(&stanza.stanza).family(&keys::EVAL) {
                 fields.push(CalculatedField {
@@ -377,7 +386,17 @@ impl Knowledge {
                     place: entry.place.clone(),
                 });
             }
+            for (_, entry) in Values::of(&stanza.stanza).family(&keys::FIELDALIAS) {
+                let calculated = |(field, expression)| CalculatedField {
+                    matcher: stanza.matcher.clone(),
+                    field,
+                    expression,
+                    place: entry.place.clone(),
+                };
+                aliases.extend(calculated_aliases(&entry.value).into_iter().map(calculated));
+            }
         }
+        fields.append(&mut aliases);
         fields
     }
 
@@ -502,6 +521,22 @@ impl Base {
             rules: Compiled::default(),
         }
     }
+}
+
+/// The aliases of `_time` and `index` in a setting's value, and the expression of each.
+fn calculated_aliases(text: &str) -> Vec<(String, String)> {
+    let Aliases { aliases, .. } = Aliases::parse(text);
+    let is_calculated = |one: &Alias| {
+        let read = [columns::TIME, columns::INDEX].contains(&one.field.as_str());
+        // Quotes in a name would end it within the expression.
+        read && !columns::ALL.contains(&one.alias.as_str()) && !one.alias.contains('\'')
+    };
+    let expression = |one: &Alias| match one.keep_existing {
+        true => format!("coalesce('{}', {})", one.alias, one.field),
+        false => one.field.clone(),
+    };
+    let calculated = aliases.iter().filter(|one| is_calculated(one));
+    calculated.map(|one| (one.alias.clone(), expression(one))).collect()
 }
 
 /// Whether a setting says something of events, rather than of its stanza or of sources.

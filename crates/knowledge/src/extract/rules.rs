@@ -2,24 +2,30 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::columns;
 
 use super::run::Run;
 use super::seen::hash;
 use super::{Alias, CODE_VERSION, Extraction, ExtractionLimits, FIXED, KvMode, Transform};
 
-/// Compiled rules of one combination of `props.conf` stanzas. Made by `Knowledge::field_rules`.
-#[derive(Debug)]
+/// Compiled rules of one combination of `props.conf` stanzas. Made by `Knowledge::field_rules`. A clone
+/// shares everything that was compiled.
+#[derive(Debug, Clone)]
 pub struct FieldRules {
-    pub(super) transforms: Vec<Rule>,
+    pub(super) transforms: Arc<[Rule]>,
     pub(super) mode: KvMode,
     pub(super) auto_json: bool,
-    pub(super) aliases: Vec<Alias>,
+    pub(super) aliases: Arc<[Alias]>,
     pub(super) limits: ExtractionLimits,
     /// Fields whose values later rules or aliases read.
-    pub(super) kept: Vec<String>,
-    /// Values of `host`, `source` and `sourcetype` where a rule reads them.
+    pub(super) kept: Arc<[String]>,
+    /// Values of `host`, `source` and `sourcetype` where a rule or an alias reads them.
     pub(super) metadata: Vec<(String, String)>,
-    evals: Vec<(String, String)>,
+    evals: Arc<[(String, String)]>,
+    /// Canonical text of the rules, without `metadata`.
+    canonical: Arc<str>,
     fingerprint: u64,
 }
 
@@ -53,31 +59,38 @@ impl FieldRulesBuilder {
         let mut kept: Vec<String> = sources.clone().chain(aliased).collect();
         kept.sort_unstable();
         kept.dedup();
-        let read: BTreeSet<String> = sources.collect();
+        let read: BTreeSet<String> =
+            sources.chain(self.aliases.iter().map(|alias| alias.field.clone())).collect();
         let metadata: Vec<_> =
             self.metadata.into_iter().filter(|(name, _)| read.contains(name)).collect();
         let mut canonical = format!("karst extraction {CODE_VERSION}\n{}", self.canonical);
-        for (name, value) in &metadata {
-            canonical += &format!("{name}\n{value}\n");
-        }
-        // These rules gave other fields when they read only the first value. The fingerprints of all others
-        // stay, and with them the columns of stored buckets.
+        // These rules gave other fields when they read only the first value, and when aliases did not read
+        // `_raw`. The fingerprints of all others stay, and with them the columns of stored buckets.
         if reads_lines(&self.transforms) {
             canonical += "lines\n";
+        }
+        if self.aliases.iter().any(|alias| alias.field == columns::RAW) {
+            canonical += "raw\n";
         }
         let rule = |transform: Transform| Rule { names: transform.names(), transform };
         FieldRules {
             transforms: self.transforms.into_iter().map(rule).collect(),
             mode: self.mode,
             auto_json: self.auto_json,
-            aliases: self.aliases,
+            aliases: self.aliases.into(),
             limits: self.limits,
-            kept,
+            kept: kept.into(),
+            fingerprint: fingerprint(&canonical, &metadata),
             metadata,
-            evals: self.evals,
-            fingerprint: hash(&canonical),
+            evals: self.evals.into(),
+            canonical: canonical.into(),
         }
     }
+}
+
+fn fingerprint(canonical: &str, metadata: &[(String, String)]) -> u64 {
+    let read = metadata.iter().map(|(name, value)| format!("{name}\n{value}\n"));
+    hash(&std::iter::once(canonical.to_owned()).chain(read).collect::<String>())
 }
 
 /// Whether a rule reads a field that an earlier rule may give several values.
@@ -129,9 +142,18 @@ impl FieldRules {
         self.fingerprint
     }
 
-    /// Whether a rule reads `host`, `source` or `sourcetype`, so that other values need other rules.
+    /// Whether a rule or an alias reads `host`, `source` or `sourcetype`, so that other values need other
+    /// rules.
     pub(crate) fn reads_metadata(&self) -> bool {
         !self.metadata.is_empty()
+    }
+
+    /// The same rules for other values of `host`, `source` and `sourcetype`: nothing is compiled again.
+    pub(crate) fn with_metadata(&self, values: &[(&str, &str)]) -> Self {
+        let read = values.iter().filter(|(name, _)| self.metadata.iter().any(|(n, _)| n == name));
+        let metadata: Vec<_> =
+            read.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Self { fingerprint: fingerprint(&self.canonical, &metadata), metadata, ..self.clone() }
     }
 
     /// Calculated fields: name and expression, in the order of their names.

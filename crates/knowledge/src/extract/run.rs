@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use eval::xml;
+use model::columns;
 
 use super::seen::Seen;
 use super::{Alias, Extraction, ExtractionLimit, FIXED, FieldRules, KvMode, Wanted, json, kv};
@@ -44,7 +45,7 @@ impl<'a, 'r> Run<'a, 'r> {
             self.automatic(raw);
         }
         if !self.rules.aliases.is_empty() {
-            self.aliases();
+            self.aliases(raw);
         }
         self.out
     }
@@ -92,10 +93,16 @@ impl<'a, 'r> Run<'a, 'r> {
         Some(text)
     }
 
-    fn values_of(&self, field: &str) -> Vec<Cow<'a, str>> {
+    fn values_of(&self, field: &str, raw: &'a str) -> Vec<Cow<'a, str>> {
+        if field == columns::RAW {
+            return vec![Cow::Borrowed(raw)];
+        }
         let metadata = self.rules.metadata.iter().find(|(name, _)| name == field);
         if let Some((_, value)) = metadata {
-            return vec![Cow::Owned(value.clone())];
+            return match value.is_empty() {
+                true => Vec::new(),
+                false => vec![Cow::Owned(value.clone())],
+            };
         }
         let Ok(slot) = self.rules.kept.binary_search_by(|name| name.as_str().cmp(field)) else {
             return Vec::new();
@@ -195,19 +202,16 @@ impl<'a, 'r> Run<'a, 'r> {
 
     /// Aliases in order. A field that a replaced alias had of its own is dropped; one whose alias
     /// finds nothing to stand for is handed out as it is.
-    fn aliases(&mut self) {
+    fn aliases(&mut self, raw: &'a str) {
         let rules = self.rules;
         let mut done: Vec<&str> = Vec::new();
-        for alias in &rules.aliases {
-            let own = !self.values_of(&alias.alias).is_empty();
-            let values = self.values_of(&alias.field);
+        for alias in rules.aliases.iter().filter(|alias| !is_fixed(&alias.alias)) {
+            let own = !self.values_of(&alias.alias, raw).is_empty();
+            let values = self.values_of(&alias.field, raw);
             if values.is_empty() || (alias.keep_existing && own) {
                 continue;
             }
             let Ok(slot) = rules.kept.binary_search(&alias.alias) else { continue };
-            if FIXED.contains(&alias.alias.as_str()) {
-                continue;
-            }
             self.kept.retain(|(at, _)| *at != slot);
             let replaced = |other: &Alias| other.alias == alias.alias && !other.keep_existing;
             if !rules.aliases.iter().any(replaced) {
@@ -219,11 +223,11 @@ impl<'a, 'r> Run<'a, 'r> {
         }
         for alias in rules.aliases.iter().filter(|alias| !alias.keep_existing) {
             let name = alias.alias.as_str();
-            if done.contains(&name) {
+            if done.contains(&name) || is_fixed(name) {
                 continue;
             }
             done.push(name);
-            for value in self.values_of(name) {
+            for value in self.values_of(name, raw) {
                 let _ = self.hand_out(name, value);
             }
         }

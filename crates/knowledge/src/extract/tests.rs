@@ -131,6 +131,29 @@ fn aliases_add_replace_or_leave_fields() {
 }
 
 #[test]
+fn aliases_read_the_metadata_and_the_text_of_an_event() {
+    check("FIELDALIAS-a = host AS dvc", "", "x", &["dvc=web1"]);
+    check("FIELDALIAS-a = host AS dvc", "", "dvc=own", &["dvc=web1"]);
+    check("FIELDALIAS-a = host ASNEW dvc", "", "x", &["dvc=web1"]);
+    check("FIELDALIAS-a = host ASNEW dvc", "", "dvc=own", &["dvc=own"]);
+    let several = "FIELDALIAS-a = source AS src sourcetype AS st\nFIELDALIAS-b = src AS path";
+    check(several, "", "x", &["src=/a/b.log", "st=st", "path=/a/b.log"]);
+    check("FIELDALIAS-a = _raw AS body", "", "x y", &["body=x y"]);
+    check("FIELDALIAS-a = a AS host host AS b", "", "a=1", &["a=1", "b=web1"]);
+}
+
+#[test]
+fn aliases_of_the_host_do_not_compile_the_rules_of_each_host_again() {
+    let knowledge = knowledge("[st]\nEXTRACT-a = (?<a>x)\nFIELDALIAS-b = host AS dvc", "");
+    let of = |host: &str| knowledge.field_rules("st", "s", host);
+    let hosts = ["h1", "h2", "h1", ""].map(|host| all(&of(host), "x").join(" "));
+    assert_eq!(hosts, ["a=x dvc=h1", "a=x dvc=h2", "a=x dvc=h1", "a=x"]);
+    assert!(Arc::ptr_eq(&of("h1").transforms, &of("h3").transforms));
+    assert!(Arc::ptr_eq(&of("h2"), &of("h2")));
+    assert_ne!(of("h1").fingerprint(), of("h2").fingerprint());
+}
+
+#[test]
 fn fixed_fields_are_never_produced() {
     check("KV_MODE = auto", "", r#"{"host":"x","source":"y","_raw":1,"_path":"p"}"#, &["_path=p"]);
 }
@@ -242,6 +265,12 @@ fn calculated_fields_are_handed_to_the_planner() {
         rules.evals(),
         [("a".to_owned(), "1".to_owned()), ("b".to_owned(), "a+1".to_owned())]
     );
+    let aliases =
+        "[st]\nEVAL-c = 1\nFIELDALIAS-a = index AS idx _time ASNEW t a AS b _time AS host";
+    let found: Vec<_> = self::knowledge(aliases, "").calculated_fields();
+    let found: Vec<_> =
+        found.iter().map(|one| format!("{}={}", one.field, one.expression)).collect();
+    assert_eq!(found, ["c=1", "idx=index", "t=coalesce('t', _time)"]);
     let fields = knowledge.calculated_fields();
     assert_eq!(fields.len(), 2);
     assert!(fields[0].matcher.matches("st", "s", "h") && !fields[0].matcher.matches("x", "s", "h"));
