@@ -1,5 +1,6 @@
 //! Lookup files as rows.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -32,21 +33,18 @@ impl LookupFiles {
     }
 }
 
-/// CSV as rows: the first line names the fields, an empty cell is a missing value.
+/// CSV as rows: the first line names the fields, an empty cell is a missing value. Blanks before a cell are
+/// not part of it: add-ons have files with one behind each comma.
 fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
     let damaged = |error: csv::Error| {
         Error::invalid_anywhere(format!("the lookup file \"{name}\" is not valid CSV: {error}"))
     };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
+    let bytes = without_leading_blanks(bytes);
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(&*bytes);
     let header = reader.byte_headers().map_err(damaged)?.clone();
-    // A blank before the quotes of a name is not part of it, nor are the quotes.
-    let unquoted = |name: &str| {
-        let inner = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
-        inner.unwrap_or(name).to_owned()
-    };
     let names: Vec<String> =
-        header.iter().map(|name| unquoted(String::from_utf8_lossy(name).trim())).collect();
+        header.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
     let mut cells: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
     let mut record = csv::ByteRecord::new();
     let mut count = 0;
@@ -66,6 +64,41 @@ fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
     Ok(rows)
 }
 
+/// Where in a cell of CSV a byte is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CellPart {
+    Start,
+    Unquoted,
+    Quoted,
+    /// Behind a quote within quotes: the end of these, or the first of two that stand for one.
+    Quote,
+}
+
+/// CSV without the blanks before its cells. Quotes behind such blanks are those of the cell.
+fn without_leading_blanks(csv: &[u8]) -> Cow<'_, [u8]> {
+    let is_blank = |byte: u8| matches!(byte, b' ' | b'\t');
+    let mut pairs = csv.windows(2);
+    let starts = csv.first().is_some_and(|byte| is_blank(*byte));
+    if !starts && !pairs.any(|pair| matches!(pair, [b',' | b'\n' | b'\r', b' ' | b'\t'])) {
+        return Cow::Borrowed(csv);
+    }
+    let mut kept = Vec::with_capacity(csv.len());
+    let mut part = CellPart::Start;
+    for byte in csv.iter().copied() {
+        if part == CellPart::Start && is_blank(byte) {
+            continue;
+        }
+        part = match (part, byte) {
+            (CellPart::Quoted, b'"') => CellPart::Quote,
+            (CellPart::Quoted, _) | (CellPart::Start | CellPart::Quote, b'"') => CellPart::Quoted,
+            (_, b',' | b'\n' | b'\r') => CellPart::Start,
+            _ => CellPart::Unquoted,
+        };
+        kept.push(byte);
+    }
+    Cow::Owned(kept)
+}
+
 /// Rows as CSV; several values of a field are separated by line breaks.
 pub(crate) fn csv_text(rows: &Rows) -> Result<Vec<u8>, Error> {
     let names: Vec<String> =
@@ -74,14 +107,72 @@ pub(crate) fn csv_text(rows: &Rows) -> Result<Vec<u8>, Error> {
     for name in &names {
         columns.push(rows.lists(name)?);
     }
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |error: csv::Error| Error::internal(error.to_string());
+    let mut csv = String::new();
     if !names.is_empty() {
-        writer.write_record(&names).map_err(failed)?;
+        put_record(&names, &mut csv);
+        for row in 0..rows.count {
+            let cells: Vec<String> = columns.iter().map(|column| column[row].join("\n")).collect();
+            put_record(&cells, &mut csv);
+        }
     }
-    for row in 0..rows.count {
-        let cells = columns.iter().map(|column| column[row].join("\n"));
-        writer.write_record(cells).map_err(failed)?;
+    Ok(csv.into_bytes())
+}
+
+/// Adds a line. Cells that begin with a blank are quoted, so that they keep it.
+fn put_record(cells: &[String], csv: &mut String) {
+    let needs_quotes = |cell: &String| {
+        // An empty line would be none.
+        let is_empty_line = cells.len() == 1 && cell.is_empty();
+        cell.starts_with([' ', '\t']) || cell.contains([',', '"', '\n', '\r']) || is_empty_line
+    };
+    for (at, cell) in cells.iter().enumerate() {
+        if at > 0 {
+            csv.push(',');
+        }
+        if needs_quotes(cell) {
+            csv.push('"');
+            csv.push_str(&cell.replace('"', "\"\""));
+            csv.push('"');
+        } else {
+            csv.push_str(cell);
+        }
     }
-    writer.into_inner().map_err(|error| Error::internal(error.to_string()))
+    csv.push('\n');
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The columns of a file, a missing value as `-`.
+    fn read(csv: &str) -> Vec<String> {
+        let rows = csv_rows("t.csv", csv.as_bytes()).unwrap();
+        let column = |name: String| {
+            let values = rows.lists(&name).unwrap();
+            let shown = values.iter().map(|value| match value.is_empty() {
+                true => "-".to_owned(),
+                false => value.join("/"),
+            });
+            format!("{name}={}", shown.collect::<Vec<_>>().join("|"))
+        };
+        rows.names().into_iter().map(column).collect()
+    }
+
+    #[test]
+    fn blanks_before_cells_are_no_part_of_them() {
+        let spaced = "k, v, \"w x\"\npass, allowed, \"a, \"\"b\"\"\"\n deny,\tblocked \"x\", \n";
+        assert_eq!(read(spaced), ["k=pass|deny", "v=allowed|blocked \"x\"", "w x=a, \"b\"|-"]);
+        assert_eq!(read("k,v\na b,\" c, d\n e\"\n"), ["k=a b", "v= c, d\n e"]);
+        assert_eq!(read("\u{feff}k,v\r\n a,b\r\n"), ["k=a", "v=b"]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_it_was() {
+        let csv = "k,v\n\" a\",\"\tb\"\n\"say \"\"x\"\"\",\"1, 2\"\nplain ,\n";
+        let rows = csv_rows("t.csv", csv.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(csv_text(&rows).unwrap()).unwrap(), csv);
+        let single = csv_rows("t.csv", b"k\na\n\"\"\n").unwrap();
+        assert_eq!(csv_text(&single).unwrap(), b"k\na\n\"\"\n");
+    }
 }
