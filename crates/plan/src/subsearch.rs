@@ -11,6 +11,9 @@ use crate::{Error, MessageKind, rights};
 
 /// What stands for the result of a subsearch that does not run: a term, a number, a value.
 const SKIPPED: &str = "1";
+/// What else may stand for it where the grammar allows no such text: arguments of `eval`, `stats`, `rename`,
+/// `replace` and `rex`.
+const SKIPPED_ARGUMENTS: [&str; 5] = ["x=1", "count", "x AS y", "x WITH y", "\"(?<x>.)\""];
 
 /// Parses the text of a search, macros included, and runs its subsearches.
 pub(crate) async fn parse(
@@ -51,7 +54,10 @@ async fn resolved(
             spl::Resolution::Needs(waiting) => waiting,
         };
         let result = match subsearches {
-            Subsearches::Skip => SKIPPED.to_owned(),
+            Subsearches::Skip => {
+                resolution = skipped(&waiting)?;
+                continue;
+            }
             Subsearches::Refuse => {
                 let text = "the search has a subsearch whose result is not in its text";
                 return Err(Error::invalid_anywhere(text));
@@ -63,6 +69,14 @@ async fn resolved(
         };
         resolution = waiting.resolve(&result)?;
     }
+}
+
+/// Goes on without the result of a subsearch, with the first text that can stand for it.
+fn skipped(waiting: &spl::Unresolved) -> Result<spl::Resolution, Error> {
+    // A range that ends long ago would end before it begins.
+    let text = if waiting.is_latest() { "now" } else { SKIPPED };
+    let any = || SKIPPED_ARGUMENTS.iter().find_map(|text| waiting.resolve(text).ok());
+    Ok(waiting.resolve(text).or_else(|error| any().ok_or(error))?)
 }
 
 fn begin(

@@ -157,14 +157,20 @@ impl Unresolved {
         &self.pipeline
     }
 
+    /// Whether the subsearch is the value of a bound of the time range that events are before.
+    pub fn is_latest(&self) -> bool {
+        let before = self.prepared.text[..self.at.start].trim_end().strip_suffix('=');
+        before.is_some_and(|name| name.trim_end().to_ascii_lowercase().ends_with("latest"))
+    }
+
     /// Goes on with a text in place of the subsearch.
     ///
     /// # Errors
     /// As [`parse_resolving`].
-    pub fn resolve(self, text: &str) -> Result<Resolution, Diagnostics> {
+    pub fn resolve(&self, text: &str) -> Result<Resolution, Diagnostics> {
         check_length(self.prepared.text.len() + text.len(), self.max_length)?;
         let prepared = self.prepared.splice(&self.at, text);
-        resolve(prepared, self.commands, self.max_depth, self.max_length)
+        resolve(prepared, self.commands.clone(), self.max_depth, self.max_length)
     }
 }
 

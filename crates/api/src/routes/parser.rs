@@ -212,6 +212,16 @@ async fn typeahead(Call { state, caller, params, .. }: Call) -> Result<Response,
     Ok(mode.respond(StatusCode::OK, mode.write(Told::default(), &page)))
 }
 
+/// A subsearch of a form.
+#[cfg(test)]
+const SUBSEARCH: &str = "%5B%7C+makeresults+%7C+eval+search%3D1+%7C+return+%24search%5D";
+
+/// A form with a search whose last command has the result of a subsearch as its arguments.
+#[cfg(test)]
+fn written_by_subsearch(command: &str) -> String {
+    format!("q=%7C+makeresults+%7C+{command}+{SUBSEARCH}")
+}
+
 /// Requests and their answers.
 #[cfg(test)]
 pub(super) fn cases() -> Vec<Case> {
@@ -219,6 +229,22 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case(&format!("POST {parser}"), "q=search+a+%7C+stats+count", 200, "\"commands\""),
         case(&format!("GET {parser}?q=search+a+%7C+stats+count"), "", 200, "\"commands\""),
+        case(&format!("POST {parser}"), &written_by_subsearch("eval"), 200, "\"commands\""),
+        case(&format!("POST {parser}"), &written_by_subsearch("stats"), 200, "\"commands\""),
+        case(
+            &format!("POST {parser}"),
+            &written_by_subsearch("stats+count+by"),
+            200,
+            "\"commands\"",
+        ),
+        case(&format!("POST {parser}"), &written_by_subsearch("rename"), 200, "\"commands\""),
+        case(&format!("POST {parser}"), &written_by_subsearch("head"), 200, "\"commands\""),
+        case(
+            &format!("POST {parser}"),
+            &format!("q=search+earliest%3D-1h+latest%3D{SUBSEARCH}"),
+            200,
+            "\"commands\"",
+        ),
         case(&format!("GET {parser}"), "", 400, "add q=<SPL>"),
         case(&format!("POST {parser}"), "", 400, "add q=<SPL>"),
         case(&format!("POST {parser}"), "q=nothing+a", 400, "Unknown search command 'nothing'"),
