@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use conf::{ConfFile, Registry, Stanza};
+use knowledge::index_time::without_effect;
 
 use crate::gains::{Found, Gain};
 use crate::media_types::media_type;
@@ -231,7 +232,8 @@ fn examine(
             found.modular_input(&stanza.name);
             continue;
         }
-        for warning in registry.check_unnamed(conf, stanza) {
+        let unused = (conf == "transforms").then(|| without_effect(stanza)).flatten();
+        for warning in registry.check_unnamed(conf, stanza).into_iter().chain(unused) {
             let place = warning.place.to_string();
             report.remarks.push(Remark { place, text: warning.text });
         }

@@ -318,6 +318,7 @@ fn a_packed_app_is_installed_with_a_report() {
     let bytes = packed(&[
         ("ta_web/default/props.conf", "[st]\nEXTRACT-a = (?<a>x)\nNOT_A_SETTING = 1\n"),
         ("ta_web/default/macros.conf", "[m]\ndefinition = x\n"),
+        ("ta_web/default/transforms.conf", "[t]\nREGEX = .\nDEST_KEY = _SYSLOG_ROUTING\n"),
         ("ta_web/default/inputs.conf", "[snow://x]\ntable = y\ndisabled = 1\n[fifo:///x]\n"),
         ("ta_web/bin/run.py", "print()"),
         ("ta_web/lookups/a.csv", "a\n1\n"),
@@ -328,8 +329,8 @@ fn a_packed_app_is_installed_with_a_report() {
     const INPUTS: &[conf::Setting] = &conf::notes("inputs", ["index"]);
     let settings = Registry::new(&[knowledge::settings::DECLARED, &[INPUTS]]);
     let report = install(&request, &settings).unwrap();
-    assert_eq!((report.app.as_str(), report.files), ("ta_web", 5));
-    let used = [("inputs", 2), ("macros", 1), ("props", 1)];
+    assert_eq!((report.app.as_str(), report.files), ("ta_web", 6));
+    let used = [("inputs", 2), ("macros", 1), ("props", 1), ("transforms", 1)];
     assert_eq!(report.used, used.map(|(name, count)| (name.to_owned(), count)));
     let gains: Vec<String> =
         report.gains.iter().map(|g| format!("{} {}", g.what, g.text)).collect();
@@ -342,6 +343,8 @@ fn a_packed_app_is_installed_with_a_report() {
         remarks[2].contains("default/props.conf:3: unknown setting NOT_A_SETTING"),
         "{remarks:?}"
     );
+    let unused = "default/transforms.conf:3: setting DEST_KEY = _SYSLOG_ROUTING has no effect";
+    assert!(remarks.iter().any(|remark| remark.contains(unused)), "{remarks:?}");
     assert!(!remarks[2].contains("[st]"), "remarks about several stanzas are equal: {remarks:?}");
     assert!(to.join("apps/ta_web/lookups/a.csv").exists());
     assert!(matches!(install(&request, &settings), Err(Error::Exists(_))));

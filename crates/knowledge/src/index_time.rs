@@ -24,6 +24,7 @@ use model::EventTime;
 
 pub use draft::{EventDraft, Queue};
 pub use punct::punct;
+pub use read::without_effect;
 pub(crate) use read::{check_all, read};
 
 use self::ingest_eval::IngestEval;

@@ -487,6 +487,7 @@ impl Base {
         let indexes = indexes::read(&effective, &mut errors);
         let default_ack_level = indexes::default_ack_level(&effective);
         index_time::check_all(&transforms, &mut errors);
+        warnings.extend(transforms.stanzas.iter().filter_map(index_time::without_effect));
         let mut anywhere = 0_u64;
         let mut index_time = false;
         let mut renamed = BTreeMap::new();

@@ -54,6 +54,9 @@ pub(super) const KEYS: &[(&str, DestKey)] = &[
     ("_TCP_ROUTING", DestKey::TcpRouting),
 ];
 
+/// Keys of Splunk that have no effect: there are no outputs for them.
+pub(super) const UNUSED_KEYS: &[&str] = &["_SYSLOG_ROUTING", "_INDEX_AND_FORWARD_ROUTING"];
+
 /// The key of a name as `transforms.conf` spells it; a leading underscore may be there or not.
 pub(super) fn key(name: &str) -> Option<DestKey> {
     let plain = |name: &str| name.strip_prefix('_').unwrap_or(name).to_owned();

@@ -1,9 +1,9 @@
 //! From settings to compiled rules.
 
-use conf::{Effective, Entry, Stanza};
+use conf::{Effective, Entry, Stanza, Warning};
 use eval::Sed;
 
-use super::ingest_eval::{IngestEval, KEYS, key};
+use super::ingest_eval::{IngestEval, KEYS, UNUSED_KEYS, key};
 use super::transform::{DestKey, Format, RegexTransform, SourceKey, Template};
 use super::{Action, IndexTimeRules, RuleName, Step};
 use crate::error::Error;
@@ -65,6 +65,19 @@ pub(crate) fn check_all(transforms: &Effective, errors: &mut Vec<Error>) {
     for stanza in transforms.stanzas.iter().filter(|stanza| is_index_time(stanza)) {
         let _ = action(stanza, errors);
     }
+}
+
+/// A warning about a stanza of `transforms.conf` that is an index-time transform whose key has no effect.
+#[must_use]
+pub fn without_effect(stanza: &Stanza) -> Option<Warning> {
+    let entry = stanza.get(keys::DEST_KEY.name()).filter(|_| is_index_time(stanza))?;
+    let text = format!("setting {} = {} has no effect in this version", entry.key, entry.value);
+    unused_key(entry).map(|entry| Warning { place: entry.place.clone(), text })
+}
+
+/// The entry of a `DEST_KEY`, if it names a key that has no effect.
+fn unused_key(entry: &Entry) -> Option<&Entry> {
+    UNUSED_KEYS.contains(&entry.value.trim()).then_some(entry)
 }
 
 /// Whether a stanza is an index-time transform. Lookups and extractions by delimiters are not, even if they
@@ -182,6 +195,7 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
         }
         Some(entry) => match key(&entry.value) {
             Some(key) => key,
+            None if unused_key(entry).is_some() => return None,
             None => {
                 let known: Vec<_> = KEYS.iter().map(|(name, _)| *name).collect();
                 errors.push(bad_value(entry, &format!("one of {}", known.join(", "))));

@@ -258,6 +258,19 @@ fn mistakes_are_errors_with_their_place() {
 }
 
 #[test]
+fn keys_of_outputs_that_do_not_exist_have_no_effect() {
+    let transforms = "[syslog]\nREGEX = .\nDEST_KEY = _SYSLOG_ROUTING\nFORMAT = group\n\
+        [copy]\nREGEX = .\nDEST_KEY = _SYSLOG_ROUTING\nFORMAT = group\nCLONE_SOURCETYPE = other";
+    let knowledge = knowledge("TRANSFORMS-a = syslog, copy", transforms);
+    assert!(knowledge.errors().is_empty(), "{:?}", knowledge.errors());
+    assert!(knowledge.parsing_rules("st", "s", "h").index_time.rules().is_empty());
+    let shown: Vec<_> = knowledge.warnings().iter().map(ToString::to_string).collect();
+    let expected =
+        "transforms.conf:3: setting DEST_KEY = _SYSLOG_ROUTING has no effect in this version";
+    assert!(shown.iter().any(|warning| warning.ends_with(expected)), "{shown:#?}");
+}
+
+#[test]
 fn lookups_with_settings_of_transforms_are_no_transforms() {
     let text = "[l]\nfilename = l.csv\nWRITE_META = 0\nSOURCE_KEY = _raw\n[d]\nDELIMS = \"|\"\nFIELDS = a, b\nDEST_KEY = _raw";
     let layers = Layers::builtin().with(Layer::SystemLocal, "transforms", text);
