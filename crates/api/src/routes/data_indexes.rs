@@ -352,7 +352,7 @@ impl Resource for Indexes {
         definition.metric = kind == METRIC;
         if !state.indexes.create(name.clone()).await? {
             let text = format!("an index with name={name} already exists");
-            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+            return Err(RestError::of_kind(ErrorKind::Conflict, text));
         }
         if definition != IndexDefinition::default() {
             state.indexes.define(&name, definition, &state.ingest).await?;
