@@ -705,7 +705,8 @@ mod tests {
         let names: Vec<String> = (0..100).map(|at| format!("s{at}")).collect();
         let types: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
         let table = Table::new().text(SOURCETYPE, &types);
-        let of = |name: &String| format!("sourcetype={name}");
+        // With another condition, so that they are not one list.
+        let of = |name: &String| format!("(sourcetype={name} sourcetype=*)");
         let text = names.iter().skip(50).map(of).collect::<Vec<_>>().join(" OR ");
         let parsed = spl::parse_search_terms(&text).unwrap().expr.unwrap();
         let by_origin = filter(compile_search(&parsed, &table).unwrap(), &table);

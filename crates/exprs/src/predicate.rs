@@ -2,9 +2,11 @@
 //!
 //! Guarantees: a compiled search is built of DataFusion's `AND`, `OR` and `NOT` over leaves that
 //! are never null and that [`leaf`] takes apart again, so that a scan can prune by them; trees of
-//! many alternatives are balanced, so their depth stays small.
+//! many alternatives are balanced, so their depth stays small. `a=1 OR a=2` is the leaf of
+//! `a IN (1, 2)`.
 //! It leaves time modifiers and subsearches to the caller, who resolves them before.
 
+mod alternatives;
 mod breakers;
 mod field;
 mod function;
@@ -24,6 +26,7 @@ use spl::ast::{
 
 use crate::Error;
 use crate::column::Value;
+use crate::predicate::alternatives::alternatives;
 use crate::predicate::function::{Predicate, Test};
 use crate::{Scope, Typed};
 
@@ -43,8 +46,8 @@ const RAW: &str = model::columns::RAW;
 /// If it still holds a subsearch, which must be run and replaced before.
 pub fn compile_search(expr: &SearchExpr, scope: &dyn Scope) -> Result<Expr, Error> {
     match expr {
-        SearchExpr::And(members) => combine(Operator::And, members, scope),
-        SearchExpr::Or(members) => combine(Operator::Or, members, scope),
+        SearchExpr::And(members) => all(members, scope),
+        SearchExpr::Or(members) => any(members, scope),
         SearchExpr::Not(inner, _) => Ok(negate(compile_search(inner, scope)?)),
         SearchExpr::Term(term) => Ok(raw(TermPattern::word(term.pattern.clone()), scope)),
         SearchExpr::Directive(directive) => {
@@ -70,11 +73,19 @@ fn unresolved(span: Span) -> Error {
     Error::invalid("a subsearch is not allowed here", span.start..span.end)
 }
 
-fn combine(operator: Operator, members: &[SearchExpr], scope: &dyn Scope) -> Result<Expr, Error> {
+fn all(members: &[SearchExpr], scope: &dyn Scope) -> Result<Expr, Error> {
     let compiled = members.iter().map(|member| compile_search(member, scope));
     let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
-    let neutral = Typed::truth(operator == Operator::And).expr;
-    Ok(balanced(operator, compiled).unwrap_or(neutral))
+    Ok(balanced(Operator::And, compiled).unwrap_or_else(|| Typed::truth(true).expr))
+}
+
+fn any(members: &[SearchExpr], scope: &dyn Scope) -> Result<Expr, Error> {
+    let compiled = alternatives(members).into_iter().map(|one| match one.list() {
+        Some((field, values)) => Ok(field_equals_any(field, values, scope)),
+        None => compile_search(one.first, scope),
+    });
+    let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
+    Ok(balanced(Operator::Or, compiled).unwrap_or_else(|| Typed::truth(false).expr))
 }
 
 /// Joins expressions by an operator into a tree of logarithmic depth.
@@ -150,15 +161,16 @@ pub fn regex(field: &str, test: RegexTest, scope: &dyn Scope) -> Expr {
 }
 
 fn field_in(list: &SearchIn, scope: &dyn Scope) -> Expr {
-    let name = &list.field.node;
-    let found = if scope.field(name).is_none() {
-        Typed::truth(false).expr
-    } else {
-        let values = FieldList::new(list.values.iter().map(|value| &value.pattern));
-        let test = Test::In { field: name.clone(), values };
-        Predicate::call(test, name)
-    };
+    let values = FieldList::new(list.values.iter().map(|value| &value.pattern));
+    let found = field_equals_any(&list.field.node, values, scope);
     if list.negated { negate(found) } else { found }
+}
+
+fn field_equals_any(name: &str, values: FieldList, scope: &dyn Scope) -> Expr {
+    if scope.field(name).is_none() {
+        return Typed::truth(false).expr;
+    }
+    Predicate::call(Test::In { field: name.to_owned(), values }, name)
 }
 
 /// A part of a filter that is no `AND`, `OR` or `NOT`.

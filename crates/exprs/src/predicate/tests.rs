@@ -159,8 +159,48 @@ fn a_scan_can_take_a_filter_apart() {
 }
 
 #[test]
+fn equalities_of_a_field_in_an_or_hold_as_the_list_does() {
+    check("status=200 OR status=404", [true, true, false, false]);
+    check("NOT (status=200 OR status=404)", [false, false, true, true]);
+    check("(user=BOB) OR (user=\"\")", [true, false, true, false]);
+    check("user=bob OR user=al* OR user=x", [true, true, false, false]);
+    check("user=bob OR (user=x OR user IN (al*, y))", [true, true, false, false]);
+    check("user=x OR user NOT IN (alice, bob) OR user=y", [false, false, true, true]);
+    check("user=bob OR user!=bob OR user=x", [true, true, true, false]);
+    check("count=5 OR count=0 OR count>40", [true, true, false, true]);
+    check("count=5.0 OR count=50", [false, true, false, false]);
+    check("tag=web OR tag=db", [true, true, false, true]);
+    check("ip=10.0.0.0/8 OR ip=x", [true, false, true, false]);
+    check("user=x OR post OR status=404 OR user=Bob OR missing=1", [true, true, false, false]);
+    check("missing=1 OR missing=2", [false; 4]);
+    check("(user=bob status=200) OR user=alice OR user=x", [true, true, false, false]);
+    check("user=CASE(bob) OR user=CASE(Bob)", [true, false, false, false]);
+}
+
+#[test]
+fn a_scan_finds_equalities_of_a_field_in_an_or_as_one_list() {
+    let compiled = |search: &str| {
+        let parsed = spl::parse_search_terms(search).unwrap().expr.unwrap();
+        compile_search(&parsed, &table()).unwrap()
+    };
+    let list = compiled("status IN (1, 2, 3)");
+    assert!(matches!(leaf(&list), Some(Leaf::In { field: "status", .. })));
+    assert_eq!(compiled("status=1 OR status=2 OR status=3"), list);
+    assert_eq!(compiled("(status=1) OR ((status=2) OR status IN (3))"), list);
+    let datafusion::logical_expr::Expr::BinaryExpr(or) =
+        compiled("status=1 OR user=x OR status=2 OR status=3")
+    else {
+        panic!("no OR")
+    };
+    assert_eq!(*or.left, list);
+    assert!(matches!(leaf(&or.right), Some(Leaf::Field { field: "user", .. })));
+    // One comparison is not a list: stored numbers are compared by it as they are.
+    assert!(matches!(leaf(&compiled("status=1")), Some(Leaf::Field { .. })));
+}
+
+#[test]
 fn many_alternatives_make_a_shallow_tree() {
-    let search = (0..5_000).map(|at| format!("user=u{at}")).collect::<Vec<_>>().join(" OR ");
+    let search = (0..5_000).map(|at| format!("user=u{at}*")).collect::<Vec<_>>().join(" OR ");
     let parsed = spl::parse_search_terms(&search).unwrap().expr.unwrap();
     let expr = compile_search(&parsed, &table()).unwrap();
     assert_eq!(table().evaluate(&expr)[0].as_deref(), Some("False"));
