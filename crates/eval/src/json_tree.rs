@@ -1,14 +1,15 @@
 //! JSON as a tree whose numbers are the texts that they were written as: `1.50`, `1e5`, `-0.0`.
 //!
-//! Guarantees: a text that is not JSON, or is nested deeper than `LEVELS`, is not a tree. Members of objects
-//! keep their order; of several with a name the last one counts.
+//! Guarantees: a text that is not JSON is not a tree. What is nested deeper than `LEVELS` stays text, so that
+//! no text makes the recursion deeper. Members of objects keep their order; of several with a name the last
+//! one counts.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
 use serde_json::value::RawValue;
 
-/// Objects and arrays within each other, at most; as many as `serde_json` reads.
+/// Objects and arrays within each other that are taken apart, at most; as many as `serde_json` reads.
 const LEVELS: usize = 127;
 
 /// A JSON value.
@@ -26,13 +27,15 @@ pub enum JsonTree<'t> {
     Array(Vec<JsonTree<'t>>),
     /// The members of an object.
     Object(Vec<(Cow<'t, str>, JsonTree<'t>)>),
+    /// An array or object that is nested too deep to be taken apart, as it is written.
+    Deep(&'t str),
 }
 
 impl<'t> JsonTree<'t> {
     /// The JSON that a text is.
     #[must_use]
     pub fn parse(text: &'t str) -> Option<Self> {
-        // Checks the whole text, so that the reader below need not.
+        // Checks the whole text, without recursion, so that the reader below need not.
         let text = serde_json::from_str::<&RawValue>(text).ok()?.get();
         Reader { text, at: 0 }.value(LEVELS)
     }
@@ -48,6 +51,15 @@ impl<'t> JsonTree<'t> {
         }
     }
 
+    /// Whether a part of it is nested too deep to be taken apart.
+    pub(crate) fn has_deep(&self) -> bool {
+        match self {
+            Self::Array(items) => items.iter().any(Self::has_deep),
+            Self::Object(members) => members.iter().any(|(_, value)| value.has_deep()),
+            other => matches!(other, Self::Deep(_)),
+        }
+    }
+
     /// The value of a field: texts without quotes, the rest as JSON. Null is none.
     #[must_use]
     pub fn text(&self) -> Option<Cow<'_, str>> {
@@ -60,13 +72,13 @@ impl<'t> JsonTree<'t> {
     }
 }
 
-/// As JSON without blanks.
+/// As JSON without blanks, except those in parts that are nested too deep.
 impl Display for JsonTree<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
             Self::Bool(truth) => write!(f, "{truth}"),
-            Self::Number(text) => f.write_str(text),
+            Self::Number(text) | Self::Deep(text) => f.write_str(text),
             Self::Text(text) => quoted(text, f),
             Self::Array(items) => {
                 f.write_str("[")?;
@@ -123,12 +135,36 @@ impl<'t> Reader<'t> {
     }
 
     fn value(&mut self, levels: usize) -> Option<JsonTree<'t>> {
-        match self.peek()? {
-            b'{' => self.object(levels.checked_sub(1)?),
-            b'[' => self.array(levels.checked_sub(1)?),
-            b'"' => self.string().map(JsonTree::Text),
+        match (self.peek()?, levels.checked_sub(1)) {
+            (b'{' | b'[', None) => self.deep(),
+            (b'{', Some(levels)) => self.object(levels),
+            (b'[', Some(levels)) => self.array(levels),
+            (b'"', _) => self.string().map(JsonTree::Text),
             _ => Some(self.literal()),
         }
+    }
+
+    /// The array or object that begins here, as it is written.
+    fn deep(&mut self) -> Option<JsonTree<'t>> {
+        let rest = self.rest();
+        let (mut open, mut in_text, mut is_escaped) = (0_usize, false, false);
+        for (at, byte) in rest.bytes().enumerate() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' if in_text => is_escaped = true,
+                b'"' => in_text = !in_text,
+                b'[' | b'{' if !in_text => open += 1,
+                b']' | b'}' if !in_text => {
+                    open = open.checked_sub(1)?;
+                    if open == 0 {
+                        self.at += at + 1;
+                        return rest.get(..=at).map(JsonTree::Deep);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     fn object(&mut self, levels: usize) -> Option<JsonTree<'t>> {
@@ -234,10 +270,26 @@ mod tests {
         {
             assert_eq!(JsonTree::parse(text), None, "{text}");
         }
-        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
-        assert!(JsonTree::parse(&nested(LEVELS)).is_some());
-        assert_eq!(JsonTree::parse(&nested(LEVELS + 1)), None);
-        assert_eq!(JsonTree::parse(&nested(100_000)), None);
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_stays_as_it_is_written() {
+        let nested = |levels: usize, inner: &str| {
+            format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels))
+        };
+        let whole = nested(LEVELS, "1");
+        assert!(!JsonTree::parse(&whole).unwrap().has_deep());
+        for levels in [LEVELS + 1, 100_000] {
+            let text = nested(levels, r#" "]\"}" "#);
+            let tree = JsonTree::parse(&text).unwrap();
+            assert!(tree.has_deep());
+            assert_eq!(tree.to_string(), text);
+        }
+        assert_eq!(JsonTree::parse(&nested(LEVELS + 1, "x")), None);
+        assert_eq!(JsonTree::parse(&"[".repeat(100_000)), None);
+        // What is behind it is read.
+        let text = nested(LEVELS - 1, r#"{"a":[{"b": 1}],"c":2}"#);
+        assert_eq!(JsonTree::parse(&text).unwrap().to_string(), text);
     }
 
     #[test]

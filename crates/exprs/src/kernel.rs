@@ -323,7 +323,8 @@ impl EvalFunction {
     }
 
     /// The function in a search that hears what a limit took away.
-    pub(crate) fn reporting(self, report: Option<Report>) -> Self {
+    #[must_use]
+    pub fn reporting(self, report: Option<Report>) -> Self {
         Self { report, ..self }
     }
 

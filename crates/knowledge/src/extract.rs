@@ -33,7 +33,7 @@ pub(crate) fn json_scalars<'a>(
     visit: &mut dyn FnMut(&str, std::borrow::Cow<'a, str>) -> std::ops::ControlFlow<()>,
 ) {
     if let Some(object) = json::parse(raw) {
-        let _ = json::walk(object, visit);
+        let _ = json::walk(object, visit, &mut |_| {});
     }
 }
 
@@ -78,16 +78,29 @@ pub enum ExtractionLimit {
     Automatic,
     /// `maxchars`.
     Chars,
+    /// Of levels of JSON, which is fixed.
+    Depth,
 }
 
 impl ExtractionLimit {
-    /// The setting to raise.
+    /// What a search says of it: the setting to raise, or what to use instead.
     #[must_use]
-    pub fn setting(self) -> &'static str {
-        match self {
-            Self::Columns => "limits.conf [kv] maxcols",
-            Self::Automatic => "limits.conf [kv] limit",
-            Self::Chars => "limits.conf [kv] maxchars",
-        }
+    pub fn message(self) -> String {
+        let setting = match self {
+            Self::Columns => "maxcols",
+            Self::Automatic => "limit",
+            Self::Chars => "maxchars",
+            Self::Depth => {
+                return format!(
+                    "some events are JSON with fields nested deeper than {} levels, which are not \
+                     extracted; use spath with path=",
+                    json::DEPTH
+                );
+            }
+        };
+        format!(
+            "some events have more fields or text than the limit of extraction; raise limits.conf \
+             [kv] {setting}"
+        )
     }
 }

@@ -26,6 +26,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("json_has_key_exact", |_| Ok(truth(has_key))),
 ];
 
+/// What searches say of values that are not found for this reason. The levels are those of [`JsonTree`].
+pub const TOO_DEEP: &str = "values nested deeper than 127 levels of JSON are not read; extract an \
+    outer value with spath or json_extract() first, and read its result";
+
 /// A place in a JSON document: `a.b{0}.c`, `items{}.id`, and keys in single quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JsonPath {
@@ -66,18 +70,27 @@ impl JsonPath {
         self.steps.contains(&Step::EveryItem)
     }
 
-    /// Calls `visit` with everything at the path.
-    fn visit<'j, 't>(&self, json: &'j JsonTree<'t>, visit: &mut dyn FnMut(&'j JsonTree<'t>)) {
-        walk(&self.steps, json, visit);
+    /// Calls `visit` with everything at the path; false if a part on the way is nested too deep.
+    fn visit<'j, 't>(
+        &self,
+        json: &'j JsonTree<'t>,
+        visit: &mut dyn FnMut(&'j JsonTree<'t>),
+    ) -> bool {
+        walk(&self.steps, json, visit)
     }
 }
 
-fn walk<'j, 't>(steps: &[Step], json: &'j JsonTree<'t>, visit: &mut dyn FnMut(&'j JsonTree<'t>)) {
+fn walk<'j, 't>(
+    steps: &[Step],
+    json: &'j JsonTree<'t>,
+    visit: &mut dyn FnMut(&'j JsonTree<'t>),
+) -> bool {
     let Some((step, rest)) = steps.split_first() else {
         visit(json);
-        return;
+        return true;
     };
     match (step, json) {
+        (_, JsonTree::Deep(_)) => false,
         (Step::Key(key), JsonTree::Object(_)) => {
             // A key may itself hold dots: the longest run of steps that is a key wins last.
             match json.get(key) {
@@ -85,15 +98,18 @@ fn walk<'j, 't>(steps: &[Step], json: &'j JsonTree<'t>, visit: &mut dyn FnMut(&'
                 None => walk_dotted(key, rest, json, visit),
             }
         }
-        (Step::Item(at), JsonTree::Array(items)) => {
-            if let Some(item) = items.get(*at) {
-                walk(rest, item, visit);
-            }
-        }
+        (Step::Item(at), JsonTree::Array(items)) => match items.get(*at) {
+            Some(item) => walk(rest, item, visit),
+            None => true,
+        },
         (Step::EveryItem, JsonTree::Array(items)) => {
-            items.iter().for_each(|item| walk(rest, item, visit));
+            let mut is_whole = true;
+            for item in items {
+                is_whole &= walk(rest, item, visit);
+            }
+            is_whole
         }
-        _ => {}
+        _ => true,
     }
 }
 
@@ -103,17 +119,17 @@ fn walk_dotted<'j, 't>(
     steps: &[Step],
     object: &'j JsonTree<'t>,
     visit: &mut dyn FnMut(&'j JsonTree<'t>),
-) {
+) -> bool {
     let mut joined = key.to_owned();
     for (at, step) in steps.iter().enumerate() {
-        let Step::Key(next) = step else { return };
+        let Step::Key(next) = step else { return true };
         joined.push('.');
         joined.push_str(next);
         if let Some(inner) = object.get(&joined) {
-            walk(&steps[at + 1..], inner, visit);
-            return;
+            return walk(&steps[at + 1..], inner, visit);
         }
     }
+    true
 }
 
 /// A JSON value as a field value: texts without quotes, the rest as JSON. Null is none.
@@ -144,17 +160,19 @@ impl DocumentPath {
         Self { json: JsonPath::new(text), xml: XmlPath::new(text) }
     }
 
-    /// Visits the values at the path. A text that is neither has none.
-    pub fn visit(&self, text: &str, visit: &mut dyn FnMut(&str)) {
+    /// Visits the values at the path. A text that is neither has none. False if a part of the JSON on the way
+    /// is nested too deep ([`TOO_DEEP`]).
+    pub fn visit(&self, text: &str, visit: &mut dyn FnMut(&str)) -> bool {
         if xml::begins(text) {
-            return self.xml.visit(text, visit);
+            self.xml.visit(text, visit);
+            return true;
         }
-        let Some(json) = JsonTree::parse(text) else { return };
+        let Some(json) = JsonTree::parse(text) else { return true };
         self.json.visit(&json, &mut |found| {
             if let Some(text) = found.text() {
                 visit(&text);
             }
-        });
+        })
     }
 }
 
@@ -172,9 +190,14 @@ pub fn parsed_bytes(text: &str) -> usize {
     text.len() + parts.0 * OPENED + parts.1 * ITEM
 }
 
-/// The JSON that a value is.
-pub(super) fn parse(value: Value<'_>) -> Option<Json> {
-    serde_json::from_str(&value.text()?).ok()
+/// The JSON that an argument is.
+pub(super) fn parse(row: Row<'_>, argument: usize) -> Option<Json> {
+    let text = row.text(argument)?;
+    let json = serde_json::from_str(&text).ok();
+    if json.is_none() && JsonTree::parse(&text).is_some_and(|json| json.has_deep()) {
+        row.environment().note(TOO_DEEP);
+    }
+    json
 }
 
 /// The path in an argument: a literal one is parsed once.
@@ -200,7 +223,9 @@ fn spath(call: &Call<'_>) -> Preparation {
             Some(path) => Arc::clone(path),
             None => cache.get(&row.text(1)?)?,
         };
-        path.visit(&row.text(0)?, &mut |text| out.append_value(text));
+        if !path.visit(&row.text(0)?, &mut |text| out.append_value(text)) {
+            row.environment().note(TOO_DEEP);
+        }
         Some(())
     }))
 }
@@ -216,12 +241,12 @@ fn extract(call: &Call<'_>) -> Preparation {
             [] => json,
             [path] => {
                 let path = path(row)?;
-                at_path(&json, &path)?
+                at_path(row, &json, &path)?
             }
             several => {
                 let at_each = several.iter().map(|path| {
                     let path = path(row)?;
-                    at_path(&json, &path)
+                    at_path(row, &json, &path)
                 });
                 JsonTree::Array(at_each.map(|found| found.unwrap_or(JsonTree::Null)).collect())
             }
@@ -231,12 +256,14 @@ fn extract(call: &Call<'_>) -> Preparation {
     }))
 }
 
-fn at_path<'t>(json: &JsonTree<'t>, path: &JsonPath) -> Option<JsonTree<'t>> {
+fn at_path<'t>(row: Row<'_>, json: &JsonTree<'t>, path: &JsonPath) -> Option<JsonTree<'t>> {
     if path.steps == [Step::EveryItem] && matches!(json, JsonTree::Object(_)) {
         return Some(json.clone());
     }
     let mut found = Vec::new();
-    path.visit(json, &mut |value| found.push(value.clone()));
+    if !path.visit(json, &mut |value| found.push(value.clone())) {
+        row.environment().note(TOO_DEEP);
+    }
     if path.is_many() {
         return (!found.is_empty()).then_some(JsonTree::Array(found));
     }
@@ -262,7 +289,7 @@ fn extract_exact(row: Row<'_>, out: &mut String) -> Option<()> {
 
 fn valid(row: Row<'_>) -> Option<bool> {
     let text = row.text(0)?;
-    Some(serde_json::from_str::<Json>(&text).is_ok())
+    Some(JsonTree::parse(&text).is_some())
 }
 
 /// The value, if it is JSON.
@@ -274,14 +301,14 @@ fn json(row: Row<'_>, out: &mut String) -> Option<()> {
 }
 
 fn keys(row: Row<'_>, out: &mut String) -> Option<()> {
-    let Json::Object(object) = parse(row.value(0))? else { return None };
+    let Json::Object(object) = parse(row, 0)? else { return None };
     let keys = object.keys().map(|key| Json::String(key.clone())).collect();
     out.push_str(&Json::Array(keys).to_string());
     Some(())
 }
 
 fn entries(row: Row<'_>, out: &mut String) -> Option<()> {
-    let Json::Object(object) = parse(row.value(0))? else { return None };
+    let Json::Object(object) = parse(row, 0)? else { return None };
     out.push_str(&entries_of(object, "key", "value").to_string());
     Some(())
 }
@@ -305,13 +332,15 @@ fn has_path(call: &Call<'_>) -> Preparation {
         let json = JsonTree::parse(&document)?;
         let path = path(row)?;
         let mut found = false;
-        path.visit(&json, &mut |_| found = true);
+        if !path.visit(&json, &mut |_| found = true) {
+            row.environment().note(TOO_DEEP);
+        }
         Some(found)
     }))
 }
 
 fn has_key(row: Row<'_>) -> Option<bool> {
-    let Json::Object(object) = parse(row.value(0))? else { return None };
+    let Json::Object(object) = parse(row, 0)? else { return None };
     Some(object.contains_key(&*row.text(1)?))
 }
 
@@ -340,5 +369,21 @@ mod tests {
         assert_eq!(found("a.n"), Vec::<String>::new());
         assert_eq!(found("a.b{0}"), [r#"{"c":1}"#]);
         assert_eq!(found("nothing"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_lead_into_documents_that_are_nested_too_deep_as_far_as_they_are_read() {
+        let text = format!("{}7{}", r#"{"a":"#.repeat(200), "}".repeat(200));
+        let at = |levels: usize, text: &str| {
+            let mut all = Vec::new();
+            let path = DocumentPath::new(&vec!["a"; levels].join("."));
+            let is_whole = path.visit(text, &mut |found| all.push(found.to_owned()));
+            (all, is_whole)
+        };
+        let (outer, is_whole) = at(100, &text);
+        assert!(is_whole);
+        assert_eq!(at(100, &outer[0]), (vec!["7".to_owned()], true));
+        assert_eq!(at(200, &text), (Vec::new(), false));
+        assert!(TOO_DEEP.contains("127"));
     }
 }

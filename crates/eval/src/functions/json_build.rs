@@ -77,7 +77,7 @@ fn array(call: &Call<'_>) -> Preparation {
 }
 
 fn array_to_mv(row: Row<'_>, out: &mut Several<'_>, quoted: bool) -> Option<()> {
-    let Json::Array(items) = parse(row.value(0))? else { return None };
+    let Json::Array(items) = parse(row, 0)? else { return None };
     for item in &items {
         if quoted {
             out.append_value(item.to_string());
@@ -123,14 +123,14 @@ fn to_mv(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
 fn to_array(row: Row<'_>, out: &mut String) -> Option<()> {
     let array = match row.value(0) {
         several @ Value::Multi(_) => items_of(several, true),
-        single => parse(single).filter(Json::is_array)?,
+        _ => parse(row, 0).filter(Json::is_array)?,
     };
     out.push_str(&plain_numbers(array).to_string());
     Some(())
 }
 
 fn to_object(row: Row<'_>, out: &mut String) -> Option<()> {
-    let object = parse(row.value(0)).filter(Json::is_object)?;
+    let object = parse(row, 0).filter(Json::is_object)?;
     out.push_str(&plain_numbers(object).to_string());
     Some(())
 }
@@ -154,14 +154,14 @@ fn plain_numbers(json: Json) -> Json {
 }
 
 fn object_to_array(row: Row<'_>, out: &mut String) -> Option<()> {
-    let Json::Object(object) = parse(row.value(0))? else { return None };
+    let Json::Object(object) = parse(row, 0)? else { return None };
     out.push_str(&entries_of(object, &row.text(1)?, &row.text(2)?).to_string());
     Some(())
 }
 
 /// Items that are not objects with both names are left out.
 fn array_to_object(row: Row<'_>, out: &mut String) -> Option<()> {
-    let Json::Array(items) = parse(row.value(0))? else { return None };
+    let Json::Array(items) = parse(row, 0)? else { return None };
     let (key, value) = (row.text(1)?, row.text(2)?);
     let mut object = Map::new();
     for item in items {

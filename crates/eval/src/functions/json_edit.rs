@@ -40,7 +40,7 @@ fn edit(call: &Call<'_>, change: Change) -> Preparation {
     let paths: Vec<_> = (1..call.len()).step_by(2).map(|at| paths(call, at)).collect();
     let parameters = format!("{literals:?}");
     let kernel = text(move |row, out| {
-        let mut json = parse(row.value(0))?;
+        let mut json = parse(row, 0)?;
         for (pair, path) in paths.iter().enumerate() {
             let at = 2 * pair + 2;
             let path: Arc<JsonPath> = path(row)?;
@@ -121,7 +121,7 @@ fn set_exact(call: &Call<'_>) -> Preparation {
     let literals = call.literals();
     let parameters = format!("{literals:?}");
     let kernel = text(move |row, out| {
-        let Json::Object(mut object) = parse(row.value(0))? else { return None };
+        let Json::Object(mut object) = parse(row, 0)? else { return None };
         for at in (1..row.len()).step_by(2) {
             let value = json_of(row.value(at + 1), literals[at + 1]);
             object.insert(row.text(at)?.to_string(), value);
@@ -134,7 +134,7 @@ fn set_exact(call: &Call<'_>) -> Preparation {
 
 /// Removes keys, nested ones by their path; an argument may be a JSON array of keys.
 fn delete(row: Row<'_>, out: &mut String) -> Option<()> {
-    let mut json = parse(row.value(0)).filter(Json::is_object)?;
+    let mut json = parse(row, 0).filter(Json::is_object)?;
     for argument in row.values().skip(1) {
         let text = argument.text()?;
         match serde_json::from_str(&text) {

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
 
 /// Objects and arrays below this depth are handed out as their text.
-const DEPTH: usize = 64;
+pub(super) const DEPTH: usize = 64;
 
 type Visit<'v, 'a> = &'v mut dyn FnMut(&str, Cow<'a, str>) -> ControlFlow<()>;
 
@@ -22,11 +22,18 @@ pub(super) fn parse(raw: &str) -> Option<LazyValue<'_>> {
     sonic_rs::from_str::<LazyValue<'_>>(raw).ok()
 }
 
+/// Is called with the name of each value that is nested too deep to be taken apart.
+type Deeper<'d> = &'d mut dyn FnMut(&str);
+
 /// Visits every scalar in order. The visitor is called before a later part of a malformed object is
 /// seen, so callers hand in what [`parse`] accepted.
-pub(super) fn walk<'a>(object: LazyValue<'a>, visit: Visit<'_, 'a>) -> ControlFlow<()> {
+pub(super) fn walk<'a>(
+    object: LazyValue<'a>,
+    visit: Visit<'_, 'a>,
+    deeper: Deeper<'_>,
+) -> ControlFlow<()> {
     let mut path = String::new();
-    value(object, &mut path, 0, visit)
+    value(object, &mut path, 0, visit, deeper)
 }
 
 fn value<'a>(
@@ -34,10 +41,15 @@ fn value<'a>(
     path: &mut String,
     depth: usize,
     visit: Visit<'_, 'a>,
+    deeper: Deeper<'_>,
 ) -> ControlFlow<()> {
     match value.get_type() {
-        JsonType::Object if depth < DEPTH => object(value, path, depth, visit),
-        JsonType::Array if depth < DEPTH => array(value, path, depth, visit),
+        JsonType::Object if depth < DEPTH => object(value, path, depth, visit, deeper),
+        JsonType::Array if depth < DEPTH => array(value, path, depth, visit, deeper),
+        JsonType::Object | JsonType::Array => {
+            deeper(path);
+            visit(path, trimmed(value.as_raw_cow()))
+        }
         JsonType::String => visit(path, string(value.as_raw_cow())),
         _ => visit(path, trimmed(value.as_raw_cow())),
     }
@@ -48,6 +60,7 @@ fn object<'a>(
     path: &mut String,
     depth: usize,
     visit: Visit<'_, 'a>,
+    deeper: Deeper<'_>,
 ) -> ControlFlow<()> {
     let Some(entries) = object.into_object_iter() else { return ControlFlow::Continue(()) };
     for entry in entries {
@@ -57,7 +70,7 @@ fn object<'a>(
             path.push('.');
         }
         path.push_str(&key);
-        let flow = value(inner, path, depth + 1, visit);
+        let flow = value(inner, path, depth + 1, visit, deeper);
         path.truncate(length);
         flow?;
     }
@@ -69,6 +82,7 @@ fn array<'a>(
     path: &mut String,
     depth: usize,
     visit: Visit<'_, 'a>,
+    deeper: Deeper<'_>,
 ) -> ControlFlow<()> {
     let Some(elements) = array.into_array_iter() else { return ControlFlow::Continue(()) };
     let length = path.len();
@@ -76,7 +90,7 @@ fn array<'a>(
     let mut flow = ControlFlow::Continue(());
     for element in elements {
         let Ok(inner) = element else { break };
-        flow = value(inner, path, depth + 1, visit);
+        flow = value(inner, path, depth + 1, visit, deeper);
         if flow.is_break() {
             break;
         }
@@ -113,10 +127,11 @@ mod tests {
 
     fn found(raw: &str) -> Option<Vec<(String, String)>> {
         let mut out = Vec::new();
-        let _ = walk(parse(raw)?, &mut |name, value| {
+        let mut visit = |name: &str, value: Cow<'_, str>| {
             out.push((name.to_owned(), value.into_owned()));
             ControlFlow::Continue(())
-        });
+        };
+        let _ = walk(parse(raw)?, &mut visit, &mut |_| {});
         Some(out)
     }
 

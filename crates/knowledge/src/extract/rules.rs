@@ -126,6 +126,12 @@ impl Wanted {
         let hash = hash(name);
         self.needed.iter().any(|(known, text)| *known == hash && text == name)
     }
+
+    /// Whether a name must be extracted that is a path into the value of another one.
+    pub(super) fn needs_below(&self, path: &str) -> bool {
+        let below = |name: &str| name.strip_prefix(path).map(|rest| rest.starts_with(['.', '{']));
+        self.needed.iter().any(|(_, name)| below(name) == Some(true))
+    }
 }
 
 impl FieldRules {

@@ -119,21 +119,28 @@ impl<'a, 'r> Run<'a, 'r> {
             }
             false => raw,
         };
-        let (mode, auto_json) = (self.rules.mode, self.rules.auto_json);
+        let (mode, auto_json, wanted) = (self.rules.mode, self.rules.auto_json, self.wanted);
         let mut visit = |name: &str, value: Cow<'a, str>| self.automatic_field(name, value);
         let json = match mode {
             KvMode::Json => json::parse(text),
             KvMode::Auto | KvMode::AutoEscaped if auto_json => json::parse(text),
             _ => None,
         };
+        let mut is_deep = false;
+        let mut deeper = |path: &str| {
+            is_deep |= wanted.is_none_or(|wanted| wanted.needs_below(path));
+        };
         let _ = match (json, mode) {
-            (Some(object), _) => json::walk(object, &mut visit),
+            (Some(object), _) => json::walk(object, &mut visit, &mut deeper),
             (None, KvMode::Auto) => kv::pairs(text, false, &mut visit),
             (None, KvMode::AutoEscaped) => kv::pairs(text, true, &mut visit),
             (None, KvMode::Xml) => xml::walk(text, &mut visit),
             (None, KvMode::Multi) => columns(text, &mut visit),
             (None, KvMode::Json | KvMode::None) => ControlFlow::Continue(()),
         };
+        if is_deep {
+            self.out.cut.get_or_insert(ExtractionLimit::Depth);
+        }
     }
 
     #[inline]

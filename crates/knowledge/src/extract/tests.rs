@@ -188,6 +188,24 @@ fn limits_are_reported() {
 }
 
 #[test]
+fn fields_that_are_nested_too_deep_are_reported_if_they_are_wanted() {
+    let rules = knowledge("[st]\nKV_MODE = json", "").field_rules("st", "s", "h");
+    let nested = |levels: usize| {
+        format!("{{\"b\":1,{}7{}", "\"a\":{".repeat(levels - 1) + "\"a\":", "}".repeat(levels))
+    };
+    let name = |levels: usize| vec!["a"; levels].join(".");
+    let cut = |levels: usize, wanted: &str| {
+        let wanted = rules.wanted([wanted]);
+        rules.extract_wanted(&nested(levels), &wanted, &mut |_, _| {}).cut
+    };
+    assert_eq!(cut(64, &name(64)), None);
+    assert_eq!(cut(65, &name(65)), Some(ExtractionLimit::Depth));
+    assert_eq!(cut(65, "b"), None);
+    assert_eq!(rules.extract(&nested(65), &mut |_, _| {}).cut, Some(ExtractionLimit::Depth));
+    assert!(ExtractionLimit::Depth.message().contains("64 levels"));
+}
+
+#[test]
 fn a_million_fields_end_at_the_limit_or_take_linear_time() {
     let raw: String = (0..1_000_000).map(|n| format!("k{n}=1 ")).collect();
     let rules = knowledge("", "").field_rules("st", "s", "h");

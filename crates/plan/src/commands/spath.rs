@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use datafusion::functions::core::expr_fn::coalesce;
-use eval::json::DocumentPath;
-use exprs::Typed;
+use eval::json::{DocumentPath, TOO_DEEP};
 use exprs::kernel::multi;
 use exprs::types::ValueType;
+use exprs::{Report, Scope, Typed};
 use frames::Frame;
 use spl::ast::SpathCommand;
-use tables::text::leaves::leaves;
+use tables::text::leaves::{self, leaves};
 
 use super::eval::convert;
 use super::required::{is_source, required_by};
@@ -38,11 +38,12 @@ impl CommandPlan for SpathCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        let Input { frame, rest, .. } = input;
+        let Input { frame, rest, env, .. } = input;
         let input = self.input.as_ref().map_or("_raw", |field| field.node.as_str());
+        let report = env.scope(&frame).report();
         if let Some(path) = &self.path {
             let output = self.output.as_ref().map_or(&path.node, |output| &output.node);
-            let value = (output.clone(), at_path(&path.node, input, output, &frame));
+            let value = (output.clone(), at_path(&path.node, input, output, &frame, report));
             return Ok(Step::Next(frame.with_columns(vec![value])?));
         }
         if let Some(output) = &self.output {
@@ -55,7 +56,7 @@ impl CommandPlan for SpathCommand {
         let mut values = Vec::new();
         for name in required_by(rest).names {
             if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
-                let value = leaf(&name, input, &frame);
+                let value = leaf(&name, input, &frame, report.clone());
                 values.push((name, value));
             }
         }
@@ -69,27 +70,36 @@ fn is_metadata(name: &str) -> bool {
 
 /// What is at a path; the field's values before where there is nothing. Elements of XML repeat without a mark
 /// in the path, so there may be several.
-fn at_path(path: &str, input: &str, output: &str, frame: &Frame) -> Typed {
+fn at_path(path: &str, input: &str, output: &str, frame: &Frame, report: Option<Report>) -> Typed {
     let parsed = Arc::new(DocumentPath::new(path));
     let function = multi("spath_at", move |row, out| {
-        parsed.visit(&row.text(0)?, &mut |text| out.append_value(text));
+        if !parsed.visit(&row.text(0)?, &mut |text| out.append_value(text)) {
+            row.environment().note(TOO_DEEP);
+        }
         Some(())
     });
-    or_before(function.with(path).call(vec![frame.field(input)]), output, frame)
+    let function = function.with(path).reporting(report);
+    or_before(function.call(vec![frame.field(input)]), output, frame)
 }
 
 /// The values of the leaves of a name, as `spath` without a path finds them: objects and arrays are none.
-fn leaf(name: &str, input: &str, frame: &Frame) -> Typed {
+fn leaf(name: &str, input: &str, frame: &Frame, report: Option<Report>) -> Typed {
     let wanted = name.to_owned();
     let function = multi("spath_leaf", move |row, out| {
-        leaves(&row.text(0)?, &mut |path, text| {
+        let mut is_found = false;
+        let is_whole = leaves(&row.text(0)?, &mut |path, text| {
             if path == wanted {
+                is_found = true;
                 out.append_value(text);
             }
         });
+        if !is_whole && !is_found {
+            row.environment().note(leaves::TOO_DEEP);
+        }
         Some(())
     });
-    or_before(function.with(name).call(vec![frame.field(input)]), name, frame)
+    let function = function.with(name).reporting(report);
+    or_before(function.call(vec![frame.field(input)]), name, frame)
 }
 
 /// What was found; the values that the field had where there is nothing.

@@ -549,10 +549,7 @@ impl Work {
             DataFusionError::Internal("a bucket lacks the columns to extract from".to_owned())
         })?;
         if let Some(limit) = cut {
-            self.report.warn(format!(
-                "some events have more fields or text than the limit of extraction; raise {}",
-                limit.setting()
-            ));
+            self.report.warn(limit.message());
         }
         for ((at, field), column) in gaps.into_iter().zip(&wanted).zip(extracted) {
             rows.made[at] = Some(match (origin.place)(&field.name) {

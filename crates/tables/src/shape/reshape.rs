@@ -10,7 +10,7 @@ use eval::ValueType;
 use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Column, Rows, Texts, Values, check_cells, convert};
-use crate::text::leaves::leaves;
+use crate::text::leaves::{self, leaves};
 
 /// `transpose`.
 #[derive(Debug, Clone)]
@@ -186,14 +186,15 @@ pub struct SpathAll(pub String);
 
 impl Operation for SpathAll {
     fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
-        spath(rows, &self.0, context.limits.bytes)
+        spath(rows, &self.0, context)
     }
 }
 
-fn spath(mut rows: Rows, input: &str, most: usize) -> Result<Rows, Error> {
+fn spath(mut rows: Rows, input: &str, context: &mut Context) -> Result<Rows, Error> {
     let texts = rows.texts(input)?;
     let mut names: Vec<String> = Vec::new();
     let mut found: HashMap<String, Vec<Vec<String>>> = HashMap::new();
+    let mut is_whole = true;
     for (row, text) in texts.iter().enumerate() {
         let Some(text) = text else { continue };
         let mut add = |path: &str, value: &str| {
@@ -203,8 +204,11 @@ fn spath(mut rows: Rows, input: &str, most: usize) -> Result<Rows, Error> {
             });
             cells[row].push(value.to_owned());
         };
-        leaves(text, &mut add);
-        check_cells(names.len(), rows.count, most)?;
+        is_whole &= leaves(text, &mut add);
+        check_cells(names.len(), rows.count, context.limits.bytes)?;
+    }
+    if !is_whole {
+        context.warn(leaves::TOO_DEEP);
     }
     for name in names {
         let cells = &found[&name];

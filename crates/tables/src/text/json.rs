@@ -9,30 +9,41 @@ use spl::ast::JsonKind;
 const DEPTH: usize = 64;
 
 /// Calls `found` with path and text of every leaf, in the order of the text. A text that is not a
-/// JSON object or array has none.
-pub(crate) fn flatten(text: &str, found: &mut dyn FnMut(&str, &str)) {
+/// JSON object or array has none. False if values are nested too deep.
+pub(crate) fn flatten(text: &str, found: &mut dyn FnMut(&str, &str)) -> bool {
     let trimmed = text.trim_start();
     if !trimmed.starts_with(['{', '[']) {
-        return;
+        return true;
     }
-    if let Some(value) = JsonTree::parse(trimmed) {
-        let mut path = String::new();
-        walk(&value, &mut path, DEPTH, found);
-    }
+    let Some(value) = JsonTree::parse(trimmed) else { return true };
+    walk(&value, &mut String::new(), DEPTH, found)
 }
 
-fn walk(value: &JsonTree<'_>, path: &mut String, depth: usize, found: &mut dyn FnMut(&str, &str)) {
+fn walk(
+    value: &JsonTree<'_>,
+    path: &mut String,
+    depth: usize,
+    found: &mut dyn FnMut(&str, &str),
+) -> bool {
+    let mut is_whole = true;
     match value {
         JsonTree::Null => found(path, "null"),
         JsonTree::Bool(truth) => found(path, if *truth { "true" } else { "false" }),
         JsonTree::Number(number) => found(path, number),
         JsonTree::Text(text) => found(path, text),
-        nested if depth == 0 => found(path, &nested.to_string()),
+        JsonTree::Deep(text) => {
+            found(path, text);
+            is_whole = false;
+        }
+        nested if depth == 0 => {
+            found(path, &nested.to_string());
+            is_whole = false;
+        }
         JsonTree::Array(items) => {
             let length = path.len();
             path.push_str("{}");
             for item in items {
-                walk(item, path, depth - 1, found);
+                is_whole &= walk(item, path, depth - 1, found);
             }
             path.truncate(length);
         }
@@ -43,11 +54,12 @@ fn walk(value: &JsonTree<'_>, path: &mut String, depth: usize, found: &mut dyn F
                     path.push('.');
                 }
                 path.push_str(name);
-                walk(member, path, depth - 1, found);
+                is_whole &= walk(member, path, depth - 1, found);
                 path.truncate(length);
             }
         }
     }
+    is_whole
 }
 
 /// The JSON of a field: an array of several values. A value that does not fit the kind is left out, or `null`
@@ -121,7 +133,19 @@ mod tests {
     fn leaves_are_named_by_their_path() {
         let mut leaves = Vec::new();
         let text = r#"{"a":{"b":1},"c":[{"d":"x"},{"d":"y"}],"e":[true,null]}"#;
-        flatten(text, &mut |path, value| leaves.push(format!("{path}={value}")));
+        assert!(flatten(text, &mut |path, value| leaves.push(format!("{path}={value}"))));
         assert_eq!(leaves, ["a.b=1", "c{}.d=x", "c{}.d=y", "e{}=true", "e{}=null"]);
+    }
+
+    #[test]
+    fn values_that_are_nested_too_deep_are_text() {
+        for levels in [DEPTH + 1, 1_000] {
+            let mut leaves = Vec::new();
+            let text = format!("{}7{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+            assert!(!flatten(&text, &mut |path, value| leaves.push(format!("{path}={value}"))));
+            let below = levels - DEPTH;
+            let value = format!("{}7{}", r#"{"a":"#.repeat(below), "}".repeat(below));
+            assert_eq!(leaves, [format!("{}={value}", ["a"; DEPTH].join("."))]);
+        }
     }
 }
