@@ -87,7 +87,11 @@ pub(crate) async fn run(
         previews,
         head,
     };
+    let planned_in = job.control().planning().spent();
     let done = plan::execute_watched(&planned, &granted.session, Some(&watch), &mut keep).await;
+    // Stages are planned when they begin, and each plan is optimized only then.
+    let planned_later = job.control().planning().spent().saturating_sub(planned_in);
+    job.report().times.more(Phase::Plan, planned_later);
     traced::set_own_reads(&mut span, job.report());
     drop(span);
     // No preview comes after the result, and nobody asks for the plan.

@@ -99,7 +99,8 @@ impl PhaseTimes {
         self.times[phase as usize].fetch_add(1, Relaxed);
     }
 
-    fn more(&self, phase: Phase, time: Duration) {
+    /// Adds time to a phase that is gone through already.
+    pub(crate) fn more(&self, phase: Phase, time: Duration) {
         self.nanos[phase as usize].fetch_add(nanos(time), Relaxed);
         if phase == Phase::Filter {
             self.last_rows.fetch_max(nanos(self.began.elapsed()), Relaxed);

@@ -57,6 +57,12 @@ impl PlanningTime {
         Self(Arc::new(Shared { limit: Some(limit), ..Shared::default() }))
     }
 
+    /// What planning has taken so far.
+    #[must_use]
+    pub fn spent(&self) -> Duration {
+        self.0.clock.lock().spent()
+    }
+
     /// Nobody waits for the search any more.
     pub fn cancel(&self) {
         self.0.is_cancelled.send_replace(true);

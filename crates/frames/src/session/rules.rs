@@ -1,5 +1,5 @@
 //! The rules that make a plan better: DataFusion's, some of them bounded, and ours. Before each of them
-//! planning may end.
+//! planning may end; of those that take long over thousands of columns, within them, too.
 
 mod branches;
 mod compact;
@@ -11,6 +11,7 @@ mod projections;
 mod rewrites;
 mod slices;
 mod texts;
+mod types;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use filters::{PushFilters, PushLearned};
 use first_rows::SpillingSorts;
 use projections::Projections;
 use rewrites::Rewrites;
+use types::Types;
 
 pub(super) use texts::longest as longest_constant;
 
@@ -38,7 +40,7 @@ type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Those that find the types of a plan, before it is made better.
 pub(crate) fn analysis() -> Vec<Analysis> {
-    let rules = Analyzer::new().rules;
+    let rules = Types::instead(Analyzer::new().rules);
     rules.into_iter().map(|rule| Arc::new(WatchedAnalysis(rule)) as Analysis).collect()
 }
 

@@ -4,7 +4,11 @@
 //! than doing it once: of two `eval n=n+n` behind each other one was lost. Here the values of projections
 //! that lie over each other are marked, each projection with a mark of its own, while the rule runs: no two
 //! are equal then, and all else it does is the same.
+//!
+//! The rule asks marks for their types again and again. Over thousands of columns it takes seconds, so
+//! planning may end there.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef};
@@ -18,6 +22,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use exprs::kernel::any_arguments;
+
+use crate::session::planning::PlanningTime;
 
 /// The rule.
 #[derive(Debug)]
@@ -53,8 +59,9 @@ impl OptimizerRule for Projections {
         if !plan.exists(|node| Ok(is_over_another(node)))? {
             return self.0.rewrite(plan, config);
         }
+        let time = PlanningTime::of(&config.options());
         let mut next = 0;
-        let marked = plan.transform_down(|node| mark(node, &mut next))?.data;
+        let marked = plan.transform_down(|node| mark(node, &mut next, time.as_ref()))?.data;
         let done = self.0.rewrite(marked, config)?;
         Ok(Transformed::new(done.data.transform_down(unmark)?.data, done.transformed, done.tnr))
     }
@@ -66,10 +73,14 @@ fn is_over_another(node: &LogicalPlan) -> bool {
     matches!(&*projection.input, LogicalPlan::Projection(_))
 }
 
-fn mark(node: LogicalPlan, next: &mut usize) -> Result<Transformed<LogicalPlan>> {
+fn mark(
+    node: LogicalPlan,
+    next: &mut usize,
+    time: Option<&PlanningTime>,
+) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Projection(projection) = node else { return Ok(Transformed::no(node)) };
     *next += 1;
-    let mark = Arc::new(ScalarUDF::new_from_impl(Mark::new(*next)));
+    let mark = Arc::new(ScalarUDF::new_from_impl(Mark::new(*next, time.cloned())));
     let Projection { expr, input, schema, .. } = projection;
     let marked = expr.into_iter().map(|expr| match expr {
         Expr::Alias(alias) => {
@@ -108,15 +119,31 @@ fn is_mark(call: &ScalarFunction) -> bool {
 }
 
 /// A function that gives its argument.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 struct Mark {
     number: usize,
     signature: Signature,
+    /// Of the search that is planned.
+    time: Option<PlanningTime>,
+}
+
+impl PartialEq for Mark {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Mark {}
+
+impl Hash for Mark {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
 }
 
 impl Mark {
-    fn new(number: usize) -> Self {
-        Self { number, signature: any_arguments(Volatility::Immutable) }
+    fn new(number: usize, time: Option<PlanningTime>) -> Self {
+        Self { number, signature: any_arguments(Volatility::Immutable), time }
     }
 }
 
@@ -134,6 +161,9 @@ impl ScalarUDFImpl for Mark {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        if let Some(time) = &self.time {
+            time.check()?;
+        }
         match args.arg_fields.first() {
             Some(field) => Ok(Arc::clone(field)),
             None => datafusion::common::internal_err!("a mark is around one value"),
@@ -149,5 +179,29 @@ impl ScalarUDFImpl for Mark {
 
     fn placement(&self, args: &[ExpressionPlacement]) -> ExpressionPlacement {
         args.first().copied().unwrap_or(ExpressionPlacement::KeepInPlace)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::datatypes::Field;
+
+    use super::*;
+
+    #[test]
+    fn planning_ends_within_the_rule() {
+        let time = PlanningTime::default();
+        let mark = Mark::new(1, Some(time.clone()));
+        let field: FieldRef = Arc::new(Field::new("a", DataType::Int64, true));
+        let fields = [Arc::clone(&field)];
+        let ask = || {
+            let args = ReturnFieldArgs { arg_fields: &fields, scalar_arguments: &[None] };
+            mark.return_field_from_args(args)
+        };
+        assert_eq!(ask().unwrap(), field);
+        time.cancel();
+        let error = ask().unwrap_err();
+        assert!(error.to_string().contains("cancelled"), "{error}");
     }
 }
