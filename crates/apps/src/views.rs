@@ -16,7 +16,8 @@ use crate::objects::{Stored, changed_confs};
 /// Views that are kept at most.
 const KEPT: usize = 256;
 
-/// Bytes of configuration that all kept views may have been made of together, beside the one that is asked for.
+/// Bytes of configuration that all kept views may have been made of together, beside the one that is asked
+/// for.
 /// A view takes ten times as much memory or more: its patterns are compiled.
 const KEPT_TEXT: usize = 16 << 20;
 

@@ -60,14 +60,15 @@ pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     rules.into_iter().map(|rule| Arc::new(WatchedPhysical(rule)) as Physical).collect()
 }
 
-/// Those of [`logical`] that projections over a few rows gain from: a plan of hundreds of calculated fields takes
-/// longer to plan than to run.
+/// Those of [`logical`] that projections over a few rows gain from: a plan of hundreds of calculated fields
+/// takes longer to plan than to run.
 pub(crate) fn logical_of_projections() -> Vec<Logical> {
     let keep = ["simplify_expressions", "common_sub_expression_eliminate", "optimize_projections"];
     logical().into_iter().filter(|rule| keep.contains(&rule.name())).collect()
 }
 
-/// Those of [`physical`] that look into expressions; DataFusion's are about operators that such plans have not.
+/// Those of [`physical`] that look into expressions; DataFusion's are about operators that such plans do not
+/// have.
 pub(crate) fn physical_of_projections() -> Vec<Physical> {
     vec![Arc::new(WatchedPhysical(Arc::new(Rewrites::OF_EXPRESSIONS)))]
 }
