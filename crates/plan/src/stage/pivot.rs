@@ -264,7 +264,7 @@ impl Pivot {
                 "the chart has {} series, more than {limit} (limit columns); set limit= lower",
                 layout.series.len()
             );
-            return Err(Error::Exhausted { message });
+            return Err(Error::invalid_anywhere(message));
         }
         let (keys, row_of) = self.rows(rows, env)?;
         let columns = layout.series.len() * (1 + self.values.len());

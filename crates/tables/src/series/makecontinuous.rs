@@ -150,8 +150,10 @@ fn fill<T: Copy + PartialOrd>(
     {
         bins += 1;
         if bins > most {
-            let message = format!("makecontinuous makes more than {most} bins (limit bins)");
-            return Err(Error::Exhausted { message });
+            let message = format!(
+                "makecontinuous makes more than {most} bins (maxbins in limits.conf); use a longer span"
+            );
+            return Err(Error::invalid_anywhere(message));
         }
         let before = filled.places.len();
         while let Some((_, row)) = rows.next_if(|(bin, _)| *bin <= start) {
@@ -191,6 +193,7 @@ mod tests {
 
     #[test]
     fn more_bins_than_allowed_are_refused() {
-        assert!(fill(&[Some(0), Some(100)], tens, None, 10).is_err());
+        let refused = fill(&[Some(0), Some(100)], tens, None, 10);
+        assert!(matches!(refused, Err(Error::Invalid { .. })));
     }
 }

@@ -124,7 +124,7 @@ impl Geostats {
         }
         if columns.len() * self.values.len() > limit {
             let message = format!("geostats makes more than {limit} series (limit columns)");
-            return Err(Error::Exhausted { message });
+            return Err(Error::invalid_anywhere(message));
         }
         let column_of: HashMap<&str, usize> =
             columns.iter().enumerate().map(|(at, name)| (*name, at)).collect();

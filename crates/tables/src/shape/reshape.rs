@@ -135,7 +135,7 @@ impl Operation for Xyseries {
         names.dedup();
         if names.len() * self.values.len() > context.limits.columns {
             let message = format!("xyseries makes {} series (limit columns)", names.len());
-            return Err(Error::Exhausted { message });
+            return Err(Error::invalid_anywhere(message));
         }
         let keyed: std::collections::HashSet<&String> = keys.iter().flatten().collect();
         let columns = names.len() * (1 + self.values.len());
