@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use eval::value::{NumberText, parse_number};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -336,6 +337,31 @@ impl NumberBins {
     }
 }
 
+/// Writes a bin of numbers as a field shows it: `10-20`, with so many decimals.
+pub fn write_range((start, end): (f64, f64), decimals: usize, out: &mut String) {
+    write_edge(start, decimals, out);
+    out.push('-');
+    write_edge(end, decimals, out);
+}
+
+fn write_edge(number: f64, decimals: usize, out: &mut String) {
+    match decimals {
+        0 => out.push_str(&NumberText::float(number)),
+        _ => out.push_str(&format!("{number:.decimals$}")),
+    }
+}
+
+/// The edges of a bin that a field shows as `10-20`; `None` for other texts.
+#[must_use]
+pub fn range_of(text: &str) -> Option<(f64, f64)> {
+    // Edges may have signs, and exponents with signs.
+    text.match_indices('-').find_map(|(at, _)| {
+        let start = parse_number(text.get(..at)?)?;
+        let end = parse_number(text.get(at + 1..)?)?;
+        (start < end).then_some((start, end))
+    })
+}
+
 /// Without the noise of binary fractions: twelve significant digits.
 fn clean(number: f64) -> f64 {
     format!("{number:.11e}").parse().unwrap_or(number)
@@ -460,5 +486,21 @@ mod tests {
         let bins = NumberBins::Log { coefficient: 1.0, base: 10.0 };
         assert_eq!(bins.around(1000.0), Some((1000.0, 10000.0)));
         assert_eq!(bins.around(-1.0), None);
+    }
+
+    #[test]
+    fn bins_of_numbers_are_read_as_they_are_written() {
+        for (bin, decimals, text) in
+            [((10.0, 20.0), 0, "10-20"), ((-0.2, -0.1), 1, "-0.2--0.1"), ((-1.0, 1.0), 0, "-1-1")]
+        {
+            let mut written = String::new();
+            write_range(bin, decimals, &mut written);
+            assert_eq!(written, text);
+            assert_eq!(range_of(text), Some(bin), "{text}");
+        }
+        assert_eq!(range_of("1e-7-1e-6"), Some((1e-7, 1e-6)));
+        for text in ["a-b", "20-10", "2024-01-05", "-5", "10-", ""] {
+            assert_eq!(range_of(text), None, "{text}");
+        }
     }
 }

@@ -10,8 +10,9 @@ use exprs::Typed;
 use exprs::kernel::{EvalFunction, Kernel, integer};
 use exprs::types::{ArrowType, ValueType};
 use frames::Frame;
-use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
-use tables::bins::{NumberBins, TimeBins, default_span};
+use jiff::tz::TimeZone;
+use spl::ast::{BinCommand, BinOptions, BinSpan, TimeSpan, TimeUnit};
+use tables::bins::{NumberBins, TimeBins, default_span, write_range};
 
 use super::eval::convert;
 use super::required::is_source;
@@ -20,7 +21,7 @@ use crate::context::PlanningContext;
 use crate::sql::layer::{Kind, Value};
 use crate::sql::{Layer, Reason, SqlText};
 use crate::stage::Breaker;
-use crate::value::NumberText;
+use crate::stage::pivot::{Cut, PivotAxis, RowBins};
 
 impl CommandPlan for BinCommand {
     fn place(&self) -> Place {
@@ -119,16 +120,68 @@ pub(super) fn binned(
     env: &PlanningContext<'_>,
 ) -> Result<Typed, Error> {
     let value = frame.field(name);
+    Ok(match bins(value.kind, options, frame, env)? {
+        Bins::Times(bins) => time_bin(value, &bins),
+        Bins::Seconds(bins) => seconds_bin(value, &bins),
+        Bins::SecondsOfTimes(bins) => time_number_bin(value, bins),
+        Bins::Ranges(bins) => range_bin(value, bins),
+    })
+}
+
+/// The rows of a chart over the bins of a field. With `fill`, bins without events are rows, too.
+pub(super) fn axis(
+    name: &str,
+    options: &BinOptions,
+    fill: bool,
+    frame: &Frame,
+    env: &PlanningContext<'_>,
+) -> Result<PivotAxis, Error> {
+    let cut = match bins(frame.field(name).kind, options, frame, env)? {
+        Bins::Times(bins) | Bins::Seconds(bins) => Cut::Times(bins),
+        Bins::SecondsOfTimes(bins) => match whole_seconds(bins) {
+            Some(span) => Cut::Times(TimeBins::new(span, TimeZone::UTC, None)),
+            None => return Ok(PivotAxis::Values),
+        },
+        Bins::Ranges(bins) => Cut::Numbers(bins),
+    };
+    Ok(PivotAxis::Bins(RowBins { cut, fill }))
+}
+
+/// The span of bins that are whole seconds long.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole_seconds(bins: NumberBins) -> Option<TimeSpan> {
+    match bins {
+        NumberBins::Linear { step, .. } if step >= 1.0 && step.fract() == 0.0 => {
+            Some(TimeSpan { count: step as u64, unit: TimeUnit::Second, snap: None })
+        }
+        _ => None,
+    }
+}
+
+/// How the values of a field are cut.
+enum Bins {
+    /// Times, by a span of time.
+    Times(TimeBins),
+    /// Numbers that are epoch seconds, by a span of time.
+    Seconds(TimeBins),
+    /// Times, by a number of seconds.
+    SecondsOfTimes(NumberBins),
+    /// Numbers, which become texts.
+    Ranges(NumberBins),
+}
+
+fn bins(
+    kind: ValueType,
+    options: &BinOptions,
+    frame: &Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Bins, Error> {
     let extent = frame.extent.flatten();
-    match (&options.span, value.kind) {
+    match (&options.span, kind) {
         (Some(BinSpan::Time(span)), kind) => {
             let align = alignment(options.aligntime.as_deref(), env)?;
             let bins = TimeBins::new(span.clone(), env.context.timezone.clone(), align);
-            Ok(if kind == ValueType::Time {
-                time_bin(value, &bins)
-            } else {
-                seconds_bin(value, &bins)
-            })
+            Ok(if kind == ValueType::Time { Bins::Times(bins) } else { Bins::Seconds(bins) })
         }
         (None, ValueType::Time) => {
             #[allow(clippy::cast_possible_truncation)]
@@ -138,12 +191,11 @@ pub(super) fn binned(
                 _ => None,
             };
             let span = default_span(length, options.bins.unwrap_or(DEFAULT_BINS), least);
-            let bins = TimeBins::new(span, env.context.timezone.clone(), None);
-            Ok(time_bin(value, &bins))
+            Ok(Bins::Times(TimeBins::new(span, env.context.timezone.clone(), None)))
         }
         (Some(span), kind) => match NumberBins::of_span(span)? {
-            Some(bins) if kind == ValueType::Time => Ok(time_number_bin(value, bins)),
-            Some(bins) => Ok(range_bin(value, bins)),
+            Some(bins) if kind == ValueType::Time => Ok(Bins::SecondsOfTimes(bins)),
+            Some(bins) => Ok(Bins::Ranges(bins)),
             None => Err(Error::internal("a span of time was not handled")),
         },
         (None, _) => {
@@ -155,7 +207,7 @@ pub(super) fn binned(
                 Some(BinSpan::Number(span)) => number(Some(span))?,
                 _ => None,
             };
-            Ok(range_bin(value, NumberBins::of_range(low, high, bins, least)))
+            Ok(Bins::Ranges(NumberBins::of_range(low, high, bins, least)))
         }
     }
 }
@@ -240,18 +292,9 @@ fn time_number_bin(value: Typed, bins: NumberBins) -> Typed {
 /// The bin of a number as `start-end`; other values stay as they are.
 fn range_bin(value: Typed, bins: NumberBins) -> Typed {
     let decimals = bins.decimals();
-    let edge = move |number: f64, out: &mut String| match decimals {
-        0 => out.push_str(&NumberText::float(number)),
-        _ => out.push_str(&format!("{number:.decimals$}")),
-    };
     let function = exprs::kernel::text("range_bin", move |row, out| {
         match row.number(0) {
-            Some(number) => {
-                let (start, end) = bins.around(number)?;
-                edge(start, out);
-                out.push('-');
-                edge(end, out);
-            }
+            Some(number) => write_range(bins.around(number)?, decimals, out),
             None => out.push_str(&row.text(0)?),
         }
         Some(())

@@ -1,6 +1,7 @@
 //! `chart`: rows by one field, series by another.
 //!
-//! Split: as `stats` by both fields; the search head chooses the series and pivots.
+//! Split: as `stats` by both fields; the search head chooses the series, pivots and fills in the bins
+//! without events.
 
 use exprs::Typed;
 use exprs::types::ValueType;
@@ -67,10 +68,13 @@ pub(super) fn plan(
     };
     let name = row.field.node.clone();
     let mut frame = frame;
+    let mut axis = PivotAxis::Values;
     if row.bins != BinOptions::default() {
         if let Some(step) = bin::extent_needed(&name, &row.bins, &frame, env)? {
             return Ok(step);
         }
+        let fill = command.series.cont != Some(false);
+        axis = bin::axis(&name, &row.bins, fill, &frame, env)?;
         let value = bin::binned(&name, &row.bins, &frame, env)?;
         frame = frame.with_columns(vec![(name.clone(), value)])?;
     }
@@ -93,5 +97,5 @@ pub(super) fn plan(
         options: &command.series,
         filter: command.filter.as_ref(),
     };
-    pivot(frame, name, PivotAxis::Values, &series, env)
+    pivot(frame, name, axis, &series, env)
 }

@@ -5,6 +5,8 @@
 //! aggregating once more: the long rows where that gives the same answer (counts, sums, extremes),
 //! the input where it does not (averages, distinct counts, percentiles).
 
+mod bins;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -26,10 +28,11 @@ use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 use tables::bins::TimeBins;
 use tables::check_cells;
 
+pub(crate) use self::bins::{Cut, RowBins};
 use super::{Rows, TableOp};
-use crate::Error;
 use crate::context::PlanningContext;
 use crate::run::collect;
+use crate::{Error, MessageKind};
 
 /// The hidden column of long rows that names the series.
 pub(crate) const SERIES: &str = "__series";
@@ -44,6 +47,8 @@ pub(crate) enum PivotAxis {
     /// Bins of time: all of a range, or from the first to the last that has rows, also if only the start of
     /// the range is unbounded.
     Time { bins: TimeBins, range: (Option<i64>, Option<i64>), fill: bool, partial: bool },
+    /// Bins of the field of the rows.
+    Bins(RowBins),
     /// The values there are.
     Values,
 }
@@ -326,6 +331,18 @@ impl Pivot {
                 let of = of.collect();
                 let keys = TimestampMicrosecondArray::from(starts).with_timezone("UTC");
                 Ok((Arc::new(keys), of))
+            }
+            PivotAxis::Bins(bins) => {
+                let limit = env.context.limits.bins;
+                let placed = bins.place(key, limit)?;
+                if !placed.is_complete {
+                    let text = format!(
+                        "the chart has no rows for bins without events, because there are more than {limit} bins \
+                         (maxbins in limits.conf [discretize]); use a longer span"
+                    );
+                    env.log.add(MessageKind::Warning, text);
+                }
+                Ok((placed.keys, placed.places))
             }
             PivotAxis::Values => {
                 let mut first: Vec<u32> = Vec::new();
