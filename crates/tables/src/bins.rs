@@ -302,6 +302,13 @@ impl NumberBins {
         Self::Linear { start: 0.0, step }
     }
 
+    /// The bins of which one begins and ends there, all of the same width.
+    #[must_use]
+    pub fn of_bin((start, end): (f64, f64)) -> Self {
+        let step = clean(end - start);
+        Self::Linear { start: clean(start.rem_euclid(step)), step }
+    }
+
     /// Decimals of the edges: those of the width.
     #[must_use]
     pub fn decimals(&self) -> usize {

@@ -4,7 +4,7 @@ use eval::{Value, ValueType};
 use jiff::tz::TimeZone;
 use spl::ast::{BinOptions, BinSpan};
 
-use crate::bins::{NumberBins, TimeBins, default_span};
+use crate::bins::{NumberBins, TimeBins, default_span, range_of, write_range};
 use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Rows, Values};
@@ -44,6 +44,14 @@ impl Operation for Continuous {
             let mut result = rows.take_or_null(&filled.places)?;
             result.set_times(&self.field, filled.starts);
             return Ok(result);
+        }
+        let range = |row| values.get(row).text().and_then(|text| range_of(&text));
+        let ranges: Vec<Option<(f64, f64)>> = match column.kind {
+            ValueType::Text => (0..rows.count).map(range).collect(),
+            _ => Vec::new(),
+        };
+        if ranges.iter().any(Option::is_some) {
+            return self.fill_ranges(rows, &ranges, context);
         }
         let numbers: Vec<Option<f64>> =
             (0..rows.count).map(|row| values.get(row).number()).collect();
@@ -92,6 +100,50 @@ impl Continuous {
         TimeBins::new(span, self.zone.clone(), self.align)
     }
 
+    /// Rows whose field has the texts that `bin` makes of numbers, such as `10-20`.
+    fn fill_ranges(
+        &self,
+        rows: Rows,
+        ranges: &[Option<(f64, f64)>],
+        context: &mut Context,
+    ) -> Result<Rows, Error> {
+        let Some(bins) = self.range_bins(ranges)? else {
+            let name = &self.field;
+            context.warn(format!(
+                "makecontinuous left \"{name}\" unchanged, because its ranges have different widths; use \
+                 the span= of bin"
+            ));
+            return Ok(rows);
+        };
+        let starts: Vec<Option<f64>> = ranges.iter().map(|range| Some((*range)?.0)).collect();
+        let (_, extent) = self.number_bins(None, &starts)?;
+        let around = |number: f64| bins.around(number);
+        let filled = fill(&starts, around, Some(extent), context.limits.bins)?;
+        let texts = rows.texts(&self.field)?;
+        let mut result = rows.take_or_null(&filled.places)?;
+        let text = |(start, place): (&Option<f64>, &Option<usize>)| match start {
+            Some(start) => bins.around(*start).map(|bin| written(bin, bins)),
+            None => texts.get((*place)?)?.clone(),
+        };
+        result.set_texts(&self.field, filled.starts.iter().zip(&filled.places).map(text));
+        Ok(result)
+    }
+
+    /// The bins that ranges are of: all as wide as the first, or those of `span=`.
+    fn range_bins(&self, ranges: &[Option<(f64, f64)>]) -> Result<Option<NumberBins>, Error> {
+        let some = ranges.iter().flatten();
+        let first = some.clone().next().map(|range| NumberBins::of_bin(*range));
+        let given = self.options.span.as_ref().map(NumberBins::of_span).transpose()?.flatten();
+        let holds = |bins: &NumberBins| {
+            let is_bin = |range: &(f64, f64)| {
+                let bin = bins.around(range.0);
+                bin.is_some_and(|bin| written(bin, *bins) == written(*range, *bins))
+            };
+            some.clone().all(is_bin)
+        };
+        Ok(first.into_iter().chain(given).find(holds))
+    }
+
     /// The bins of numbers, and the range they are to cover: `start=` and `end=` widen that of the data.
     fn number_bins(
         &self,
@@ -116,6 +168,12 @@ impl Continuous {
         };
         Ok((bins, (low, high)))
     }
+}
+
+fn written(bin: (f64, f64), bins: NumberBins) -> String {
+    let mut text = String::new();
+    write_range(bin, bins.decimals(), &mut text);
+    text
 }
 
 /// Rows in the order of their bins.
