@@ -101,6 +101,12 @@ def test_an_export_streams_every_row_and_marks_the_last(server, shop):
     assert [line.get("lastrow", False) for line in lines] == [False] * 99 + [True]
 
 
+def test_an_export_has_an_id_of_its_own(server):
+    form = {"search": "| makeresults | addinfo | table info_sid", "output_mode": "json"}
+    sids = [post(server, form, "/services/search/v2/jobs/export").lines()[0]["result"]["info_sid"] for _ in "ab"]
+    assert all(sids) and len(set(sids)) == 2, sids
+
+
 def test_an_export_has_lists_of_rows_or_columns_with_their_fields(server, shop):
     search = f"search index={shop} | stats count by status"
     for mode, expected in (

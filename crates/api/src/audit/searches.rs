@@ -69,10 +69,9 @@ pub(crate) async fn export(
     seen: &Observed,
     mut request: JobRequest,
 ) -> Result<Pages, Error> {
+    let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
     request.trace = seen.trace().clone();
-    let about =
-        Begun::new(state, seen, &request.owner, "search", &state.search.new_sid(), "export")
-            .about(&request);
+    let about = Begun::new(state, seen, &request.owner, "search", &sid, "export").about(&request);
     about.granted(&request.search).await?;
     match state.search.export(request).await {
         Ok(pages) => {
