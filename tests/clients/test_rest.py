@@ -107,6 +107,15 @@ def test_an_export_has_an_id_of_its_own(server):
     assert all(sids) and len(set(sids)) == 2, sids
 
 
+def test_the_summary_of_a_saved_search_begins_with_its_name(server):
+    index, saved = server.create_index("rest_summary"), "/servicesNS/nobody/search/saved/searches"
+    search = f"| makeresults | eval a=1 | table a | collect index={index} addtime=f"
+    assert server.rest("POST", saved, {"name": "hourly sums", "search": search}).status == 201
+    assert server.rest("POST", f"{saved}/hourly%20sums/dispatch", {}).status == 201
+    (row,) = wait_for(lambda: server.rows(f"search index={index} | table _raw"), "the summary")
+    assert row["_raw"].startswith('search_name="hourly sums", info_min_time='), row
+
+
 def test_an_export_has_lists_of_rows_or_columns_with_their_fields(server, shop):
     search = f"search index={shop} | stats count by status"
     for mode, expected in (

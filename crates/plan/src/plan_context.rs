@@ -31,6 +31,8 @@ pub struct PlanContext {
     pub restriction: Restriction,
     /// Names the job that runs the search; empty where there is none.
     pub sid: String,
+    /// The saved search that runs, or the name that the job was given; `collect` writes it into summaries.
+    pub search_name: Option<String>,
     /// The time that planning takes, and whether anybody waits for it.
     pub planning: PlanningTime,
 }

@@ -231,6 +231,7 @@ impl SearchService {
             restriction: Restriction { filter, earliest: search.restricted, window: search.window },
             limits,
             sid: search.sid.clone(),
+            search_name: None,
             planning: control.planning().clone(),
         })
     }

@@ -447,6 +447,7 @@ impl SearchService {
             restriction,
             limits: self.engine.settings.plan.clone(),
             sid: request.sid.clone().unwrap_or_default(),
+            search_name: request.label.clone(),
             planning: control.planning().clone(),
         };
         let within = recording.as_ref().map(|recording| {

@@ -97,6 +97,7 @@ fn context(
         limits: Limits::clone(plan),
         restriction: Restriction::default(),
         sid,
+        search_name: None,
         planning: PlanningTime::new(plan.plan_time),
     }
 }

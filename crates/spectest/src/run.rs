@@ -154,6 +154,7 @@ pub(crate) async fn context(
         limits,
         restriction: plan::Restriction::default(),
         sid: "spec".to_owned(),
+        search_name: None,
         planning,
     })
 }

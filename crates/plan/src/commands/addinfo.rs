@@ -7,6 +7,7 @@ use model::{EventTime, TimeRange};
 use spl::ast::AddinfoCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::PlanContext;
 
 impl CommandPlan for AddinfoCommand {
     fn place(&self) -> Place {
@@ -21,25 +22,29 @@ impl CommandPlan for AddinfoCommand {
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let Input { frame, env, .. } = input;
-        let context = env.context;
-        let range = context.range;
-        let earliest = match range.earliest == TimeRange::ALL.earliest {
-            true => "0.000".to_owned(),
-            false => seconds(range.earliest),
-        };
-        let latest = match range.latest == TimeRange::ALL.latest {
-            true => "+Infinity".to_owned(),
-            false => seconds(range.latest),
-        };
-        let values = [
-            ("info_min_time", earliest),
-            ("info_max_time", latest),
-            ("info_sid", context.sid.clone()),
-            ("info_search_time", seconds(context.now)),
-        ];
+        let [earliest, latest, started] = times(env.context);
+        let values = [earliest, latest, ("info_sid", env.context.sid.clone()), started];
         let values = values.into_iter().map(|(name, text)| (name.to_owned(), Typed::text(&text)));
         frame.with_columns(values.collect()).map(Step::Next)
     }
+}
+
+/// The time range of a search and when it started: names of fields and their values.
+pub(super) fn times(context: &PlanContext) -> [(&'static str, String); 3] {
+    let range = context.range;
+    let earliest = match range.earliest == TimeRange::ALL.earliest {
+        true => "0.000".to_owned(),
+        false => seconds(range.earliest),
+    };
+    let latest = match range.latest == TimeRange::ALL.latest {
+        true => "+Infinity".to_owned(),
+        false => seconds(range.latest),
+    };
+    [
+        ("info_min_time", earliest),
+        ("info_max_time", latest),
+        ("info_search_time", seconds(context.now)),
+    ]
 }
 
 /// Epoch seconds with milliseconds.

@@ -8,7 +8,7 @@ use model::{EventTime, IndexName, columns};
 use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
 
-use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, summary};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, addinfo, summary};
 use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::subsearch::quoted;
@@ -36,18 +36,29 @@ impl CommandPlan for CollectCommand {
         if !self.testmode && !env.context.source.indexes().contains(&index) {
             return Err(Error::at(format!("there is no index \"{index}\""), name.span));
         }
-        let op = Collect { command: self.clone(), index };
+        let info = if self.addinfo { info(env) } else { Vec::new() };
+        let op = Collect { command: self.clone(), index, info };
         Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }
 
 /// The source type of events whose text is the fields of rows.
 const STASH: &str = "stash";
+/// The field with the name of the saved search.
+const SEARCH_NAME: &str = "search_name";
+
+/// What is known of the search: names of fields and their values.
+fn info(env: &PlanningContext<'_>) -> Vec<(&'static str, String)> {
+    let name = env.context.search_name.clone().map(|name| (SEARCH_NAME, name));
+    name.into_iter().chain(addinfo::times(env.context)).collect()
+}
 
 #[derive(Debug)]
 struct Collect {
     command: CollectCommand,
     index: IndexName,
+    /// Fields about the search, before those of a row of a report.
+    info: Vec<(&'static str, String)>,
 }
 
 impl TableOp for Collect {
@@ -87,6 +98,9 @@ impl Collect {
         for name in &names {
             fields.push((name, rows.lists(name)?));
         }
+        // A row that has them says what it is made of.
+        let is_new = |(name, _): &&(&str, String)| !names.iter().any(|own| own == name);
+        let info: Vec<(&str, String)> = self.info.iter().filter(is_new).cloned().collect();
         let server = env.context.host.server_name();
         let mut events = Vec::with_capacity(rows.count);
         for row in 0..rows.count {
@@ -95,8 +109,8 @@ impl Collect {
             let values = fields.iter().map(|(name, cells)| (name.as_str(), &cells[row]));
             let (raw, is_event) = match &raws[row] {
                 Some(raw) if !self.command.json => (self.marked(raw.clone()), true),
-                _ if self.command.json => (json(values), false),
-                _ => (self.text(time, values), false),
+                _ if self.command.json => (json(&info, values), false),
+                _ => (self.text(time, &info, values), false),
             };
             // An event stays where it is from; a row of a report comes from the search.
             let pick = |given: &Option<String>, own: &Option<String>, default: &str| {
@@ -122,16 +136,21 @@ impl Collect {
         }
     }
 
-    /// `10/27/2026 10:00:00 +0000, name="value", ...`.
+    /// `10/27/2026 10:00:00 +0000, info_min_time=1793095200.000, ..., name="value", ...`.
     fn text<'v>(
         &self,
         time: EventTime,
+        info: &[(&str, String)],
         values: impl Iterator<Item = (&'v str, &'v Vec<String>)>,
     ) -> String {
         let mut parts = Vec::new();
         if self.command.addtime {
             parts.push(written(time));
         }
+        parts.extend(info.iter().map(|(name, value)| match *name {
+            SEARCH_NAME => format!("{name}={}", quoted(value)),
+            _ => format!("{name}={value}"),
+        }));
         for (name, values) in values {
             let name = summary::collected_name(name);
             parts.extend(values.iter().map(|value| format!("{name}={}", quoted(value))));
@@ -147,8 +166,14 @@ fn written(time: EventTime) -> String {
     text
 }
 
-fn json<'v>(values: impl Iterator<Item = (&'v str, &'v Vec<String>)>) -> String {
+fn json<'v>(
+    info: &[(&str, String)],
+    values: impl Iterator<Item = (&'v str, &'v Vec<String>)>,
+) -> String {
     let mut object = Map::new();
+    for (name, value) in info {
+        object.insert((*name).to_owned(), Value::String(value.clone()));
+    }
     for (name, values) in values {
         let value = match values.as_slice() {
             [] => continue,

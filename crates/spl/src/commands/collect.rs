@@ -23,6 +23,8 @@ pub struct CollectCommand {
     pub testmode: bool,
     /// `addtime=`: whether a time is put in front of each (default true).
     pub addtime: bool,
+    /// `addinfo=`: whether the time range and the start of the search are put into each (default true).
+    pub addinfo: bool,
     /// `output_format=hec`: events as JSON.
     pub json: bool,
 }
@@ -32,7 +34,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "collect",
     aliases: &["stash", "sumindex", "summaryindex"],
     summary: "writes rows to an index",
-    syntax: "collect index=<index> [source=<text>] [host=<text>] [sourcetype=<text>] [marker=<text>] [testmode=<bool>] [addtime=<bool>] [output_format=raw|hec]",
+    syntax: "collect index=<index> [source=<text>] [host=<text>] [sourcetype=<text>] [marker=<text>] [testmode=<bool>] [addtime=<bool>] [addinfo=<bool>] [output_format=raw|hec]",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("run_collect"),
     options: OPTIONS,
@@ -66,6 +68,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         marker: None,
         testmode: false,
         addtime: true,
+        addinfo: true,
         json: false,
     };
     loop {
@@ -84,6 +87,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             "marker" => command.marker = Some(option.text()),
             "testmode" => command.testmode = option.boolean()?,
             "addtime" => command.addtime = option.boolean()?,
+            "addinfo" => command.addinfo = option.boolean()?,
             "output_format" => {
                 command.json = option.value.eq_ignore_ascii_case("hec");
                 if !command.json && !option.value.eq_ignore_ascii_case("raw") {
@@ -107,7 +111,8 @@ impl fmt::Display for CollectCommand {
             .maybe("sourcetype", self.sourcetype.as_ref())
             .maybe("marker", self.marker.as_ref())
             .flag("testmode", self.testmode, false)
-            .flag("addtime", self.addtime, true);
+            .flag("addtime", self.addtime, true)
+            .flag("addinfo", self.addinfo, true);
         if self.json {
             arguments.option("output_format", "hec");
         }
@@ -124,7 +129,7 @@ mod tests {
         accepts(&[
             "* | collect index=summary",
             "* | collect index=a source=b host=c sourcetype=d testmode=t addtime=f marker=\"report=x, n=1\"",
-            "* | collect index=a output_format=hec uselb=t timeformat=\"%s\"",
+            "* | collect index=a output_format=hec addinfo=f uselb=t timeformat=\"%s\"",
         ]);
         same("* | summaryindex index=a", "* | collect index=a");
     }

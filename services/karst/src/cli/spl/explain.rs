@@ -67,6 +67,7 @@ async fn plan_offline(options: &ExplainOptions) -> Result<Explanation> {
         limits: Limits::default(),
         restriction: plan::Restriction::default(),
         sid: String::new(),
+        search_name: None,
         planning: plan::PlanningTime::default(),
     };
     let planned = plan::plan_search(text, &context, Subsearches::Skip).await.map_err(refused)?;
