@@ -172,8 +172,6 @@ impl Knowledge {
             ));
         }
         let most = if time.is_some() { 1 } else { MAX_MATCHES };
-        let default_match = text(&transforms::DEFAULT_MATCH);
-        let least = usize::from(default_match.is_some());
         let count = |number: i64| usize::try_from(number).unwrap_or(0);
         let fields = keys.get(&transforms::FIELDS_LIST).unwrap_or_default();
         if fields.is_empty() && matches!(place, LookupPlace::Program(_)) {
@@ -188,8 +186,8 @@ impl Knowledge {
             match_types: match_types(name, &text(&transforms::MATCH_TYPE).unwrap_or_default())?,
             case_sensitive: keys.get(&transforms::CASE_SENSITIVE).unwrap_or(true),
             max_matches: number(&transforms::MAX_MATCHES)?.map_or(most, count).max(1),
-            min_matches: number(&transforms::MIN_MATCHES)?.map_or(least, count),
-            default_match,
+            min_matches: number(&transforms::MIN_MATCHES)?.map_or(0, count),
+            default_match: text(&transforms::DEFAULT_MATCH),
             time,
             filter: text(&transforms::FILTER),
             fields,
@@ -315,13 +313,13 @@ mod tests {
     fn a_stanza_says_where_rows_are_and_how_they_match() {
         let found = knowledge(
             "[hosts]\nfilename = hosts.csv\nmatch_type = WILDCARD(host), CIDR(net)\n\
-             default_match = unknown\ncase_sensitive_match = false\n",
+             min_matches = 2\ndefault_match = unknown\ncase_sensitive_match = false\n",
         );
         let lookup = found.lookup("hosts").unwrap();
         assert_eq!(lookup.place, LookupPlace::File("hosts.csv".to_owned()));
         assert_eq!(lookup.match_types["host"], MatchType::Wildcard);
         assert_eq!(lookup.match_types["net"], MatchType::Cidr);
-        assert_eq!((lookup.min_matches, lookup.max_matches), (1, 100));
+        assert_eq!((lookup.min_matches, lookup.max_matches), (2, 100));
         assert!(!lookup.case_sensitive);
         assert_eq!(found.lookup_names(), ["dnslookup", "hosts"]);
     }

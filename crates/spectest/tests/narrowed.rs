@@ -38,6 +38,7 @@ const TRANSFORMS: &str = "conf transforms
   match_type = WILDCARD(in)
   [other]
   filename = other.csv
+  min_matches = 1
   default_match = none
 ";
 const LOOKUPS: &str = "lookup plain.csv

@@ -60,10 +60,9 @@ conf::keys! {
         FIELDS_LIST: Vec<String> = "fields_list", "", Type::LIST, live;
         /// Maximum number of matches per event. Default: 100, or 1 for time-based lookups. Splunk: 1000, 1.
         MAX_MATCHES: Option<i64> = "max_matches", "", COUNT, live;
-        /// Minimum number of matches; missing ones are filled with `default_match`. Default: 0, or 1 with
-        /// `default_match`.
+        /// Minimum number of matches; missing ones are filled with `default_match`. Default: 0.
         MIN_MATCHES: Option<i64> = "min_matches", "", COUNT, live;
-        /// Value of the output fields if too few rows match.
+        /// Value of the output fields if fewer than `min_matches` rows match.
         DEFAULT_MATCH: Option<String> = "default_match", "", Type::Text, live;
         /// Whether matching is case-sensitive.
         CASE_SENSITIVE: bool = "case_sensitive_match", "true", Type::Boolean, live;

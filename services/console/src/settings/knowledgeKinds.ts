@@ -183,7 +183,12 @@ export const lookupDefinitions: Kind = {
     },
     { name: 'max_matches', label: 'Most matches', kind: 'number', least: 1 },
     { name: 'min_matches', label: 'Least matches', kind: 'number' },
-    { name: 'default_match', label: 'Value if nothing matches', kind: 'text' },
+    {
+      name: 'default_match',
+      label: 'Value if nothing matches',
+      kind: 'text',
+      help: 'Needs least matches of 1 or more.',
+    },
     {
       name: 'case_sensitive_match',
       label: 'Matching is case-sensitive',
