@@ -2,6 +2,7 @@
 //!
 //! Split: runs at the search head, over all rows.
 
+use exprs::column::Values;
 use frames::Frame;
 use futures::future::BoxFuture;
 use spl::ast::OutputlookupCommand;
@@ -72,6 +73,15 @@ pub(super) fn file_name(name: &str) -> String {
     if ended { name.to_owned() } else { format!("{name}.csv") }
 }
 
+/// The rows that have a value in some column: without one, a row of a collection would be an empty record.
+fn with_values(rows: Rows) -> Result<Rows, Error> {
+    let columns: Vec<Values> =
+        rows.columns.iter().map(|column| Values::new(&column.array)).collect::<Result<_, _>>()?;
+    let has_value = |row: &usize| columns.iter().any(|values| !values.get(*row).is_null());
+    let places: Vec<usize> = (0..rows.count).filter(has_value).collect();
+    if places.len() == rows.count { Ok(rows) } else { Ok(rows.take(&places)?) }
+}
+
 #[derive(Debug)]
 struct Output {
     command: OutputlookupCommand,
@@ -111,6 +121,9 @@ impl TableOp for Output {
                 let wanted = self.fields.is_empty() || self.fields.contains(&column.name);
                 column.name == KEY || (wanted && (shown(&column.name) || !is_file))
             });
+            if !is_file {
+                written = with_values(written)?;
+            }
             if let Some(max) =
                 self.command.max.map(|max| usize::try_from(max).unwrap_or(usize::MAX))
                 && written.count > max
