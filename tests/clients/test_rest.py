@@ -131,6 +131,17 @@ def test_an_export_has_lists_of_rows_or_columns_with_their_fields(server, shop):
         assert line[mode.replace("json_", "").replace("cols", "columns")] == []
 
 
+def test_an_export_of_a_report_without_rows_names_its_fields(server, shop):
+    form = {"search": f"search index={shop} nothing | stats count by status"}
+    for mode in ("json_rows", "json_cols"):
+        (line,) = post(server, {**form, "output_mode": mode}, "/services/search/v2/jobs/export").lines()
+        assert line["fields"] == ["status", "count"], line
+    path = "/services/search/v2/jobs/export"
+    assert post(server, {**form, "output_mode": "csv"}, path).text.split() == ["status,count"]
+    order = post(server, {**form, "output_mode": "xml"}, path).text
+    assert "<field>status</field>" in order and "<result " not in order, order
+
+
 def test_earliest_and_latest_bound_a_search(server, shop):
     search = f"index={shop}"
     assert server.count(search, earliest_time=1763672410, latest_time=1763672420) == 10

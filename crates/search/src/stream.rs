@@ -66,6 +66,7 @@ impl SearchService {
         let (service, counted) = (self.clone(), Arc::clone(&report));
         let knowledge = self.knowledge_of(&request);
         let shown = Shown::default();
+        let is_report = planned.kind == ResultKind::Report;
         let (handle, cpu) = (threads.handle().clone(), report.cpu.clone());
         let sending = async move {
             let (mut is_first, mut count) = (true, 0);
@@ -99,8 +100,12 @@ impl SearchService {
                 let queued = Instant::now();
                 let granted = service.grant(control.planning()).await?;
                 counted.times.add(Phase::Queue, queued.elapsed());
+                let mut has_sent = false;
                 let mut take = |columns: &[OutputColumn], batch| match held.add(columns, batch) {
-                    Some(batches) => send(columns.to_vec(), batches),
+                    Some(batches) => {
+                        has_sent = true;
+                        send(columns.to_vec(), batches)
+                    }
                     None => ControlFlow::Continue(()),
                 };
                 let watch = head.map(Sharing);
@@ -109,7 +114,8 @@ impl SearchService {
                 let done = plan::execute_watched(&planned, session, watch, &mut take).await;
                 let done = done.map_err(|error| Error::of_search(&error, &request.search))?;
                 let left = held.left();
-                if !left.is_empty() {
+                // Of a report without rows, the fields are sent.
+                if !left.is_empty() || (is_report && !has_sent) {
                     let _ = send(done.columns, left);
                 }
                 Ok(())

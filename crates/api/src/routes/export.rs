@@ -95,6 +95,8 @@ struct Export {
     /// A row without the end of its object.
     held: Option<Vec<u8>>,
     csv: Option<Csv>,
+    /// The fields of a report without rows.
+    fields: Vec<String>,
     ended: bool,
     /// It ends with an error, which has been written.
     is_broken: bool,
@@ -104,8 +106,17 @@ struct Export {
 
 impl Export {
     fn new(mode: OutputMode, pages: Pages) -> Self {
-        let (held, csv) = (None, None);
-        Self { mode, pages, rows: 0, held, csv, ended: false, is_broken: false, first: None }
+        Self {
+            mode,
+            pages,
+            rows: 0,
+            held: None,
+            csv: None,
+            fields: Vec::new(),
+            ended: false,
+            is_broken: false,
+            first: None,
+        }
     }
 
     async fn next(&mut self) -> Option<Vec<u8>> {
@@ -140,7 +151,9 @@ impl Export {
             OutputMode::Csv | OutputMode::SafeCsv => self.csv(page, &mut out),
             OutputMode::Raw => Raw::new(page.fields.clone()).rows(page, &mut out),
             OutputMode::Xml => return self.answer(page),
-            OutputMode::JsonRows | OutputMode::JsonCols if page.rows.is_empty() => {}
+            OutputMode::JsonRows | OutputMode::JsonCols if page.rows.is_empty() => {
+                self.fields.clone_from(&page.fields);
+            }
             OutputMode::JsonRows | OutputMode::JsonCols => {
                 out = self.answer(page);
                 out.push(b'\n');
@@ -216,7 +229,8 @@ impl Export {
         let message = |text: &String| Message { kind: MessageKind::Warning, text: text.clone() };
         let messages = warnings.iter().map(message).collect();
         let told = Told { offset: self.rows, messages, ..Told::default() };
-        let mut out = self.mode.write(told, &Page { fields: Vec::new(), rows: Vec::new() });
+        let page = Page { fields: self.fields.clone(), rows: Vec::new() };
+        let mut out = self.mode.write(told, &page);
         out.push(b'\n');
         out
     }
