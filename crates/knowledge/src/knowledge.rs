@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use conf::{Effective, Entry, Layers, Place, Setting, Stanza, Warning};
+use eval::time::parse_zone;
+use jiff::tz::TimeZone;
 use model::columns;
 use parking_lot::Mutex;
 
@@ -13,7 +15,7 @@ use crate::extract::{Alias, Aliases, ExtractionLimits, Extractor, FieldRules};
 use crate::index_time;
 use crate::indexes::{self, IndexSettings};
 use crate::parsing::ParsingRules;
-use crate::props::{Props, StanzaMatcher, Values, bad_value};
+use crate::props::{Props, PropsStanza, StanzaMatcher, Values, bad_value};
 use crate::searching;
 use crate::settings::indexes::AckLevel;
 use crate::settings::props as keys;
@@ -398,6 +400,17 @@ impl Knowledge {
         }
         fields.append(&mut aliases);
         fields
+    }
+
+    /// The time zones that stanzas give their events (`TZ`), in the order of precedence of the stanzas, without
+    /// invalid ones.
+    #[must_use]
+    pub fn time_zones(&self) -> Vec<(StanzaMatcher, TimeZone)> {
+        let zone = |stanza: &PropsStanza| {
+            let zone = parse_zone(&Values::of(&stanza.stanza).get(&keys::TZ)?.value).ok()?;
+            Some((stanza.matcher.clone(), zone))
+        };
+        self.inner.base.props.stanzas.iter().filter_map(zone).collect()
     }
 
     /// What others make of the configuration: made once, and kept as long as the configuration stays the

@@ -223,7 +223,8 @@ impl<'e> PlanningContext<'e> {
     /// What expressions over a frame can see.
     pub(crate) fn scope<'s>(&'s self, frame: &'s Frame) -> FrameScope<'s> {
         let (context, lookups, log) = (self.context, self.lookups, self.log);
-        FrameScope { frame, context, lookups, log, kinds: None }
+        let zone = &self.context.timezone;
+        FrameScope { frame, context, zone, lookups, log, kinds: None }
     }
 }
 
@@ -232,13 +233,20 @@ impl<'e> PlanningContext<'e> {
 pub(crate) struct FrameScope<'s> {
     frame: &'s Frame,
     context: &'s PlanContext,
+    /// Where days begin.
+    zone: &'s TimeZone,
     lookups: Option<&'s Lookups>,
     log: &'s MessageLog,
     /// The types of all fields, where they are asked for often.
     kinds: Option<HashMap<&'s str, ValueType>>,
 }
 
-impl FrameScope<'_> {
+impl<'s> FrameScope<'s> {
+    /// The same in another time zone than that of the search.
+    pub(crate) fn in_zone(self, zone: &'s TimeZone) -> Self {
+        Self { zone, ..self }
+    }
+
     /// The same, for expressions as many as there are fields.
     pub(crate) fn indexed(self) -> Self {
         let columns = self.frame.columns().iter();
@@ -281,6 +289,6 @@ impl Scope for FrameScope<'_> {
     }
 
     fn timezone(&self) -> &TimeZone {
-        &self.context.timezone
+        self.zone
     }
 }

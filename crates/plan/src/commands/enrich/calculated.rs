@@ -102,7 +102,11 @@ pub(super) fn calculate(
     for Calculated(one) in &fields {
         env.context.planning.check()?;
         let Ok(expr) = &one.expr else { continue };
-        let value = match exprs::compile(expr, &scope).map_err(Error::from) {
+        let compiled = match &one.zone {
+            Some(zone) => exprs::compile(expr, &env.scope(&frame).in_zone(zone)),
+            None => exprs::compile(expr, &scope),
+        };
+        let value = match compiled.map_err(Error::from) {
             Ok(value) => value,
             Err(Error::Invalid { message, .. }) => {
                 leave_out(one, &message, env);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use conf::Place;
 use exprs::required_fields::RequiredFields;
+use jiff::tz::TimeZone;
 use knowledge::{CalculatedField, StanzaMatcher};
 use spl::ast::{SearchExpr, SearchPattern, SearchValue};
 
@@ -52,7 +53,8 @@ fn name_local_server(value: &mut SearchValue, env: &PlanningContext<'_>) {
     }
 }
 
-/// Those that a search names.
+/// Those that a search names. Parts of the time are those of the zone in which the timestamps of the events
+/// are read, not of the user's, so that all users count the same events.
 pub(super) fn named(
     required: &RequiredFields,
     parsed: &Parsed,
@@ -67,20 +69,39 @@ pub(super) fn named(
         })
     };
     let wanted = wanted.filter(|(name, _)| !is_set(name));
-    let field = |(name, expression): &(&str, &str)| {
-        let value = match *name {
-            SERVER => format!("{:?}", env.context.host.server_name()),
-            _ => (*expression).to_owned(),
-        };
-        let expression = format!("coalesce({name}, {value})");
-        let expr = spl::parse_expression(&expression).map_err(|error| error.to_string());
-        let field = CalculatedField {
-            matcher: StanzaMatcher::Everything,
-            field: (*name).to_owned(),
-            expression,
-            place: Place { file: "default fields".into(), line: 0 },
-        };
-        Arc::new(ParsedField { field, expr })
+    let mut fields = Vec::new();
+    for (name, expression) in wanted {
+        match *name {
+            SERVER => {
+                let value = format!("{:?}", env.context.host.server_name());
+                fields.push(field(name, &value, &StanzaMatcher::Everything, None));
+            }
+            name if name.starts_with("date_") => {
+                let zones = parsed.zones.iter();
+                let of = |(matcher, zone): &(StanzaMatcher, TimeZone)| {
+                    field(name, expression, matcher, Some(zone))
+                };
+                fields.extend(zones.map(of));
+            }
+            name => fields.push(field(name, expression, &StanzaMatcher::Everything, None)),
+        }
+    }
+    fields
+}
+
+fn field(
+    name: &str,
+    value: &str,
+    matcher: &StanzaMatcher,
+    zone: Option<&TimeZone>,
+) -> Arc<ParsedField> {
+    let expression = format!("coalesce({name}, {value})");
+    let expr = spl::parse_expression(&expression).map_err(|error| error.to_string());
+    let field = CalculatedField {
+        matcher: matcher.clone(),
+        field: name.to_owned(),
+        expression,
+        place: Place { file: "default fields".into(), line: 0 },
     };
-    wanted.map(field).collect()
+    Arc::new(ParsedField { field, expr, zone: zone.cloned() })
 }

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use exprs::required_fields::RequiredFields;
-use knowledge::{AutomaticLookup, CalculatedField, Knowledge};
+use jiff::tz::TimeZone;
+use knowledge::{AutomaticLookup, CalculatedField, Knowledge, StanzaMatcher};
 use spl::ast::{Expr, FieldPattern, LookupCommand, Span};
 
 /// All objects, in the order in which they are applied.
@@ -13,6 +14,8 @@ use spl::ast::{Expr, FieldPattern, LookupCommand, Span};
 pub(super) struct Parsed {
     pub(super) calculated: Vec<Arc<ParsedField>>,
     pub(super) lookups: Vec<Arc<ParsedLookup>>,
+    /// The time zones in which timestamps of events are read; the last one is that of all others.
+    pub(super) zones: Vec<(StanzaMatcher, TimeZone)>,
 }
 
 /// A calculated field.
@@ -21,6 +24,8 @@ pub(super) struct ParsedField {
     pub(super) field: CalculatedField,
     /// Its expression, or what is wrong with it.
     pub(super) expr: Result<Expr, String>,
+    /// The time zone that it is computed in; `None` for that of the search.
+    pub(super) zone: Option<TimeZone>,
 }
 
 /// An automatic lookup.
@@ -38,13 +43,18 @@ impl Parsed {
     pub(super) fn of(knowledge: &Knowledge) -> Self {
         let calculated = knowledge.calculated_fields().into_iter().map(|field| {
             let expr = spl::parse_expression(&field.expression);
-            Arc::new(ParsedField { field, expr: expr.map_err(|error| error.to_string()) })
+            let expr = expr.map_err(|error| error.to_string());
+            Arc::new(ParsedField { field, expr, zone: None })
         });
         let lookups = knowledge.automatic_lookups().into_iter().map(|lookup| {
             let command = spl::parse_lookup(&lookup.arguments);
             Arc::new(ParsedLookup { lookup, command: command.map_err(|error| error.to_string()) })
         });
-        Self { calculated: calculated.collect(), lookups: lookups.collect() }
+        let mut zones = knowledge.time_zones();
+        if !zones.iter().any(|(matcher, _)| matches!(matcher, StanzaMatcher::Everything)) {
+            zones.push((StanzaMatcher::Everything, TimeZone::UTC));
+        }
+        Self { calculated: calculated.collect(), lookups: lookups.collect(), zones }
     }
 
     /// Whether one of them names a field that it sets.
