@@ -402,8 +402,8 @@ impl Knowledge {
         fields
     }
 
-    /// The time zones that stanzas give their events (`TZ`), in the order of precedence of the stanzas, without
-    /// invalid ones.
+    /// The time zones that stanzas give their events (`TZ`), in the order of precedence of the stanzas,
+    /// without invalid ones.
     #[must_use]
     pub fn time_zones(&self) -> Vec<(StanzaMatcher, TimeZone)> {
         let zone = |stanza: &PropsStanza| {
@@ -453,7 +453,7 @@ impl Knowledge {
     }
 
     /// The stanzas of `props.conf`, in the order of precedence.
-    pub(crate) fn props_stanzas(&self) -> &[crate::props::PropsStanza] {
+    pub(crate) fn props_stanzas(&self) -> &[PropsStanza] {
         &self.inner.base.props.stanzas
     }
 

@@ -91,8 +91,8 @@ struct Output {
 }
 
 impl Output {
-    /// In a collection, the values of `key_field` are the keys of the records. The field itself is stored only
-    /// if it is among those of the collection, so the key is set before the others are left out.
+    /// In a collection, the values of `key_field` are the keys of the records. The field itself is stored
+    /// only if it is among those of the collection, so the key is set before the others are left out.
     fn set_keys(&self, rows: &mut Rows) {
         let field = self.command.key_field.as_ref().map(|field| field.node.as_str());
         if let Some(column) = field.and_then(|field| rows.column(field)).cloned() {
