@@ -373,6 +373,34 @@ def test_an_indexer_that_loses_its_disk_twice_has_no_copy_of_its_journal_on_its_
         wait_for(lambda: sorted(what_is_said(head)[0]) == sent, "all events", 90)
 
 
+def test_an_indexer_that_recovers_a_journal_indexes_its_own_audit_records(cluster, store):
+    """The lost one had records of the same numbers."""
+    where = ("s3://karst/lost-audit", store.variables())
+    conf = acknowledged_at("replicated", factor=2)
+    conf["server"] += "[audit]\ndenialsPerSecond = 1000\n"
+    cluster = cluster(indexers=3, heads=1, store=where, conf=conf).start()
+    (head,), (victim, *others) = cluster.heads, cluster.indexers
+
+    def refused(indexer, name, count):
+        for n in range(count):
+            auth = (f"{name}-{n}", "wrong")
+            assert indexer.rest("GET", "/services/server/info", auth=auth).status == 401
+        found = f'search index=_audit action="login attempt" user={name}-* | stats dc(user) as n'
+        wait_for(lambda: head.rows(found) == [{"n": str(count)}], f"{count} records of {name}", 90)
+
+    refused(victim, "before", 20)
+    wait_for(lambda: holders(cluster, victim), "the copy at another indexer", 30)
+    lose(victim)
+    wait_for(lambda: victim.address not in cluster.peers(head), "the recovery of its events", 90)
+    for number, other in enumerate(others):
+        refused(other, f"after{number}", 5)
+        assert other.stop() == 0
+        other.start()
+        assert "modified or damaged" not in other.log_text(), other.log
+        verified = other.cli("audit", "verify")
+        assert verified.returncode == 0, verified
+
+
 def identity(indexer):
     return (indexer.data / "instance.id").read_text().strip()
 

@@ -257,7 +257,7 @@ pub(crate) async fn assemble(
         data,
         layers: &layers,
         catalog: &catalog,
-        id: indexer.to_string(),
+        indexer,
         ingest: &ingest,
         clock: Arc::clone(&clock),
         host: host_name(),

@@ -3,6 +3,7 @@
 //! Records are indexed from the files, by number: ingest stores a numbered batch once, however
 //! often it is sent. The head of the chain is saved in the catalog and next to the key.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,15 +17,17 @@ use catalog::Catalog;
 use conf::{Layers, Type};
 use ingest::Ingest;
 use inputs::{BatchId, CutEvents, Input, MissingTime, OriginRef, StreamKey};
-use model::IndexName;
+use model::{IndexName, IndexerId};
 use runtime::health::{self, Health, Severity};
 use runtime::{Clock, Shutdown};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::identity::write_once;
 
-/// The channel of the records' numbers: a data directory has one trail.
-const CHANNEL: uuid::Uuid = uuid::Uuid::from_u128(0x6b61_7273_7400_4175_8469_7400_0000_0001);
+/// The channel of the records' numbers in earlier releases, in which all processes had the same one: an
+/// indexer that recovered the journal of another one took the numbers of its records for its own.
+const EARLIER: Uuid = Uuid::from_u128(0x6b61_7273_7400_4175_8469_7400_0000_0001);
 /// The document kind of the saved head.
 const KIND: &str = "audit";
 const NAME: &str = "head";
@@ -77,7 +80,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) layers: &'a Layers,
     pub(crate) catalog: &'a Catalog,
     /// The identity of this process.
-    pub(crate) id: String,
+    pub(crate) indexer: IndexerId,
     pub(crate) ingest: &'a Arc<Ingest>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) host: String,
@@ -97,9 +100,10 @@ pub(crate) struct Trail {
 pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
     let configured = Configured::read(parts.layers)?;
     let proxies = configured.proxies.as_deref().and_then(Proxies::parse).unwrap_or_default();
-    let delivered = parts.ingest.delivered(CHANNEL).below();
+    let channel = channel_of(parts.indexer);
+    let delivered = parts.ingest.delivered(channel).below();
     let (catalog, path) = (parts.catalog.clone(), head_path(parts.data));
-    let notes = Notes { catalog, path, id: parts.id };
+    let notes = Notes { catalog, path, id: parts.indexer.to_string() };
     let mut anchors = notes.read()?;
     if delivered > 1 {
         anchors.push(Anchor { seq: delivered - 1, hash: None, noted: "the index _audit" });
@@ -116,17 +120,25 @@ pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
         tracing::error!(remark, "the audit trail has been modified or damaged");
         parts.health.set(health::AUDIT_TRAIL, Severity::Warning, remark);
     }
+    let head = log.head().borrow().seq;
     let start = Record::of_server("server_start", Info::Succeeded)
         .with("version", env!("CARGO_PKG_VERSION"))
         .with("pid", std::process::id());
     log.append(start).await.context("cannot record the start in the audit trail")?;
     let checkpoint = folder.join("indexed");
-    let from = read_checkpoint(&checkpoint).saturating_add(1).max(delivered).max(1);
+    let before = parts.ingest.delivered(EARLIER);
+    let noted = read_checkpoint(&checkpoint)
+        .or_else(|| before.below().checked_sub(1).filter(|last| *last <= head))
+        .unwrap_or(0);
+    let earlier = indexed_earlier(|seq| before.contains(seq), noted, head);
+    let from = noted.saturating_add(1).max(delivered);
     let (told, fed) = tokio::sync::watch::channel(from - 1);
     let tasks = Shutdown::new();
     let feeder = Feeder {
         log: log.clone(),
         ingest: Arc::clone(parts.ingest),
+        channel,
+        earlier,
         index: IndexName::new(IndexName::AUDIT)?,
         host: parts.host,
         checkpoint,
@@ -167,6 +179,23 @@ impl Trail {
         self.notes.note(head).await;
         self.audit.log.close().await;
     }
+}
+
+/// The channel of the records' numbers: a process has one trail. Others that recover its journal keep its
+/// numbers apart from theirs.
+fn channel_of(indexer: IndexerId) -> Uuid {
+    Uuid::from_u128(EARLIER.as_u128() ^ indexer.0.as_u128())
+}
+
+/// The records behind the noted place that an earlier release has indexed: at most one batch was on its way
+/// when it ended. `known`: the numbers of its channel.
+fn indexed_earlier(known: impl Fn(u64) -> bool, noted: u64, head: u64) -> BTreeSet<u64> {
+    let last = head.min(noted.saturating_add(BATCH as u64));
+    // The numbers are those of other processes: these records are perhaps in no index.
+    if known(last.saturating_add(1)) {
+        return BTreeSet::new();
+    }
+    (noted.saturating_add(1)..=last).filter(|seq| known(*seq)).collect()
 }
 
 fn make_private(folder: &Path) -> Result<()> {
@@ -289,14 +318,18 @@ async fn tell_failures(log: AuditLog, conditions: Health, tasks: Shutdown) {
     }
 }
 
-fn read_checkpoint(path: &Path) -> u64 {
-    fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+fn read_checkpoint(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// Indexes records.
 struct Feeder {
     log: AuditLog,
     ingest: Arc<Ingest>,
+    /// Of the records' numbers.
+    channel: Uuid,
+    /// Records that need not be indexed any more.
+    earlier: BTreeSet<u64>,
     index: IndexName,
     host: String,
     checkpoint: PathBuf,
@@ -340,8 +373,8 @@ impl Feeder {
     async fn index(&self, entries: &[Entry]) -> Result<(), inputs::Error> {
         let settled = entries.first().map_or(0, |entry| entry.seq);
         let mut outcomes = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let id = BatchId { channel: CHANNEL, sequence: entry.seq, settled };
+        for entry in entries.iter().filter(|entry| !self.earlier.contains(&entry.seq)) {
+            let id = BatchId { channel: self.channel, sequence: entry.seq, settled };
             outcomes.push(self.ingest.deliver_records(id, self.input(entry), RETRY).await?);
         }
         for outcome in outcomes {
@@ -371,5 +404,32 @@ impl Feeder {
         if let Err(error) = write_once(&self.checkpoint, seq.to_string().as_bytes(), 0o600) {
             tracing::warn!(%error, "the place in the audit trail is not noted");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_number_their_records_in_channels_of_their_own() {
+        let [first, second] = [1, 2].map(|id| channel_of(IndexerId(Uuid::from_u128(id))));
+        assert_ne!(first, second);
+        assert!(first != EARLIER && second != EARLIER);
+        assert_eq!(first, channel_of(IndexerId(Uuid::from_u128(1))));
+    }
+
+    #[test]
+    fn what_an_earlier_release_has_indexed_behind_the_noted_place_is_not_indexed_again() {
+        let found = |known: &[u64], noted, head| -> Vec<u64> {
+            indexed_earlier(|seq| known.contains(&seq), noted, head).into_iter().collect()
+        };
+        assert_eq!(found(&[1, 2, 3], 3, 3), [0; 0]);
+        assert_eq!(found(&[1, 2, 3, 4, 6], 3, 7), [4, 6]);
+        // The files end before them, or they are more than a batch: they are those of another process.
+        assert_eq!(found(&[4, 5, 6], 3, 5), [0; 0]);
+        let many: Vec<u64> = (1..=600).collect();
+        assert_eq!(found(&many, 3, 700), [0; 0]);
+        assert_eq!(found(&[], 9, 3), [0; 0], "files that were cut off");
     }
 }
