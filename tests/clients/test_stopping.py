@@ -76,6 +76,18 @@ def test_a_server_that_stops_goes_on_acknowledging_until_the_delay_is_over(own_s
     assert sorted(row["n"] for row in server.rows("search index=main n=* | table n")) == ["0", "1", "2"]
 
 
+def test_a_signal_while_a_server_stops_in_order_to_start_again_ends_it(own_server):
+    server = with_health(own_server(), KARST_DRAIN_DELAY=str(DELAY), KARST_DRAIN_TIMEOUT=str(TIMEOUT))
+    server.start()
+    wait_for(lambda: probe(server, "/readyz")[0] == 200, "the health port says so, too")
+    assert server.rest("POST", "/services/server/control/restart", {}).status == 200
+    wait_for(lambda: probe(server, "/readyz")[0] == 503, "it is not ready any more")
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(TIMEOUT) == 0
+    server.process = None
+    assert server.log_text().count("stopping: no new requests") == 1
+
+
 def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):
     (tmp_path / "minio").mkdir()
     store = minio.start(tmp_path / "minio")

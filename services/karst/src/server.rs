@@ -133,10 +133,10 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
     let threads = SearchThreads::new(cores.max(2), SEARCH_STACK);
     let threads = threads.context("cannot start the threads of searches")?;
+    // Process 1 of a container ignores a signal that it does not handle: it would be there until it is
+    // killed.
+    let signal = runtime.block_on(async { StopSignal::listen() })?;
     let result = runtime.block_on(async {
-        // Process 1 of a container ignores a signal that it does not handle: it would be there until it is
-        // killed.
-        let signal = StopSignal::listen()?;
         let serving = Box::pin(serve(&options, threads.clone(), &signal));
         tokio::select! {
             biased;
@@ -146,9 +146,15 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
         }
     });
     threads.shut_down(SEARCHES);
+    // As late as possible: the next life would not know of it.
+    let is_told_to_stop = signal.has_arrived();
     runtime.shutdown_background();
     match result? {
         Ended::Stopped => Ok(ExitCode::SUCCESS),
+        Ended::ToBeginAgain if is_told_to_stop => {
+            tracing::info!("told to stop meanwhile: this process does not start again");
+            Ok(ExitCode::SUCCESS)
+        }
         Ended::Fenced(reason) => anyhow::bail!("stopped: {reason}"),
         // Returns only where it cannot.
         Ended::ToBeginAgain => Err(::runtime::process::begin_again()).context("cannot start again"),

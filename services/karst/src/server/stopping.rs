@@ -110,6 +110,11 @@ impl StopSignal {
         self.arrived.stopped().await;
     }
 
+    /// Whether one has arrived, whoever waits for it.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.arrived.is_stopped()
+    }
+
     /// From here on a signal is for whoever waits for [`arrived`](Self::arrived), also one that has arrived
     /// already.
     pub(crate) fn open(&self) {
@@ -151,8 +156,10 @@ mod tests {
             () = signal.arrived() => {}
         }
         let early = StopSignal { arrived: Shutdown::new(), is_open: Shutdown::new() };
+        assert!(!early.has_arrived());
         early.arrived.stop();
         early.arrived_early().await;
+        assert!(early.has_arrived() && signal.has_arrived());
     }
 
     #[test]
