@@ -77,14 +77,21 @@ impl Registration {
     }
 
     /// The processes in the list that a restart of others waits for while they are away: all but control
-    /// planes whose address has a later start. A control plane that is lost with its disk starts at its
-    /// address with another identity; the former one stays in the list until its own events are recovered,
-    /// and does not come back.
+    /// planes that do not answer and whose address another process has: one that answers, or was started
+    /// later. A control plane that is lost with its disk starts at its address with another identity; the
+    /// former one stays in the list until its own events are recovered. On a machine that was cut off, it may
+    /// be started again after that, before it ends for good.
     #[must_use]
-    pub fn awaited(snapshot: &Snapshot) -> Vec<(String, Self)> {
+    pub fn awaited(snapshot: &Snapshot, answers: impl Fn(&str) -> bool) -> Vec<(String, Self)> {
         let all = Self::all(snapshot);
-        let is_over = |known: &Self| !known.takes_events() && known.is_replaced(&all);
-        all.iter().filter(|(_, known)| !is_over(known)).cloned().collect()
+        let is_over = |id: &str, known: &Self| {
+            let has_its_place = |other: &str, there: &Self| {
+                other != id && there.address == known.address && answers(other)
+            };
+            let is_taken = || all.iter().any(|(other, there)| has_its_place(other, there));
+            !known.takes_events() && !answers(id) && (known.is_replaced(&all) || is_taken())
+        };
+        all.iter().filter(|(id, known)| !is_over(id, known)).cloned().collect()
     }
 
     /// Whether one of these processes was started later at the address of this one: who connects to the
@@ -273,12 +280,13 @@ mod tests {
             roles: vec![role.to_owned()],
             ..started(at)
         };
-        let awaited = || {
-            let all = Registration::awaited(&catalog.snapshot()).into_iter();
+        let awaited_if = |up: &[&str]| {
+            let all = Registration::awaited(&catalog.snapshot(), |id| up.contains(&id)).into_iter();
             let mut names: Vec<String> = all.map(|(id, _)| id).collect();
             names.sort();
             names
         };
+        let awaited = || awaited_if(&[]);
         let (first, second) = ("2026-11-28T23:27:24Z", "2026-11-28T23:38:42Z");
         of("control-plane", "cp-0:9887", first).write(&catalog, "leader").await.unwrap();
         of("control-plane", "cp-1:9887", first).write(&catalog, "lost").await.unwrap();
@@ -293,6 +301,21 @@ mod tests {
         let replaced = all.iter().filter(|(_, known)| known.is_replaced(&all));
         let replaced: BTreeSet<&str> = replaced.map(|(id, _)| id.as_str()).collect();
         assert_eq!(replaced, BTreeSet::from(["indexer", "lost"]));
+    }
+
+    #[tokio::test]
+    async fn a_lost_control_plane_that_started_again_elsewhere_does_not_replace_one_that_answers() {
+        let catalog = catalog().await;
+        let of = |at: &str| Registration { roles: vec!["control-plane".to_owned()], ..started(at) };
+        of("2026-11-29T03:54:00Z").write(&catalog, "new").await.unwrap();
+        of("2026-11-29T03:55:38Z").write(&catalog, "lost").await.unwrap();
+        let awaited_if = |up: &[&str]| {
+            let all = Registration::awaited(&catalog.snapshot(), |id| up.contains(&id)).into_iter();
+            all.map(|(id, _)| id).collect::<Vec<String>>()
+        };
+        assert_eq!(awaited_if(&["new"]), ["new"]);
+        assert_eq!(awaited_if(&["lost"]), ["lost"]);
+        assert_eq!(awaited_if(&[]), ["lost"]);
     }
 
     #[tokio::test]

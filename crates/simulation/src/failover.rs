@@ -190,10 +190,11 @@ impl Failover {
         answered.insert(own);
         let snapshot = self.catalog.snapshot();
         let all = Registration::all(&snapshot);
-        let awaited = Registration::awaited(&snapshot).into_iter();
+        let names: BTreeSet<String> = answered.iter().map(IndexerId::to_string).collect();
+        let awaited = Registration::awaited(&snapshot, |id| names.contains(id)).into_iter();
         let present = Present {
             started: awaited.map(|(id, known)| (id, known.started)).collect(),
-            answered: answered.iter().map(IndexerId::to_string).collect(),
+            answered: names,
             // Its searches are not counted: they check what is found.
             searches: BTreeMap::new(),
         };

@@ -128,8 +128,9 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
         )));
     }
     let up = answering(&state).await;
-    let all = Registration::awaited(&snapshot);
-    let down = all.iter().find(|(id, _)| *id != state.info.guid && !up.contains(id));
+    let answers = |id: &str| id == state.info.guid || up.iter().any(|other| other.as_str() == id);
+    let all = Registration::awaited(&snapshot, answers);
+    let down = all.iter().find(|(id, _)| !answers(id));
     if let Some((id, known)) = down.filter(|_| !is_forced) {
         return Err(conflict(format!(
             "{} ({id}) does not respond, so nothing is restarted: start it, remove it, or use force=1",

@@ -213,10 +213,11 @@ impl Failover {
         let snapshot = self.catalog.snapshot();
         let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
         let all = Registration::all(&snapshot);
-        let awaited = Registration::awaited(&snapshot).into_iter();
+        let names: BTreeSet<String> = answered.iter().map(IndexerId::to_string).collect();
+        let awaited = Registration::awaited(&snapshot, |id| names.contains(id)).into_iter();
         let present = Present {
             started: awaited.map(|(id, known)| (id, known.started)).collect(),
-            answered: answered.iter().map(IndexerId::to_string).collect(),
+            answered: names,
             searches,
         };
         let indexers: Vec<_> = all.into_iter().filter(|(_, known)| is_indexer(known)).collect();
