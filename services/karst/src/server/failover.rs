@@ -211,7 +211,6 @@ impl Failover {
         searches.insert(self.own.to_string(), self.searches.searches());
         let answered: BTreeSet<IndexerId> = searches.keys().filter_map(|id| indexer(id)).collect();
         let snapshot = self.catalog.snapshot();
-        let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
         let all = Registration::all(&snapshot);
         let names: BTreeSet<String> = answered.iter().map(IndexerId::to_string).collect();
         let awaited = Registration::awaited(&snapshot, |id| names.contains(id)).into_iter();
@@ -220,17 +219,13 @@ impl Failover {
             answered: names,
             searches,
         };
-        let indexers: Vec<_> = all.into_iter().filter(|(_, known)| is_indexer(known)).collect();
-        let registered: BTreeSet<IndexerId> =
-            indexers.iter().filter_map(|(id, _)| indexer(id)).collect();
-        let recoverable = indexers.iter().filter(|(_, known)| !known.local_acks);
-        let recoverable: BTreeSet<IndexerId> =
-            recoverable.filter_map(|(id, _)| indexer(id)).collect();
+        let indexers = all.iter().filter(|(_, known)| is_indexer(known));
+        let registered: BTreeSet<IndexerId> = indexers.filter_map(|(id, _)| indexer(id)).collect();
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner });
         let sets: Vec<Owned> = sets.collect();
         let often = if registered.is_subset(&answered) { LIST } else { LIST_SOON };
-        let of = Others { registered: &registered, recoverable, answered: &answered };
+        let of = Others::new(&all, &answered);
         let stores = self.stores();
         let places = (stores.as_slice(), self.replicas.as_deref());
         let unrecovered = logs.of_others(places, of, often).await?;
@@ -403,8 +398,8 @@ struct Logs {
     with_records: BTreeSet<IndexerId>,
     /// Those that could not be listed, which is said once.
     unlisted: BTreeSet<IndexerId>,
-    /// Those without records whose indexers are not in the list of the cluster: they get none. One that is in
-    /// the list may only be cut off from here.
+    /// Those without records whose processes are not in the list of the cluster: they get none. One that is
+    /// in the list may only be cut off from here.
     empty: BTreeSet<IndexerId>,
 }
 
@@ -421,10 +416,21 @@ fn note(gone: &mut Gone, all: BTreeSet<IndexerId>, snapshot: &Snapshot) {
 
 /// The other indexers, as their journals are looked for.
 struct Others<'a> {
-    registered: &'a BTreeSet<IndexerId>,
+    /// All in the list of the cluster: other processes have journals, too.
+    listed: BTreeSet<IndexerId>,
     /// Those all of whose events others can recover.
     recoverable: BTreeSet<IndexerId>,
     answered: &'a BTreeSet<IndexerId>,
+}
+
+impl<'a> Others<'a> {
+    /// `all`: the list of the cluster.
+    fn new(all: &[(String, Registration)], answered: &'a BTreeSet<IndexerId>) -> Self {
+        let listed = all.iter().filter_map(|(id, _)| indexer(id)).collect();
+        let recoverable = all.iter().filter(|(_, known)| is_indexer(known) && !known.local_acks);
+        let recoverable = recoverable.filter_map(|(id, _)| indexer(id)).collect();
+        Self { listed, recoverable, answered }
+    }
 }
 
 impl Logs {
@@ -444,11 +450,10 @@ impl Logs {
     async fn of_others(
         &mut self,
         (stores, replicas): (&[Arc<dyn ObjectStore>], Option<&Replicas>),
-        Others { registered, recoverable, answered }: Others<'_>,
+        Others { listed, recoverable, answered }: Others<'_>,
         often: Duration,
     ) -> Result<BTreeSet<IndexerId>> {
-        let may_have =
-            |indexer: &IndexerId| answered.contains(indexer) || registered.contains(indexer);
+        let may_have = |indexer: &IndexerId| answered.contains(indexer) || listed.contains(indexer);
         self.empty.retain(|indexer| !may_have(indexer));
         if self.listed.is_none_or(|at| at.elapsed() >= often) {
             let mut logs: BTreeMap<IndexerId, Vec<Arc<dyn ObjectStore>>> = BTreeMap::new();
@@ -506,11 +511,16 @@ async fn has_log(
     Ok(false)
 }
 
+fn is_indexer(known: &Registration) -> bool {
+    known.roles.iter().any(|role| role == "indexer")
+}
+
 fn indexer(id: &str) -> Option<IndexerId> {
     Uuid::parse_str(id).ok().map(IndexerId)
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -523,5 +533,26 @@ mod tests {
         assert_eq!(logs.with_records, BTreeSet::from([one, two]));
         logs.forget_taken(&[Owned { indexer: one, owner: two }, own(two)]);
         assert_eq!(logs.with_records, BTreeSet::from([two]));
+    }
+
+    #[tokio::test]
+    async fn the_journal_of_a_control_plane_that_is_in_the_list_again_is_looked_at_again() {
+        let [control_plane, gone] = [1, 2].map(|number| IndexerId(Uuid::from_u128(number)));
+        let registration = Registration {
+            name: "control-plane-1".to_owned(),
+            address: "control-plane-1:9887".to_owned(),
+            roles: vec!["control-plane".to_owned()],
+            management: String::new(),
+            version: String::new(),
+            started: "2026-11-29T03:55:38Z".to_owned(),
+            local_acks: false,
+            site: cluster::NO_SITE.to_owned(),
+        };
+        let (all, answered) = ([(control_plane.to_string(), registration)], BTreeSet::new());
+        let others = Others::new(&all, &answered);
+        assert!(others.recoverable.is_empty(), "it is not an indexer");
+        let mut logs = Logs { empty: [control_plane, gone].into(), ..Logs::default() };
+        logs.of_others((&[], None), others, LIST).await.unwrap();
+        assert_eq!(logs.empty, BTreeSet::from([gone]));
     }
 }
