@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -27,9 +27,11 @@ use crate::held::Held;
 use crate::service::{bytes_of, id_of, indexer_of};
 use crate::{Settings, rows};
 
-/// How long an indexer that did not answer in time is waited for, until it answers again: it must not make
-/// every search slow.
+/// An indexer that lets others wait so long and does not answer is suspect, until it answers again: no search
+/// waits for it, and other requests not longer than this.
 const SUSPECT: Duration = Duration::from_millis(500);
+/// Pause until one that is suspect is asked again.
+const AGAIN: Duration = Duration::from_millis(250);
 /// How long a process may take to put its hot buckets of an index into object storage; commands wait longer.
 const ROLLING: Duration = Duration::from_secs(50);
 /// Attempts at a view. Rows may leave the memory of this process while it waits for those behind them.
@@ -74,7 +76,23 @@ pub(crate) struct Peer {
     held: Mutex<Held>,
     /// The buckets that wait for their upload, by the path of their object.
     stored: Mutex<HashMap<String, Arc<BucketEntry>>>,
-    is_suspect: AtomicBool,
+    suspicion: Mutex<Suspicion>,
+}
+
+/// What is known of an indexer that may not answer.
+#[derive(Default)]
+struct Suspicion {
+    /// Its last failure, while it is suspect.
+    failure: Option<Status>,
+    /// Whether a task asks it again and again ([`ask_until_it_answers`]).
+    is_watched: bool,
+}
+
+impl Shared {
+    fn deadlines(&self) -> Deadlines {
+        let Settings { first_answer, next_part, .. } = self.settings;
+        Deadlines { first: first_answer, next: next_part }
+    }
 }
 
 impl fmt::Debug for Directory {
@@ -107,8 +125,7 @@ impl Directory {
     }
 
     pub(crate) fn deadlines(&self) -> Deadlines {
-        let Settings { first_answer, next_part, .. } = self.shared.settings;
-        Deadlines { first: first_answer, next: next_part }
+        self.shared.deadlines()
     }
 
     /// What each of the other processes answers, or why it does not.
@@ -116,7 +133,8 @@ impl Directory {
         let room = Arc::new(Room { most: 0, used: AtomicUsize::new(0) });
         let (peers, deadlines) = (self.peers(), self.deadlines());
         let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
-        let asked = peers.iter().map(|peer| self.ask(peer, nothing, deadlines, &room));
+        let asked =
+            peers.iter().map(|peer| self.ask(peer, nothing, peer.patience(deadlines), &room));
         let answers = join_all(asked).await;
         let told = answers.into_iter().map(|answer| match answer {
             Ok(View { floor, searches, emptied, .. }) => {
@@ -153,7 +171,7 @@ impl Directory {
                     channel: (self.shared.connect)(&indexer.address),
                     held: Mutex::default(),
                     stored: Mutex::default(),
-                    is_suspect: AtomicBool::new(false),
+                    suspicion: Mutex::default(),
                 })
             };
             now.push(Arc::clone(peers.entry(indexer.id.clone()).or_insert_with(new)));
@@ -172,7 +190,9 @@ impl Directory {
     ) -> Result<View, Status> {
         // Those that have events of the cluster itself only run no parts of searches.
         let most = (!peer.indexer.is_internal).then_some(self.shared.settings.moved_bytes);
-        let mut view = peer.view(wanted, most, deadlines, room).await?;
+        let answer = peer.view(wanted, most, deadlines, room).await;
+        self.watch_if_suspect(peer);
+        let mut view = answer?;
         if let Some(Open { number, sourcetypes, answer }) = view.open.take() {
             let remote: Arc<dyn RemoteView> = Arc::new(Remote {
                 directory: self.clone(),
@@ -187,6 +207,32 @@ impl Directory {
             }
         }
         Ok(view)
+    }
+
+    /// Asks an indexer for a view; of one that is suspect, its last failure is the answer.
+    async fn ask_unless_suspect(
+        &self,
+        peer: &Arc<Peer>,
+        wanted: (&[IndexName], &TimeRange),
+        deadlines: Deadlines,
+        room: &Arc<Room>,
+    ) -> Result<View, Status> {
+        match peer.failure() {
+            Some(failure) => Err(failure),
+            None => self.ask(peer, wanted, deadlines, room).await,
+        }
+    }
+
+    /// Has one that has become suspect asked again and again.
+    fn watch_if_suspect(&self, peer: &Arc<Peer>) {
+        let mut suspicion = peer.suspicion.lock();
+        if suspicion.failure.is_none() || suspicion.is_watched {
+            return;
+        }
+        suspicion.is_watched = true;
+        drop(suspicion);
+        let (shared, peer) = (Arc::downgrade(&self.shared), Arc::downgrade(peer));
+        runtime::detached(ask_until_it_answers(shared, peer));
     }
 
     /// Frees memory for the rows of the next search.
@@ -223,7 +269,9 @@ impl HotDirectory for Directory {
                 peers.retain(|peer| !peer.indexer.is_internal);
             }
             let deadlines = self.deadlines();
-            let asked = peers.iter().map(|peer| self.ask(peer, (indexes, range), deadlines, &room));
+            let wanted = (indexes, range);
+            let asked =
+                peers.iter().map(|peer| self.ask_unless_suspect(peer, wanted, deadlines, &room));
             let answers = join_all(asked).await;
             let mut view = HotView {
                 buckets: local.unwrap_or_default(),
@@ -399,10 +447,15 @@ impl Peer {
 
     /// Shorter deadlines for one that is suspect.
     fn patience(&self, deadlines: Deadlines) -> Deadlines {
-        match self.is_suspect.load(Relaxed) {
-            true => Deadlines { first: deadlines.first.min(SUSPECT), ..deadlines },
-            false => deadlines,
+        match self.failure() {
+            Some(_) => Deadlines { first: deadlines.first.min(SUSPECT), ..deadlines },
+            None => deadlines,
         }
+    }
+
+    /// Its last failure, while it is suspect.
+    fn failure(&self) -> Option<Status> {
+        self.suspicion.lock().failure.clone()
     }
 
     fn channel(&self) -> Result<Channel, Status> {
@@ -424,7 +477,7 @@ impl Peer {
         deadlines: Deadlines,
         room: &Room,
     ) -> Result<View, Status> {
-        let (began, deadlines) = (Instant::now(), self.patience(deadlines));
+        let began = Instant::now();
         let mut attempts = 0;
         let answer = loop {
             attempts += 1;
@@ -443,9 +496,13 @@ impl Peer {
                 Err(status) => break Err(status),
             }
         };
-        let (waited, was_suspect) = (began.elapsed(), self.is_suspect.load(Relaxed));
-        let failed = |status: &Status| is_suspect_after(status, waited, was_suspect);
-        self.is_suspect.store(answer.as_ref().is_err_and(failed), Relaxed);
+        let waited = began.elapsed();
+        let mut suspicion = self.suspicion.lock();
+        let was_suspect = suspicion.failure.is_some();
+        let failure = answer.as_ref().err();
+        let failure = failure.filter(|status| is_suspect_after(status, waited, was_suspect));
+        suspicion.failure = failure.cloned();
+        drop(suspicion);
         answer
     }
 
@@ -557,6 +614,33 @@ impl Peer {
     }
 }
 
+/// Asks one that is suspect again and again, with the full deadlines, until it answers: a search that waits
+/// for it would be slow, and one that does not would never know that it is back.
+async fn ask_until_it_answers(shared: Weak<Shared>, peer: Weak<Peer>) {
+    let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
+    while let Some((peer, deadlines)) = still_suspect(&shared, &peer) {
+        let room = Room { most: 0, used: AtomicUsize::new(0) };
+        // The peer remembers what comes of it.
+        drop(peer.view(nothing, None, deadlines, &room).await);
+        drop(peer);
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// One that is to be asked again, and the deadlines; `None` once it has answered, or if it has left the list.
+/// One that comes back to the list is asked by the next search.
+fn still_suspect(shared: &Weak<Shared>, peer: &Weak<Peer>) -> Option<(Arc<Peer>, Deadlines)> {
+    let (shared, peer) = (shared.upgrade()?, peer.upgrade()?);
+    let is_listed = (shared.indexers)().contains(&peer.indexer);
+    let mut suspicion = peer.suspicion.lock();
+    if suspicion.failure.is_none() || !is_listed {
+        *suspicion = Suspicion::default();
+        return None;
+    }
+    drop(suspicion);
+    Some((peer, shared.deadlines()))
+}
+
 /// The buckets that wait for their upload, by the path of their object.
 fn stored(buckets: &[HotBucket]) -> HashMap<String, Arc<BucketEntry>> {
     let stored = buckets.iter().filter_map(|bucket| bucket.stored.as_ref());
@@ -605,8 +689,74 @@ fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::net::TcpListener;
+    use tokio::sync::watch::{self, Sender};
+    use tonic::transport::Endpoint;
+
     use super::*;
+
+    /// A directory of one process that takes connections and never answers, once it is suspect.
+    async fn suspect() -> (TcpListener, Sender<Arc<[Indexer]>>, Directory) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let indexer = Indexer {
+            id: "silent".to_owned(),
+            name: "silent".to_owned(),
+            address: format!("http://{}", listener.local_addr().unwrap()),
+            is_internal: false,
+            is_recoverable: false,
+        };
+        let (sender, receiver) = watch::channel(Arc::<[Indexer]>::from([indexer]));
+        let connect: Connect = Arc::new(|address: &str| {
+            let endpoint = Endpoint::from_shared(address.to_owned());
+            Ok(endpoint.map_err(|error| error.to_string())?.connect_lazy())
+        });
+        let indexers: Indexers = Arc::new(move || Arc::clone(&receiver.borrow()));
+        let wait = Duration::from_secs(5);
+        let settings =
+            Settings { first_answer: wait, next_part: wait, moved_bytes: 0, held_bytes: 1 << 20 };
+        let directory = Directory::new(None, indexers, connect, settings);
+        let began = Instant::now();
+        assert_eq!(searched(&directory).await.missing.len(), 1);
+        assert!(began.elapsed() >= wait, "the first search waits");
+        (listener, sender, directory)
+    }
+
+    async fn searched(directory: &Directory) -> HotView {
+        directory.view(&[IndexName::new("main").unwrap()], &TimeRange::ALL).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_search_waits_for_one_that_is_suspect() {
+        let (_listener, _sender, directory) = suspect().await;
+        for _ in 0..20 {
+            let began = Instant::now();
+            let missing = searched(&directory).await.missing;
+            assert_eq!((missing.len(), began.elapsed()), (1, Duration::ZERO));
+            assert!(missing[0].reason.contains("no answer within 5000 ms"), "{missing:?}");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_has_left_the_list_or_whose_directory_is_gone_is_not_asked_again() {
+        let (_listener, sender, directory) = suspect().await;
+        let peer = directory.peers().remove(0);
+        let listed = sender.send_replace(Arc::from([]));
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert!(peer.failure().is_none() && !peer.suspicion.lock().is_watched);
+        // It is back, and no search has noticed that it was away.
+        sender.send_replace(listed);
+        assert_eq!(searched(&directory).await.missing.len(), 1);
+        assert!(peer.failure().is_some() && peer.suspicion.lock().is_watched);
+        let gone = Arc::downgrade(&peer);
+        drop((peer, directory));
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert!(gone.upgrade().is_none());
+    }
 
     #[test]
     fn only_an_answer_ends_the_suspicion() {

@@ -12,7 +12,8 @@ use model::{EventTime, TimeRange};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::support::{
     Searching, Served, catalog, directory, entry, id, indexer, main_index, numbers, settings,
@@ -133,6 +134,50 @@ async fn one_that_hangs_makes_the_first_search_slow_and_not_the_next() {
     assert_eq!(all(&directory).await.missing.len(), 1);
     assert!(begin.elapsed() < first / 2, "{:?}, first {first:?}", begin.elapsed());
     drop(silent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_hung_is_missing_at_once_and_searched_again_once_it_answers() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    served.hot.append(id(1), 0..10);
+    let gate = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let address = format!("http://{}", gate.local_addr().unwrap());
+    let behind = served.indexer.address.trim_start_matches("http://").to_owned();
+    let hung = Indexer { address, ..served.indexer.clone() };
+    let quick = Settings { first_answer: Duration::from_secs(1), ..settings() };
+    let (directory, _indexers) = directory(vec![hung], quick);
+    assert_eq!(all(&directory).await.missing.len(), 1);
+    let begin = Instant::now();
+    for _ in 0..20 {
+        let view = all(&directory).await;
+        assert!(view.missing.len() == 1 && view.buckets.is_empty(), "{view:?}");
+    }
+    assert!(begin.elapsed() < Duration::from_secs(5), "20 searches in {:?}", begin.elapsed());
+
+    let passing = tokio::spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((mut client, _)) = gate.accept().await {
+            let behind = behind.clone();
+            connections.spawn(async move {
+                let mut server = TcpStream::connect(behind).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    let searching = async {
+        loop {
+            let view = all(&directory).await;
+            if view.missing.is_empty() {
+                return events(&view);
+            }
+            assert!(view.buckets.is_empty(), "{view:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let found = tokio::time::timeout(Duration::from_secs(20), searching).await;
+    assert_eq!(found.expect("it is searched again"), (0..10).collect::<Vec<_>>());
+    passing.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
