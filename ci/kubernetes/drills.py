@@ -22,6 +22,7 @@ The ledger is compared with what searches find after each drill: nothing may be 
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -117,9 +118,10 @@ def main():
             return False
         return acknowledged > 0 and not texts and len(missing) <= searcher.lost
 
-    def drill(name, away, returns=None, back=whole, seconds=MINUTE, ended=None, planned=False):
+    def drill(name, away, returns=None, back=whole, seconds=MINUTE, ended=None, planned=False, settled=None):
         """Takes something away and brings it back; `ended` is when what it waits for began, if not now. While it is
-        planned, no request is refused."""
+        planned, no request is refused. What has to be over before events are counted, and is no part of the time that
+        Karst needs, is `settled`."""
         print(f"{name} ...", flush=True)
         since, before = begin()
         away()
@@ -129,6 +131,8 @@ def main():
         begun = ended or time.monotonic()
         wait_for(f"{name}: whole again", back)
         needed = time.monotonic() - begun
+        if settled:
+            wait_for(f"{name}: settled", settled)
         # The next drill must not count requests to pods that this one has replaced.
         everywhere()
         # A request may be under way, and every search has to end.
@@ -209,8 +213,28 @@ def main():
         as_agents()
         scale(2)
 
+    def node_with_an_indexer():
+        """The node that can be cut off. A drain may have left all indexers on the other one: cutting it off would lose
+        none."""
+        node = next(node for node in nodes() if node != kept)
+
+        def is_there():
+            return any(pod["spec"].get("nodeName") == node for pod in pods("indexer"))
+
+        if is_there():
+            return node
+        print(f"  no indexer is on {node}: one is moved there", flush=True)
+        as_agents()
+        kubectl("cordon", kept)
+        try:
+            kubectl(*NAMESPACE, "delete", "pod", pods("indexer")[-1]["metadata"]["name"])
+            wait_for(f"an indexer on {node}, which is to be cut off", lambda: indexers_are(2)() and is_there())
+        finally:
+            kubectl("uncordon", kept)
+        return node
+
     def node_away():
-        port = f"port{next(node for node in nodes() if node != kept).removeprefix('node')}"
+        port = f"port{node_with_an_indexer().removeprefix('node')}"
         drill("one of two nodes cut off for 45 s", lambda: run("ip", "link", "set", port, "down"),
               lambda: run("ip", "link", "set", port, "up"), seconds=45)
 
@@ -236,8 +260,9 @@ def main():
 
     def machine_gone():
         """What the taint `out-of-service` does, at once: the pods of a node are given up while they may still run."""
-        node = next(node for node in nodes() if node != kept)
+        node = node_with_an_indexer()
         port = f"port{node.removeprefix('node')}"
+        linked = None
 
         def away():
             run("ip", "link", "set", port, "down")
@@ -254,12 +279,21 @@ def main():
             if missing or twice or texts:
                 bad.append(f"a node given up: not whole before it is back: missing {missing[:5]}, twice {twice[:5]}, {texts}")
             run("ip", "link", "set", port, "up")
+            nonlocal linked
+            linked = time.time()
 
-        def is_back():
+        def node_is_ready():
+            """kubelet tries again at intervals of its own; it also ends the former indexer."""
             listed = json.loads(kubectl("get", "node", node, "-o", "json"))
-            return is_ready(listed) and indexers_are(2)() and whole()
+            if not is_ready(listed):
+                return False
+            ready = next(one for one in listed["status"]["conditions"] if one["type"] == "Ready")
+            since = datetime.datetime.fromisoformat(ready["lastTransitionTime"]).timestamp() - linked
+            print(f"  {node} is ready {since:.0f} s after its link", flush=True)
+            return True
 
-        drill("one of two nodes cut off for 120 s, and given up", away, returns, back=is_back, seconds=2 * MINUTE)
+        drill("one of two nodes cut off for 120 s, and given up", away, returns,
+              back=lambda: indexers_are(2)() and whole(), seconds=2 * MINUTE, settled=node_is_ready)
         kubectl("uncordon", node)
 
     def progress():
