@@ -214,6 +214,8 @@ pub struct HotView {
     /// Indexers that did not answer, and whose events others say to have recovered: the view lacks them
     /// unless that was in the [newest](Self::adopted) epochs.
     pub covered: Vec<(IndexerId, MissingIndexer)>,
+    /// The identities of those that did not answer: each is in `missing` or in `covered`, with its name.
+    pub silent: Vec<IndexerId>,
     /// The sets of indexers that are gone and whose recovered events are in the view. In later epochs there
     /// may be other events.
     pub adopted: Vec<HotOwner>,

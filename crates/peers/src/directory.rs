@@ -14,7 +14,7 @@ use cluster::Searches;
 use futures::future::BoxFuture;
 use futures::future::join_all;
 use metrics::{counter, gauge};
-use model::{BucketEntry, BucketId, Durations, EventTime, IndexName, TimeRange};
+use model::{BucketEntry, BucketId, Durations, EventTime, IndexName, IndexerId, TimeRange};
 use parking_lot::Mutex;
 use protocol::hot::{Bucket, Known, OfView, OpenRequest, OpenResponse, Owner};
 use runtime::metrics as names;
@@ -297,6 +297,8 @@ impl HotDirectory for Directory {
             }
             // All that a lost indexer has acknowledged is in the answer of the one that has recovered it.
             for (indexer, missing) in silent {
+                let id = uuid::Uuid::parse_str(&indexer.id);
+                view.silent.extend(id.ok().map(IndexerId));
                 let of = |adopted: &&HotOwner| adopted.indexer.to_string() == indexer.id;
                 let adopted = view.adopted.iter().find(of).map(|adopted| adopted.indexer);
                 match adopted.filter(|_| indexer.is_recoverable && !asks_internal) {

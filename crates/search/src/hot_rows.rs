@@ -201,9 +201,12 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
     let covered = covered.into_iter().filter(|(indexer, _)| !has_read(view, catalog, *indexer));
     let covered: Vec<_> = covered.map(|(_, missing)| missing).collect();
     view.missing.extend(covered);
-    let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
+    // One that does not answer is named already.
+    let is_silent = |indexer: &IndexerId| view.silent.contains(indexer);
+    let under_way = catalog.taken_over();
+    let under_way = under_way.filter(|taken| taken.owner != taken.indexer);
     let mut unread: Vec<_> = under_way
-        .filter(|taken| !has_read(view, catalog, taken.indexer))
+        .filter(|taken| !is_silent(&taken.indexer) && !has_read(view, catalog, taken.indexer))
         .map(|taken| MissingIndexer {
             name: format!("peer {}", taken.indexer.0),
             reason: format!(
@@ -339,6 +342,17 @@ mod tests {
         assert_eq!(left(&catalog, &[3]), (vec![3], 1));
         // Its owner has read it in an earlier epoch only: events have come since.
         assert_eq!(left(&catalog, &[1]), (vec![2, 3], 2));
+        // It does not answer either, which one message says.
+        let missing =
+            || MissingIndexer { name: "peer one".to_owned(), reason: "refused".to_owned() };
+        let silent = HotView { silent: vec![GONE], ..HotView::default() };
+        let covered = vec![(GONE, missing())];
+        for mut view in
+            [HotView { missing: vec![missing()], ..silent.clone() }, HotView { covered, ..silent }]
+        {
+            leave_to_owners(&mut view, &catalog.snapshot());
+            assert_eq!(view.missing, [missing()]);
+        }
         // All its events are in buckets.
         give(3, GONE).await;
         assert_eq!(left(&catalog, &[]), (vec![3], 0));

@@ -362,7 +362,8 @@ async fn a_lost_indexer_is_not_missing_once_another_one_has_recovered_all_its_ev
         ..indexer(&lost.to_string(), ([127, 0, 0, 1], 9).into())
     };
     let (directory, indexers) = directory(vec![served.indexer.clone(), gone(true)], settings());
-    assert_eq!(all(&directory).await.missing.len(), 1);
+    let view = all(&directory).await;
+    assert_eq!((view.missing.len(), view.silent), (1, vec![lost]));
     served.hot.1.lock().push(bucket::HotOwner { indexer: lost, set: 0, epoch: 2, is_local: false });
     let view = all(&directory).await;
     assert_eq!(
