@@ -2,12 +2,15 @@
 //!
 //! A batch has 8,192 rows, whatever they are of. Where a search gives every row long constant texts, as
 //! `fillnull value=<text>` of many fields does, its rows share their bytes; but an operator that copies the
-//! batch, such as a sort that spills, then takes gigabytes that nobody counts.
+//! batch, such as a sort that spills, then takes gigabytes that nobody counts. Where `mvexpand` copies a list
+//! into every row that it makes of another one, operators that put small batches together would hold as much.
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::unnest::UnnestExec;
 
 use super::rules;
 
@@ -15,13 +18,16 @@ use super::rules;
 const PART: usize = 8;
 /// Bytes of a cell besides those of a long text.
 const CELL: usize = 16;
+/// Bytes of the lists that are copied into a row, about: a plan does not tell how long they are.
+const LISTS: usize = 64 << 10;
 
 /// The rows of a batch of a plan: so many, or fewer where rows are wide.
 pub(super) fn rows(plan: &Arc<dyn ExecutionPlan>, most: usize, memory: usize) -> usize {
     (memory / PART / width(plan).max(1)).clamp(1, most)
 }
 
-/// Bytes of a row of an operator, as far as the plan tells: cells, and constants of all steps below.
+/// Bytes of a row of an operator, as far as the plan tells: cells, constants of all steps below, and lists that
+/// are copied.
 fn width(plan: &Arc<dyn ExecutionPlan>) -> usize {
     fn constants(plan: &Arc<dyn ExecutionPlan>) -> usize {
         let projection = plan.downcast_ref::<ProjectionExec>();
@@ -33,7 +39,21 @@ fn width(plan: &Arc<dyn ExecutionPlan>) -> usize {
         let below = plan.children().into_iter().map(cells).max().unwrap_or(0);
         below.max(plan.schema().fields().len())
     }
-    constants(plan) + cells(plan) * CELL
+    fn copies_lists(plan: &Arc<dyn ExecutionPlan>) -> bool {
+        let is_copied = |unnest: &UnnestExec| {
+            let unnested = unnest.list_column_indices();
+            let schema = unnest.input().schema();
+            let mut lists = schema.fields().iter().enumerate().filter(|(at, field)| {
+                let is_list = matches!(field.data_type(), DataType::List(_));
+                is_list && unnested.iter().all(|list| list.index_in_input_schema != *at)
+            });
+            lists.next().is_some()
+        };
+        plan.downcast_ref::<UnnestExec>().is_some_and(is_copied)
+            || plan.children().into_iter().any(copies_lists)
+    }
+    let lists = if copies_lists(plan) { LISTS } else { 0 };
+    constants(plan) + cells(plan) * CELL + lists
 }
 
 #[cfg(test)]
