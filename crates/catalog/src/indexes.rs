@@ -8,6 +8,6 @@ pub trait IndexNames: Send + Sync + std::fmt::Debug {
     fn names(&self) -> Vec<IndexName>;
     /// Those searched when a search names none.
     fn default_names(&self) -> Vec<IndexName>;
-    /// Those with `datatype = metric`, which only commands about metrics read.
+    /// Those with `datatype = metric`, which searches of events leave out.
     fn metric_names(&self) -> Vec<IndexName>;
 }

@@ -44,9 +44,10 @@ pub struct IndexDefinition {
     /// `ackLevel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_level: Option<AckLevel>,
-    /// `datatype` is `metric`. Points are kept as all events are, but only commands about metrics read them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub metric: bool,
+    /// Whether `datatype` is `metric`. Points are kept as all events are, but searches of events leave the
+    /// index out. Documents of earlier versions have `true`, or nothing where nothing was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<bool>,
     /// It is being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     removing: bool,
@@ -72,7 +73,8 @@ impl KnownIndex {
     /// Whether its `datatype` is `metric`.
     #[must_use]
     pub fn is_metric(&self) -> bool {
-        self.definition.metric || self.configured.as_ref().is_some_and(|index| index.metric)
+        let configured = self.configured.as_ref().is_some_and(|index| index.metric);
+        self.definition.metric.unwrap_or(configured)
     }
 
     /// `frozenTimePeriodInSecs` in force.
@@ -406,6 +408,29 @@ mod tests {
         let document = serde_json::to_value(&definition).unwrap();
         assert_eq!(document, serde_json::json!({ "ack_level": "replicated" }));
         assert_eq!(serde_json::from_value::<IndexDefinition>(document).unwrap(), definition);
+    }
+
+    #[test]
+    fn a_datatype_can_be_taken_back() {
+        let text = "[web]\ndatatype = metric\n";
+        let layers = conf::Layers::builtin().with(conf::Layer::SystemLocal, "indexes", text);
+        let knowledge = Knowledge::new(layers);
+        let settings = knowledge.indexes().iter().find(|index| index.name.as_str() == "web");
+        let of = |metric: Option<bool>| KnownIndex {
+            configured: settings.cloned(),
+            definition: IndexDefinition { metric, ..IndexDefinition::default() },
+        };
+        assert!(of(None).is_metric() && of(Some(true)).is_metric());
+        assert!(!of(Some(false)).is_metric());
+        let document = serde_json::to_value(of(Some(false)).definition).unwrap();
+        assert_eq!(document, serde_json::json!({ "metric": false }));
+        let read = |document: serde_json::Value| {
+            serde_json::from_value::<IndexDefinition>(document).unwrap().metric
+        };
+        assert_eq!(read(document), Some(false));
+        // As earlier versions have stored it.
+        assert_eq!(read(serde_json::json!({ "metric": true })), Some(true));
+        assert_eq!(read(serde_json::json!({})), None);
     }
 
     #[test]

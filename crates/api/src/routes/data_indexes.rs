@@ -36,11 +36,11 @@ const HOT_WAIT: Duration = Duration::from_secs(10);
 /// Splunk's highest number of seconds and MB.
 const MOST: u64 = 4_294_967_295;
 /// What can be changed while the server runs.
-const EDITABLE: [&str; 4] =
-    ["ackLevel", "disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
+const EDITABLE: [&str; 5] =
+    ["ackLevel", "datatype", "disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
 /// Arguments of Splunk's handler that clients and Terraform providers send, and that have no effect here.
 /// Those that decide what happens to frozen events are not among them.
-const IGNORED: [&str; 66] = [
+const IGNORED: [&str; 65] = [
     "archiver.enableDataArchive",
     "archiver.maxDataArchiveRetentionPeriod",
     "assureUTF8",
@@ -50,7 +50,6 @@ const IGNORED: [&str; 66] = [
     "coldPath",
     "coldPath.maxDataSizeMB",
     "compressRawdata",
-    "datatype",
     "defaultDatabase",
     "enableDataIntegrityControl",
     "enableOnlineBucketRepair",
@@ -272,7 +271,7 @@ fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<Strin
     content
 }
 
-/// What an index is meant for: `event` or `metric`. Every index takes both.
+/// `event` or `metric`: whether searches of events read the index. Every index takes both.
 fn datatype(known: &KnownIndex) -> &'static str {
     if known.is_metric() { METRIC } else { EVENT }
 }
@@ -327,11 +326,6 @@ impl Resource for Indexes {
 
     async fn create(&self, call: &Call) -> Result<Index, RestError> {
         let Call { state, params, .. } = call;
-        let kind = params.text("datatype").unwrap_or(EVENT);
-        if kind != EVENT && kind != METRIC {
-            let text = format!("datatype must be {EVENT} or {METRIC}, not \"{kind}\"");
-            return Err(RestError::invalid(text));
-        }
         let name = IndexName::new(params.required("name")?)
             .map_err(|error| RestError::invalid(error.to_string()))?;
         if name.is_internal() && state.indexes.get(&name).is_none() {
@@ -348,8 +342,7 @@ impl Resource for Indexes {
             return Err(RestError::invalid(text));
         }
         check_arguments(params, |_| false)?;
-        let mut definition = changed(IndexDefinition::default(), params)?;
-        definition.metric = kind == METRIC;
+        let definition = changed(IndexDefinition::default(), params)?;
         if !state.indexes.create(name.clone()).await? {
             let text = format!("an index with name={name} already exists");
             return Err(RestError::of_kind(ErrorKind::Conflict, text));
@@ -361,8 +354,8 @@ impl Resource for Indexes {
         Ok(Index { name, known, held: Held::default() })
     }
 
-    /// Changes how long events are kept, or whether the index is on. A setting that is read at a start
-    /// only is refused.
+    /// Changes how long events are kept, which searches read them, or whether the index is on. A setting
+    /// that is read at a start only is refused.
     async fn edit(&self, call: &Call, index: Index) -> Result<Index, RestError> {
         let Call { state, params, .. } = call;
         let Index { name, known, held } = index;
@@ -460,6 +453,13 @@ fn changed(mut definition: IndexDefinition, params: &Params) -> Result<IndexDefi
             RestError::invalid(format!("ackLevel must be one of {levels}, not \"{name}\""))
         })?;
         definition.ack_level = Some(level);
+    }
+    if let Some(kind) = params.text("datatype") {
+        if kind != EVENT && kind != METRIC {
+            let text = format!("datatype must be {EVENT} or {METRIC}, not \"{kind}\"");
+            return Err(RestError::invalid(text));
+        }
+        definition.metric = Some(kind == METRIC);
     }
     if params.text("disabled").is_some() {
         definition.disabled = Some(params.flag("disabled"));
@@ -586,6 +586,10 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {PATH}?datatype=metric"), "", 200, "\"total\":1"),
         case(&format!("GET {PATH}?datatype=event&count=0&search=points"), "", 200, "\"total\":0"),
         case(&format!("GET {PATH}?count=0&search=points"), "", 200, "\"name\":\"points\""),
+        case(&format!("POST {PATH}/points"), "datatype=none", 400, "must be event or metric"),
+        case(&format!("POST {PATH}/points"), "datatype=event", 200, "\"datatype\":\"event\""),
+        case(&format!("GET {PATH}?datatype=event&count=0&search=points"), "", 200, "\"total\":1"),
+        case(&format!("POST {PATH}/points"), "datatype=metric", 200, "\"datatype\":\"metric\""),
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
         case(&format!("POST {PATH}/none/disable"), "", 404, none),
         case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),

@@ -12,7 +12,7 @@ use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, addin
 use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::subsearch::quoted;
-use crate::{CollectedEvent, Error};
+use crate::{CollectedEvent, Error, MessageKind};
 
 impl CommandPlan for CollectCommand {
     fn place(&self) -> Place {
@@ -35,6 +35,13 @@ impl CommandPlan for CollectCommand {
         index.check_open().map_err(|error| Error::at(error.to_string(), name.span))?;
         if !self.testmode && !env.context.source.indexes().contains(&index) {
             return Err(Error::at(format!("there is no index \"{index}\""), name.span));
+        }
+        if !self.testmode && env.context.source.metric_indexes().contains(&index) {
+            let text = format!(
+                "the index \"{index}\" has datatype=metric, so searches of events do not find what collect \
+                 writes to it: use another index, or set datatype=event"
+            );
+            env.log.add(MessageKind::Warning, text);
         }
         let info = if self.addinfo { info(env) } else { Vec::new() };
         let op = Collect { command: self.clone(), index, info };
