@@ -29,7 +29,8 @@ pub enum LookupWrite {
     Replace,
     /// They come behind what is there.
     Append,
-    /// They replace rows with the same value of a field, and come behind the others.
+    /// They replace rows with the same value of a field, and come behind the others. In a collection, the
+    /// values are the keys of the new records.
     Upsert(String),
 }
 

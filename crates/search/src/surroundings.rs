@@ -8,7 +8,7 @@ use std::sync::Arc;
 use access::{Object, Rights};
 use apps::{AppFiles, Apps, ConfObject, Namespace, Sharing};
 use futures::future::BoxFuture;
-use hashbrown::HashMap;
+use hashbrown::HashSet;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use plan::{
     Action, CollectedEvent, Error, Host, Location, LookupQuestion, LookupSource, LookupWrite,
@@ -169,8 +169,15 @@ impl Host for Around {
                         LookupWrite::Upsert(field) => {
                             let known =
                                 self.apps().documents(&namespace, name).await.map_err(failed)?;
-                            let documents = with_keys(documents, &field, &known);
-                            self.put(&namespace, name, documents).await
+                            let replaced = replaced(&documents, &field, &known);
+                            // In this order, so that no value is without a record in between.
+                            self.put(&namespace, name, documents).await?;
+                            if replaced.is_empty() {
+                                return Ok(());
+                            }
+                            let deleted =
+                                self.apps().delete_documents(&namespace, name, replaced).await;
+                            deleted.map_err(failed)
                         }
                     }
                 }
@@ -413,8 +420,7 @@ fn failed(error: apps::Error) -> Error {
 fn merged(old: Option<&Rows>, new: Rows, write: &LookupWrite) -> Result<Rows, Error> {
     let Some(old) = old else { return Ok(new) };
     let LookupWrite::Upsert(field) = write else { return Ok(old.clone().append(new)?) };
-    let replaced: std::collections::HashSet<String> =
-        new.texts(field)?.into_iter().flatten().collect();
+    let replaced: HashSet<String> = new.texts(field)?.into_iter().flatten().collect();
     let keys = old.texts(field)?;
     let kept: Vec<usize> = (0..old.count)
         .filter(|row| keys[*row].as_ref().is_none_or(|key| !replaced.contains(key)))
@@ -454,21 +460,62 @@ fn documents(rows: &Rows) -> Result<Vec<Map<String, Value>>, Error> {
     Ok(documents)
 }
 
-/// Documents with the `_key` of those that have the same value of a field.
-fn with_keys(
-    mut documents: Vec<Map<String, Value>>,
+/// The keys of records whose value of a field is the key of a new document, but whose own key is another:
+/// earlier versions gave records random keys. Beside the new record, they would be a second one, with old
+/// values.
+fn replaced(
+    documents: &[Map<String, Value>],
     field: &str,
     known: &apps::Collection,
-) -> Vec<Map<String, Value>> {
-    let keys: HashMap<String, &String> = known
-        .iter()
-        .filter_map(|(key, document)| Some((document.get(field)?.to_string(), key)))
-        .collect();
-    for document in &mut documents {
-        let value = document.get(field).map(ToString::to_string);
-        if let Some(key) = value.and_then(|value| keys.get(&value)) {
-            document.insert("_key".to_owned(), Value::String((*key).clone()));
-        }
+) -> Vec<String> {
+    let key = |document: &Map<String, Value>| document.get("_key").and_then(text);
+    let new: HashSet<String> = documents.iter().filter_map(key).collect();
+    let is_replaced = |(key, document): &(&String, &Map<String, Value>)| {
+        let value = document.get(field).and_then(text);
+        value.is_some_and(|value| new.contains(&value)) && !new.contains(key.as_str())
+    };
+    known.iter().filter(is_replaced).map(|(key, _)| key.clone()).collect()
+}
+
+/// A single value of a document as it is as a key.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
-    documents
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn document(value: &Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_record_with_the_value_of_a_new_one_and_another_key_is_replaced() {
+        let stored = [
+            json!({ "_key": "5f1c", "host": "web1", "n": 1 }),
+            json!({ "_key": "6a2d", "host": "web3" }),
+            json!({ "_key": "7", "host": "web2" }),
+            json!({ "_key": "8b3e", "host": 7 }),
+            json!({ "_key": "9c4f", "host": ["web1", "web2"] }),
+            json!({ "_key": "web1", "host": "web1" }),
+            json!({ "_key": "web2" }),
+        ];
+        let keyed = |value: &Value| {
+            let document = document(value);
+            (document["_key"].as_str().unwrap_or_default().to_owned(), document)
+        };
+        let known: apps::Collection = stored.iter().map(keyed).collect();
+        let new = ["web1", "web2", "7"].map(|key| document(&json!({ "_key": key })));
+        // "7" is the key of a new document, too: that one takes its place.
+        assert_eq!(replaced(&new, "host", &known), ["5f1c", "8b3e"]);
+        assert!(replaced(&new, "_key", &known).is_empty());
+        assert!(replaced(&new, "other", &known).is_empty());
+    }
 }

@@ -109,6 +109,31 @@ async fn permissions_hold_in_searches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn key_field_replaces_records_with_other_keys() {
+    let server = Server::start().await;
+    made(&server, "storage/collections/config", &[("name", "seenkv")]).await;
+    let kv = [
+        ("name", "seen"),
+        ("external_type", "kvstore"),
+        ("collection", "seenkv"),
+        ("fields_list", "host,state"),
+    ];
+    made(&server, "data/transforms/lookups", &kv).await;
+    // The first has a random key, as those of earlier versions have.
+    for (state, options) in [("state-one", ""), ("state-two", "key_field=host")] {
+        let search = format!(
+            "| makeresults | eval host=\"web1\", state=\"{state}\" | table host state \
+             | outputlookup append=true {options} seen"
+        );
+        let told = server.search("admin", &search).await;
+        assert!(told.status.is_success(), "{search}: {told:?}");
+    }
+    let told = server.search("admin", "| inputlookup seen").await;
+    assert!(told.text.contains("state-two"), "{told:?}");
+    assert!(!told.text.contains("state-one"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_may_share_writes_lookup_files() {
     let server = Server::start().await;
     let told =

@@ -92,12 +92,23 @@ struct Output {
 
 impl Output {
     /// In a collection, the values of `key_field` are the keys of the records. The field itself is stored
-    /// only if it is among those of the collection, so the key is set before the others are left out.
-    fn set_keys(&self, rows: &mut Rows) {
-        let field = self.command.key_field.as_ref().map(|field| field.node.as_str());
-        if let Some(column) = field.and_then(|field| rows.column(field)).cloned() {
-            rows.set(KEY, column.kind, column.array);
-        }
+    /// only if it is among those of the collection, so the key is set before the others are left out. Without
+    /// the field, the rows have no keys by it.
+    fn set_keys(&self, rows: &mut Rows, env: &PlanningContext<'_>) -> bool {
+        let Some(field) = &self.command.key_field else { return false };
+        let Some(column) = rows.column(&field.node).cloned() else {
+            if rows.count > 0 {
+                let text = format!(
+                    "outputlookup: no row has the field {} of key_field=, so each run adds new records: \
+                     compute the field before, or correct its name",
+                    field.node
+                );
+                env.log.add(MessageKind::Warning, text);
+            }
+            return false;
+        };
+        rows.set(KEY, column.kind, column.array);
+        true
     }
 }
 
@@ -113,9 +124,7 @@ impl TableOp for Output {
             }
             let mut written = rows.clone();
             let is_file = matches!(self.source, LookupSource::File(_));
-            if !is_file {
-                self.set_keys(&mut written);
-            }
+            let has_keys = is_file || self.set_keys(&mut written, env);
             let shown = |name: &str| !name.starts_with('_') || name == "_time" || name == "_raw";
             written.columns.retain(|column| {
                 let wanted = self.fields.is_empty() || self.fields.contains(&column.name);
@@ -137,8 +146,8 @@ impl TableOp for Output {
                 return Ok(rows);
             }
             let write = match &self.command.key_field {
-                Some(_) if !is_file => LookupWrite::Upsert(KEY.to_owned()),
-                Some(field) => LookupWrite::Upsert(field.node.clone()),
+                Some(field) if has_keys => LookupWrite::Upsert(field.node.clone()),
+                Some(_) => LookupWrite::Append,
                 None if self.command.append || keeps_old => LookupWrite::Append,
                 None => LookupWrite::Replace,
             };
