@@ -77,7 +77,7 @@ conf::keys! {
         /// Format of `time_field`. Default: epoch seconds.
         TIME_FORMAT: Option<String> = "time_format", "", Type::Text, live;
         /// Search filter over the fields of the rows, such as `enabled=1 NOT owner=test*`; other rows are not
-        /// read. Without effect for `external_cmd`.
+        /// read. A word without a field is an error. Without effect for `external_cmd`.
         FILTER: Option<String> = "filter", "", Type::Text, live;
     }
 }

@@ -1,7 +1,7 @@
 //! `filter` of a lookup: a search filter over the rows of its table.
 //!
 //! Guarantees: rows that the filter does not let through do not reach any command that reads the lookup.
-//! Commands that write the lookup keep them.
+//! Commands that add rows to the lookup keep them; those that replace it as a whole delete them.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use exprs::types::ValueType;
 use frames::{Rows, filtered};
 use jiff::tz::TimeZone;
 use model::EventTime;
+use model::columns::RAW;
+use spl::ast::SearchExpr;
 
 use crate::{Error, PlanContext};
 
@@ -32,6 +34,16 @@ pub(super) fn apply(
         return Err(failed(&"a time modifier is not allowed here"));
     }
     let Some(expr) = parsed.expr else { return Ok(Arc::clone(rows)) };
+    let mut has_words = false;
+    expr.walk(&mut |part| {
+        has_words |= matches!(part, SearchExpr::Term(_) | SearchExpr::Directive(_));
+    });
+    if has_words && rows.column(RAW).is_none() {
+        // It would be false for all rows.
+        return Err(failed(
+            &"a word is looked for in _raw, which the rows do not have; write field=value",
+        ));
+    }
     let table = Table { rows, context };
     let condition = compile_search(&expr, &table).map_err(|error| failed(&error))?;
     Ok(Arc::new(filtered(rows, condition)?))
