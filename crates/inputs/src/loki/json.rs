@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visito
 use serde_json::value::RawValue;
 
 use super::{Decoder, Entry, LokiError, Pair};
-use crate::text::with_whole_surrogates;
+use crate::text::{repaired_json, with_whole_surrogates};
 
 #[derive(Deserialize)]
 struct Push<'a> {
@@ -43,11 +43,14 @@ struct Line<'a> {
 /// # Errors
 /// It is not JSON, or not of this form.
 pub(super) fn read(body: &[u8], decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
-    let text =
-        std::str::from_utf8(body).map_err(|error| LokiError::Malformed(error.to_string()))?;
+    let text = match std::str::from_utf8(body) {
+        Ok(text) => Cow::Borrowed(text),
+        // As over HEC: clients do not retry a refused request, so one such byte would lose all its lines.
+        Err(_) => Cow::Owned(repaired_json(body)),
+    };
     // Halves of surrogate pairs come from senders that cut texts; no decoder of JSON takes them.
-    let whole = with_whole_surrogates(text);
-    let text = whole.as_deref().unwrap_or(text);
+    let whole = with_whole_surrogates(&text);
+    let text = whole.as_deref().unwrap_or(&text);
     let push: Push<'_> =
         serde_json::from_str(text).map_err(|error| LokiError::Malformed(error.to_string()))?;
     each::<Stream<'_>>(push.streams, |stream| {

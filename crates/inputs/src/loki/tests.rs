@@ -132,6 +132,18 @@ fn halves_of_surrogate_pairs_are_replaced() {
 }
 
 #[test]
+fn json_need_not_be_utf8() {
+    let body = b"{\"streams\":[{\"stream\":{\"l\":\"\xe4\"},\"values\":[[\"1\",\"a\xff\"],[\"2\",\"b\"]]}]}";
+    let push = decode_push(body, LokiFormat::Json, &defaults()).unwrap();
+    assert_eq!((push.events.len(), push.rejected), (2, 0));
+    assert_eq!((push.events.text(0), push.events.text(1)), (&b"a\\xFF"[..], &b"b"[..]));
+    assert_eq!(fields(&push.events, 1), [("l", "\\xE4"), ("loki_tenant", "team")]);
+    let outside = b"{\"streams\":\xff[]}";
+    let refused = decode_push(outside, LokiFormat::Json, &defaults()).unwrap_err();
+    assert!(matches!(refused, LokiError::Malformed(_)), "{refused}");
+}
+
+#[test]
 fn more_events_than_there_is_memory_for_are_refused() {
     let entries = vec![entry(1, 0, b"a", &[]); 1_000];
     let limits = EventLimits { memory: 10_000, ..EventLimits::default() };
