@@ -110,10 +110,44 @@ pub fn decode_push(
     Ok(decoder.push)
 }
 
+/// What limits of events look at.
+#[derive(Debug, Clone, Copy)]
+struct Weight {
+    bytes: usize,
+    fields: usize,
+    longest_name: usize,
+}
+
+impl Weight {
+    fn of(pairs: &[Pair<'_>]) -> Self {
+        let bytes = pairs.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let longest_name = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        Self { bytes, fields: pairs.len(), longest_name }
+    }
+}
+
+/// The labels of a stream. They are weighed once: rejected entries take no memory, so a request of a few
+/// hundred kB can have millions of them, each of which would read a thousand labels.
+#[derive(Debug)]
+struct Labels<'a> {
+    /// Those that have a value.
+    pairs: Vec<Pair<'a>>,
+    /// Of all of them.
+    weight: Weight,
+}
+
+impl<'a> Labels<'a> {
+    fn new(mut pairs: Vec<Pair<'a>>) -> Self {
+        let weight = Weight::of(&pairs);
+        pairs.retain(|(_, value)| !value.is_empty());
+        Self { pairs, weight }
+    }
+}
+
 /// One line with what the request says of it.
 #[derive(Debug)]
 struct Entry<'e> {
-    labels: &'e [Pair<'e>],
+    labels: &'e Labels<'e>,
     metadata: &'e [Pair<'e>],
     /// `None`: the request has none.
     time: Option<EventTime>,
@@ -123,7 +157,7 @@ struct Entry<'e> {
 
 impl<'e> Entry<'e> {
     fn pairs(&self) -> impl Iterator<Item = &'e Pair<'e>> + use<'e> {
-        self.metadata.iter().chain(self.labels)
+        self.metadata.iter().chain(&self.labels.pairs)
     }
 
     /// The first pair with one of the names.
@@ -134,15 +168,13 @@ impl<'e> Entry<'e> {
     }
 
     fn check(&self, tenant: Option<&str>, limits: &EventLimits) -> Result<(), OverLimit> {
-        let mut bytes = self.line.len() + tenant.map_or(0, str::len);
-        let mut fields = usize::from(tenant.is_some());
-        for (name, value) in self.pairs() {
-            if name.len() > limits.field_name_bytes {
-                return Err(OverLimit::FieldName(limits.field_name_bytes));
-            }
-            bytes = bytes.saturating_add(name.len() + value.len());
-            fields += 1;
+        let (labels, metadata) = (self.labels.weight, Weight::of(self.metadata));
+        if labels.longest_name.max(metadata.longest_name) > limits.field_name_bytes {
+            return Err(OverLimit::FieldName(limits.field_name_bytes));
         }
+        let own = self.line.len() + tenant.map_or(0, str::len);
+        let bytes = own.saturating_add(labels.bytes).saturating_add(metadata.bytes);
+        let fields = usize::from(tenant.is_some()) + labels.fields + metadata.fields;
         if bytes > limits.event_bytes {
             return Err(OverLimit::Event(limits.event_bytes));
         }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Decoder, Entry, LokiError, Pair};
+use super::{Decoder, Entry, Labels, LokiError, Pair};
 use crate::text::{repaired_json, with_whole_surrogates};
 
 #[derive(Deserialize)]
@@ -72,7 +72,7 @@ fn placed(error: LokiError, decoder: &Decoder<'_>) -> LokiError {
 }
 
 fn read_stream(stream: &Stream<'_>, decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
-    let labels = pairs(stream.stream, decoder.most_pairs())?;
+    let labels = Labels::new(pairs(stream.stream, decoder.most_pairs())?);
     each::<Line<'_>>(stream.values, |entry| {
         decoder.entry += 1;
         let metadata = match entry.metadata {

@@ -2,7 +2,7 @@
 //! its line (2) and structured metadata (3). The hash of a stream and the fields that Loki parsed itself are
 //! skipped. Texts need not be UTF-8, because Go does not check it.
 
-use super::{Decoder, Entry, LokiError, Pair, labels, time_of};
+use super::{Decoder, Entry, Labels, LokiError, Pair, labels, time_of};
 
 /// Reads a request.
 ///
@@ -30,7 +30,7 @@ fn stream(message: &[u8], decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
         }
     }
     let text = String::from_utf8_lossy(text);
-    let labels = labels::parse(&text, decoder.most_pairs());
+    let labels = labels::parse(&text, decoder.most_pairs()).map(Labels::new);
     let mut fields = Fields(message);
     while let Some((number, value)) = fields.field()? {
         if number == 2 {
@@ -45,7 +45,7 @@ fn stream(message: &[u8], decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
     Ok(())
 }
 
-fn entry(message: &[u8], labels: &[Pair<'_>], decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
+fn entry(message: &[u8], labels: &Labels<'_>, decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
     let mut line: &[u8] = &[];
     let (mut time, mut metadata) = (None, Vec::new());
     let mut fields = Fields(message);

@@ -89,6 +89,37 @@ fn an_invalid_stream_or_entry_is_rejected_alone_with_its_place() {
 }
 
 #[test]
+fn limits_count_labels_and_metadata_together() {
+    let labels = r#"{a="1", b="2", c="3", d="4"}"#;
+    let long = format!(r#"{{a="{}"}}"#, "x".repeat(280));
+    let empty = r#"{a="", b="", c="", d="", e="", f="", g="", h=""}"#;
+    let cases = [
+        (labels, entry(1, 0, b"three", &[("m", "1"); 3]), None),
+        (labels, entry(1, 0, b"four", &[("m", "1"); 4]), Some("maxEventFields")),
+        (empty, entry(1, 0, b"x", &[]), Some("maxEventFields")),
+        (r#"{abcdefghijklm="1"}"#, entry(1, 0, b"x", &[]), Some("maxFieldNameSize")),
+        (long.as_str(), entry(1, 0, b"short", &[("m", "1")]), None),
+        (long.as_str(), entry(1, 0, b"short", &[("m", "1234567890")]), Some("maxEventSize")),
+    ];
+    for (labels, line, reason) in cases {
+        let push = decode_protobuf(&stream(labels, &[line])).unwrap();
+        assert_eq!(push.rejected, u64::from(reason.is_some()), "{labels} {reason:?}");
+        let told = push.reason.unwrap_or_default();
+        assert!(told.contains(reason.unwrap_or_default()), "{told}");
+    }
+}
+
+#[test]
+fn labels_are_weighed_once_and_those_without_a_value_are_not_kept() {
+    let pairs = [("name", ""), ("a", "1"), ("b", "23")];
+    let pairs = pairs.map(|(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value)));
+    let labels = Labels::new(Vec::from(pairs));
+    let Weight { bytes, fields, longest_name } = labels.weight;
+    assert_eq!((bytes, fields, longest_name), (9, 3, 4));
+    assert_eq!(labels.pairs.len(), 2);
+}
+
+#[test]
 fn a_malformed_request_is_refused_as_a_whole() {
     let good = stream("{}", &[entry(1, 0, b"a", &[])]);
     let torn = good.len() - 1;
