@@ -34,6 +34,9 @@ const SOURCETYPES: &[&str] = &[SOURCETYPE];
 /// The year 1, and the last microsecond that nanoseconds can express, in 2262.
 const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=i64::MAX / 1_000;
 
+/// What a name of a field takes beside its bytes, which are there twice.
+const NAME_BYTES: usize = 128;
+
 /// How a request is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LokiFormat {
@@ -101,6 +104,7 @@ pub fn decode_push(
         stream: 0,
         entry: 0,
         names: HashMap::new(),
+        names_bytes: 0,
         tenant_field: "loki_tenant".into(),
     };
     match format {
@@ -188,7 +192,10 @@ struct Decoder<'d> {
     /// The stream and its entry that are being read, counted from 1.
     stream: u64,
     entry: u64,
+    /// Names of fields as they were sent, and as they are kept.
     names: HashMap<String, Arc<str>>,
+    /// Memory of `names`.
+    names_bytes: usize,
     tenant_field: Arc<str>,
 }
 
@@ -244,7 +251,7 @@ impl Decoder<'_> {
         if let Some(tenant) = &defaults.tenant {
             self.push.events.push_field(Arc::clone(&self.tenant_field), tenant);
         }
-        if self.push.events.memory() > limits.memory {
+        if self.push.events.memory() + self.names_bytes > limits.memory {
             return Err(LokiError::Memory(OverLimit::Memory(limits.memory)));
         }
         Ok(())
@@ -256,6 +263,7 @@ impl Decoder<'_> {
             None => {
                 let known: Arc<str> = field_name(name).into();
                 self.names.insert(name.to_owned(), Arc::clone(&known));
+                self.names_bytes += 2 * name.len() + NAME_BYTES;
                 known
             }
         };

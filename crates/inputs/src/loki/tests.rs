@@ -184,6 +184,20 @@ fn more_events_than_there_is_memory_for_are_refused() {
     assert_eq!(refused, LokiError::Memory(OverLimit::Memory(10_000)));
 }
 
+#[test]
+fn names_of_fields_count_as_memory() {
+    let limits = EventLimits { memory: 10_000, ..EventLimits::default() };
+    let defaults = LokiDefaults { limits, ..defaults() };
+    let decode = |name: &dyn Fn(usize) -> String| {
+        let entry = |number| entry(1, 0, b"a", &[(name(number).as_str(), "1")]);
+        let entries: Vec<_> = (0..50).map(entry).collect();
+        decode_push(&stream("{}", &entries), LokiFormat::Protobuf, &defaults)
+    };
+    assert_eq!(decode(&|_| "same".to_owned()).unwrap().events.len(), 50);
+    let refused = decode(&|number| format!("other{number}")).unwrap_err();
+    assert_eq!(refused, LokiError::Memory(OverLimit::Memory(10_000)));
+}
+
 fn fields(events: &CutEvents, row: u32) -> Vec<(&str, &str)> {
     let of_row = events.fields.iter().filter(|field| field.row == row);
     of_row.map(|field| (&*field.name, &*field.value)).collect()
