@@ -5,7 +5,8 @@
 //!   event's host (`HOSTS`), source (`SOURCES`) or sourcetype; metadata takes precedence over labels.
 //! - A label with the name of a column that every event has is kept as `extracted_<name>`, unless it is
 //!   the value of that column.
-//! - The tenant is the indexed field `loki_tenant`.
+//! - The tenant is the indexed field `loki_tenant`. If the request has one, a label of that name is kept as
+//!   `extracted_loki_tenant`.
 //!
 //! A request that is not in its format is refused as a whole. A stream with invalid labels and an entry over
 //! a limit are rejected alone, as Loki does it. The decoders keep nothing but the entry that they read.
@@ -19,7 +20,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use model::columns::{HOST, ORIGIN, SOURCE, SOURCETYPE, field_name};
+use model::columns::{HOST, ORIGIN, SOURCE, SOURCETYPE, extracted_name, field_name};
 use model::{EventTime, IndexName};
 
 use crate::{CutEvents, EventLimits, MissingTime, OriginRef, OverLimit};
@@ -33,6 +34,9 @@ const SOURCETYPES: &[&str] = &[SOURCETYPE];
 
 /// The year 1, and the last microsecond that nanoseconds can express, in 2262.
 const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=i64::MAX / 1_000;
+
+/// The field of the tenant.
+const TENANT: &str = "loki_tenant";
 
 /// What a name of a field takes beside its bytes, which are there twice.
 const NAME_BYTES: usize = 128;
@@ -105,7 +109,7 @@ pub fn decode_push(
         entry: 0,
         names: HashMap::new(),
         names_bytes: 0,
-        tenant_field: "loki_tenant".into(),
+        tenant_field: TENANT.into(),
     };
     match format {
         LokiFormat::Protobuf => protobuf::read(body, &mut decoder)?,
@@ -261,7 +265,10 @@ impl Decoder<'_> {
         let name = match self.names.get(name) {
             Some(name) => Arc::clone(name),
             None => {
-                let known: Arc<str> = field_name(name).into();
+                // Senders must not be found as another tenant, which a gateway may have set.
+                let is_tenants = name == TENANT && self.defaults.tenant.is_some();
+                let known: Arc<str> =
+                    if is_tenants { extracted_name(name).into() } else { field_name(name).into() };
                 self.names.insert(name.to_owned(), Arc::clone(&known));
                 self.names_bytes += 2 * name.len() + NAME_BYTES;
                 known

@@ -43,6 +43,18 @@ fn lines_are_events_with_the_labels_of_their_stream_and_their_metadata() {
 }
 
 #[test]
+fn a_label_does_not_stand_in_for_the_tenant() {
+    let body = stream(r#"{loki_tenant="a"}"#, &[entry(1, 0, b"x", &[("loki_tenant", "b")])]);
+    let defaults = LokiDefaults { limits: EventLimits::default(), ..defaults() };
+    let push = decode_push(&body, LokiFormat::Protobuf, &defaults).unwrap();
+    let sent = "extracted_loki_tenant";
+    assert_eq!(fields(&push.events, 0), [(sent, "b"), (sent, "a"), ("loki_tenant", "team")]);
+    let defaults = LokiDefaults { tenant: None, ..defaults };
+    let push = decode_push(&body, LokiFormat::Protobuf, &defaults).unwrap();
+    assert_eq!(fields(&push.events, 0), [("loki_tenant", "b"), ("loki_tenant", "a")]);
+}
+
+#[test]
 fn without_labels_the_defaults_are_used_and_a_line_need_not_be_utf8() {
     let push = decode_protobuf(&stream("{}", &[message(2, b"\xff\xfe")])).unwrap();
     let origin = push.events.each_origin().next().unwrap();
