@@ -295,14 +295,16 @@ impl Layers {
         }
     }
 
-    /// Bytes of the names and values of all settings.
+    /// Bytes of the names and values of all settings, and of the data models.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         let of = |stanza: &Stanza| {
             let entries = stanza.entries.iter().map(|entry| entry.key.len() + entry.value.len());
             stanza.name.len() + entries.sum::<usize>()
         };
-        self.files.iter().flat_map(|file| &file.file.stanzas).map(of).sum()
+        let settings = self.files.iter().flat_map(|file| &file.file.stanzas).map(of).sum::<usize>();
+        let models = self.models().map(|(app, name, json)| app.len() + name.len() + json.len());
+        settings + models.sum::<usize>()
     }
 
     /// The stanzas of a file by name, each with its layer, highest first.
@@ -696,6 +698,13 @@ mod tests {
         names.sort();
         assert_eq!(names, ["x", "y"]);
         assert!(Layers::stanza_names(root.path(), "tags").unwrap().is_empty());
+    }
+
+    #[test]
+    fn data_models_count_as_text() {
+        let layers = Layers::default().with(Layer::SystemLocal, "props", "[st]\nk = ab\n");
+        assert_eq!(layers.text_bytes(), 5);
+        assert_eq!(layers.with_model("a", "M", "{\"x\": 1}").text_bytes(), 5 + 10);
     }
 
     #[test]
