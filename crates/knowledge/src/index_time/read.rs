@@ -225,7 +225,8 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
         errors.push(Error::Expression { place, key, reason });
         return None;
     };
-    let default = values.get(&keys::DEFAULT_VALUE);
+    // An event that already has the sourcetype is changed itself: the value would replace its text.
+    let default = values.get(&keys::DEFAULT_VALUE).filter(|_| !copies);
     let lookahead = usize::try_from(values.read(&keys::LOOKAHEAD, errors));
     Some(RegexTransform {
         pattern,

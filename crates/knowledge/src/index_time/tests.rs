@@ -191,6 +191,15 @@ fn a_clone_has_the_text_of_the_event_if_there_is_no_key_to_write() {
 }
 
 #[test]
+fn a_default_value_without_a_key_does_not_replace_the_text() {
+    for sourcetype in ["copy", "st"] {
+        let transforms =
+            format!("[c]\nREGEX = zz\nDEFAULT_VALUE = x\nCLONE_SOURCETYPE = {sourcetype}");
+        check("TRANSFORMS-a = c", &transforms, "a b", "a b");
+    }
+}
+
+#[test]
 fn expressions_assign_keys_and_fields() {
     let eval = |expression: &str| format!("[e]\nINGEST_EVAL = {expression}");
     let run = |expression: &str, raw: &str, expected: &str| {
