@@ -192,6 +192,7 @@ pub(super) fn cases() -> Vec<Case> {
             .keeping("bucket", "/entry/0/name"),
         case(&format!("GET {PATH}?index=none"), "", 404, none),
         case(&format!("POST {PATH}/$bucket/quarantine"), "reason=test", 200, "\"quarantined\""),
+        case("GET /services/data/indexes-extended/main", "", 200, "\"total_bucket_count\":0"),
         case(&format!("POST {PATH}/{id}/quarantine"), "", 404, unknown),
         case(&format!("POST {PATH}/$bucket/release"), "", 200, "\"warm\""),
         case(&format!("POST {PATH}/$bucket/release"), "", 400, "is not quarantined"),

@@ -134,13 +134,13 @@ pub(super) struct Held {
     pub(super) events: u64,
     /// Bytes of their text.
     pub(super) raw: u64,
-    /// Bytes in object storage.
+    /// Bytes in object storage, those of quarantined buckets included.
     pub(super) size: u64,
     pub(super) first: EventTime,
     pub(super) last: EventTime,
     /// Buckets that are not in the catalog yet.
     pub(super) hot: u64,
-    /// Buckets of the catalog.
+    /// Buckets of the catalog without the quarantined ones, whose events are not counted.
     pub(super) warm: u64,
 }
 
@@ -183,16 +183,17 @@ fn held(met: &Met, name: &IndexName) -> Held {
         held.first = held.first.min(from);
         held.last = held.last.max(to);
     };
-    let (mut size, mut hot_buckets) = (0, 0);
+    let (mut size, mut hot_buckets, mut warm_buckets) = (0, 0, 0);
     let left_out = search::quarantined(stored);
     for bucket in stored.buckets(name).iter() {
         if left_out.contains_key(&bucket.id) {
-            // Searches do not count it either.
+            // Searches do not count its events either. It still takes space.
             size += bucket.size;
             continue;
         }
         count(bucket.rows, bucket.raw_bytes, bucket.first_time, bucket.last_time);
         size += bucket.size;
+        warm_buckets += 1;
     }
     let hot = met.buckets.iter().filter(|bucket| bucket.index == *name);
     for bucket in hot.filter(|bucket| !stored.contains(name, bucket.id)) {
@@ -201,7 +202,7 @@ fn held(met: &Met, name: &IndexName) -> Held {
     }
     held.size = size;
     held.hot = hot_buckets;
-    held.warm = stored.buckets(name).len() as u64;
+    held.warm = warm_buckets;
     held
 }
 
