@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use catalog::{Catalog, Followed, Snapshot};
+use catalog::{Catalog, Followed, NamedDocument, Snapshot};
 use parking_lot::{Mutex, RwLock};
 use runtime::Clock;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::Error;
@@ -299,10 +300,14 @@ impl Accounts {
         }
         user.must_change = change.must_change.unwrap_or(user.must_change);
         user.locked = change.locked.unwrap_or(user.locked);
-        self.keep(user).await?;
-        if new_password || locked {
-            self.close_sessions_of(name, session.filter(|_| !locked)).await;
+        if !new_password && !locked {
+            self.keep(user).await?;
+            return Ok(true);
         }
+        let kept = session.filter(|_| !locked);
+        self.keep_and_end(user, self.sessions_to_end(name, kept)).await?;
+        // Those that were opened meanwhile, too.
+        self.close_sessions_of(name, kept).await;
         Ok(true)
     }
 
@@ -340,7 +345,9 @@ impl Accounts {
         if self.user(name).is_none() {
             return Ok(false);
         }
-        self.catalog.delete_document(KIND, name).await?;
+        let mut documents: Vec<NamedDocument> = vec![(KIND.to_owned(), name.to_owned(), None)];
+        documents.extend(self.sessions_to_end(name, None));
+        self.catalog.change_documents_in_time(documents).await?;
         self.users.write().remove(name);
         self.close_sessions_of(name, None).await;
         Ok(true)
@@ -352,12 +359,21 @@ impl Accounts {
     }
 
     pub(crate) async fn keep(&self, user: User) -> Result<(), Error> {
+        self.keep_and_end(user, Vec::new()).await
+    }
+
+    /// Writes a user, and removes the documents of sessions in the same change: a process that is killed
+    /// leaves no session that the user's new password or lock was to end.
+    async fn keep_and_end(&self, user: User, ended: Vec<NamedDocument>) -> Result<(), Error> {
         if self.is_full_for(&user.name) {
             return Err(Error::TooMany { what: "users", limit: MAX_USERS });
         }
         let document = serde_json::to_value(&user)
             .map_err(|error| Error::document(KIND, &user.name, &error))?;
-        self.catalog.put_document(KIND, &user.name, document).await?;
+        let mut documents: Vec<NamedDocument> =
+            vec![(KIND.to_owned(), user.name.clone(), Some(document))];
+        documents.extend(ended);
+        self.catalog.change_documents_in_time(documents).await?;
         let mut users = self.users.write();
         users.insert(user.name.clone(), user);
         Ok(())
@@ -428,13 +444,20 @@ impl Accounts {
     #[must_use]
     pub fn session_user(&self, key: &str) -> Option<String> {
         if let Some(shared) = &self.shared_sessions {
-            shared.catch_up(key);
+            shared.catch_up(key, |user| self.may_go_on(user));
         }
         let user = self.sessions.user(Instant::now(), key)?;
         if let Some(shared) = &self.shared_sessions {
             shared.tell_use(key);
         }
         Some(user)
+    }
+
+    /// Whether a session that this process did not open may be valid: the user is in the catalog, which may
+    /// know more than `users` does, and is not locked.
+    fn may_go_on(&self, user: &str) -> bool {
+        let document = self.catalog.snapshot().document(KIND, user);
+        document.is_some_and(|json| json.get("locked").and_then(Value::as_bool) != Some(true))
     }
 
     /// The same of one that another process may have opened just now.
@@ -480,6 +503,12 @@ impl Accounts {
             Some(shared) => shared.end_by_id(id).await || is_closed,
             None => is_closed,
         }
+    }
+
+    /// The documents of a user's sessions without content, except the one with the key.
+    fn sessions_to_end(&self, user: &str, except: Option<&str>) -> Vec<NamedDocument> {
+        let shared = self.shared_sessions.as_ref();
+        shared.map(|shared| shared.without_those_of(user, except)).unwrap_or_default()
     }
 
     /// Ends a user's sessions, except permanent ones and the one with the key.

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use catalog::{Catalog, Document, Snapshot};
+use catalog::{Catalog, Document, NamedDocument, Snapshot};
 use parking_lot::Mutex;
 use runtime::Clock;
 use saml::Subject;
@@ -258,13 +258,15 @@ impl SharedSessions {
         }
     }
 
-    /// Brings what is in memory of a session up to what others know of it.
-    pub(crate) fn catch_up(&self, key: &str) {
+    /// Brings what is in memory of a session up to what others know of it. One that this process does not
+    /// know is taken on if its user may go on with it.
+    pub(crate) fn catch_up(&self, key: &str, may_go_on: impl Fn(&str) -> bool) {
         let moment = self.moment();
         match (self.known_by(&name_of(key)), self.here.is_shared(key)) {
             (Some(known), None) => {
                 let settings = self.here.settings();
-                if known.limit_reached(moment, &settings, Duration::ZERO).is_none() {
+                let is_over = known.limit_reached(moment, &settings, Duration::ZERO).is_some();
+                if !is_over && may_go_on(&known.user) {
                     self.here.adopt(key, known.session(moment));
                 }
             }
@@ -353,8 +355,21 @@ impl SharedSessions {
 
     /// Ends a user's sessions for all, except the one with a key.
     pub(crate) async fn end_all_of(&self, user: &str, except: Option<&str>) {
+        for name in self.names_of(user, except) {
+            self.forget(&name).await;
+        }
+    }
+
+    fn names_of(&self, user: &str, except: Option<&str>) -> Vec<String> {
         let except = except.map(name_of);
-        self.end_all(|name, known| known.user == user && Some(name) != except.as_deref()).await;
+        let of_user = self.known().filter(|(_, known)| known.user == user).map(|(name, _)| name);
+        of_user.filter(|name| Some(name) != except.as_ref()).collect()
+    }
+
+    /// The documents of a user's sessions without content, except the one with a key: for a change that ends
+    /// them.
+    pub(crate) fn without_those_of(&self, user: &str, except: Option<&str>) -> Vec<NamedDocument> {
+        without(&self.names_of(user, except))
     }
 
     /// Ends a session for all, by its ID; whether there is one.
@@ -365,7 +380,8 @@ impl SharedSessions {
     /// Before sessions expire here: they may have been used elsewhere.
     fn catch_up_with_all_due(&self) {
         for key in self.here.due_and_shared(Instant::now()) {
-            self.catch_up(&key);
+            // They are in memory; one that has just left it does not come back.
+            self.catch_up(&key, |_| false);
         }
     }
 
@@ -395,6 +411,12 @@ impl SharedSessions {
         }
         ended
     }
+}
+
+/// The documents of sessions, without content.
+fn without(names: &[String]) -> Vec<NamedDocument> {
+    let of_session = |name: &String| [KIND, USE].map(|kind| (kind.to_owned(), name.clone(), None));
+    names.iter().flat_map(of_session).collect()
 }
 
 /// The name of the document: who reads the catalog must not learn the key.

@@ -373,6 +373,52 @@ async fn a_session_of_a_single_process_outlives_it_unless_it_was_ended() {
 }
 
 #[tokio::test]
+async fn a_lock_a_new_password_and_a_removal_end_the_sessions_in_the_same_change() {
+    let mut house = house(AuthenticationSettings::default()).await;
+    house.accounts.keep_sessions();
+    let number = || house.catalog.snapshot().number();
+    let lock = UserChange { locked: Some(true), ..Default::default() };
+    let unlock = UserChange { locked: Some(false), ..Default::default() };
+    let password = UserChange { password: Some("battery staple".to_owned()), ..Default::default() };
+    for change in [Some(password), Some(lock), None] {
+        house.change(unlock.clone()).await.unwrap();
+        for _ in 0..2 {
+            house.accounts.open_session("ann", None).await;
+        }
+        assert_eq!(house.catalog.snapshot().documents("session").len(), 2);
+        let before = number();
+        match change {
+            Some(change) => assert!(house.change(change).await.unwrap()),
+            None => assert!(house.accounts.remove("ann").await.unwrap()),
+        }
+        assert_eq!(number(), before + 1);
+        assert!(house.catalog.snapshot().documents("session").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_restart_does_not_take_on_the_sessions_of_a_locked_or_removed_user() {
+    let mut before = house(AuthenticationSettings::default()).await;
+    before.accounts.keep_sessions();
+    let key = before.accounts.open_session("ann", None).await;
+    let after = async || {
+        let (catalog, settings) = (before.catalog.clone(), AuthenticationSettings::default());
+        let accounts = Accounts::load(catalog, settings, before.clock.clone()).await;
+        let mut accounts = accounts.unwrap();
+        accounts.keep_sessions();
+        accounts.session_user(&key)
+    };
+    assert_eq!(after().await.as_deref(), Some("ann"));
+    // As a process that was killed before it ended the sessions could leave them.
+    let locked = crate::User { locked: true, ..before.accounts.user("ann").unwrap() };
+    before.catalog.put_document("users", "ann", serde_json::json!(locked)).await.unwrap();
+    assert_eq!(after().await, None);
+    before.catalog.delete_document("users", "ann").await.unwrap();
+    assert_eq!(after().await, None);
+    assert_eq!(before.catalog.snapshot().documents("session").len(), 1);
+}
+
+#[tokio::test]
 async fn a_session_is_not_left_behind_while_it_is_used_and_nobody_was_told() {
     let mut house = house(AuthenticationSettings::default()).await;
     house.accounts.keep_sessions();

@@ -17,7 +17,7 @@ use transport::Transport;
 
 use crate::adapter::{Adapter, LastFailure};
 use crate::codec;
-use crate::commit::{Documents, violated_by_name};
+use crate::commit::{Documents, NamedDocument, violated_by_name};
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
 use crate::rules::Changes;
@@ -353,14 +353,7 @@ impl Catalog {
     /// As [`commit`](Self::commit); [`Error::Invalid`] if the name is empty or contains NUL, or the
     /// document exceeds the size limit.
     pub async fn put_document(&self, kind: &str, name: &str, json: Value) -> Result<()> {
-        self.check_document_name(kind, name)?;
-        let size = serde_json::to_vec(&json).map_or(0, |text| text.len());
-        let limit = self.settings().document_bytes;
-        if size > limit {
-            let reason = format!("it has {size} bytes, and document_bytes is {limit}");
-            return Err(self.invalid(&format!("document {kind}/{name}"), &reason));
-        }
-        self.change_document(kind, name, Some(json)).await
+        self.change_documents_in_time(vec![(kind.to_owned(), name.to_owned(), Some(json))]).await
     }
 
     /// Writes several documents in one atomic, durable change.
@@ -381,6 +374,26 @@ impl Catalog {
         documents: Vec<(String, String, Option<Value>)>,
     ) -> Result<()> {
         self.make(documents.into()).await
+    }
+
+    /// Changes documents as [`change_documents`](Self::change_documents), for callers that somebody waits
+    /// for: it returns after the same time as [`put_document`](Self::put_document), and each document has
+    /// its size limit.
+    ///
+    /// # Errors
+    /// As [`put_document`](Self::put_document).
+    pub async fn change_documents_in_time(&self, documents: Vec<NamedDocument>) -> Result<()> {
+        let limit = self.settings().document_bytes;
+        for (kind, name, json) in &documents {
+            self.check_document_name(kind, name)?;
+            let size = json.as_ref().and_then(|json| serde_json::to_vec(json).ok());
+            let size = size.map_or(0, |text| text.len());
+            if size > limit {
+                let reason = format!("it has {size} bytes, and document_bytes is {limit}");
+                return Err(self.invalid(&format!("document {kind}/{name}"), &reason));
+            }
+        }
+        self.make_in_time(documents.into()).await
     }
 
     /// Changes documents as [`change_documents`](Self::change_documents), if each of `before` is in the
@@ -410,26 +423,25 @@ impl Catalog {
         }
     }
 
-    async fn change_document(&self, kind: &str, name: &str, json: Option<Value>) -> Result<()> {
-        let document = Documents::from(vec![(kind.to_owned(), name.to_owned(), json)]);
+    async fn make_in_time(&self, documents: Documents) -> Result<()> {
         let follower = match self.role() {
-            Role::Writer(writer) => return writer.documents_in_time(document).await,
+            Role::Writer(writer) => return writer.documents_in_time(documents).await,
             Role::Simulated(changes) => {
                 let deadline = self.settings().document_deadline;
-                let changing = changes.documents(document);
+                let changing = changes.documents(documents);
                 let done = tokio::time::timeout(deadline, changing).await;
                 return done.unwrap_or_else(|_| Err(crate::rules::under_way(deadline)));
             }
             Role::Follower(follower) => follower,
         };
         let deadline = follower.settings.document_deadline;
-        let changing = Box::pin(follower.documents(&document));
+        let changing = Box::pin(follower.documents(&documents));
         tokio::select! {
             done = tokio::time::timeout(deadline, changing) => done.unwrap_or_else(|_| {
                 let reason = follower.leader.delay();
                 Err(follower.leader.unreachable(deadline, Some(reason)))
             }),
-            () = self.leads() => self.writer()?.documents_in_time(document).await,
+            () = self.leads() => self.writer()?.documents_in_time(documents).await,
         }
     }
 
@@ -444,8 +456,7 @@ impl Catalog {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub async fn delete_document(&self, kind: &str, name: &str) -> Result<()> {
-        self.check_document_name(kind, name)?;
-        self.change_document(kind, name, None).await
+        self.change_documents_in_time(vec![(kind.to_owned(), name.to_owned(), None)]).await
     }
 
     /// Closes the catalog after pending commits, and compacts it so that it opens fast.
