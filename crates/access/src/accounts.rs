@@ -473,9 +473,10 @@ impl Accounts {
 
     /// Ends a session; returns what the provider that opened it, if any, said of it.
     pub async fn close_session(&self, key: &str) -> AtProvider {
+        let was_here = self.sessions.is_shared(key).is_some();
         let closed = self.sessions.close(key);
         if let Some(shared) = &self.shared_sessions {
-            shared.end(key).await;
+            shared.end(key, was_here).await;
         }
         closed
     }
@@ -498,10 +499,10 @@ impl Accounts {
 
     /// Ends a session by ID; false if it does not exist.
     pub async fn close_session_by_id(&self, id: &str) -> bool {
-        let is_closed = self.sessions.close_by_id(id);
+        let closed = self.sessions.close_by_id(id);
         match &self.shared_sessions {
-            Some(shared) => shared.end_by_id(id).await || is_closed,
-            None => is_closed,
+            Some(shared) => shared.end_by_id(id, closed.as_deref()).await,
+            None => closed.is_some(),
         }
     }
 
@@ -513,9 +514,9 @@ impl Accounts {
 
     /// Ends a user's sessions, except permanent ones and the one with the key.
     async fn close_sessions_of(&self, user: &str, except: Option<&str>) {
-        self.sessions.close_all_of(user, except);
-        if let Some(shared) = &self.shared_sessions {
-            shared.end_all_of(user, except).await;
+        match &self.shared_sessions {
+            Some(shared) => shared.end_all_of(user, except).await,
+            None => self.sessions.close_all_of(user, except),
         }
     }
 

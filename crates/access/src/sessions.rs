@@ -131,6 +131,11 @@ impl Session {
         Self { id, user, source, opened, used, lasts: false, provider, told, is_own: false }
     }
 
+    /// Whether it ends with the user's sessions, except the one with a key.
+    fn ends_with(&self, key: &str, user: &str, except: Option<&str>) -> bool {
+        self.user == user && !self.lasts && Some(key) != except
+    }
+
     fn expired(&self, now: Instant, settings: &SessionSettings) -> bool {
         self.limit_reached(now, settings).is_some()
     }
@@ -305,19 +310,25 @@ impl Sessions {
         self.all.lock().by_key.remove(key).map(|session| session.provider).unwrap_or_default()
     }
 
-    /// Ends a session by ID; false if it does not exist.
-    pub(crate) fn close_by_id(&self, id: &str) -> bool {
+    /// Ends a session by ID; returns its key, if it exists.
+    pub(crate) fn close_by_id(&self, id: &str) -> Option<String> {
         let mut known = self.all.lock();
-        let before = known.by_key.len();
-        known.by_key.retain(|_, session| session.id != id);
-        known.by_key.len() < before
+        let found = known.by_key.iter().find(|(_, session)| session.id == id);
+        let key = found.map(|(key, _)| key.clone())?;
+        known.by_key.remove(&key);
+        Some(key)
     }
 
     /// Ends a user's sessions, except permanent ones and the one with the key.
     pub(crate) fn close_all_of(&self, user: &str, except: Option<&str>) {
-        self.all.lock().by_key.retain(|key, session| {
-            session.user != user || session.lasts || Some(key.as_str()) == except
-        });
+        self.all.lock().by_key.retain(|key, session| !session.ends_with(key, user, except));
+    }
+
+    /// The keys of a user's sessions that [`close_all_of`](Self::close_all_of) ends.
+    pub(crate) fn keys_of(&self, user: &str, except: Option<&str>) -> Vec<String> {
+        let known = self.all.lock();
+        let ending = known.by_key.iter().filter(|(key, of)| of.ends_with(key, user, except));
+        ending.map(|(key, _)| key.clone()).collect()
     }
 
     /// Sessions that expired since the last call.
@@ -375,7 +386,8 @@ mod tests {
         let key = open(&sessions, now, "ann");
         assert_eq!(sessions.user(now, &key).as_deref(), Some("ann"));
         let id = sessions.all(now)[0].id.clone();
-        assert!(sessions.close_by_id(&id) && !sessions.close_by_id(&id));
+        assert_eq!(sessions.close_by_id(&id), Some(key.clone()));
+        assert_eq!(sessions.close_by_id(&id), None);
         assert_eq!(sessions.user(now, &key), None);
         let kept = sessions.open_lasting(now, "ann");
         let other = open(&sessions, now, "ann");

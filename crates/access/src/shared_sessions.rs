@@ -197,12 +197,12 @@ impl SharedSessions {
         let (catalog, here) = (self.catalog.clone(), Arc::clone(&self.here));
         let (name, opened) = (name_of(key), key.to_owned());
         let writing = runtime::detached(async move {
-            catalog.put_document(KIND, &name, known).await?;
-            // It may have been written late, and the session have ended meanwhile.
-            match here.is_shared(&opened) {
-                Some(_) => Ok(()),
-                None => catalog.delete_document(KIND, &name).await,
+            let put = catalog.put_document(KIND, &name, known).await;
+            // It may be written late, also after an error, and the session have ended meanwhile.
+            if here.is_shared(&opened).is_none() {
+                catalog.delete_document(KIND, &name).await?;
             }
+            put
         });
         if self.catalog.lacks_leader() {
             return;
@@ -305,22 +305,13 @@ impl SharedSessions {
         let _ = tokio::time::timeout(ARRIVAL, arrived).await;
     }
 
-    /// Ends a session for all.
-    pub(crate) async fn end(&self, key: &str) {
+    /// Ends a session for all. The document of one that was here may still be on its way into the catalog:
+    /// its removal comes after it.
+    pub(crate) async fn end(&self, key: &str, was_here: bool) {
         let name = name_of(key);
-        if self.catalog.snapshot().document(KIND, &name).is_some() {
+        if was_here || self.catalog.snapshot().document(KIND, &name).is_some() {
             self.forget(&name).await;
         }
-    }
-
-    /// Ends the sessions that fit for all; how many.
-    async fn end_all(&self, fits: impl Fn(&str, &SessionDocument) -> bool) -> usize {
-        let found = self.known().filter(|(name, known)| fits(name, known));
-        let names: Vec<_> = found.map(|(name, _)| name).collect();
-        for name in &names {
-            self.forget(name).await;
-        }
-        names.len()
     }
 
     /// All sessions that others know, too.
@@ -344,7 +335,7 @@ impl SharedSessions {
         self.catch_up_with_all_due();
         let mut expired = self.here.take_expired(Instant::now());
         for session in &expired {
-            self.end(&session.key).await;
+            self.end(&session.key, true).await;
         }
         if self.looks.fetch_sub(1, Relaxed) == 1 {
             self.looks.store(LOOKS, Relaxed);
@@ -355,15 +346,20 @@ impl SharedSessions {
 
     /// Ends a user's sessions for all, except the one with a key.
     pub(crate) async fn end_all_of(&self, user: &str, except: Option<&str>) {
-        for name in self.names_of(user, except) {
+        let names = self.names_of(user, except);
+        self.here.close_all_of(user, except);
+        for name in names {
             self.forget(&name).await;
         }
     }
 
-    fn names_of(&self, user: &str, except: Option<&str>) -> Vec<String> {
-        let except = except.map(name_of);
+    /// The names of a user's sessions, with those that are here and whose documents may be on their way.
+    fn names_of(&self, user: &str, except: Option<&str>) -> HashSet<String> {
+        let kept = except.map(name_of);
         let of_user = self.known().filter(|(_, known)| known.user == user).map(|(name, _)| name);
-        of_user.filter(|name| Some(name) != except.as_ref()).collect()
+        let mut names: HashSet<_> = of_user.filter(|name| Some(name) != kept.as_ref()).collect();
+        names.extend(self.here.keys_of(user, except).iter().map(|key| name_of(key)));
+        names
     }
 
     /// The documents of a user's sessions without content, except the one with a key: for a change that ends
@@ -372,9 +368,12 @@ impl SharedSessions {
         without(&self.names_of(user, except))
     }
 
-    /// Ends a session for all, by its ID; whether there is one.
-    pub(crate) async fn end_by_id(&self, id: &str) -> bool {
-        self.end_all(|_, known| known.id == id).await > 0
+    /// Ends a session for all, by its ID; whether there is one. With the key of the one that was here.
+    pub(crate) async fn end_by_id(&self, id: &str, closed: Option<&str>) -> bool {
+        let known = self.known().find(|(_, known)| known.id == id).map(|(name, _)| name);
+        let Some(name) = closed.map(name_of).or(known) else { return false };
+        self.forget(&name).await;
+        true
     }
 
     /// Before sessions expire here: they may have been used elsewhere.
@@ -414,7 +413,7 @@ impl SharedSessions {
 }
 
 /// The documents of sessions, without content.
-fn without(names: &[String]) -> Vec<NamedDocument> {
+fn without(names: &HashSet<String>) -> Vec<NamedDocument> {
     let of_session = |name: &String| [KIND, USE].map(|kind| (kind.to_owned(), name.clone(), None));
     names.iter().flat_map(of_session).collect()
 }

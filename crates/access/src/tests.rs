@@ -2,13 +2,16 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::Catalog;
+use catalog::{Catalog, Changes, Commit, Documents, Rules, Snapshot};
 use model::EventTime;
 use object_store::memory::InMemory;
+use parking_lot::Mutex;
 use runtime::ManualClock;
+use tokio::sync::watch;
 
 use crate::lockout::LockoutSettings;
 use crate::password_policy::PasswordPolicy;
@@ -516,4 +519,82 @@ async fn a_session_that_has_ended_does_not_come_back_while_the_catalog_takes_no_
     // Elsewhere it is valid until the catalog takes the change.
     assert!(two.accounts.session_user(&first).is_some());
     assert!(one.accounts.session_user(&second).is_some());
+}
+
+type Changing<'a> = Pin<Box<dyn Future<Output = Result<(), catalog::Error>> + Send + 'a>>;
+
+/// A catalog whose object storage may be slow: then each change fails, and is made later.
+struct Slow {
+    rules: Mutex<Rules>,
+    view: Arc<watch::Sender<Arc<Snapshot>>>,
+    /// The changes under way, while it is slow.
+    late: Mutex<Option<Vec<Documents>>>,
+}
+
+impl Slow {
+    fn open() -> (Arc<Self>, Catalog) {
+        let view = Arc::new(watch::Sender::new(Arc::new(Snapshot::default())));
+        let rules = Mutex::new(Rules::over(Snapshot::default()));
+        let slow = Arc::new(Self { rules, view: Arc::clone(&view), late: Mutex::default() });
+        (Arc::clone(&slow), Catalog::simulated(view, slow))
+    }
+
+    fn make(&self, documents: Documents) -> Result<(), catalog::Error> {
+        let mut rules = self.rules.lock();
+        rules.documents(documents)?;
+        self.view.send_replace(rules.snapshot());
+        Ok(())
+    }
+
+    fn is_slow_from_now_on(&self) {
+        *self.late.lock() = Some(Vec::new());
+    }
+
+    fn makes_what_is_late(&self) {
+        let mut late = self.late.lock();
+        for documents in late.take().unwrap() {
+            self.make(documents).unwrap();
+        }
+    }
+}
+
+impl Changes for Slow {
+    fn commit(&self, _: Commit) -> Changing<'_> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn documents(&self, documents: Documents) -> Changing<'_> {
+        Box::pin(async move {
+            let mut late = self.late.lock();
+            let Some(late) = late.as_mut() else { return self.make(documents) };
+            late.push(documents);
+            let (leader, reason) = ("slow".to_owned(), "it is under way".to_owned());
+            Err(catalog::Error::Unreachable { leader, seconds: 20, reason })
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_does_not_come_back_when_its_document_is_late() {
+    let (slow, catalog) = Slow::open();
+    let clock = Arc::new(ManualClock::new(EventTime(1_700_000_000_000_000)));
+    let settings = AuthenticationSettings::default();
+    let accounts = Accounts::load(catalog.clone(), settings, clock.clone()).await.unwrap();
+    let mut house = House { accounts, catalog, clock };
+    house.accounts.keep_sessions();
+    house.add("ann", "correct horse").await.unwrap();
+    slow.is_slow_from_now_on();
+    let [kept, closed, closed_by_id] = [
+        house.accounts.open_session("ann", None).await,
+        house.accounts.open_session("ann", None).await,
+        house.accounts.open_session("ann", Some(IpAddr::from([192, 0, 2, 1]))).await,
+    ];
+    house.accounts.close_session(&closed).await;
+    let mut all = house.accounts.sessions().into_iter();
+    let by_id = all.find(|session| session.source.is_some()).unwrap();
+    assert!(house.accounts.close_session_by_id(&by_id.id).await);
+    slow.makes_what_is_late();
+    assert_eq!(house.catalog.snapshot().documents("session").len(), 1);
+    let users = [&kept, &closed, &closed_by_id].map(|key| house.accounts.session_user(key));
+    assert_eq!(users, [Some("ann".to_owned()), None, None]);
 }
