@@ -28,8 +28,9 @@ use crate::sessions::{
 /// The kind of the documents, and of those that say when a session was used.
 const KIND: &str = "session";
 const USE: &str = "session_use";
-/// How long opening and ending a session wait for the catalog. While nobody leads the cluster, a new session
-/// is known to this process only, and one that has ended is still valid elsewhere.
+/// How long opening and ending a session wait for the catalog. While nobody leads the cluster, or object
+/// storage does not answer, a new session is known to this process only, and one that has ended is still valid
+/// elsewhere and after a restart.
 const WAIT: Duration = Duration::from_secs(2);
 /// How long a key that is not known may be on its way here.
 const ARRIVAL: Duration = Duration::from_millis(250);
@@ -39,6 +40,8 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60);
 const LOOKS: u32 = 30;
 /// The pause between attempts to tell the leader of a session's end.
 const AGAIN: Duration = Duration::from_secs(1);
+/// Sessions whose documents are removed in one change.
+const AT_ONCE: usize = 1_000;
 
 /// A session as the catalog has it. Times in microseconds since the epoch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -210,8 +213,11 @@ impl SharedSessions {
         self.make_room(&session).await;
         match tokio::time::timeout(WAIT, writing).await {
             Ok(Ok(Ok(()))) => self.here.told(key, session.used),
-            Ok(Ok(Err(error))) => {
+            Ok(Ok(Err(error))) if self.has_others => {
                 tracing::warn!(%error, "a session is known to this process only");
+            }
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(%error, "a session is not in the catalog: it ends with this process");
             }
             // It is written later.
             Ok(Err(_)) | Err(_) => {}
@@ -227,34 +233,50 @@ impl SharedSessions {
         let of_user = others.iter().filter(|(_, known)| known.user == new.user);
         let mut ended: Vec<_> = of_user.clone().take(over(of_user.count(), per_user)).collect();
         ended.extend(others.iter().take(over(others.len(), all)));
-        for (name, _) in ended {
-            self.forget(name).await;
-        }
+        self.forget(ended.into_iter().map(|(name, _)| name.clone()).collect()).await;
     }
 
-    /// Ends a session: removes its documents. It is not valid here from now on; where the leader cannot be
-    /// told, that is tried again.
-    async fn forget(&self, name: &str) {
-        self.ending.lock().insert(name.to_owned());
+    /// Ends sessions: removes their documents. They are not valid here from now on; where the leader cannot
+    /// be told, that is tried again.
+    async fn forget(&self, names: HashSet<String>) {
+        if names.is_empty() {
+            return;
+        }
+        self.ending.lock().extend(names.iter().cloned());
         let (catalog, ending) = (self.catalog.clone(), Arc::clone(&self.ending));
-        let ended = name.to_owned();
+        let has_others = self.has_others;
         let removing = runtime::detached(async move {
-            while let Err(error) = catalog.delete_document(KIND, &ended).await {
-                tracing::warn!(%error, "a session that has ended here is still valid elsewhere");
-                tokio::time::sleep(AGAIN).await;
+            let names: Vec<_> = names.into_iter().collect();
+            let mut is_told = false;
+            for ended in names.chunks(AT_ONCE) {
+                while let Err(error) = catalog.change_documents_in_time(without(ended)).await {
+                    // Each attempt may fail at once.
+                    if !std::mem::replace(&mut is_told, true) {
+                        warn_of_ended(&error, names.len(), has_others);
+                    }
+                    tokio::time::sleep(AGAIN).await;
+                }
+                let mut ending = ending.lock();
+                for name in ended {
+                    ending.remove(name);
+                }
             }
-            ending.lock().remove(&ended);
         });
-        if tokio::time::timeout(WAIT, removing).await.is_ok()
-            && self.catalog.snapshot().document(USE, name).is_some()
-        {
-            self.forget_use(name).await;
-        }
+        // Otherwise they are removed later.
+        let _ = tokio::time::timeout(WAIT, removing).await;
     }
 
-    async fn forget_use(&self, name: &str) {
-        if let Err(error) = self.catalog.delete_document(USE, name).await {
-            tracing::debug!(%error, "when a session was used is removed later");
+    /// Removes documents of uses that came after the end of their sessions.
+    async fn forget_late_uses(&self) {
+        let snapshot = self.catalog.snapshot();
+        let uses = snapshot.documents(USE).into_iter().map(|document| document.name);
+        let late = uses.filter(|name| snapshot.document(KIND, name).is_none());
+        let late: Vec<NamedDocument> = late.map(|name| (USE.to_owned(), name, None)).collect();
+        for some in late.chunks(AT_ONCE) {
+            if let Err(error) = self.catalog.change_documents_in_time(some.to_vec()).await {
+                tracing::debug!(%error, "when sessions were used is removed later");
+                return;
+            }
         }
     }
 
@@ -310,7 +332,7 @@ impl SharedSessions {
     pub(crate) async fn end(&self, key: &str, was_here: bool) {
         let name = name_of(key);
         if was_here || self.catalog.snapshot().document(KIND, &name).is_some() {
-            self.forget(&name).await;
+            self.forget(HashSet::from([name])).await;
         }
     }
 
@@ -334,9 +356,7 @@ impl SharedSessions {
     pub(crate) async fn take_expired(&self) -> Vec<ExpiredSession> {
         self.catch_up_with_all_due();
         let mut expired = self.here.take_expired(Instant::now());
-        for session in &expired {
-            self.end(&session.key, true).await;
-        }
+        self.forget(expired.iter().map(|session| name_of(&session.key)).collect()).await;
         if self.looks.fetch_sub(1, Relaxed) == 1 {
             self.looks.store(LOOKS, Relaxed);
             expired.extend(self.left_behind().await);
@@ -348,9 +368,7 @@ impl SharedSessions {
     pub(crate) async fn end_all_of(&self, user: &str, except: Option<&str>) {
         let names = self.names_of(user, except);
         self.here.close_all_of(user, except);
-        for name in names {
-            self.forget(&name).await;
-        }
+        self.forget(names).await;
     }
 
     /// The names of a user's sessions, with those that are here and whose documents may be on their way.
@@ -365,14 +383,15 @@ impl SharedSessions {
     /// The documents of a user's sessions without content, except the one with a key: for a change that ends
     /// them.
     pub(crate) fn without_those_of(&self, user: &str, except: Option<&str>) -> Vec<NamedDocument> {
-        without(&self.names_of(user, except))
+        let names: Vec<_> = self.names_of(user, except).into_iter().collect();
+        without(&names)
     }
 
     /// Ends a session for all, by its ID; whether there is one. With the key of the one that was here.
     pub(crate) async fn end_by_id(&self, id: &str, closed: Option<&str>) -> bool {
         let known = self.known().find(|(_, known)| known.id == id).map(|(name, _)| name);
         let Some(name) = closed.map(name_of).or(known) else { return false };
-        self.forget(&name).await;
+        self.forget(HashSet::from([name])).await;
         true
     }
 
@@ -399,21 +418,32 @@ impl SharedSessions {
                 Some((name, known, limit))
             })
             .collect();
+        let mut names = HashSet::new();
         for (name, SessionDocument { id, user, source, .. }, limit) in due {
-            self.forget(&name).await;
+            names.insert(name);
             ended.push(ExpiredSession { key: id, user, source, limit });
         }
-        let snapshot = self.catalog.snapshot();
-        let uses = snapshot.documents(USE).into_iter().map(|document| document.name);
-        for name in uses.filter(|name| snapshot.document(KIND, name).is_none()) {
-            self.forget_use(&name).await;
-        }
+        self.forget(names).await;
+        self.forget_late_uses().await;
         ended
     }
 }
 
+/// Says that the catalog does not have the end of sessions yet.
+fn warn_of_ended(error: &catalog::Error, sessions: usize, has_others: bool) {
+    if has_others {
+        tracing::warn!(%error, sessions, "sessions that have ended here are still valid elsewhere");
+    } else {
+        tracing::warn!(
+            %error,
+            sessions,
+            "the end of sessions is not in the catalog yet: after a restart they would be valid again"
+        );
+    }
+}
+
 /// The documents of sessions, without content.
-fn without(names: &HashSet<String>) -> Vec<NamedDocument> {
+fn without(names: &[String]) -> Vec<NamedDocument> {
     let of_session = |name: &String| [KIND, USE].map(|kind| (kind.to_owned(), name.clone(), None));
     names.iter().flat_map(of_session).collect()
 }

@@ -62,6 +62,14 @@ impl House {
         self.accounts.log_in(attempt).await.map(|entered| entered.name)
     }
 
+    /// The accounts of a process that is started again.
+    async fn restarted(&self) -> Accounts {
+        let (catalog, settings) = (self.catalog.clone(), AuthenticationSettings::default());
+        let mut accounts = Accounts::load(catalog, settings, self.clock.clone()).await.unwrap();
+        accounts.keep_sessions();
+        accounts
+    }
+
     async fn change(&self, change: UserChange) -> Result<bool, Error> {
         self.accounts.change("ann", change, None).await
     }
@@ -355,11 +363,7 @@ async fn a_session_of_a_single_process_outlives_it_unless_it_was_ended() {
     before.accounts.close_session(&closed).await;
     let start = async |minutes: i64| {
         before.clock.set(EventTime(1_700_000_000_000_000 + minutes * 60_000_000));
-        let (catalog, settings) = (before.catalog.clone(), AuthenticationSettings::default());
-        let accounts = Accounts::load(catalog, settings, before.clock.clone()).await;
-        let mut accounts = accounts.unwrap();
-        accounts.keep_sessions();
-        accounts
+        before.restarted().await
     };
     let after = start(30).await;
     assert_eq!(after.session_user(&kept).as_deref(), Some("ann"));
@@ -404,13 +408,7 @@ async fn a_restart_does_not_take_on_the_sessions_of_a_locked_or_removed_user() {
     let mut before = house(AuthenticationSettings::default()).await;
     before.accounts.keep_sessions();
     let key = before.accounts.open_session("ann", None).await;
-    let after = async || {
-        let (catalog, settings) = (before.catalog.clone(), AuthenticationSettings::default());
-        let accounts = Accounts::load(catalog, settings, before.clock.clone()).await;
-        let mut accounts = accounts.unwrap();
-        accounts.keep_sessions();
-        accounts.session_user(&key)
-    };
+    let after = async || before.restarted().await.session_user(&key);
     assert_eq!(after().await.as_deref(), Some("ann"));
     // As a process that was killed before it ended the sessions could leave them.
     let locked = crate::User { locked: true, ..before.accounts.user("ann").unwrap() };
@@ -419,6 +417,24 @@ async fn a_restart_does_not_take_on_the_sessions_of_a_locked_or_removed_user() {
     before.catalog.delete_document("users", "ann").await.unwrap();
     assert_eq!(after().await, None);
     assert_eq!(before.catalog.snapshot().documents("session").len(), 1);
+}
+
+#[tokio::test]
+async fn sessions_that_were_left_behind_are_removed_in_one_change() {
+    let mut house = house(AuthenticationSettings::default()).await;
+    house.accounts.keep_sessions();
+    for _ in 0..5 {
+        house.accounts.open_session("ann", None).await;
+    }
+    house.clock.set(EventTime(1_700_000_000_000_000 + 90_000 * 1_000_000));
+    let after = house.restarted().await;
+    let number = house.catalog.snapshot().number();
+    let mut ended = 0;
+    for _ in 0..40 {
+        ended += after.take_expired_sessions().await.len();
+    }
+    assert_eq!((ended, house.catalog.snapshot().number()), (5, number + 1));
+    assert!(house.catalog.snapshot().documents("session").is_empty());
 }
 
 #[tokio::test]
