@@ -127,7 +127,7 @@ impl Leadership {
                     self.held.send_replace(Some(Arc::new(ownership)));
                     break renewals;
                 }
-                Err(error @ catalog::Error::Held { .. }) if self.has_others => {
+                Err(error) if self.follows_after(&error) => {
                     tracing::warn!("{error}");
                     eprintln!("karst: {error}; still waiting to follow it (--manager-uri)");
                 }
@@ -301,6 +301,12 @@ impl Leadership {
         self.has_others && !self.take_over
     }
 
+    /// Whether this process follows who has the catalog instead of stopping. One that was told to take over
+    /// would not: it and another one that was told the same would take the lease from each other for ever.
+    fn follows_after(&self, error: &catalog::Error) -> bool {
+        self.stands_by() && matches!(error, catalog::Error::Held { .. })
+    }
+
     /// Waits until this process has led, and does not lead any more; returns the reason.
     pub(crate) async fn ended(&self, catalog: &Catalog) -> Arc<str> {
         self.ownership().await.ended(catalog).await
@@ -344,6 +350,52 @@ mod tests {
     use runtime::SystemClock;
 
     use super::*;
+
+    fn server(nonce: &str) -> Holder {
+        Holder {
+            instance: nonce.to_owned(),
+            nonce: nonce.to_owned(),
+            lock: None,
+            host: "one".to_owned(),
+            pid: 7,
+            started: "2026-11-22T22:00:00Z".to_owned(),
+            management: "https://127.0.0.1:8089".to_owned(),
+            data: "/data".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn of_two_processes_that_take_over_one_leads_and_the_other_stops() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let renewal = Duration::from_secs(1);
+        let settings = LeaseSettings { renewal, heartbeat: renewal };
+        let progress = Progress::new("");
+        let take = |nonce, take_over| {
+            Ownership::take(&store, server(nonce), settings, take_over, &progress)
+        };
+        let former = take("1", false).await.unwrap();
+        let later = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            take("3", true).await
+        };
+        let (sooner, later) = tokio::join!(take("2", true), later);
+        later.unwrap();
+        let error = sooner.unwrap_err();
+        former.release().await;
+        let directory = tempfile::tempdir().unwrap();
+        let of = |take_over| Leadership {
+            store: Arc::clone(&store),
+            url: String::new(),
+            known: KnownStore::of(directory.path()),
+            settings,
+            holder: server("2"),
+            take_over,
+            has_others: true,
+            held: watch::Sender::new(None),
+        };
+        assert!(!of(true).follows_after(&error), "{error}");
+        assert!(of(false).follows_after(&error), "{error}");
+    }
 
     #[tokio::test]
     async fn a_process_with_another_object_store_learns_which_setting_is_wrong() {
