@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use runtime::metrics as names;
 
-use crate::waits::{StoreWait, Wait, Waits};
+use crate::waits::{StoreWait, Times, Wait, Waits};
 
 /// Where a block came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,8 +140,8 @@ impl Account {
     }
 
     /// The search waits for a request to the store until what this returns is dropped.
-    pub(crate) fn wait(&self) -> Option<Wait> {
-        self.search.as_ref().map(|search| search.waits.begin(&self.store))
+    pub(crate) fn wait(&self, times: Arc<Times>) -> Option<Wait> {
+        self.search.as_ref().map(|search| search.waits.begin(&self.store, times))
     }
 
     /// Blocks that a tier gave.

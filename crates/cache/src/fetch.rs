@@ -23,6 +23,7 @@ use crate::block::{Block, BlockKey, Kind};
 use crate::blocks::Blocks;
 use crate::counters::Account;
 use crate::in_flight::Waiting;
+use crate::waits::Times;
 
 /// Takes a run's blocks off the list however its task ends.
 struct Landing {
@@ -60,10 +61,10 @@ pub(crate) async fn fetch(
     // Also those that another search has begun: this one waits as long.
     let waiting: Vec<_> = waiting
         .into_iter()
-        .map(|run| {
-            let wait = account.wait();
+        .map(|Waiting { fetched, times }| {
+            let wait = account.wait(times);
             async move {
-                let fetched = run.await;
+                let fetched = fetched.await;
                 drop(wait);
                 fetched
             }
@@ -97,7 +98,7 @@ fn claim(
     let mut flying = pool.in_flight.lock();
     for key in missing {
         if let Some(fetch) = flying.get(key) {
-            if !waiting.iter().any(|other| other.ptr_eq(fetch)) {
+            if !waiting.iter().any(|other| other.fetched.ptr_eq(&fetch.fetched)) {
                 waiting.push(fetch.clone());
             }
             continue;
@@ -131,9 +132,12 @@ fn claim(
 
 fn start(blocks: Arc<Blocks>, kind: Kind, location: Path, run: Run, account: Account) -> Waiting {
     let io = blocks.io.clone();
+    let times = Arc::new(Times::default());
+    let of_request = Arc::clone(&times);
     let task = io.spawn(async move {
         let landing = Landing { blocks, kind, keys: run.wanted.clone() };
-        let fetched = get(&landing.blocks, kind, &location, &run, &account).await;
+        let request = (&account, &*of_request);
+        let fetched = get(&landing.blocks, kind, &location, &run, request).await;
         drop(landing);
         fetched.map(Arc::new).map_err(Arc::new)
     });
@@ -142,7 +146,7 @@ fn start(blocks: Arc<Blocks>, kind: Kind, location: Path, run: Run, account: Acc
             Err(Arc::new(Error::Generic { store: "cache", source: error.into() }))
         })
     };
-    joined.boxed().shared()
+    Waiting { fetched: joined.boxed().shared(), times }
 }
 
 async fn get(
@@ -150,14 +154,17 @@ async fn get(
     kind: Kind,
     location: &Path,
     run: &Run,
-    account: &Account,
+    (account, times): (&Account, &Times),
 ) -> Result<HashMap<u64, Block>> {
     let pool = blocks.pool(kind);
     let size = pool.block_bytes as u64;
     let permit = blocks.requests.acquire().await;
     let start = Instant::now();
     let range = run.first * size..(run.last + 1) * size;
-    let (meta, bytes) = hedged(blocks, location, &range, account).await?;
+    times.send();
+    let got = hedged(blocks, location, &range, account).await;
+    times.answer();
+    let (meta, bytes) = got?;
     drop(permit);
     account.request(bytes.len() as u64, start.elapsed());
     blocks.remember(&meta);

@@ -8,10 +8,18 @@ use object_store::Error;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::block::{Block, BlockKey};
+use crate::waits::Times;
 
 /// Blocks from one request, by number.
 pub(crate) type Fetched = Result<Arc<HashMap<u64, Block>>, Arc<Error>>;
-pub(crate) type Waiting = Shared<BoxFuture<'static, Fetched>>;
+
+/// A request, for all who wait for its blocks.
+#[derive(Debug, Clone)]
+pub(crate) struct Waiting {
+    pub(crate) fetched: Shared<BoxFuture<'static, Fetched>>,
+    /// When the store had it.
+    pub(crate) times: Arc<Times>,
+}
 
 /// Blocks that are on their way.
 #[derive(Debug, Default)]

@@ -30,6 +30,7 @@ use crate::fetch::fetch;
 use crate::hedge::Hedging;
 use crate::pool::{Pool, lock_directory};
 use crate::room::Room;
+use crate::waits::Times;
 use crate::{CacheStats, Error, Settings};
 
 /// A store whose immutable objects are read through DRAM and NVMe. Clones share the cache.
@@ -156,7 +157,9 @@ impl CachedStore {
             return Ok(meta);
         }
         let start = Instant::now();
-        let wait = self.account.wait();
+        let times = Arc::new(Times::default());
+        let wait = self.account.wait(Arc::clone(&times));
+        times.send();
         let meta = self.blocks.inner.head(location).await?;
         drop(wait);
         self.account.request(0, start.elapsed());

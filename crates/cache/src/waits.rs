@@ -2,7 +2,7 @@
 //! timeouts are over.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -12,10 +12,38 @@ use parking_lot::Mutex;
 pub struct StoreWait {
     /// The name of the store.
     pub store: Arc<str>,
-    /// How long the oldest request under way has taken so far; zero if there is none.
+    /// How long the store has not answered the oldest request that it has; zero if there is none.
     pub current: Duration,
     /// The longest time that a request took which is over.
     pub longest: Duration,
+}
+
+/// When a request was sent, and when it was answered. Several searches may wait for it. The time before is
+/// not the store's: the cache sends a limited number of requests at the same time. Nor is the time after it:
+/// a search may be busy with something else.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    sent: OnceLock<Instant>,
+    answered: OnceLock<Instant>,
+}
+
+impl Times {
+    /// The store has the request from now on.
+    pub(crate) fn send(&self) {
+        let _ = self.sent.set(Instant::now());
+    }
+
+    /// The store has given the answer, or its last error.
+    pub(crate) fn answer(&self) {
+        let _ = self.answered.set(Instant::now());
+    }
+
+    /// How long somebody has waited for the store who waits for the request since then.
+    fn waited(&self, since: Instant) -> Duration {
+        let Some(sent) = self.sent.get() else { return Duration::ZERO };
+        let until = self.answered.get().copied().unwrap_or_else(Instant::now);
+        until.saturating_duration_since(since.max(*sent))
+    }
 }
 
 /// The requests that one search waits for. Clones share them.
@@ -26,8 +54,8 @@ pub(crate) struct Waits(Arc<Mutex<State>>);
 struct State {
     store: Option<Arc<str>>,
     next: u64,
-    /// When they began, in this order.
-    under_way: BTreeMap<u64, Instant>,
+    /// Since when each is waited for.
+    under_way: BTreeMap<u64, (Instant, Arc<Times>)>,
     longest: Duration,
 }
 
@@ -35,21 +63,23 @@ impl Waits {
     /// `None` if the search has not asked the store for anything.
     pub(crate) fn now(&self) -> Option<StoreWait> {
         let state = self.0.lock();
-        let oldest = state.under_way.values().next();
+        let unanswered =
+            state.under_way.values().filter(|(_, times)| times.answered.get().is_none());
+        let longest = unanswered.map(|(since, times)| times.waited(*since)).max();
         Some(StoreWait {
             store: state.store.clone()?,
-            current: oldest.map(Instant::elapsed).unwrap_or_default(),
+            current: longest.unwrap_or_default(),
             longest: state.longest,
         })
     }
 
     /// Counts a request to this store from now on.
-    pub(crate) fn begin(&self, store: &Arc<str>) -> Wait {
+    pub(crate) fn begin(&self, store: &Arc<str>, times: Arc<Times>) -> Wait {
         let mut state = self.0.lock();
         state.store.get_or_insert_with(|| Arc::clone(store));
         let number = state.next;
         state.next += 1;
-        state.under_way.insert(number, Instant::now());
+        state.under_way.insert(number, (Instant::now(), times));
         Wait { all: self.clone(), number }
     }
 }
@@ -64,8 +94,8 @@ pub(crate) struct Wait {
 impl Drop for Wait {
     fn drop(&mut self) {
         let mut state = self.all.0.lock();
-        if let Some(began) = state.under_way.remove(&self.number) {
-            state.longest = state.longest.max(began.elapsed());
+        if let Some((since, times)) = state.under_way.remove(&self.number) {
+            state.longest = state.longest.max(times.waited(since));
         }
     }
 }
@@ -75,11 +105,18 @@ impl Drop for Wait {
 mod tests {
     use super::*;
 
+    /// A request that the store has.
+    fn sent() -> Arc<Times> {
+        let times = Arc::new(Times::default());
+        times.send();
+        times
+    }
+
     #[test]
     fn the_oldest_request_under_way_counts_until_it_ends() {
         let (waits, store): (_, Arc<str>) = (Waits::default(), Arc::from("s3://karst"));
         assert_eq!(waits.now(), None);
-        let (first, second) = (waits.begin(&store), waits.begin(&store));
+        let (first, second) = (waits.begin(&store, sent()), waits.begin(&store, sent()));
         while waits.now().unwrap().current.is_zero() {}
         assert!(waits.now().unwrap().longest.is_zero());
         drop(first);
@@ -88,5 +125,28 @@ mod tests {
         drop(second);
         let now = waits.now().unwrap();
         assert!(now.longest > Duration::ZERO && now.current.is_zero(), "{now:?}");
+    }
+
+    #[test]
+    fn the_store_is_not_waited_for_before_it_has_a_request_and_after_its_answer() {
+        let (waits, store): (_, Arc<str>) = (Waits::default(), Arc::from("s3://karst"));
+        let pause = || std::thread::sleep(Duration::from_millis(50));
+        let times = Arc::new(Times::default());
+        let wait = waits.begin(&store, Arc::clone(&times));
+        pause();
+        assert!(waits.now().unwrap().current.is_zero(), "it waits for its turn");
+        drop(wait);
+        assert!(waits.now().unwrap().longest.is_zero());
+        let wait = waits.begin(&store, Arc::clone(&times));
+        times.send();
+        pause();
+        assert!(waits.now().unwrap().current >= Duration::from_millis(50));
+        times.answer();
+        assert!(waits.now().unwrap().current.is_zero(), "it has the answer");
+        pause();
+        let began = times.sent.get().unwrap();
+        drop(wait);
+        let longest = waits.now().unwrap().longest;
+        assert!(longest <= began.elapsed() - Duration::from_millis(50), "{longest:?}");
     }
 }

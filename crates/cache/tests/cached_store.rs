@@ -366,6 +366,29 @@ async fn a_search_knows_how_long_it_waited_for_a_request_also_for_one_of_another
 }
 
 #[tokio::test]
+async fn a_search_whose_request_waits_for_others_of_the_process_does_not_wait_for_the_store() {
+    let settings = Settings { parallel_fetches: 1, hedge_percent: 0.0, ..settings(None) };
+    let (cached, slow) = with_slow_store(settings).await;
+    let before = slow.hooks().reads();
+    slow.hooks().take(Duration::ZERO, Duration::from_secs(2));
+    let searches = [Arc::new(SearchReads::default()), Arc::new(SearchReads::default())];
+    let read = |search: &Arc<SearchReads>, block: usize| {
+        let (cached, at) = (cached.counted(search), (block * BLOCK) as u64);
+        tokio::spawn(async move { cached.get_range(&path(), at..at + 50).await.unwrap() })
+    };
+    let first = read(&searches[0], 300);
+    while slow.hooks().reads() == before {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let second = read(&searches[1], 350);
+    first.await.unwrap();
+    second.await.unwrap();
+    let longest = |search: &SearchReads| search.store_wait().unwrap().longest;
+    assert!(longest(&searches[0]) >= Duration::from_secs(1), "{:?}", searches[0].store_wait());
+    assert!(longest(&searches[1]) < Duration::from_secs(1), "{:?}", searches[1].store_wait());
+}
+
+#[tokio::test]
 async fn a_store_that_is_slow_throughout_is_not_asked_twice_as_often() {
     let (cached, slow) = with_slow_store(settings(None)).await;
     let before = slow.hooks().reads();
