@@ -3,12 +3,13 @@
 //! finds.
 //!
 //! A directory counts as lost if a file that is open in it has no name any more, or another file has its
-//! name, twice in a row. A file that cannot be looked at is not lost: the server of a network file system may
-//! be away for a while.
+//! name, twice in a row. For `server.lock`, so must the directory itself, or another file in it: who deletes
+//! an old lock file has deleted no events. A file that cannot be looked at is not lost: the server of a
+//! network file system may be away for a while.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +20,12 @@ use tokio::fs::{self, File};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_secs(1);
-/// Files that are in these directories as long as the server runs.
-const FILES: [&str; 2] = ["server.lock", "journal/lock"];
+/// Files that are in these directories as long as the server runs; what is lost with each; and what must be
+/// lost with it.
+const FILES: [(&str, &str, &[&str]); 2] = [
+    ("server.lock", "the data directory is lost", &["", "instance.id"]),
+    ("journal/lock", "the journal is lost", &[]),
+];
 
 /// What is stopped when a directory is lost.
 #[derive(Debug)]
@@ -43,10 +48,13 @@ impl Watch {
     /// buckets into object storage.
     pub(crate) async fn run(self, shutdown: Shutdown) {
         let mut files = Vec::new();
-        for name in FILES {
+        for (name, what, beside) in FILES {
             let path = self.data.join(name);
             match OpenFile::open(path.clone()).await {
-                Ok(file) => files.push(file),
+                Ok(file) => {
+                    let beside = opened(&self.data, beside).await;
+                    files.push(Watched { file, what, beside });
+                }
                 Err(error) => tracing::warn!(
                     path = %path.display(), %error,
                     "cannot open the file: a removal of its directory will not be noticed"
@@ -71,10 +79,9 @@ impl Watch {
     fn stop_intake(&self, loss: &str) {
         let severity = if self.is_indexer { Severity::Fatal } else { Severity::Error };
         let text = format!(
-            "{loss} while the server runs: the journal is lost, and no events are accepted. Hot buckets are \
-             going to object storage; events that are not there yet are lost if the process is killed. Wait \
-             for the log line \"hot buckets are in object storage\", or stop the server (SIGTERM), then \
-             start it with a data directory at {}",
+            "{loss}, and no events are accepted. Hot buckets are going to object storage; events that are \
+             not there yet are lost if the process is killed. Wait for the log line \"hot buckets are in \
+             object storage\", or stop the server (SIGTERM), then start it with a data directory at {}",
             self.data.display()
         );
         // First: the condition is seen when nothing more is acknowledged.
@@ -117,15 +124,60 @@ impl OpenFile {
     }
 }
 
+/// A file whose loss says that more is lost.
+#[derive(Debug)]
+struct Watched {
+    file: OpenFile,
+    what: &'static str,
+    /// Files and directories of which one must be lost, too, if there are some.
+    beside: Vec<OpenFile>,
+}
+
+impl Watched {
+    /// What is lost, and how that is known; and whether it is lost. Otherwise it is the file alone.
+    async fn loss(&self) -> Option<(String, bool)> {
+        let loss = self.file.loss().await?;
+        let mut is_all = self.beside.is_empty();
+        for beside in &self.beside {
+            is_all = is_all || beside.loss().await.is_some();
+        }
+        let what = if is_all { self.what } else { "nothing else is lost" };
+        Some((format!("{loss} while the server runs: {what}"), is_all))
+    }
+}
+
+/// Those of these files and directories that can be opened.
+async fn opened(data: &Path, names: &[&str]) -> Vec<OpenFile> {
+    let mut files = Vec::new();
+    for name in names {
+        // Not `join("")`, which would add a slash to the path.
+        let path = if name.is_empty() { data.to_owned() } else { data.join(name) };
+        files.extend(OpenFile::open(path).await.ok());
+    }
+    files
+}
+
 /// Waits until two looks in a row find the same loss, and returns it; `None` if the server stops before.
-async fn noticed(files: &[OpenFile], pause: Duration, shutdown: &Shutdown) -> Option<String> {
+/// The loss of a file alone is logged once.
+async fn noticed(files: &[Watched], pause: Duration, shutdown: &Shutdown) -> Option<String> {
     let mut before = None;
+    let mut is_told = false;
     while shutdown.sleep(pause).await {
         let mut now = None;
         for file in files {
-            now = file.loss().await;
-            if now.is_some() {
-                break;
+            match file.loss().await {
+                Some((loss, true)) => {
+                    now = Some(loss);
+                    break;
+                }
+                Some((loss, false)) if !is_told => {
+                    is_told = true;
+                    tracing::error!(
+                        "{loss}. A second server could start over the same directory: restart this \
+                         one, which writes the file again"
+                    );
+                }
+                _ => {}
             }
         }
         if now.is_some() && now == before {
@@ -143,27 +195,49 @@ mod tests {
 
     use super::*;
 
-    async fn lock(directory: &std::path::Path) -> OpenFile {
+    async fn lock(directory: &Path) -> Watched {
         let path = directory.join("server.lock");
         fs::write(&path, "1").unwrap();
-        OpenFile::open(path).await.unwrap()
+        let file = OpenFile::open(path).await.unwrap();
+        Watched { file, what: "all is lost", beside: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn a_lock_file_that_is_deleted_alone_is_not_the_loss_of_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("instance.id"), "1").unwrap();
+        let mut lock = lock(directory.path()).await;
+        lock.beside = opened(directory.path(), FILES[0].2).await;
+        assert_eq!(lock.beside.len(), 2);
+        fs::remove_file(&lock.file.path).unwrap();
+        let (loss, is_all) = lock.loss().await.unwrap();
+        assert!(!is_all && loss.contains("server.lock was removed"), "{loss}");
+        fs::remove_file(directory.path().join("instance.id")).unwrap();
+        let (loss, is_all) = lock.loss().await.unwrap();
+        assert!(is_all && loss.ends_with("all is lost"), "{loss}");
+        // So it is if another directory is there.
+        lock.beside.pop();
+        assert!(!lock.loss().await.unwrap().1);
+        fs::remove_dir(directory.path()).unwrap();
+        fs::create_dir(directory.path()).unwrap();
+        assert!(lock.loss().await.unwrap().1);
     }
 
     #[tokio::test]
     async fn a_removed_and_a_replaced_file_are_noticed() {
         let directory = tempfile::tempdir().unwrap();
         let (first, pause) = (lock(directory.path()).await, Duration::from_millis(1));
-        fs::remove_file(&first.path).unwrap();
+        fs::remove_file(&first.file.path).unwrap();
         let (files, shutdown) = ([first], Shutdown::new());
         let loss = noticed(&files, pause, &shutdown).await.unwrap();
-        assert!(loss.ends_with("server.lock was removed"), "{loss}");
+        assert!(loss.ends_with("server.lock was removed while the server runs: all is lost"));
         // A file with a second name is not removed, and its path leads to another file.
         let second = lock(directory.path()).await;
-        fs::hard_link(&second.path, directory.path().join("kept")).unwrap();
+        fs::hard_link(&second.file.path, directory.path().join("kept")).unwrap();
         fs::write(directory.path().join("other"), "2").unwrap();
-        fs::rename(directory.path().join("other"), &second.path).unwrap();
+        fs::rename(directory.path().join("other"), &second.file.path).unwrap();
         let loss = noticed(&[second], pause, &shutdown).await.unwrap();
-        assert!(loss.ends_with("server.lock was replaced"), "{loss}");
+        assert!(loss.contains("server.lock was replaced"), "{loss}");
     }
 
     #[tokio::test]
@@ -171,10 +245,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = lock(directory.path()).await;
         assert_eq!(file.loss().await, None);
-        fs::write(&file.path, "longer").unwrap();
+        fs::write(&file.file.path, "longer").unwrap();
         assert_eq!(file.loss().await, None);
         // As a network file system whose server is away, or a directory that was moved: it still has a name.
-        fs::rename(&file.path, directory.path().join("moved")).unwrap();
+        fs::rename(&file.file.path, directory.path().join("moved")).unwrap();
         assert_eq!(file.loss().await, None);
         let shutdown = Shutdown::new();
         shutdown.stop();
