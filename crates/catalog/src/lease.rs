@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! no lease                       -> ours
-//! of this very installation      -> ours: the lock on its data directory proves that its process is gone
+//! of this very installation      -> ours: the lock on its data directory proves that its process is gone; if
+//!                                   that one had just taken it over, the time that follows begins again
 //! of anybody else, renewed       -> Held, unless told to take it over; then the former holder has a time
 //!                                   to notice it before the catalog is opened
 //! of anybody else, standing still for the window -> ours
@@ -75,12 +76,15 @@ struct Document {
     renewal: u64,
     /// The renewal interval of the holder, from which others derive how long to watch.
     renewal_ms: u64,
+    /// How long the server from which it was taken over may still go on; zero once that is over. A holder
+    /// that ends before has not opened the catalog.
+    #[serde(default)]
+    grace_ms: u64,
 }
 
 impl Document {
     fn of(holder: Holder, settings: LeaseSettings) -> Self {
-        let renewal_ms = u64::try_from(settings.renewal.as_millis()).unwrap_or(u64::MAX);
-        Self { holder, renewal: 0, renewal_ms }
+        Self { holder, renewal: 0, renewal_ms: millis(settings.renewal), grace_ms: 0 }
     }
 
     fn renewal(&self) -> Duration {
@@ -99,6 +103,15 @@ impl Document {
         let renewal = self.renewal();
         renewal + renewal.min(NOTICE)
     }
+
+    /// The time that the server before the holder had to notice the same, if it may not be over.
+    fn grace_before(&self) -> Duration {
+        Duration::from_millis(self.grace_ms).min(Duration::from_secs(60) + NOTICE)
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A held lease.
@@ -110,6 +123,8 @@ pub struct Lease {
     version: UpdateVersion,
     /// How long the holder before this one may go on after it has lost the lease, since it was taken.
     grace: Duration,
+    /// When it was taken.
+    taken: Instant,
     /// When the last renewal was begun that succeeded.
     renewed: watch::Sender<Instant>,
     /// Why renewals fail.
@@ -254,8 +269,10 @@ impl Lease {
             let mode = match found {
                 None => PutMode::Create,
                 Some(found) if take_over || is_ours(&found.document, &document.holder) => {
+                    // Also after a holder that was killed in its time of grace.
+                    grace = found.document.grace_before();
                     if !is_ours(&found.document, &document.holder) {
-                        grace = found.document.grace();
+                        grace = grace.max(found.document.grace());
                     }
                     document.renewal = found.document.renewal + 1;
                     PutMode::Update(found.version)
@@ -273,10 +290,12 @@ impl Lease {
                         sleep(LOOK.min(settings.renewal / 4)).await;
                         continue;
                     }
+                    grace = found.document.grace_before().saturating_sub(since.elapsed());
                     document.renewal = found.document.renewal + 1;
                     PutMode::Update(found.version)
                 }
             };
+            document.grace_ms = millis(grace);
             let began = Instant::now();
             match put(store.as_ref(), &document, mode).await {
                 Ok(version) => {
@@ -301,7 +320,8 @@ impl Lease {
         (version, began): (UpdateVersion, Instant),
     ) -> Self {
         let (renewed, failure) = (watch::Sender::new(began), LastFailure::default());
-        Self { store, settings, document, version, grace: Duration::ZERO, renewed, failure }
+        let (grace, taken) = (Duration::ZERO, began);
+        Self { store, settings, document, version, grace, taken, renewed, failure }
     }
 
     /// How long ago it was renewed, for [`Catalog::held_with`](crate::Catalog::held_with).
@@ -363,6 +383,9 @@ impl Lease {
         let began = Instant::now();
         let mut next = self.document.clone();
         next.renewal += 1;
+        if began.saturating_duration_since(self.taken) >= self.grace {
+            next.grace_ms = 0;
+        }
         let mode = PutMode::Update(self.version.clone());
         let renewed = put(self.store.as_ref(), &next, mode).await;
         match renewed {

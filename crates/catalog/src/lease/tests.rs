@@ -144,10 +144,20 @@ async fn who_loses_the_lease_to_a_take_over_knows_it_before_the_grace_ends() {
     sleep(second.grace() - LONG.renewal / 2).await;
     assert!(keeping.is_finished());
     assert!(matches!(keeping.await.unwrap(), Err(Lost::To(holder)) if holder.nonce == "2"));
-    // The lock proves that the process before this one is gone.
+    // It ends before it has opened the catalog: its next start has to wait, too, also one after that.
     let again = server("b", "3", "lock b");
-    let again = Lease::take(store, again, SHORT, true, |_, _| {}).await.unwrap();
-    assert_eq!(again.grace(), Duration::ZERO);
+    let mut again = Lease::take(Arc::clone(&store), again, SHORT, true, |_, _| {}).await.unwrap();
+    assert_eq!(again.grace(), second.grace());
+    again.renew().await.ok().unwrap();
+    let third = server("b", "4", "lock b");
+    let mut third = Lease::take(Arc::clone(&store), third, SHORT, false, |_, _| {}).await.unwrap();
+    assert_eq!(third.grace(), second.grace());
+    // The lock proves that the process before this one is gone.
+    sleep(third.grace()).await;
+    third.renew().await.ok().unwrap();
+    let last = server("b", "5", "lock b");
+    let last = Lease::take(store, last, SHORT, true, |_, _| {}).await.unwrap();
+    assert_eq!(last.grace(), Duration::ZERO);
 }
 
 #[tokio::test]
