@@ -214,8 +214,10 @@ fn unmet(
     let indexers = || all.iter().filter(|(_, known)| has_role(known, "indexer"));
     let answering = indexers().filter(|(id, _)| is_up(id));
     let sites: Vec<&str> = answering.map(|(_, known)| known.site.as_str()).collect();
-    let (up, listed) = (sites.len(), indexers().count());
-    let lacking = match listed {
+    // One that was lost with its disk cannot be started: another one has its address.
+    let startable = indexers().filter(|(id, known)| is_up(id) || !known.is_replaced(all));
+    let (up, listed) = (sites.len(), startable.count());
+    let lacking = match indexers().count() {
         1.. if up == 0 => Some("no indexer answers".to_owned()),
         _ => placement.unmet(&sites),
     };
@@ -229,16 +231,23 @@ fn unmet(
         ));
     }
     let factor = placement.factor;
-    let helps = match factor > listed {
+    let helps = match (factor > listed, listed - up) {
+        (false, _) => format!("start {} of those that do not answer", factor.saturating_sub(up)),
+        (true, 0) => format!("add {}", factor - listed),
+        (true, silent) => {
+            format!("add {}, and start {silent} of those that do not answer", factor - listed)
+        }
+    };
+    // With one there would be no copies at all.
+    let or = match factor > listed && listed > 1 {
         true => format!(
-            "add {} or set replication_factor = {listed} (server.conf [clustering]) for all processes",
-            factor - listed
+            "; or set replication_factor = {listed} (server.conf [clustering]) for all processes"
         ),
-        false => format!("start {} of those that do not answer", factor.saturating_sub(up)),
+        false => String::new(),
     };
     Some(format!(
         "{setting} cannot be met ({lacking}): it is {factor}, and {up} of {listed} indexers answer; {waits}; \
-         {helps}"
+         {helps}{or}"
     ))
 }
 
@@ -501,7 +510,18 @@ mod tests {
         assert!(said.ends_with("start 2 of those that do not answer"), "{said}");
         let said = unmet(&placement, &all[..2], &[]).unwrap();
         assert!(said.contains("it is 3, and 2 of 2 indexers answer"), "{said}");
-        assert!(said.contains("add 1 or set replication_factor = 2"), "{said}");
+        assert!(said.contains("; add 1; or set replication_factor = 2"), "{said}");
+        let said = unmet(&placement, &all[..2], &down[..1]).unwrap();
+        assert!(said.contains("; add 1, and start 1 of those that do not answer; or"), "{said}");
+        let said = unmet(&placement, &all[..1], &[]).unwrap();
+        assert!(said.ends_with("; add 2"), "{said}");
+        // Another one has started at the address of one that is lost with its disk.
+        let mut replaced = all.clone();
+        replaced[1].1.address = "127.0.0.1:2".to_owned();
+        replaced[2].1.started = "2026-11-29T03:54:00Z".to_owned();
+        let said = unmet(&placement, &replaced, &down[..1]).unwrap();
+        assert!(said.contains("it is 3, and 2 of 2 indexers answer"), "{said}");
+        assert!(said.contains("; add 1; or set replication_factor = 2"), "{said}");
         let said = unmet(&placement, &all, &down).unwrap();
         assert!(said.contains("no indexer answers"), "{said}");
         assert_eq!(unmet(&placement, &all[3..], &[]), None, "there are no events");
