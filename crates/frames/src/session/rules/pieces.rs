@@ -27,7 +27,7 @@ use super::rewrites::{Rewritten, with_below};
 const CELLS: usize = 1 << 20;
 /// Bytes that are made of a batch at most, unless one row has more.
 const BYTES: usize = 4 * CELLS;
-/// Bytes of a cell, or of a value of a list, besides those of its text.
+/// Bytes of a cell, or of a value of a list, besides those of a text that is no view.
 const CELL: usize = 16;
 /// Rows that are made of a batch at most.
 const ROWS: usize = 8192;
@@ -167,26 +167,18 @@ fn copied_bytes(batch: &RecordBatch, lists: &[usize]) -> Vec<usize> {
     bytes
 }
 
-/// Adds the bytes of each row of a column.
+/// Adds the bytes of each row of a column. Rows that are made share the texts of views: only the views are
+/// copied.
 fn add_bytes(column: &ArrayRef, bytes: &mut [usize]) {
     bytes.iter_mut().for_each(|of_row| *of_row += CELL);
-    if let Some(texts) = column.as_string_view_opt() {
-        for (of_row, length) in bytes.iter_mut().zip(texts.lengths()) {
-            *of_row += length as usize;
-        }
-    } else if let Some(texts) = column.as_string_opt::<i32>() {
+    if let Some(texts) = column.as_string_opt::<i32>() {
         for (row, of_row) in bytes.iter_mut().enumerate() {
             *of_row += usize::try_from(texts.value_length(row)).unwrap_or_default();
         }
     } else if let Some(lists) = column.as_list_opt::<i32>() {
-        let texts = lists.values().as_string_view_opt();
         for (row, of_row) in bytes.iter_mut().enumerate() {
-            let start = usize::try_from(lists.value_offsets()[row]).unwrap_or_default();
             let values = usize::try_from(lists.value_length(row)).unwrap_or_default();
-            let of_texts: usize = texts.map_or(0, |texts| {
-                texts.lengths().skip(start).take(values).map(|length| length as usize).sum()
-            });
-            *of_row += values * CELL + of_texts;
+            *of_row += values * CELL;
         }
     }
 }
@@ -261,7 +253,9 @@ impl Iterator for Cut {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::array::{Int64Array, Int64Builder, ListBuilder, StringBuilder};
+    use arrow::array::{
+        Int64Array, Int64Builder, ListBuilder, StringArray, StringBuilder, StringViewArray,
+    };
     use datafusion::common::config::ConfigOptions;
     use exprs::ledger::Ledger;
 
@@ -353,6 +347,18 @@ mod tests {
         let beside: Vec<usize> = found.iter().map(|piece| values(piece, 1)).collect();
         assert!(beside[1..beside.len() - 1].iter().all(|values| *values == 10_000), "{beside:?}");
         assert_eq!((beside[0], beside.last()), (1, Some(&1)), "values of other rows are cut off");
+    }
+
+    #[test]
+    fn a_text_that_the_rows_share_does_not_make_pieces_small() {
+        let beside = |text: ArrayRef| {
+            let columns = [("list", numbers(&[8000])), ("text", text)];
+            let batch = RecordBatch::try_from_iter(columns).unwrap();
+            Cut::new(Arc::new(Pieces { lists: vec![0], rows: ROWS }), batch).count()
+        };
+        let text = "x".repeat(40_000);
+        assert_eq!(beside(Arc::new(StringViewArray::from_iter_values([&text]))), 1);
+        assert!(beside(Arc::new(StringArray::from_iter_values([&text]))) > 1, "it is copied");
     }
 
     #[test]
