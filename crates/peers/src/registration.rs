@@ -95,7 +95,7 @@ impl Registration {
     }
 
     /// Whether one of these processes was started later at the address of this one: who connects to the
-    /// address reaches that one.
+    /// address reaches that one. The times are those of the machines, whose clocks may differ.
     #[must_use]
     pub fn is_replaced(&self, all: &[(String, Self)]) -> bool {
         let replaces = |other: &Self| other.address == self.address && other.started > self.started;

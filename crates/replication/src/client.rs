@@ -72,8 +72,9 @@ pub struct Peer {
     pub site: String,
     /// Whether it is being taken out of the cluster: it gets no new copies.
     pub leaves: bool,
-    /// Whether its address is that of this process, or of a process that was started later: it gets no new
-    /// copies, which the other process would have.
+    /// Whether its address seems to be that of this process, or of a process that was started later: it is
+    /// asked last for new copies. The clocks of two machines may differ, so that it is the later one itself;
+    /// if not, the process at the address refuses.
     pub is_replaced: bool,
 }
 

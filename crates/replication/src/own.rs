@@ -588,13 +588,18 @@ impl Replicas {
         let placement = &self.settings.placement;
         let is_kept = |peer: &IndexerId| kept.iter().any(|(member, _)| member.peer == *peer);
         let mut sites_of: BTreeMap<IndexerId, String> = BTreeMap::new();
+        let mut replaced: BTreeSet<IndexerId> = BTreeSet::new();
         for peer in self.client.peers() {
-            let may_have = !peer.leaves && !peer.is_replaced;
-            if peer.id != self.own && may_have && !is_kept(&peer.id) {
+            if peer.id != self.own && !peer.leaves && !is_kept(&peer.id) {
+                if peer.is_replaced {
+                    replaced.insert(peer.id);
+                }
                 sites_of.insert(peer.id, peer.site);
             }
         }
         let mut free = in_order(self.own, sites_of.keys().copied().collect());
+        // Last: who is at their address refuses, unless the list of the cluster is wrong.
+        free.sort_by_key(|peer| replaced.contains(peer));
         let mut held: Vec<String> = kept.iter().map(|(_, site)| site.clone()).collect();
         let mut new: Vec<Member> = Vec::new();
         let mut reasons = Vec::new();
