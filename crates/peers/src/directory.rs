@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use protocol::hot::{Bucket, Known, OfView, OpenRequest, OpenResponse, Owner};
 use runtime::metrics as names;
 use tokio::time::Instant;
-use tonic::Status;
 use tonic::transport::Channel;
+use tonic::{Code, Status};
 
 use crate::connection::{self, Answer, Connect, Deadlines};
 use crate::held::Held;
@@ -432,7 +432,8 @@ impl Peer {
     }
 
     async fn roll(&self, index: &IndexName) -> Result<(), Status> {
-        match connection::roll(self.channel()?, index, ROLLING).await? == self.indexer.id {
+        let rolled = connection::roll(self.channel()?, index, ROLLING).await.map_err(not_done);
+        match rolled? == self.indexer.id {
             true => Ok(()),
             false => Err(self.has_lost_address()),
         }
@@ -654,8 +655,7 @@ fn is_suspect_after(status: &Status, waited: Duration, was_suspect: bool) -> boo
     // A connection that is not made in time is as slow as an answer that does not come. The attempt goes on
     // when the request gives up: the failure that a later request gets may come at once, and does not mean
     // that the next attempt fails at once, too.
-    let is_silent =
-        matches!(status.code(), tonic::Code::DeadlineExceeded | tonic::Code::Unavailable);
+    let is_silent = matches!(status.code(), Code::DeadlineExceeded | Code::Unavailable);
     is_silent && (was_suspect || waited >= SUSPECT)
 }
 
@@ -688,6 +688,18 @@ fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
         owner: bucket.owner.map(owner).transpose()?,
         elsewhere: None,
     })
+}
+
+/// A process that uploads much takes longer than it is waited for, and goes on.
+fn not_done(status: Status) -> Status {
+    match status.code() {
+        Code::DeadlineExceeded => Status::deadline_exceeded(format!(
+            "it has not finished within {} s; it goes on if it has received the request, and its events \
+             are in its journal until then",
+            ROLLING.as_secs()
+        )),
+        _ => status,
+    }
 }
 
 #[cfg(test)]
@@ -758,6 +770,14 @@ mod tests {
         drop((peer, directory));
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert!(gone.upgrade().is_none());
+    }
+
+    #[test]
+    fn a_process_that_is_still_uploading_is_told_as_such() {
+        let told = not_done(Status::deadline_exceeded("no answer within 50000 ms"));
+        let told = connection::reason(&told);
+        assert!(told.starts_with("it has not finished within 50 s; it goes on"), "{told}");
+        assert_eq!(connection::reason(&not_done(Status::unavailable("refused"))), "refused");
     }
 
     #[test]
