@@ -35,8 +35,8 @@ use crate::{Commit, Error, Settings, Snapshot, Stalled};
 /// A group takes no more changes once it writes this many bytes: one object should not take long to send.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// How long the write under way may take to fail when its database has ended: it knows why, and the status of
-/// the database does not.
+/// How long the write under way may take to fail when its database has ended: its error says why, which the
+/// status of the database does not.
 const FAILING: Duration = Duration::from_secs(1);
 
 type Apply = Box<dyn FnOnce(&mut Change<'_>) -> Result<()> + Send>;
@@ -354,7 +354,7 @@ impl Writer {
             reason = closed(&mut status) => {
                 let is_writing = self.writing.lock().is_some();
                 if is_writing {
-                    // What fails here is that the time is over.
+                    // Without an error in this time, the reason is that of the database.
                     let _ = tokio::time::timeout(FAILING, ended.wait_for(Option::is_some)).await;
                 }
                 // Whoever closes the catalog has the state until that is done.

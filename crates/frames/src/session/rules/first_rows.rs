@@ -1,8 +1,8 @@
 //! Sorts that keep more first rows than the memory of their search holds.
 //!
 //! A sort that keeps its first N rows (`head`, `tail`, `sort N`) has them in memory and cannot spill. That is
-//! best as long as they fit: the scan below learns which rows are not wanted any more. Where N rows of the
-//! smallest size do not fit, such a sort fails as soon as there are as many. Here it becomes an ordinary
+//! best as long as they fit: the scan below learns which rows are not wanted any more. Where N rows of about
+//! the smallest size do not fit, such a sort fails as soon as there are as many. Here it becomes an ordinary
 //! sort, which spills, below a limit.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::rewrites::Rewritten;
 
 /// Bytes that a kept row takes at least, besides its cells: its key, and its place in the heap.
 const ROW: usize = 64;
-/// Bytes of a cell.
+/// Bytes of a cell, about: texts and lists have as many at least, numbers half of it.
 const CELL: usize = 16;
 
 /// Replaces such sorts.
