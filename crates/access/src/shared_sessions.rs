@@ -29,8 +29,8 @@ use crate::sessions::{
 const KIND: &str = "session";
 const USE: &str = "session_use";
 /// How long opening and ending a session wait for the catalog. While nobody leads the cluster, or object
-/// storage does not answer, a new session is known to this process only, and one that has ended is still valid
-/// elsewhere and after a restart.
+/// storage does not answer, a new session is known to this process only, and one that has ended is still
+/// valid elsewhere and after a restart.
 const WAIT: Duration = Duration::from_secs(2);
 /// How long a key that is not known may be on its way here.
 const ARRIVAL: Duration = Duration::from_millis(250);

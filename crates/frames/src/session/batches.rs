@@ -26,8 +26,8 @@ pub(super) fn rows(plan: &Arc<dyn ExecutionPlan>, most: usize, memory: usize) ->
     (memory / PART / width(plan).max(1)).clamp(1, most)
 }
 
-/// Bytes of a row of an operator, as far as the plan tells: cells, constants of all steps below, and lists that
-/// are copied.
+/// Bytes of a row of an operator, as far as the plan tells: cells, constants of all steps below, and lists
+/// that are copied.
 fn width(plan: &Arc<dyn ExecutionPlan>) -> usize {
     fn constants(plan: &Arc<dyn ExecutionPlan>) -> usize {
         let projection = plan.downcast_ref::<ProjectionExec>();

@@ -90,8 +90,8 @@ conf::keys! {
         /// Archive for frozen buckets: a prefix in object storage, an absolute directory or
         /// s3://bucket/prefix. Default: frozen buckets are deleted.
         COLD_TO_FROZEN: Option<String> = "coldToFrozenDir", "", Type::Text;
-        /// What the index holds. Searches of events, tstats, metadata and typeahead leave out an index of type
-        /// metric, also the events in it; mstats, mcatalog and mpreview read its data points.
+        /// What the index holds. Searches of events, tstats, metadata and typeahead leave out an index of
+        /// type metric, also the events in it; mstats, mcatalog and mpreview read its data points.
         DATATYPE: String = "datatype", "event", Type::Choice(&["event", METRIC]);
         /// Whether the index is disabled.
         DISABLED: bool = "disabled", "false", Type::Boolean;
