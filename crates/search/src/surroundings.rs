@@ -460,9 +460,9 @@ fn documents(rows: &Rows) -> Result<Vec<Map<String, Value>>, Error> {
     Ok(documents)
 }
 
-/// The keys of records whose value of a field is the key of a new document, but whose own key is another:
-/// earlier versions gave records random keys. Beside the new record, they would be a second one, with old
-/// values.
+/// The keys of records whose value of a field is the key of a new document, but whose own key is a random one,
+/// as earlier versions gave them. Beside the new record, they would be a second one, with old values. Records
+/// with keys that somebody chose stay.
 fn replaced(
     documents: &[Map<String, Value>],
     field: &str,
@@ -472,9 +472,16 @@ fn replaced(
     let new: HashSet<String> = documents.iter().filter_map(key).collect();
     let is_replaced = |(key, document): &(&String, &Map<String, Value>)| {
         let value = document.get(field).and_then(text);
-        value.is_some_and(|value| new.contains(&value)) && !new.contains(key.as_str())
+        is_random(key)
+            && value.is_some_and(|value| new.contains(&value))
+            && !new.contains(key.as_str())
     };
     known.iter().filter(is_replaced).map(|(key, _)| key.clone()).collect()
+}
+
+/// Whether a key has the form of those that records without a key are given.
+fn is_random(key: &str) -> bool {
+    key.len() == 32 && key.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// A single value of a document as it is as a key.
@@ -498,12 +505,14 @@ mod tests {
 
     #[test]
     fn a_record_with_the_value_of_a_new_one_and_another_key_is_replaced() {
+        let random = |start: &str| format!("{start}{}", "0".repeat(28));
         let stored = [
-            json!({ "_key": "5f1c", "host": "web1", "n": 1 }),
-            json!({ "_key": "6a2d", "host": "web3" }),
+            json!({ "_key": random("5f1c"), "host": "web1", "n": 1 }),
+            json!({ "_key": random("6a2d"), "host": "web3" }),
             json!({ "_key": "7", "host": "web2" }),
-            json!({ "_key": "8b3e", "host": 7 }),
-            json!({ "_key": "9c4f", "host": ["web1", "web2"] }),
+            json!({ "_key": random("8b3e"), "host": 7 }),
+            json!({ "_key": random("9c4f"), "host": ["web1", "web2"] }),
+            json!({ "_key": "web1:80", "host": "web1" }),
             json!({ "_key": "web1", "host": "web1" }),
             json!({ "_key": "web2" }),
         ];
@@ -514,7 +523,7 @@ mod tests {
         let known: apps::Collection = stored.iter().map(keyed).collect();
         let new = ["web1", "web2", "7"].map(|key| document(&json!({ "_key": key })));
         // "7" is the key of a new document, too: that one takes its place.
-        assert_eq!(replaced(&new, "host", &known), ["5f1c", "8b3e"]);
+        assert_eq!(replaced(&new, "host", &known), [random("5f1c"), random("8b3e")]);
         assert!(replaced(&new, "_key", &known).is_empty());
         assert!(replaced(&new, "other", &known).is_empty());
     }

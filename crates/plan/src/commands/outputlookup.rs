@@ -124,7 +124,7 @@ impl TableOp for Output {
             }
             let mut written = rows.clone();
             let is_file = matches!(self.source, LookupSource::File(_));
-            let has_keys = is_file || self.set_keys(&mut written, env);
+            let has_keys = !is_file && self.set_keys(&mut written, env);
             let shown = |name: &str| !name.starts_with('_') || name == "_time" || name == "_raw";
             written.columns.retain(|column| {
                 let wanted = self.fields.is_empty() || self.fields.contains(&column.name);
@@ -146,10 +146,12 @@ impl TableOp for Output {
                 return Ok(rows);
             }
             let write = match &self.command.key_field {
-                Some(field) if has_keys => LookupWrite::Upsert(field.node.clone()),
-                Some(_) => LookupWrite::Append,
-                None if self.command.append || keeps_old => LookupWrite::Append,
-                None => LookupWrite::Replace,
+                Some(field) if has_keys || (is_file && self.command.append) => {
+                    LookupWrite::Upsert(field.node.clone())
+                }
+                Some(_) if !is_file => LookupWrite::Append,
+                _ if self.command.append || keeps_old => LookupWrite::Append,
+                _ => LookupWrite::Replace,
             };
             env.context.host.write_lookup(&self.source, written, write).await?;
             Ok(rows)
