@@ -383,7 +383,8 @@ impl SharedSessions {
     /// The documents of a user's sessions without content, except the one with a key: for a change that ends
     /// them.
     pub(crate) fn without_those_of(&self, user: &str, except: Option<&str>) -> Vec<NamedDocument> {
-        let names: Vec<_> = self.names_of(user, except).into_iter().collect();
+        // A change of the catalog has a largest size. The others are ended right after it.
+        let names: Vec<_> = self.names_of(user, except).into_iter().take(AT_ONCE).collect();
         without(&names)
     }
 

@@ -105,15 +105,17 @@ impl Collect {
         for name in &names {
             fields.push((name, rows.lists(name)?));
         }
-        // A row that has them says what it is made of.
-        let is_new = |(name, _): &&(&str, String)| !names.iter().any(|own| own == name);
-        let info: Vec<(&str, String)> = self.info.iter().filter(is_new).cloned().collect();
         let server = env.context.host.server_name();
         let mut events = Vec::with_capacity(rows.count);
         for row in 0..rows.count {
             let seconds = times.as_ref().and_then(|times| times.get(row).number());
             let time = seconds.map_or(env.context.now, EventTime::from_seconds);
             let values = fields.iter().map(|(name, cells)| (name.as_str(), &cells[row]));
+            // A row that has them says what it is made of.
+            let is_new = |(name, _): &&(&str, String)| {
+                !fields.iter().any(|(own, cells)| own == name && !cells[row].is_empty())
+            };
+            let info: Vec<(&str, String)> = self.info.iter().filter(is_new).cloned().collect();
             let (raw, is_event) = match &raws[row] {
                 Some(raw) if !self.command.json => (self.marked(raw.clone()), true),
                 _ if self.command.json => (json(&info, values), false),
