@@ -460,9 +460,9 @@ fn documents(rows: &Rows) -> Result<Vec<Map<String, Value>>, Error> {
     Ok(documents)
 }
 
-/// The keys of records whose value of a field is the key of a new document, but whose own key is a random one,
-/// as earlier versions gave them. Beside the new record, they would be a second one, with old values. Records
-/// with keys that somebody chose stay.
+/// The keys of records whose value of a field is the key of a new document, but whose own key is a random
+/// one, as earlier versions gave them. Beside the new record, they would be a second one, with old values.
+/// Records with keys that somebody chose stay.
 fn replaced(
     documents: &[Map<String, Value>],
     field: &str,
