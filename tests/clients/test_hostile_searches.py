@@ -98,7 +98,7 @@ WIDE = {
     ),
     "mvexpand_of_rows_beside_lists": "| makeresults count=20 | streamstats count as n "
     "| eval l=mvrange(n,n+2000), b=mvrange(0,2000) | mvexpand l | where mvcount(b)>n | stats count(b)",
-    "tail_of_many_rows": "| makeresults count=1200000 | streamstats count as n | tail 1000000 | stats count",
+    "tail_of_many_rows": "| makeresults count=1000000 | streamstats count as n | tail 900000 | stats count",
     "head_of_more_rows_than_there_are": "| makeresults count=100000 | head 10000000000000000000 | stats count",
     "json_in_itself": row("eval j=\"1\" " + "| eval j=json_array(j,j)" * 30),
     "json_set_in_itself": row(

@@ -105,7 +105,8 @@ const steps = {
     await page.getByText('lower-case letters, digits, _ and - only').waitFor();
     await field(page, 'name').fill('e2e_shop');
     await page.click(`${id('object-form')} button[type="submit"]`);
-    await page.waitForSelector(`${id('object-form')} [role="alert"]`);
+    await page.getByText('n index with name=e2e_shop already exists').waitFor();
+    check((await field(page, 'name').getAttribute('aria-invalid')) === 'true', 'it is at the name');
   },
 
   async 'a pasted text is loaded, and the first events are shown as text'(page) {
