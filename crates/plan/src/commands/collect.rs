@@ -105,6 +105,9 @@ impl Collect {
         for name in &names {
             fields.push((name, rows.lists(name)?));
         }
+        // The column of the rows with the name of each of the fields about the search.
+        let own = self.info.iter().map(|(name, _)| fields.iter().find(|(own, _)| own == name));
+        let own: Vec<_> = own.map(|found| found.map(|(_, cells)| cells)).collect();
         let server = env.context.host.server_name();
         let mut events = Vec::with_capacity(rows.count);
         for row in 0..rows.count {
@@ -112,14 +115,14 @@ impl Collect {
             let time = seconds.map_or(env.context.now, EventTime::from_seconds);
             let values = fields.iter().map(|(name, cells)| (name.as_str(), &cells[row]));
             // A row that has them says what it is made of.
-            let is_new = |(name, _): &&(&str, String)| {
-                !fields.iter().any(|(own, cells)| own == name && !cells[row].is_empty())
-            };
-            let info: Vec<(&str, String)> = self.info.iter().filter(is_new).cloned().collect();
+            let info = self.info.iter().zip(&own).filter_map(|((name, value), own)| {
+                let is_new = own.is_none_or(|cells| cells[row].is_empty());
+                is_new.then_some((*name, value.as_str()))
+            });
             let (raw, is_event) = match &raws[row] {
                 Some(raw) if !self.command.json => (self.marked(raw.clone()), true),
-                _ if self.command.json => (json(&info, values), false),
-                _ => (self.text(time, &info, values), false),
+                _ if self.command.json => (json(info, values), false),
+                _ => (self.text(time, info, values), false),
             };
             // An event stays where it is from; a row of a report comes from the search.
             let pick = |given: &Option<String>, own: &Option<String>, default: &str| {
@@ -149,14 +152,14 @@ impl Collect {
     fn text<'v>(
         &self,
         time: EventTime,
-        info: &[(&str, String)],
+        info: impl Iterator<Item = (&'v str, &'v str)>,
         values: impl Iterator<Item = (&'v str, &'v Vec<String>)>,
     ) -> String {
         let mut parts = Vec::new();
         if self.command.addtime {
             parts.push(written(time));
         }
-        parts.extend(info.iter().map(|(name, value)| match *name {
+        parts.extend(info.map(|(name, value)| match name {
             SEARCH_NAME => format!("{name}={}", quoted(value)),
             _ => format!("{name}={value}"),
         }));
@@ -176,12 +179,12 @@ fn written(time: EventTime) -> String {
 }
 
 fn json<'v>(
-    info: &[(&str, String)],
+    info: impl Iterator<Item = (&'v str, &'v str)>,
     values: impl Iterator<Item = (&'v str, &'v Vec<String>)>,
 ) -> String {
     let mut object = Map::new();
     for (name, value) in info {
-        object.insert((*name).to_owned(), Value::String(value.clone()));
+        object.insert(name.to_owned(), Value::String(value.to_owned()));
     }
     for (name, values) in values {
         let value = match values.as_slice() {
