@@ -5,19 +5,15 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{DFSchema, TableReference};
+use datafusion::common::TableReference;
 use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::logical_expr::execution_props::ExecutionProps;
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
-use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
-use datafusion::physical_expr::create_physical_expr;
 use exprs::types::ArrowType;
 pub use tables::{Column, Record, Rows};
 use tables::{array_bytes, typed};
 
 use crate::frame::{Frame, FrameColumn};
+use crate::stream::condition;
 use crate::{Error, OutputColumn};
 
 /// Rows of batches that all have these columns, without columns that are not part of a result as no row has
@@ -57,11 +53,7 @@ pub fn filtered(rows: &Rows, condition: Expr) -> Result<Rows, Error> {
     let schema = Arc::new(Schema::new(fields));
     let options = RecordBatchOptions::new().with_row_count(Some(rows.count));
     let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)?;
-    let columns = DFSchema::try_from(schema)?;
-    // The optimizer does not see the condition, so types are made equal here.
-    let condition = condition.rewrite(&mut TypeCoercionRewriter::new(&columns))?.data;
-    let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());
-    let condition = create_physical_expr(&condition, &columns, &props, &planning)?;
+    let condition = condition::over(&schema, condition)?;
     let found = condition.evaluate(&batch)?.into_array(rows.count)?;
     let found = found.as_boolean();
     let holds = |row: &usize| found.is_valid(*row) && found.value(*row);

@@ -4,7 +4,7 @@
 //! that come behind those of its input. It guarantees that input columns pass unchanged, so that
 //! unused ones are never read, and that rows keep their order.
 
-mod condition;
+pub(crate) mod condition;
 mod dedup;
 mod exec;
 mod head;

@@ -22,6 +22,18 @@ pub struct ResultCondition {
     inputs: usize,
 }
 
+/// A condition over these columns, outside of a plan.
+///
+/// # Errors
+/// If it reads another column.
+pub(crate) fn over(schema: &SchemaRef, condition: Expr) -> Result<Arc<dyn PhysicalExpr>> {
+    let columns = DFSchema::try_from(Arc::clone(schema))?;
+    // The optimizer does not see the condition, so types are made equal here.
+    let condition = condition.rewrite(&mut TypeCoercionRewriter::new(&columns))?.data;
+    let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    create_physical_expr(&condition, &columns, &props, &planning)
+}
+
 impl ResultCondition {
     /// A condition, with the columns of the input that it reads and all that the operator adds.
     ///
@@ -30,11 +42,7 @@ impl ResultCondition {
     pub fn new(condition: Expr, inputs: &[Field], added: &[Field]) -> Result<Self> {
         let fields: Vec<Field> = inputs.iter().chain(added).cloned().collect();
         let schema = Arc::new(Schema::new(fields));
-        let columns = DFSchema::try_from(Arc::clone(&schema))?;
-        // The optimizer does not see the condition, so types are made equal here.
-        let condition = condition.rewrite(&mut TypeCoercionRewriter::new(&columns))?.data;
-        let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());
-        let condition = create_physical_expr(&condition, &columns, &props, &planning)?;
+        let condition = over(&schema, condition)?;
         Ok(Self { condition, schema, inputs: inputs.len() })
     }
 
