@@ -102,6 +102,12 @@ impl Registration {
         all.iter().any(|(_, other)| replaces(other))
     }
 
+    /// Whether it is an indexer, perhaps among other things.
+    #[must_use]
+    pub fn is_indexer(&self) -> bool {
+        self.roles.iter().any(|role| role == "indexer")
+    }
+
     /// Whether it takes in events of others than the cluster itself.
     #[must_use]
     pub fn takes_events(&self) -> bool {

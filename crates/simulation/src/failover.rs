@@ -82,7 +82,7 @@ pub(crate) fn peers_of(snapshot: &Snapshot, own: IndexerId) -> Vec<replication::
 }
 
 fn is_indexer(known: &Registration) -> bool {
-    known.roles.iter().any(|role| role == "indexer")
+    known.is_indexer()
 }
 
 pub(crate) fn id_of(name: &str) -> Option<IndexerId> {

@@ -224,9 +224,9 @@ async fn hand_over(state: &ApiState, id: &str, up: &[String]) -> Result<(), Rest
     let Ok(from) = Uuid::parse_str(id).map(IndexerId) else { return Ok(()) };
     let snapshot = state.catalog.snapshot();
     let leaving = peers::leaving(&snapshot);
-    let indexers = Registration::all(&snapshot).into_iter().filter(|(other, peer)| {
-        other != id && up.contains(other) && peer.roles.iter().any(|role| role == "indexer")
-    });
+    let indexers = Registration::all(&snapshot)
+        .into_iter()
+        .filter(|(other, peer)| other != id && up.contains(other) && peer.is_indexer());
     let by = indexers.min_by_key(|(other, _)| leaving.contains_key(other));
     // Nobody is there who could recover them; the control plane gives them to the first that is.
     let Some(by) = by.and_then(|(other, _)| Uuid::parse_str(&other).ok()) else { return Ok(()) };

@@ -84,7 +84,7 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
     if params.flag("cancel") {
         return cancel(&state, &snapshot, (id, peer), &params).await;
     }
-    if !peer.roles.iter().any(|role| role == "indexer") {
+    if !peer.is_indexer() {
         let text = format!(
             "{} ({id}) is not an indexer: stop it, and it leaves the list by itself",
             peer.name
@@ -104,7 +104,7 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
     if leaving.contains(id) && !is_forced {
         return Err(conflict(format!("{} ({id}) is already being decommissioned", peer.name)));
     }
-    let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
+    let is_indexer = |known: &Registration| known.is_indexer();
     let indexers = known.iter().filter(|(_, known)| is_indexer(known));
     let indexers: Vec<Member<'_>> = indexers
         .map(|(id, known)| Member { id, site: &known.site, is_up: up.contains(id) })

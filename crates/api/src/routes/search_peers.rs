@@ -39,9 +39,7 @@ async fn entries(state: &ApiState) -> Vec<Entry> {
     let Some(directory) = &state.directory else { return Vec::new() };
     let answers = directory.answers().await;
     let all = Registration::all(&state.catalog.snapshot()).into_iter();
-    let others = all.filter(|(id, other)| {
-        *id != state.info.guid && other.roles.iter().any(|role| role == "indexer")
-    });
+    let others = all.filter(|(id, other)| *id != state.info.guid && other.is_indexer());
     let of = |(id, other): (String, Registration)| {
         let answer = answers.iter().find(|(known, _)| *known == id).map(|(_, answer)| answer);
         let failed = answer.and_then(|answer| answer.as_ref().err()).map(String::as_str);

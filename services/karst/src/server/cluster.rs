@@ -263,7 +263,7 @@ impl Cluster {
         shutdown.spawn(copies.clone().clean(catalog.clone(), own, shutdown.clone()));
         let (transport, known) = (self.transport.clone(), catalog.clone());
         let own_address = self.address.clone();
-        let is_indexer = |known: &Registration| known.roles.iter().any(|role| role == "indexer");
+        let is_indexer = |known: &Registration| known.is_indexer();
         let peers = move || {
             let snapshot = known.snapshot();
             let leaving = peers::leaving(&snapshot);
@@ -526,7 +526,7 @@ fn stay(
             let snapshot = changes.borrow_and_update().clone();
             let own = Registration::of(&snapshot, &id);
             let is_out = own.is_none();
-            let is_indexer = registration.roles.iter().any(|role| role == "indexer");
+            let is_indexer = registration.is_indexer();
             let has_local = *local_acks.borrow_and_update();
             registration.local_acks |= has_local || (is_indexer && ingest.acknowledges_locally());
             if registration.local_acks && own.is_some_and(|own| !own.local_acks) {

@@ -512,7 +512,7 @@ async fn has_log(
 }
 
 fn is_indexer(known: &Registration) -> bool {
-    known.roles.iter().any(|role| role == "indexer")
+    known.is_indexer()
 }
 
 fn indexer(id: &str) -> Option<IndexerId> {
