@@ -350,19 +350,7 @@ mod tests {
     use runtime::SystemClock;
 
     use super::*;
-
-    fn server(nonce: &str) -> Holder {
-        Holder {
-            instance: nonce.to_owned(),
-            nonce: nonce.to_owned(),
-            lock: None,
-            host: "one".to_owned(),
-            pid: 7,
-            started: "2026-11-22T22:00:00Z".to_owned(),
-            management: "https://127.0.0.1:8089".to_owned(),
-            data: "/data".to_owned(),
-        }
-    }
+    use crate::server::ownership::tests::server;
 
     #[tokio::test]
     async fn of_two_processes_that_take_over_one_leads_and_the_other_stops() {

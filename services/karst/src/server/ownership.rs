@@ -215,12 +215,12 @@ pub(crate) fn now_text() -> String {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(in crate::server) mod tests {
     use object_store::memory::InMemory;
 
     use super::*;
 
-    fn server(nonce: &str) -> Holder {
+    pub(in crate::server) fn server(nonce: &str) -> Holder {
         Holder {
             instance: nonce.to_owned(),
             nonce: nonce.to_owned(),
