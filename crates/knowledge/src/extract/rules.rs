@@ -65,7 +65,8 @@ impl FieldRulesBuilder {
             self.metadata.into_iter().filter(|(name, _)| read.contains(name)).collect();
         let mut canonical = format!("karst extraction {CODE_VERSION}\n{}", self.canonical);
         // These rules gave other fields when they read only the first value, and when aliases did not read
-        // `_raw`. The fingerprints of all others stay, and with them the columns of stored buckets.
+        // `_raw`. The fingerprints of all others stay, and with them the columns of stored buckets, except
+        // where aliases read the metadata.
         if reads_lines(&self.transforms) {
             canonical += "lines\n";
         }
