@@ -16,6 +16,8 @@ pub struct PlanContext {
     pub host: Arc<dyn Host>,
     /// Configuration: calculated fields, macros, extraction rules.
     pub knowledge: Arc<knowledge::Knowledge>,
+    /// The rules by which events are taken in: those of all apps, also of those that the user does not see.
+    pub rules: Arc<knowledge::Knowledge>,
     /// The moment the search started; `now()` and relative times refer to it.
     pub now: EventTime,
     /// Where days begin.

@@ -52,7 +52,8 @@ impl SharedEvents {
     pub fn watch(&self, planned: &PlannedSearch, context: &PlanContext) -> Box<dyn Watch> {
         let request = JobRequest::new(&planned.normalized, NOBODY);
         let knowledge = self.service.knowledge_of(&request);
-        let context = PlanContext { knowledge, ..context.clone() };
+        let rules = self.service.dependencies().apps.rules();
+        let context = PlanContext { knowledge, rules, ..context.clone() };
         self.recording.note_search(&request, &context);
         Box::new(Sharing(Head {
             engine: Arc::clone(self.service.engine()),

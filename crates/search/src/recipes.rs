@@ -5,6 +5,7 @@ mod recipe;
 mod recording;
 
 pub(crate) use recipe::{
-    HotShare, Inner, PartOf, Recipe, Search, columns, configuration, fingerprint, version,
+    HotShare, Inner, PartOf, Recipe, Search, columns, configuration, fingerprint,
+    fingerprint_with_rules, version,
 };
 pub(crate) use recording::{Answers, Asked, Compared, KnownField, Lookups, Recorded, Recording};

@@ -32,7 +32,7 @@ use crate::hot_facts::Question;
 use crate::memory::Granted;
 use crate::parts::is_events;
 use crate::preview::{self, Kept};
-use crate::recipes::{Compared, HotShare, Inner, Lookups, Recipe, columns, fingerprint};
+use crate::recipes::{Compared, HotShare, Inner, Lookups, Recipe, columns, fingerprint_with_rules};
 use crate::report::ScanReport;
 use crate::run::limited;
 use crate::scan::Share;
@@ -193,7 +193,9 @@ impl SearchService {
         let apps = &self.dependencies().apps;
         let (knowledge, files) = apps.view_with_files(&namespace, &search.hidden);
         let limits = self.settings().plan.clone();
-        search.check(fingerprint(&knowledge, &limits)).map_err(Error::Unavailable)?;
+        let rules = apps.rules();
+        let own = fingerprint_with_rules(&knowledge, &rules, &limits);
+        search.check(own).map_err(Error::Unavailable)?;
         let timezone = jiff::tz::TimeZone::get(&search.timezone);
         let timezone = timezone.map_err(|error| Error::Request(error.to_string()))?;
         let filter = search.filter.as_deref().map(Restriction::parse_filter).transpose();
@@ -224,6 +226,7 @@ impl SearchService {
             source: Arc::new(Replayed { answers: recipe.answers.clone(), context: source.context }),
             host: Arc::new(host),
             knowledge,
+            rules,
             now: search.now,
             timezone,
             range: search.range,

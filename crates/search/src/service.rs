@@ -440,6 +440,7 @@ impl SearchService {
             source,
             host: Arc::new(surroundings),
             knowledge,
+            rules: self.engine.deps.apps.rules(),
             now,
             timezone: request.timezone.clone(),
             range: time_range(request, now)?,

@@ -90,6 +90,7 @@ fn context(
         source: Arc::new(EmptySource::default().with_sourcetypes(sourcetypes.clone())),
         host: Arc::new(host),
         knowledge: Arc::clone(knowledge),
+        rules: engine.deps.apps.rules(),
         now: request.now.unwrap_or_else(|| engine.deps.clock.now()),
         timezone: request.timezone.clone(),
         range: TimeRange::ALL,

@@ -146,6 +146,7 @@ pub(crate) async fn context(
     Ok(PlanContext {
         source,
         host: Arc::new(MemoryHost::new(&block.lookups)?),
+        rules: Arc::clone(&knowledge),
         knowledge,
         now: EventTime::from_seconds(block.now),
         timezone,

@@ -30,6 +30,9 @@ const OF_PROCESSES: [&str; 12] = [
     "web",
 ];
 
+/// Settings of `props.conf` that planning reads of all apps, also of those that the user does not see.
+const OF_ALL_APPS: [&str; 2] = ["TZ", "rename"];
+
 /// Commands whose rows depend on something that a process has for itself: a database of addresses, a program.
 const AT_THE_HEAD: [&str; 1] = ["iplocation"];
 
@@ -70,7 +73,7 @@ impl Search {
         let timezone = context.timezone.iana_name()?.to_owned();
         Some(Self {
             version: version(),
-            knowledge: fingerprint(&context.knowledge, &context.limits),
+            knowledge: fingerprint_with_rules(&context.knowledge, &context.rules, &context.limits),
             text: String::new(),
             inner: None,
             owner: request.owner.clone(),
@@ -136,6 +139,30 @@ pub(crate) fn fingerprint(knowledge: &Knowledge, limits: &plan::Limits) -> u64 {
     let limits = plan::Limits { memory_bytes: 0, plan_time: Duration::ZERO, ..limits.clone() };
     let mut hasher = DefaultHasher::new();
     (configuration(knowledge), format!("{limits:?}")).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The same, with what planning reads of the rules of all apps. Views of a user do not have all of it, and
+/// differ by what they show.
+pub(crate) fn fingerprint_with_rules(
+    knowledge: &Knowledge,
+    rules: &Knowledge,
+    limits: &plan::Limits,
+) -> u64 {
+    struct Fingerprint(u64);
+    let of_rules = rules.compiled_of(&["props"], |rules| {
+        let mut hasher = DefaultHasher::new();
+        for (layer, stanza) in rules.layers().stanzas("props") {
+            for name in OF_ALL_APPS {
+                if let Some(entry) = stanza.get(name) {
+                    (layer, &stanza.name, name, &entry.value).hash(&mut hasher);
+                }
+            }
+        }
+        Fingerprint(hasher.finish())
+    });
+    let mut hasher = DefaultHasher::new();
+    (fingerprint(knowledge, limits), of_rules.0).hash(&mut hasher);
     hasher.finish()
 }
 

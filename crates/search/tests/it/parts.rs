@@ -11,6 +11,7 @@ use arrow::datatypes::SchemaRef;
 use bucket::{LocalHot, OpenViews, WriteOptions};
 use bytes::Bytes;
 use catalog::{Catalog, Commit};
+use conf::{Layer, Layers};
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use distributed::{CallContext, Channel, PartRunner, PartService, RunningPart, Valve};
 use futures::future::BoxFuture;
@@ -326,31 +327,41 @@ pub(crate) async fn traced_world(
     of_head: Tracer,
     of_workers: Tracer,
 ) -> World {
+    let builtin = Arc::new(Knowledge::builtin());
+    world_of(events, settings, [(&builtin, of_head), (&builtin, of_workers)]).await
+}
+
+/// The same, with the configuration of the search head and of all workers, and who makes their spans.
+async fn world_of(
+    events: usize,
+    settings: Settings,
+    [(knowledge, of_head), (of_their_own, of_workers)]: [(&Arc<Knowledge>, Tracer); 2],
+) -> World {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let catalog = open(&store).await;
-    let knowledge = Arc::new(Knowledge::builtin());
     let events: Vec<SpecEvent> = (0..events).map(log_event).collect();
     let (last, stored) = events.split_last_chunk::<50>().unwrap();
     let options = WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
     let mut add = Vec::new();
     for part in stored.chunks(stored.len().div_ceil(12)) {
-        add.push(put(&store, part, &knowledge, &options).await);
+        add.push(put(&store, part, knowledge, &options).await);
     }
     catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
     let in_memory = vec![hot(last)];
     let names = || vec![IndexName::new("main").unwrap()];
     let objects = Arc::new(Uncounted(store));
     let dependencies =
-        |hot| dependencies(catalog.clone(), hot, objects.clone(), &knowledge, names());
+        |hot, knowledge| dependencies(catalog.clone(), hot, objects.clone(), knowledge, names());
     let cluster = Cluster::start();
     for runner in &cluster.runners {
-        let own = Dependencies { tracer: of_workers.clone(), ..dependencies(Vec::new()) };
+        let own = dependencies(Vec::new(), of_their_own);
+        let own = Dependencies { tracer: of_workers.clone(), ..own };
         *runner.service.lock() = Some(with_settings(own, settings.clone()));
     }
-    let mut parts = Dependencies { tracer: of_head, ..dependencies(in_memory.clone()) };
+    let mut parts = Dependencies { tracer: of_head, ..dependencies(in_memory.clone(), knowledge) };
     parts.workers = Some(Arc::clone(&cluster) as Arc<dyn Workers>);
     let head = with_settings(parts, settings.clone());
-    let alone = with_settings(dependencies(in_memory), settings);
+    let alone = with_settings(dependencies(in_memory, knowledge), settings);
     World { cluster, head, alone }
 }
 
@@ -389,6 +400,47 @@ async fn counters_timeline_and_rows_are_those_of_one_process() {
         assert!(!many.is_partial(), "{:?}", many.messages());
     }
     assert!(world.cluster.begun() >= 12, "{}", world.cluster.begun());
+}
+
+/// Configuration with an app that shows nothing to others and says in which zone times are read.
+fn hidden_zone(zone: &str) -> Arc<Knowledge> {
+    let app = Layer::AppDefault("sales".to_owned());
+    let layers = Layers::builtin().with(app, "props", &format!("[log]\nTZ = {zone}\n"));
+    Arc::new(Knowledge::new(layers.with_metadata("sales", "[]\nexport = none\n")))
+}
+
+async fn run_in_app(service: &SearchService, app: &str, search: &str) -> Arc<Job> {
+    let request = JobRequest { app: app.to_owned(), ..JobRequest::new(search, "me") };
+    let job = service.dispatch(request).await.unwrap();
+    job.finished().await.unwrap();
+    job
+}
+
+/// The hour of the events in Tokyo.
+const IN_TOKYO: &str = "search index=main date_hour=7 | stats count";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_the_time_are_the_same_in_all_apps() {
+    let tokyo = hidden_zone("Asia/Tokyo");
+    let of_all = [(&tokyo, Tracer::default()), (&tokyo, Tracer::default())];
+    let world = world_of(1_000, settings(), of_all).await;
+    let all = rows(&run(&world.alone, "search index=main | stats count").await);
+    for app in ["sales", "search"] {
+        for service in [&world.alone, &world.head] {
+            assert_eq!(rows(&run_in_app(service, app, IN_TOKYO).await), all, "{app}");
+        }
+    }
+    assert!(world.cluster.begun() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_with_other_time_zones_refuse_parts() {
+    let (tokyo, paris) = (hidden_zone("Asia/Tokyo"), hidden_zone("Europe/Paris"));
+    let of_both = [(&tokyo, Tracer::default()), (&paris, Tracer::default())];
+    let world = world_of(1_000, settings(), of_both).await;
+    let expected = rows(&run_in_app(&world.alone, "search", IN_TOKYO).await);
+    assert_eq!(rows(&run_in_app(&world.head, "search", IN_TOKYO).await), expected);
+    assert_eq!(world.cluster.begun(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

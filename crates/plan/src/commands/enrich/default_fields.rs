@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use knowledge::{CalculatedField, StanzaMatcher};
 use spl::ast::{SearchExpr, SearchPattern, SearchValue};
 
-use super::parsed::{Parsed, ParsedField};
+use super::parsed::{Parsed, ParsedField, Zones};
 use crate::context::PlanningContext;
 
 /// What a field is where an event does not have it itself.
@@ -54,7 +54,8 @@ fn name_local_server(value: &mut SearchValue, env: &PlanningContext<'_>) {
 }
 
 /// Those that a search names. Parts of the time are those of the zone in which the timestamps of the events
-/// are read, not of the user's, so that all users count the same events.
+/// are read, not of the user's, so that all users count the same events. So the zones are those of all apps,
+/// whatever the user sees of them.
 pub(super) fn named(
     required: &RequiredFields,
     parsed: &Parsed,
@@ -69,6 +70,7 @@ pub(super) fn named(
         })
     };
     let wanted = wanted.filter(|(name, _)| !is_set(name));
+    let zones = env.context.rules.compiled_of(Parsed::FILES, Zones::of);
     let mut fields = Vec::new();
     for (name, expression) in wanted {
         match *name {
@@ -77,11 +79,10 @@ pub(super) fn named(
                 fields.push(field(name, &value, &StanzaMatcher::Everything, None));
             }
             name if name.starts_with("date_") => {
-                let zones = parsed.zones.iter();
                 let of = |(matcher, zone): &(StanzaMatcher, TimeZone)| {
                     field(name, expression, matcher, Some(zone))
                 };
-                fields.extend(zones.map(of));
+                fields.extend(zones.0.iter().map(of));
             }
             name => fields.push(field(name, expression, &StanzaMatcher::Everything, None)),
         }

@@ -14,9 +14,11 @@ use spl::ast::{Expr, FieldPattern, LookupCommand, Span};
 pub(super) struct Parsed {
     pub(super) calculated: Vec<Arc<ParsedField>>,
     pub(super) lookups: Vec<Arc<ParsedLookup>>,
-    /// The time zones in which timestamps of events are read; the last one is that of all others.
-    pub(super) zones: Vec<(StanzaMatcher, TimeZone)>,
 }
+
+/// The time zones in which timestamps of events are read; the last one is that of all others.
+#[derive(Debug)]
+pub(super) struct Zones(pub(super) Vec<(StanzaMatcher, TimeZone)>);
 
 /// A calculated field.
 #[derive(Debug)]
@@ -50,11 +52,7 @@ impl Parsed {
             let command = spl::parse_lookup(&lookup.arguments);
             Arc::new(ParsedLookup { lookup, command: command.map_err(|error| error.to_string()) })
         });
-        let mut zones = knowledge.time_zones();
-        if !zones.iter().any(|(matcher, _)| matches!(matcher, StanzaMatcher::Everything)) {
-            zones.push((StanzaMatcher::Everything, TimeZone::UTC));
-        }
-        Self { calculated: calculated.collect(), lookups: lookups.collect(), zones }
+        Self { calculated: calculated.collect(), lookups: lookups.collect() }
     }
 
     /// Whether one of them names a field that it sets.
@@ -73,6 +71,17 @@ impl Parsed {
     pub(super) fn has_any(&self, meant: &Meant) -> bool {
         self.calculated.iter().any(|one| meant.has(&one.field.field))
             || self.lookups.iter().any(|one| one.may_be_meant(meant))
+    }
+}
+
+impl Zones {
+    /// Those of the rules by which events are taken in.
+    pub(super) fn of(rules: &Knowledge) -> Self {
+        let mut zones = rules.time_zones();
+        if !zones.iter().any(|(matcher, _)| matches!(matcher, StanzaMatcher::Everything)) {
+            zones.push((StanzaMatcher::Everything, TimeZone::UTC));
+        }
+        Self(zones)
     }
 }
 

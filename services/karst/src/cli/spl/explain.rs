@@ -59,6 +59,7 @@ async fn plan_offline(options: &ExplainOptions) -> Result<Explanation> {
     let context = PlanContext {
         source: Arc::new(EmptySource::new(main.iter().cloned().chain(named).collect())),
         host: Arc::new(EventsOnly),
+        rules: Arc::clone(&knowledge),
         knowledge,
         now,
         timezone,
