@@ -305,17 +305,20 @@ impl NumberBins {
     /// The bins of which one begins and ends there, all of the same width.
     #[must_use]
     pub fn of_bin((start, end): (f64, f64)) -> Self {
-        let step = clean(end - start);
-        Self::Linear { start: clean(start.rem_euclid(step)), step }
+        // The difference of two fractions has digits that neither has: that of 123456.8 and 123456.7 is not
+        // 0.1.
+        let decimals = decimals_of(start).max(decimals_of(end));
+        let exact = |number: f64| format!("{number:.decimals$}").parse().unwrap_or(number);
+        let step = exact(end - start);
+        Self::Linear { start: exact(start.rem_euclid(step)), step }
     }
 
-    /// Decimals of the edges: those of the width.
+    /// Decimals of the edges: as many as the width has, and the edge that bins are counted from.
     #[must_use]
     pub fn decimals(&self) -> usize {
         match self {
-            Self::Linear { step, .. } => {
-                let text = clean(*step).to_string();
-                text.split_once('.').map_or(0, |(_, decimals)| decimals.len())
+            Self::Linear { start, step } => {
+                decimals_of(clean(*step)).max(decimals_of(clean(*start)))
             }
             Self::Log { .. } => 0,
         }
@@ -367,6 +370,11 @@ pub fn range_of(text: &str) -> Option<(f64, f64)> {
         let end = parse_number(text.get(at + 1..)?)?;
         (start < end).then_some((start, end))
     })
+}
+
+/// Digits behind the point of the shortest text of a number.
+fn decimals_of(number: f64) -> usize {
+    number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
 /// Without the noise of binary fractions: twelve significant digits.
@@ -493,6 +501,23 @@ mod tests {
         let bins = NumberBins::Log { coefficient: 1.0, base: 10.0 };
         assert_eq!(bins.around(1000.0), Some((1000.0, 10000.0)));
         assert_eq!(bins.around(-1.0), None);
+    }
+
+    #[test]
+    fn bins_around_a_range_have_its_decimals() {
+        for (bin, text) in [
+            ((0.05, 0.15), "0.15-0.25"),
+            ((0.3, 0.4), "0.4-0.5"),
+            ((123_456.7, 123_456.8), "123456.8-123456.9"),
+            ((-0.25, 0.75), "0.75-1.75"),
+            ((10.0, 20.0), "20-30"),
+        ] {
+            let bins = NumberBins::of_bin(bin);
+            assert_eq!(bins.around(bin.0), Some(bin));
+            let mut written = String::new();
+            write_range(bins.around(bin.1).unwrap(), bins.decimals(), &mut written);
+            assert_eq!(written, text);
+        }
     }
 
     #[test]

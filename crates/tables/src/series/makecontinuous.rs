@@ -135,9 +135,10 @@ impl Continuous {
         let first = some.clone().next().map(|range| NumberBins::of_bin(*range));
         let given = self.options.span.as_ref().map(NumberBins::of_span).transpose()?.flatten();
         let holds = |bins: &NumberBins| {
+            // Read back from the text: rounded edges may be those of another range.
             let is_bin = |range: &(f64, f64)| {
                 let bin = bins.around(range.0);
-                bin.is_some_and(|bin| written(bin, *bins) == written(*range, *bins))
+                bin.is_some_and(|bin| range_of(&written(bin, *bins)) == Some(*range))
             };
             some.clone().all(is_bin)
         };
