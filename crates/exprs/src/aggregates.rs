@@ -11,6 +11,7 @@ mod field_values;
 #[doc(hidden)]
 pub mod fuzzing;
 mod groups;
+mod long_float;
 mod mode;
 mod moments;
 mod over;

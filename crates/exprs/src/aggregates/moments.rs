@@ -1,14 +1,15 @@
 //! Sums of numbers and what follows from them: `sum`, `avg`, `range`, `stdev`, `var`, `sumsq`, and
 //! the rates of `timechart`.
 //!
-//! Guarantees: variance is accumulated around the mean (Chan's method), so large offsets cost no
-//! precision.
+//! Guarantees: sums have twice the digits of a float, so results are the same however the numbers are split
+//! and in whatever order the parts are merged, and large offsets cost no precision.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use eval::value::parse_number;
 
+use crate::aggregates::long_float::LongFloat;
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::Value;
@@ -35,11 +36,11 @@ pub(crate) enum Moment {
 pub(crate) struct Moments {
     moment: Moment,
     count: f64,
-    sum: f64,
+    sum: LongFloat,
+    squares: LongFloat,
     mean: f64,
-    /// Sum of squared distances from the mean.
+    /// Sum of squared distances from the mean (Chan's method), for numbers whose squares are too large.
     spread: f64,
-    squares: f64,
     least: f64,
     most: f64,
 }
@@ -49,10 +50,10 @@ impl Moments {
         Self {
             moment,
             count: 0.0,
-            sum: 0.0,
+            sum: LongFloat::default(),
+            squares: LongFloat::default(),
             mean: 0.0,
             spread: 0.0,
-            squares: 0.0,
             least: f64::INFINITY,
             most: f64::NEG_INFINITY,
         }
@@ -60,30 +61,41 @@ impl Moments {
 
     pub(crate) fn add_number(&mut self, number: f64) {
         self.count += 1.0;
-        self.sum += number;
+        self.sum = self.sum.plus(LongFloat::from(number));
+        self.squares = self.squares.plus(LongFloat::product(number, number));
         let distance = number - self.mean;
         self.mean += distance / self.count;
         self.spread += distance * (number - self.mean);
-        self.squares += number * number;
         self.least = self.least.min(number);
         self.most = self.most.max(number);
     }
 
     fn variance(&self, divisor: f64) -> Option<f64> {
-        (divisor > 0.0).then(|| (self.spread / divisor).max(0.0))
+        if divisor <= 0.0 {
+            return None;
+        }
+        // The same number many times: rounded sums of 0.1 would give a spread of 1e-34.
+        if self.least == self.most {
+            return Some(0.0);
+        }
+        let spread = self.squares.times(self.count).minus(self.sum.square()).near;
+        let variance = spread / (self.count * divisor);
+        let variance = if variance.is_finite() { variance } else { self.spread / divisor };
+        Some(variance.max(0.0))
     }
 
     /// How many numbers [`Self::parts`] gives.
-    pub(crate) const PARTS: usize = 7;
+    pub(crate) const PARTS: usize = 9;
 
     /// All there is to know, in an order of its own.
     pub(crate) fn parts(&self) -> [f64; Self::PARTS] {
-        [self.count, self.sum, self.mean, self.spread, self.squares, self.least, self.most]
+        let Self { count, sum, squares, mean, spread, least, most, .. } = *self;
+        [count, sum.near, sum.rest, squares.near, squares.rest, mean, spread, least, most]
     }
 
     /// Takes in the parts of others.
     pub(crate) fn add_parts(&mut self, parts: [f64; Self::PARTS]) {
-        let [count, sum, mean, spread, squares, least, most] = parts;
+        let [count, sum, sum_rest, squares, squares_rest, mean, spread, least, most] = parts;
         if count == 0.0 {
             return;
         }
@@ -92,8 +104,8 @@ impl Moments {
         self.spread += spread + distance * distance * self.count * count / total;
         self.mean += distance * count / total;
         self.count = total;
-        self.sum += sum;
-        self.squares += squares;
+        self.sum = self.sum.plus(LongFloat { near: sum, rest: sum_rest });
+        self.squares = self.squares.plus(LongFloat { near: squares, rest: squares_rest });
         self.least = self.least.min(least);
         self.most = self.most.max(most);
     }
@@ -113,12 +125,12 @@ impl Moments {
             return None;
         }
         match moment {
-            Moment::Sum => Some(self.sum),
-            Moment::Average => Some(self.sum / self.count),
+            Moment::Sum => Some(self.sum.near),
+            Moment::Average => Some(self.sum.near / self.count),
             Moment::Range => Some(self.most - self.least),
             Moment::Least => Some(self.least),
             Moment::Most => Some(self.most),
-            Moment::SumOfSquares => Some(self.squares),
+            Moment::SumOfSquares => Some(self.squares.near),
             // A sample of one has no spread: Splunk says 0.
             Moment::VarianceOfSample => Some(self.variance(self.count - 1.0).unwrap_or(0.0)),
             Moment::VarianceOfPopulation => self.variance(self.count),
@@ -126,7 +138,7 @@ impl Moments {
                 Some(self.variance(self.count - 1.0).unwrap_or(0.0).sqrt())
             }
             Moment::DeviationOfPopulation => self.variance(self.count).map(f64::sqrt),
-            Moment::Scaled(factor) => Some(self.sum * factor),
+            Moment::Scaled(factor) => Some(self.sum.near * factor),
         }
     }
 }
@@ -165,5 +177,36 @@ impl Summary for Moments {
 
     fn heap_size(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(numbers: &[f64]) -> Moments {
+        let mut moments = Moments::new(Moment::DeviationOfSample);
+        numbers.iter().for_each(|number| moments.add_number(*number));
+        moments
+    }
+
+    #[test]
+    fn deviations_do_not_depend_on_how_numbers_are_split() {
+        let number = |at: i32| 1_000.0 + f64::from(at * 7_919 % 1_000) / 10.0;
+        let numbers: Vec<f64> = (0..300).map(number).collect();
+        let whole = moments(&numbers).value();
+        for at in [1, 2, 7, 100, 299] {
+            let (first, second) = numbers.split_at(at);
+            let mut merged = moments(second);
+            merged.add_parts(moments(first).parts());
+            assert_eq!(merged.value(), whole, "split at {at}");
+        }
+    }
+
+    #[test]
+    fn equal_and_huge_numbers_have_a_deviation() {
+        assert_eq!(moments(&[0.1; 1_000]).value(), Some(0.0));
+        let huge = moments(&[1e160, 1e160, 1e160 + 1e150]).value();
+        assert!(huge.is_some_and(|deviation| (1e149..1e150).contains(&deviation)), "{huge:?}");
     }
 }

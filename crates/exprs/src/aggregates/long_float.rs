@@ -1,0 +1,90 @@
+//! Numbers with twice the digits of a float, for sums whose order is not to show in the results.
+//!
+//! Guarantees: the error of a sum is about 2^-104 of the sum of the absolute values, whatever the order and
+//! however it is split. What is infinite or not a number stays so. The methods are those of Knuth and Dekker,
+//! without fused multiplication, which is a slow call where the processor is not known to have it.
+
+/// See the module: the nearest float, and the rest.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct LongFloat {
+    pub(super) near: f64,
+    pub(super) rest: f64,
+}
+
+impl From<f64> for LongFloat {
+    fn from(near: f64) -> Self {
+        Self { near, rest: 0.0 }
+    }
+}
+
+impl LongFloat {
+    fn of(near: f64, rest: f64) -> Self {
+        if !near.is_finite() || !rest.is_finite() {
+            // The rest of what is too large is not a number.
+            return Self::from(near);
+        }
+        let sum = near + rest;
+        Self { near: sum, rest: rest - (sum - near) }
+    }
+
+    /// The product of two floats, with all digits.
+    pub(super) fn product(one: f64, two: f64) -> Self {
+        let near = one * two;
+        let ((high, low), (two_high, two_low)) = (halves(one), halves(two));
+        let rest = ((high * two_high - near) + high * two_low + low * two_high) + low * two_low;
+        Self::of(near, rest)
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        let near = self.near + other.near;
+        let added = near - self.near;
+        let lost = (self.near - (near - added)) + (other.near - added);
+        Self::of(near, lost + (self.rest + other.rest))
+    }
+
+    pub(super) fn minus(self, other: Self) -> Self {
+        self.plus(Self { near: -other.near, rest: -other.rest })
+    }
+
+    pub(super) fn times(self, factor: f64) -> Self {
+        let Self { near, rest } = Self::product(self.near, factor);
+        Self::of(near, rest + self.rest * factor)
+    }
+
+    pub(super) fn square(self) -> Self {
+        let Self { near, rest } = Self::product(self.near, self.near);
+        Self::of(near, rest + 2.0 * self.near * self.rest)
+    }
+}
+
+/// Two floats that make up a number, with half its digits each: their products are exact.
+fn halves(number: f64) -> (f64, f64) {
+    /// 2^27 + 1.
+    const SPLITTER: f64 = 134_217_729.0;
+    let far = SPLITTER * number;
+    let high = far - (far - number);
+    (high, number - high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_do_not_lose_small_numbers() {
+        let [large, small] = [1e16, 1.0].map(LongFloat::from);
+        assert_eq!(large.plus(small).minus(large), small);
+        let tenth = LongFloat::product(0.1, 0.1);
+        assert_eq!(tenth.near, 0.1 * 0.1);
+        assert_eq!(tenth.minus(LongFloat::from(0.1 * 0.1)).near, tenth.rest);
+        assert!(tenth.rest != 0.0);
+    }
+
+    #[test]
+    fn what_is_infinite_stays_so() {
+        let huge = LongFloat::from(1e200);
+        assert_eq!(huge.square(), LongFloat::from(f64::INFINITY));
+        assert_eq!(huge.plus(LongFloat::from(f64::INFINITY)), LongFloat::from(f64::INFINITY));
+        assert_eq!(LongFloat::from(1e305).times(10.0).near, 1e305 * 10.0);
+    }
+}
