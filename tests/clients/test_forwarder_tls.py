@@ -1,10 +1,10 @@
 """The forwarder over TLS, with a CA of its own, and several pipeline sets."""
 
 import random
-import subprocess
 import time
 
 import karst
+from certificates import authority, signed
 from forwarding import TIME, Writer, check_exactly, forwarder, group, indexers
 from karst import wait_for
 
@@ -13,37 +13,6 @@ __all__ = ["forwarder", "indexers"]
 
 SEED = 20261122
 NAME = "indexer.karst.test"
-
-
-def openssl(*arguments):
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
-
-
-def authority(folder):
-    """A CA: its certificate and key."""
-    folder.mkdir()
-    certificate, key = folder / "ca.pem", folder / "ca.key"
-    openssl(
-        *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-        *("-days", "2", "-subj", f"/CN={folder.name}", "-keyout", key, "-out", certificate),
-    )
-    return certificate, key
-
-
-def signed(folder, ca, name):
-    """A server's certificate for a name, and its key."""
-    certificate, key, request = (folder / f"server.{end}" for end in ("pem", "key", "csr"))
-    extensions = folder / "server.ext"
-    extensions.write_text(f"subjectAltName = DNS:{name}\nextendedKeyUsage = serverAuth\n")
-    openssl(
-        *("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-        *("-subj", f"/CN={name}", "-keyout", key, "-out", request),
-    )
-    openssl(
-        *("x509", "-req", "-in", request, "-CA", ca[0], "-CAkey", ca[1], "-CAcreateserial"),
-        *("-days", "2", "-extfile", extensions, "-out", certificate),
-    )
-    return certificate, key
 
 
 def secure_indexer(own_server, tmp_path, ca):
