@@ -8,6 +8,7 @@ mod home;
 mod network;
 mod run;
 mod running;
+mod ssl;
 mod stanza;
 mod units;
 
@@ -32,6 +33,7 @@ pub use running::{
     Base, Change, ForwarderListener, Listening, Protocol, RunningInputs, ServeForwarders,
     Surroundings,
 };
+pub use ssl::TlsSettings;
 use stanza::Keys;
 
 /// A token of `[http://<name>]`.
@@ -212,7 +214,11 @@ impl Configured {
             "batch" => self.monitor.extend(files::batch(keys, rest, host)),
             "script" => self.scripts.extend(files::script(keys, rest, host)),
             "fifo" => self.fifos.push(files::fifo(keys, rest, host)),
-            "tcp" => self.tcp.extend(network::tcp(keys, rest, host, &self.names)),
+            "tcp" => self.tcp.extend(network::tcp(keys, (rest, false), host, &self.names)),
+            "tcp-ssl" => {
+                self.warnings.extend(ssl::warnings(keys, false));
+                self.tcp.extend(network::tcp(keys, (rest, true), host, &self.names));
+            }
             "udp" => self.udp.extend(network::udp(keys, rest, host, &self.names)),
             "http" => {
                 if let Some(place) = keys.empty(&crate::settings::TOKEN) {
@@ -225,7 +231,10 @@ impl Configured {
                 self.http.extend(network::http(keys, rest));
             }
             "splunktcp" => self.forwarders.extend(network::forwarders(keys, rest, false)),
-            "splunktcp-ssl" => self.forwarders.extend(network::forwarders(keys, rest, true)),
+            "splunktcp-ssl" => {
+                self.warnings.extend(ssl::warnings(keys, true));
+                self.forwarders.extend(network::forwarders(keys, rest, true));
+            }
             "aws_sqs_based_s3" | "aws_sqs_s3" => {
                 self.sqs.extend(files::sqs(keys, rest, host));
             }
@@ -278,7 +287,7 @@ pub fn routing<'a>(conf: &'a Effective, stanza: &'a str) -> &'a str {
 /// Inputs whose names are paths.
 const WITH_PATHS: [&str; 4] = ["monitor", "batch", "script", "fifo"];
 
-/// Inputs that Splunk writes with one colon: `[splunktcp-ssl:<port>]`.
+/// Inputs that Splunk writes with one colon: `[tcp-ssl:<port>]`.
 const WITH_ONE_COLON: [&str; 2] = ["tcp-ssl", "splunktcp-ssl"];
 
 /// `kind://rest` or `kind:rest`; stanzas such as `[default]` and `[http]` are settings of others.

@@ -37,6 +37,7 @@ mod sink;
 mod syslog;
 pub mod tcp;
 pub mod text;
+pub mod tls;
 pub mod udp;
 mod unpack;
 mod utf16;

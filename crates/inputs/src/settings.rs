@@ -84,18 +84,29 @@ conf::keys! {
         /// Seconds between starts, 0 for immediately, -1 for once, or a cron expression of five fields.
         INTERVAL: Schedule = "interval", "60", SCHEDULE;
     }
-    "inputs"["tcp://<port>, udp://<port>"] {
+    "inputs"["tcp://<port>, tcp-ssl://<port>, tcp-ssl:<port>, udp://<port>"] {
         /// Origin of the host: the sender's address (ip, dns) or the setting `host` (none).
         CONNECTION_HOST: String = "connection_host", "ip", Type::Choice(&["ip", "dns", "none"]);
     }
-    "inputs"["tcp://<port>, udp://<port>, splunktcp://<port>, splunktcp-ssl://<port>, splunktcp-ssl:<port>"] {
+    "inputs"["tcp://<port>, tcp-ssl://<port>, tcp-ssl:<port>, udp://<port>, splunktcp://<port>, splunktcp-ssl://<port>, splunktcp-ssl:<port>"] {
         /// The only host that may send data, by name or address. It may also precede the port in the name
         /// of the stanza. Default: all.
         RESTRICT_TO_HOST: Option<String> = "restrictToHost", "", Type::Text;
     }
-    "inputs"["tcp://<port>"] {
+    "inputs"["tcp://<port>, tcp-ssl://<port>, tcp-ssl:<port>"] {
         /// Maximum number of connections; 0 for the default.
         MAX_SOCKETS: usize = "maxSockets", "0", Type::number(0);
+    }
+    "inputs"["SSL"] {
+        /// PEM file with the certificate of `[tcp-ssl://...]` inputs and `--syslog-tls`, its chain and its
+        /// private key, which must not be encrypted. Default: the certificate of the server.
+        SERVER_CERT: Option<String> = "serverCert", "", Type::Text;
+        /// Whether clients of these inputs must present a certificate that is signed by `sslRootCAPath`.
+        REQUIRE_CLIENT_CERT: bool = "requireClientCert", "false", Type::Boolean;
+        /// PEM file with the CA of client certificates.
+        ROOT_CA: Option<String> = "sslRootCAPath", "", Type::Text;
+        /// Older name of `sslRootCAPath`.
+        OLD_ROOT_CA: Option<String> = "rootCA", "", Type::Text;
     }
     "inputs"["http://<name>"] {
         /// The token of an HTTP event collector input.
@@ -151,8 +162,6 @@ const UNUSED: &[Setting] = &conf::without_effect(
         "queue",
         "queueSize",
         "rawTcpDoneTimeout",
-        "requireClientCert",
-        "serverCert",
         "sslPassword",
         "useDeploymentServer",
         "using_dlq",

@@ -1,4 +1,5 @@
-//! Events over TCP: plain streams with the line breaking rules of their sourcetype, and syslog.
+//! Events over TCP, with or without TLS: plain streams with the line breaking rules of their sourcetype,
+//! and syslog.
 //!
 //! TCP has no acknowledgement: what was received before a crash and is not in the journal is lost.
 //! When ingest is slow the connection is read no further, and the sender's own buffers fill.
@@ -11,13 +12,13 @@ use bytes::{Bytes, BytesMut};
 use model::IndexName;
 use runtime::{Shutdown, metrics as names};
 use serde::{Deserialize, Serialize};
-use tokio::io::AsyncReadExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::intake::Intake;
 use super::remote::RemoteHost;
 use super::syslog::{Framer, header_host, without_mark};
+use super::tls::{Handshake, Socket, open};
 use crate::{
     CutEvents, Error, HostNames, Input, InputMeta, MissingTime, OriginRef, Sink, StreamKey,
 };
@@ -56,6 +57,8 @@ pub struct TcpInput {
     pub only_from: Option<RemoteHost>,
     /// How messages are told apart.
     pub framing: Framing,
+    /// Whether connections are encrypted.
+    pub tls: bool,
     /// Connections at the same time; more are closed at once and counted.
     pub max_connections: usize,
     /// Longest syslog message in bytes; the rest of a longer one is dropped and counted.
@@ -76,13 +79,14 @@ impl TcpInput {
             names: None,
             only_from: None,
             framing,
+            tls: false,
             max_connections: 10_000,
             max_message: 1 << 20,
             idle: Duration::from_secs(3),
         }
     }
 
-    /// Takes connections until the signal to stop.
+    /// Takes connections without TLS until the signal to stop.
     ///
     /// # Errors
     /// The listener fails.
@@ -93,7 +97,7 @@ impl TcpInput {
         shutdown: Shutdown,
     ) -> Result<(), Error> {
         let signals = Signals { accepting: shutdown.clone(), connections: shutdown };
-        serve_port(Arc::new(listener), vec![self], sink, signals).await
+        serve_port(Arc::new(listener), vec![self], sink, None, signals).await
     }
 }
 
@@ -114,6 +118,7 @@ pub(crate) async fn serve_port(
     listener: Arc<TcpListener>,
     inputs: Vec<TcpInput>,
     sink: Arc<dyn Sink>,
+    tls: Option<Handshake>,
     signals: Signals,
 ) -> Result<(), Error> {
     let local = listener.local_addr().map_err(|error| Error::read("tcp listener", error))?;
@@ -141,7 +146,7 @@ pub(crate) async fn serve_port(
             tracing::warn!(%local, %peer, limit, "too many connections");
             continue;
         };
-        let (inputs, sink) = (Arc::clone(&inputs), Arc::clone(&sink));
+        let (inputs, sink, tls) = (Arc::clone(&inputs), Arc::clone(&sink), tls.clone());
         let shutdown = signals.connections.clone();
         signals.connections.spawn(async move {
             let _slot = slot;
@@ -149,6 +154,18 @@ pub(crate) async fn serve_port(
                 metrics::counter!(names::INGEST_REFUSED, "reason" => "host").increment(1);
                 tracing::warn!(%local, %peer, "the input is restricted to another host");
                 return;
+            };
+            let opened = tokio::select! {
+                () = shutdown.stopped() => return,
+                opened = open(socket, input.tls, tls) => opened,
+            };
+            let socket = match opened {
+                Ok(socket) => socket,
+                Err(reason) => {
+                    metrics::counter!(names::INGEST_REFUSED, "reason" => "tls").increment(1);
+                    tracing::warn!(%local, %peer, reason, "the connection is refused");
+                    return;
+                }
             };
             let intake = Intake::new(sink);
             let (port, told) = (local.port(), Told::default());
@@ -211,7 +228,7 @@ impl Connection {
         }
     }
 
-    async fn read(mut self, mut socket: TcpStream) -> Result<(), Error> {
+    async fn read(mut self, mut socket: Socket) -> Result<(), Error> {
         let meta = Arc::new(self.meta().await);
         let stream = StreamKey(format!("tcp:{}:{}", self.port, self.peer).into());
         let mut framer = Framer::default();
@@ -220,7 +237,7 @@ impl Connection {
             let mut chunk = BytesMut::with_capacity(CHUNK);
             let read = tokio::select! {
                 () = self.shutdown.stopped() => Some(Ok(0)),
-                read = tokio::time::timeout(self.input.idle, socket.read_buf(&mut chunk)) => {
+                read = tokio::time::timeout(self.input.idle, socket.read(&mut chunk)) => {
                     read.ok()
                 }
             };
@@ -232,7 +249,7 @@ impl Connection {
             };
             // What has arrived meanwhile goes along: larger chunks cost less per event.
             while !chunk.is_empty() && chunk.len() < CHUNK {
-                match socket.try_read_buf(&mut chunk) {
+                match socket.try_read(&mut chunk) {
                     Ok(1..) => {}
                     // An end or an error is met again by the next read.
                     Ok(0) | Err(_) => break,

@@ -12,6 +12,7 @@ mod secrets;
 mod short_forms;
 mod spl;
 mod store_url;
+mod syslog;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -35,6 +36,7 @@ pub(crate) use operate::{
 pub(crate) use short_forms::words;
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 use store_url::store_url;
+pub(crate) use syslog::SyslogOptions;
 
 /// The machine-data engine on object storage.
 #[derive(Debug, Parser)]
@@ -246,15 +248,8 @@ pub(crate) struct ServerOptions {
     /// Private key of --tls-cert.
     #[arg(long, env = "KARST_TLS_KEY", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Receive syslog over TCP at this address (may be given more than once).
-    #[arg(long, env = "KARST_SYSLOG_TCP", value_delimiter = ',')]
-    pub(crate) syslog_tcp: Vec<SocketAddr>,
-    /// Receive syslog over UDP at this address (may be given more than once).
-    #[arg(long, env = "KARST_SYSLOG_UDP", value_delimiter = ',')]
-    pub(crate) syslog_udp: Vec<SocketAddr>,
-    /// Index of syslog events.
-    #[arg(long, env = "KARST_SYSLOG_INDEX", default_value = "main")]
-    pub(crate) syslog_index: String,
+    #[command(flatten)]
+    pub(crate) syslog: SyslogOptions,
     /// Monitor these files or directories (may be given more than once).
     #[arg(long, env = "KARST_MONITOR", value_delimiter = ',')]
     pub(crate) monitor: Vec<PathBuf>,

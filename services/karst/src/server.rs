@@ -19,6 +19,7 @@ mod early;
 mod failover;
 mod forwarding;
 mod gateway;
+mod handshake;
 mod hangup;
 mod health_port;
 mod http_conf;
@@ -26,6 +27,7 @@ mod identity;
 mod incarnation;
 mod indexers;
 mod ingest_conf;
+mod input_tls;
 mod inputs;
 mod installed_apps;
 mod known_store;
@@ -75,6 +77,7 @@ use self::directories::Directories;
 use self::failover::Lost;
 use self::gateway::Progress;
 use self::health_port::HealthPort;
+use self::input_tls::InputTls;
 use self::leadership::Leadership;
 use self::lock::DataLock;
 use self::lost_directory::Watch;
@@ -201,6 +204,7 @@ async fn serve(
     let certificates = ports.need_tls().then(|| Certificates::open(options, lock.directory()));
     let certificates = certificates.transpose()?;
     let tls = certificates.as_ref().map(Certificates::acceptor).transpose()?;
+    let input_tls = InputTls::open(&inputs, &setup.knowledge, certificates.as_ref())?;
     let progress = Progress::new("opening the object store");
     let control = Control::default();
     let serving = Serving::new(http.clone(), &shutdown, &control);
@@ -252,8 +256,9 @@ async fn serve(
         listeners.open(options, roles, &karst, &receivers, heads);
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
+        let served = (forwarders, input_tls.handshake());
         let starting =
-            inputs::start((options, roles), inputs, ports.inputs, &karst, forwarders, &intake);
+            inputs::start((options, roles), inputs, ports.inputs, &karst, served, &intake);
         Box::pin(starting).await?;
         let watch = Watch {
             data: lock.directory().to_owned(),
@@ -265,8 +270,8 @@ async fn serve(
         shutdown.spawn(watch.run(shutdown.clone()));
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
-            let keep = Arc::clone(certificates).keep(health, hangups, shutdown.clone());
-            shutdown.spawn(keep);
+            let (certificates, other) = (Arc::clone(certificates), input_tls.certificates());
+            shutdown.spawn(certificates.keep(other, health, hangups, shutdown.clone()));
         } else {
             shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
         }

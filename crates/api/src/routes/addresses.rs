@@ -111,10 +111,12 @@ async fn list(call: Call) -> Result<Response, RestError> {
         intake.ports.iter().map(|port| port_json(port, intake, host)).collect();
     let listening = state.inputs.listening().await;
     all.extend(listening.iter().map(|one| input_json(one, intake, host)));
-    for protocol in [Protocol::Tcp, Protocol::Udp] {
-        if listening.iter().all(|one| one.protocol != protocol) {
-            all.push(none_json(protocol, intake));
-        }
+    let is_tcp = |one: &Listening| matches!(one.protocol, Protocol::Tcp { .. });
+    if !listening.iter().any(is_tcp) {
+        all.push(none_json(Protocol::Tcp { tls: false }, intake));
+    }
+    if listening.iter().all(|one| one.protocol != Protocol::Udp) {
+        all.push(none_json(Protocol::Udp, intake));
     }
     let body = json!({
         "host": host,
@@ -180,9 +182,11 @@ fn advice(
 fn input_json(one: &Listening, intake: &Intake, host: &str) -> Value {
     let is_syslog = one.sourcetype.as_deref() == Some("syslog") || one.stanza.is_none();
     let (kind, name, scheme) = match one.protocol {
-        Protocol::Tcp if is_syslog => ("syslog_tcp", "Syslog over TCP", "tcp"),
+        Protocol::Tcp { tls: false } if is_syslog => ("syslog_tcp", "Syslog over TCP", "tcp"),
+        Protocol::Tcp { tls: true } if is_syslog => ("syslog_tcp", "Syslog over TLS", "tls"),
         Protocol::Udp if is_syslog => ("syslog_udp", "Syslog over UDP", "udp"),
-        Protocol::Tcp => ("tcp", "TCP", "tcp"),
+        Protocol::Tcp { tls: false } => ("tcp", "TCP", "tcp"),
+        Protocol::Tcp { tls: true } => ("tcp", "TCP with TLS", "tls"),
         Protocol::Udp => ("udp", "UDP", "udp"),
         Protocol::Forwarders { tls: false } => ("forwarders", "Forwarders", "tcp"),
         Protocol::Forwarders { tls: true } => ("forwarders", "Forwarders", "tls"),
@@ -313,7 +317,14 @@ mod tests {
             (&told["kind"], &told["url"]),
             (&json!("forwarders"), &json!("tls://10.0.0.7:9997"))
         );
-        let flag = Listening { protocol: Protocol::Udp, stanza: None, ..one };
+        let flag = Listening { protocol: Protocol::Udp, stanza: None, ..one.clone() };
         assert_eq!(input_json(&flag, &indexer(), "web1")["kind"], "syslog_udp");
+        let sourcetype = Some("syslog".to_owned());
+        let tls = Listening { protocol: Protocol::Tcp { tls: true }, sourcetype, ..one };
+        let told = input_json(&tls, &indexer(), "web1");
+        assert_eq!(
+            (&told["kind"], &told["url"], &told["tls"]),
+            (&json!("syslog_tcp"), &json!("tls://10.0.0.7:9997"), &json!(true))
+        );
     }
 }

@@ -31,7 +31,7 @@ use crate::{ApiState, ServerInfo};
 
 /// Settings with secrets in them, known ones and one that no program knows.
 const INPUTS: &str = "[http://conftok]\ntoken = 8f0c-secret\n[splunktcptoken://fwd]\ntoken = 77aa-secret\n\
-                      [tcp-ssl://9999]\nsslPassword = tls-secret\n[script:///made]\ndisabled = 1\n\
+                      [tcp-ssl://9999]\nsslPassword = tls-secret\ndisabled = 1\n[script:///made]\ndisabled = 1\n\
                       [splunktcp://9997]\ndisabled = 1\naws_access_key = AKIA-secret\nindex = main\n";
 
 /// The key of the deployment server.
@@ -439,6 +439,7 @@ async fn running_inputs(
     let base = Base {
         always: Configured::default(),
         forwarders: Arc::new(drop),
+        tls: None,
         shutdown: runtime::Shutdown::default(),
     };
     let nothing = conf::Effective { conf: "inputs".to_owned(), stanzas: Vec::new() };

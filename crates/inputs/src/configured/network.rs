@@ -14,9 +14,10 @@ use crate::{HostNames, RemoteHost};
 
 /// `[tcp://<port>]`, at all addresses of the machine, `[tcp://<address>:<port>]` at one, or
 /// `[tcp://<host>:<port>]` for a host that is not an address: at all, from that host alone.
+/// `[tcp-ssl://<port>]` and `[tcp-ssl:<port>]` have the same forms.
 pub(super) fn tcp(
     keys: &mut Keys<'_>,
-    rest: &str,
+    (rest, tls): (&str, bool),
     host: &Arc<str>,
     names: &HostNames,
 ) -> Option<(SocketAddr, TcpInput)> {
@@ -31,6 +32,7 @@ pub(super) fn tcp(
     input.sourcetype = sourcetype;
     (input.host, input.names) = host_of(keys, host, names);
     input.only_from = only_from;
+    input.tls = tls;
     match keys.get(&settings::MAX_SOCKETS) {
         0 => {}
         most => input.max_connections = most,

@@ -118,7 +118,8 @@ pub(super) fn by_port(inputs: Vec<(SocketAddr, TcpInput)>) -> BTreeMap<SocketAdd
 }
 
 /// Binds and starts all inputs over a sink; they end with the signal to stop. Gives the addresses that
-/// are listened at, as `tcp://127.0.0.1:514`. Ports for forwarders are left out.
+/// are listened at, as `tcp://127.0.0.1:514`. Ports for forwarders are left out, and so are ports with TLS,
+/// with a warning.
 ///
 /// # Errors
 /// An address cannot be listened at, or the checkpoints cannot be read.
@@ -129,6 +130,12 @@ pub async fn start(
     shutdown: &Shutdown,
 ) -> Result<Vec<String>, Error> {
     configured.forwarders.clear();
+    for (address, _) in configured.tcp.extract_if(.., |(_, input)| input.tls) {
+        tracing::warn!(
+            "[tcp-ssl://{address}]: only servers have inputs with TLS; the stanza is skipped, so send to \
+             a server or to [tcp://<port>]"
+        );
+    }
     let bound = bind(&configured).await?;
     start_bound(configured, bound, parts, sink, shutdown).await
 }
@@ -152,7 +159,7 @@ pub async fn start_bound(
         let Some(listener) = bound.tcp.remove(&address) else { continue };
         listeners.push(format!("tcp://{}", listener.local_addr().unwrap_or(address)));
         let signals = Signals { accepting: shutdown.clone(), connections: shutdown.clone() };
-        shutdown.spawn(serve_port(Arc::new(listener), inputs, Arc::clone(sink), signals));
+        shutdown.spawn(serve_port(Arc::new(listener), inputs, Arc::clone(sink), None, signals));
     }
     for (address, input) in configured.udp {
         let Some(socket) = bound.udp.remove(&address) else { continue };

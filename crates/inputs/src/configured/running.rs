@@ -26,6 +26,7 @@ use super::units::{COMMAND_LINE, CheckIndex, Said, Unit, Wanted, Wants, Work};
 use super::{Configured, ForwarderPort, Parts};
 use crate::monitor::{Monitor, MonitorSettings};
 use crate::tcp::{Signals, serve_port};
+use crate::tls::Handshake;
 use crate::{Error, HostNames, OwnDirectories, Sink};
 
 /// How long the end of an input may take: what it has sent is acknowledged first.
@@ -57,6 +58,8 @@ pub struct Base {
     pub always: Configured,
     /// Serves a port for forwarders.
     pub forwarders: ServeForwarders,
+    /// The handshake of inputs with TLS; `None`: they refuse connections.
+    pub tls: Option<Handshake>,
     /// The signal to stop.
     pub shutdown: Shutdown,
 }
@@ -113,6 +116,8 @@ struct Running {
     said: Said,
     socket: Option<Socket>,
     signals: Signals,
+    /// Whether inputs over TCP use TLS.
+    tls: bool,
 }
 
 #[derive(Clone)]
@@ -227,7 +232,10 @@ pub struct Listening {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Text over TCP.
-    Tcp,
+    Tcp {
+        /// Whether connections are encrypted.
+        tls: bool,
+    },
     /// Text over UDP.
     Udp,
     /// Batches of forwarders.
@@ -250,7 +258,7 @@ impl RunningInputs {
                     found.map(|(_, value)| value.clone())
                 };
                 let protocol = match unit {
-                    Unit::Tcp(_) => Protocol::Tcp,
+                    Unit::Tcp(_) => Protocol::Tcp { tls: running.tls },
                     Unit::Udp(_) => Protocol::Udp,
                     Unit::Forwarders(_) => {
                         Protocol::Forwarders { tls: stanza.starts_with("splunktcp-ssl:") }
@@ -355,10 +363,11 @@ impl Change {
         let accepting = &signals.accepting;
         let surroundings = &self.inner.surroundings;
         let sink = Arc::clone(&surroundings.sink);
+        let tls = wanted.work.is_tcp_with_tls();
         match (wanted.work, &socket) {
             (Work::Tcp(inputs), Some(Socket::Tcp(listener))) => {
-                let port = serve_port(Arc::clone(listener), inputs, sink, signals.clone());
-                accepting.spawn(port);
+                let (listener, handshake) = (Arc::clone(listener), base.tls.clone());
+                accepting.spawn(serve_port(listener, inputs, sink, handshake, signals.clone()));
             }
             (Work::Udp(input), Some(Socket::Udp(socket))) => {
                 let port = input.serve_socket(Arc::clone(socket), sink, accepting.clone());
@@ -396,7 +405,7 @@ impl Change {
                 }
             }
         }
-        self.state.units.insert(unit, Running { said: wanted.said, socket, signals });
+        self.state.units.insert(unit, Running { said: wanted.said, socket, signals, tls });
     }
 }
 

@@ -87,6 +87,17 @@ impl<'a> Keys<'a> {
         entry.map(|entry| &entry.place)
     }
 
+    /// Where the stanza itself has a setting.
+    pub(crate) fn own<T>(&self, key: &Key<T>) -> Option<&'a Place> {
+        self.stanza.get(key.name()).map(|entry| &entry.place)
+    }
+
+    /// Where another stanza switches a setting on, if it does.
+    pub(crate) fn switched_on(&self, key: &Key<bool>, stanza: &str) -> Option<&'a Place> {
+        let entry = self.reader.conf.stanza(stanza)?.get(key.name())?;
+        (key.value(&entry.value) == Some(true)).then_some(&entry.place)
+    }
+
     /// Where the stanza is.
     pub(crate) fn place(&self) -> &'a Place {
         &self.stanza.place

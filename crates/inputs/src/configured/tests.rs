@@ -1,6 +1,7 @@
 //! What stanzas mean, and how mistakes in them are told.
 #![allow(clippy::unwrap_used)]
 
+use std::path::Path;
 use std::time::Duration;
 
 use conf::{Layer, Layers};
@@ -8,6 +9,7 @@ use conf::{Layer, Layers};
 use super::*;
 use crate::exec::Schedule;
 use crate::monitor::{HostFrom, Salt};
+use crate::tcp::Framing;
 
 fn read(text: &str) -> Result<Configured, Vec<Error>> {
     let layers = Layers::builtin().with(Layer::AppLocal("a".into()), "inputs", text);
@@ -105,16 +107,59 @@ fn what_is_skipped_and_indexes_have_a_place() {
 
 #[test]
 fn ports_with_tls_may_be_written_with_one_colon() {
-    let configured =
-        read("[splunktcp-ssl:9997]\n[splunktcp-ssl://9998]\n[tcp-ssl:6514]\n[tcp-ssl://6515]\n");
+    let configured = read(
+        "[splunktcp-ssl:9997]\n[splunktcp-ssl://9998]\n[tcp-ssl:6514]\nsourcetype = syslog\n\
+         [tcp-ssl://127.0.0.1:6515]\n[tcp://6516]\n",
+    );
     let configured = configured.unwrap();
     let ports = configured.forwarders.iter().map(|(address, port)| (address.port(), port.tls));
     let mut ports: Vec<_> = ports.collect();
     ports.sort_unstable();
     assert_eq!(ports, [(9997, true), (9998, true)]);
-    for stanza in ["[tcp-ssl:6514]", "[tcp-ssl://6515]"] {
-        let told = configured.warnings.iter().any(|warning| warning.contains(stanza));
-        assert!(told, "{:?}", configured.warnings);
+    let inputs = configured.tcp.iter();
+    let mut inputs: Vec<_> =
+        inputs.map(|(address, one)| (address.to_string(), one.tls, one.framing)).collect();
+    inputs.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
+    let expected = [
+        ("0.0.0.0:6514", true, Framing::Syslog),
+        ("0.0.0.0:6516", false, Framing::Lines),
+        ("127.0.0.1:6515", true, Framing::Lines),
+    ];
+    assert_eq!(inputs, expected.map(|(at, tls, framing)| (at.to_owned(), tls, framing)));
+    assert_eq!(configured.warnings, [""; 0]);
+}
+
+#[test]
+fn certificates_of_inputs_are_those_of_the_stanza_ssl() {
+    let read = |text: &str| {
+        let layer = Layer::AppLocal("a".to_owned());
+        let conf = Layers::builtin().with(layer, "inputs", text).effective("inputs");
+        TlsSettings::read(&conf)
+    };
+    assert_eq!(read("[tcp-ssl://6514]\n").unwrap(), TlsSettings::default());
+    let settings = read("[SSL]\nserverCert = /a.pem\nrootCA = /ca.pem\n").unwrap();
+    assert_eq!(settings.certificate.as_deref(), Some(Path::new("/a.pem")));
+    assert_eq!(settings.client_ca, None, "no client is asked");
+    let settings =
+        read("[SSL]\nrequireClientCert = 1\nsslRootCAPath = /ca.pem\nrootCA = /old.pem\n");
+    assert_eq!(settings.unwrap().client_ca.as_deref(), Some(Path::new("/ca.pem")));
+    let errors = read("[SSL]\nrequireClientCert = 1\n").unwrap_err();
+    let shown = errors[0].to_string();
+    let part = "inputs.conf:2: [SSL] requireClientCert = 1: expected sslRootCAPath";
+    assert!(shown.contains(part), "{shown}");
+}
+
+#[test]
+fn settings_of_ssl_that_have_no_effect_are_told() {
+    let text =
+        "[tcp-ssl://1]\nserverCert = /a\n[splunktcp-ssl://2]\n[SSL]\nrequireClientCert = 1\n";
+    let warnings = read(text).unwrap().warnings;
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    for part in [
+        "inputs.conf:2: [tcp-ssl://1] serverCert has no effect",
+        "inputs.conf:5: [SSL] requireClientCert has no effect for [splunktcp-ssl://2]",
+    ] {
+        assert!(warnings.iter().any(|warning| warning.contains(part)), "{warnings:?}");
     }
 }
 

@@ -45,6 +45,13 @@ pub(super) enum Work {
     Sqs(SqsInput),
 }
 
+impl Work {
+    /// Whether it takes text over TCP with TLS.
+    pub(super) fn is_tcp_with_tls(&self) -> bool {
+        matches!(self, Self::Tcp(inputs) if inputs.iter().any(|input| input.tls))
+    }
+}
+
 /// A unit that is to run.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
@@ -169,7 +176,9 @@ impl Wants {
         };
         let shared = match (&mut known.work, work) {
             (Work::Tcp(known), Work::Tcp(more)) => {
-                let apart = known.iter().all(|one| differ(one.only_from.as_ref(), only));
+                let apart = known.iter().all(|one| {
+                    differ(one.only_from.as_ref(), only) && more.iter().all(|m| m.tls == one.tls)
+                });
                 if apart {
                     known.extend(more);
                 }

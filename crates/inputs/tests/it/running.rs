@@ -45,6 +45,7 @@ async fn running(folder: &TestDir, recorder: &Arc<Recorder>, shutdown: &Shutdown
     let base = Base {
         always: Configured::default(),
         forwarders: Arc::new(drop),
+        tls: None,
         shutdown: shutdown.clone(),
     };
     running.start(base, &effective(""), Bound::default()).await;
@@ -84,7 +85,7 @@ async fn a_port_and_its_connections_go_on_while_settings_change_and_end_with_the
     assert!(recorder.origins().iter().any(|origin| changed(origin)));
     let listening = running.listening().await;
     let [one] = listening.as_slice() else { panic!("{listening:?}") };
-    assert_eq!((one.protocol, one.address.port()), (Protocol::Tcp, port));
+    assert_eq!((one.protocol, one.address.port()), (Protocol::Tcp { tls: false }, port));
     assert_eq!((one.stanza.as_ref(), one.sourcetype.as_deref()), (Some(&stanza), Some("changed")));
     apply(&running, "", &stanza).await.unwrap();
     assert_eq!(running.listening().await, []);

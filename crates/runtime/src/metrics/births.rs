@@ -44,6 +44,7 @@ const LABELLED: &[(&str, &[Label])] = &[
                 "host",
                 "journal",
                 "request_memory",
+                "tls",
                 "udp",
             ],
         )],

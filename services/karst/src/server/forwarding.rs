@@ -14,11 +14,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::assemble::Karst;
+use super::handshake;
 use super::ports::BoundForwarderPort;
 use crate::config::ServerOptions;
 
-/// Time-out of the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// For forwarders that do not use TLS.
+const ADVICE: &str = "set useSSL = true or sslRootCAPath in the outputs.conf of the forwarder";
 /// Maximum frame size: a batch with the longest event.
 const MAX_FRAME: usize = 72 << 20;
 
@@ -135,9 +136,6 @@ async fn serve(
     shutdown: Shutdown,
 ) -> Result<(), String> {
     let Some(tls) = tls else { return converse(ingest, doors, socket, peer, shutdown).await };
-    match tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await {
-        Ok(Ok(stream)) => converse(ingest, doors, stream, peer, shutdown).await,
-        Ok(Err(error)) => Err(format!("TLS handshake: {error}")),
-        Err(_) => Err("TLS handshake timed out".to_owned()),
-    }
+    let stream = handshake::accept(&tls, socket, ADVICE).await?;
+    converse(ingest, doors, stream, peer, shutdown).await
 }

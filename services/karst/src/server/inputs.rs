@@ -9,6 +9,7 @@ use ::inputs::configured::{
 };
 use ::inputs::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use ::inputs::tcp::{Framing, TcpInput};
+use ::inputs::tls::Handshake;
 use ::inputs::udp::UdpInput;
 use ::inputs::{OwnDirectories, Sink};
 use access::HecToken;
@@ -109,7 +110,7 @@ pub(crate) async fn start(
     mut all: Configured,
     bound: Bound,
     karst: &Karst,
-    forwarders: ServeForwarders,
+    (forwarders, tls): (ServeForwarders, Option<Handshake>),
     shutdown: &Shutdown,
 ) -> Result<()> {
     for (index, who) in all.indexes() {
@@ -158,7 +159,7 @@ pub(crate) async fn start(
     } else {
         always.monitor.push(log_target(options)?);
     }
-    let base = Base { always, forwarders, shutdown: shutdown.clone() };
+    let base = Base { always, forwarders, tls, shutdown: shutdown.clone() };
     for (what, listener) in karst.state.inputs.start(base, &conf, bound).await {
         println!("  {what:<11} {listener}");
     }
@@ -166,11 +167,12 @@ pub(crate) async fn start(
 }
 
 fn add_syslog(options: &ServerOptions, all: &mut Configured) -> Result<()> {
-    let to = IndexName::new(&options.syslog_index)?;
-    for address in &options.syslog_tcp {
-        all.tcp.push((*address, TcpInput::new(to.clone(), Framing::Syslog)));
-    }
-    for address in &options.syslog_udp {
+    let syslog = &options.syslog;
+    let to = IndexName::new(&syslog.syslog_index)?;
+    let input = |tls| TcpInput { tls, ..TcpInput::new(to.clone(), Framing::Syslog) };
+    all.tcp.extend(syslog.syslog_tcp.iter().map(|address| (*address, input(false))));
+    all.tcp.extend(syslog.syslog_tls.iter().map(|address| (*address, input(true))));
+    for address in &syslog.syslog_udp {
         all.udp.push((*address, UdpInput::new(to.clone())));
     }
     Ok(())

@@ -54,7 +54,7 @@ pub(crate) struct Ports {
     pub(crate) forwarders: Vec<BoundForwarderPort>,
     pub(crate) inputs: Bound,
     pub(crate) health: Option<TcpListener>,
-    /// Whether a port for forwarders of `inputs.conf` uses TLS.
+    /// Whether a port for forwarders of `inputs.conf`, or another input, uses TLS.
     inputs_need_tls: bool,
 }
 
@@ -84,7 +84,8 @@ impl Ports {
             let listener = bind("forwarders", address).await?;
             forwarders.push(BoundForwarderPort { tls, listener });
         }
-        let inputs_need_tls = inputs.forwarders.iter().any(|(_, port)| port.tls);
+        let inputs_need_tls = inputs.forwarders.iter().any(|(_, port)| port.tls)
+            || inputs.tcp.iter().any(|(_, input)| input.tls);
         let inputs = configured::bind(inputs).await?;
         Ok(Self { http, forwarders, inputs, health, inputs_need_tls })
     }

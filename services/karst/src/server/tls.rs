@@ -12,12 +12,12 @@ use parking_lot::{Mutex, RwLock};
 use rcgen::KeyPair;
 use runtime::health::{CERTIFICATE, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
-use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
+use rustls::{RootCertStore, ServerConfig};
 use tokio::signal::unix::Signal;
 use tokio_rustls::TlsAcceptor;
 
@@ -72,6 +72,19 @@ impl Certificates {
         Ok(Arc::new(Self { certificate, key, own, provider, current, seen }))
     }
 
+    /// Reads a certificate and its key from one file of the administrator.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not valid for TLS.
+    pub(crate) fn of_file(path: &Path) -> Result<Arc<Self>> {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let current = RwLock::new(Arc::new(read(&path, &path, &provider)?));
+        let seen = Mutex::new(files(&path, &path));
+        let (certificate, key) = (path.clone(), path);
+        Ok(Arc::new(Self { certificate, key, own: None, provider, current, seen }))
+    }
+
     /// The path of the certificate.
     pub(crate) fn path(&self) -> &Path {
         &self.certificate
@@ -90,17 +103,44 @@ impl Certificates {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Renews the server's own certificate in time, and follows changes of the files: every minute, and
-    /// at once on SIGHUP.
+    /// The TLS of inputs whose clients must present a certificate of a CA, if there are `roots`. Without
+    /// tickets, as for [`without_tickets`], and without protocols of HTTP.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub(crate) fn acceptor_of_inputs(
+        self: &Arc<Self>,
+        roots: Option<RootCertStore>,
+    ) -> Result<TlsAcceptor> {
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()?;
+        let builder = match roots {
+            Some(roots) => {
+                let (roots, provider) = (Arc::new(roots), Arc::clone(&self.provider));
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+                builder.with_client_cert_verifier(verifier.build()?)
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let resolver = Arc::clone(self) as Arc<dyn ResolvesServerCert>;
+        let mut config = builder.with_cert_resolver(resolver);
+        config.send_tls13_tickets = 0;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    /// Renews the server's own certificate in time, and follows changes of its files and of another
+    /// certificate: every minute, and at once on SIGHUP.
     pub(crate) async fn keep(
         self: Arc<Self>,
+        other: Option<Arc<Self>>,
         health: Health,
         mut hangups: Signal,
         shutdown: Shutdown,
     ) {
+        let all: Arc<[Arc<Self>]> = std::iter::once(self).chain(other).collect();
         loop {
-            let certificates = Arc::clone(&self);
-            let looked = tokio::task::spawn_blocking(move || certificates.look(now())).await;
+            let certificates = Arc::clone(&all);
+            let looked = tokio::task::spawn_blocking(move || look_at(&certificates, now())).await;
             match looked.unwrap_or_else(|error| Err(error.into())) {
                 Ok(None) => health.clear(CERTIFICATE),
                 Ok(Some(soon)) => health.set(CERTIFICATE, Severity::Warning, soon),
@@ -133,11 +173,14 @@ impl Certificates {
         Ok(self.ends_soon(now))
     }
 
-    fn ends_soon(&self, now: i64) -> Option<String> {
+    /// The expiry time, epoch seconds.
+    fn end(&self) -> Option<i64> {
         let current = Arc::clone(&self.current.read());
-        let end = certificate::not_after(current.cert.first()?)?;
-        #[allow(clippy::cast_precision_loss)]
-        metrics::gauge!(names::CERTIFICATE_END).set(end as f64);
+        certificate::not_after(current.cert.first()?)
+    }
+
+    fn ends_soon(&self, now: i64) -> Option<String> {
+        let end = self.end()?;
         let days = (end - now).div_euclid(DAY);
         (days < certificate::RENEWAL_DAYS).then(|| {
             let path = self.certificate.display();
@@ -154,6 +197,20 @@ impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.current.read()))
     }
+}
+
+/// Renews and reads what there is to, of all certificates; a warning where one ends soon.
+fn look_at(all: &[Arc<Certificates>], now: i64) -> Result<Option<String>> {
+    let looked: Vec<_> = all.iter().map(|one| one.look(now)).collect();
+    if let Some(end) = all.iter().filter_map(|one| one.end()).min() {
+        #[allow(clippy::cast_precision_loss)]
+        metrics::gauge!(names::CERTIFICATE_END).set(end as f64);
+    }
+    let mut soon = None;
+    for one in looked {
+        soon = soon.or(one?);
+    }
+    Ok(soon)
 }
 
 /// The same, without tickets for later connections. A sender of streamed input reads nothing: were there
@@ -174,6 +231,7 @@ fn listening(options: &ServerOptions) -> Vec<IpAddr> {
     let inputs = [options.otlp_grpc, options.otlp_http, options.elasticsearch, options.loki];
     all.extend(inputs.iter().flatten());
     all.extend(options.forwarding_address);
+    all.extend(&options.syslog.syslog_tls);
     all.iter().map(std::net::SocketAddr::ip).collect()
 }
 
@@ -188,7 +246,11 @@ fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .with_context(|| unreadable(certificate))?;
     anyhow::ensure!(!chain.is_empty(), "{}: it contains no certificate", unreadable(certificate));
-    let key = PrivateKeyDer::from_pem_file(key).with_context(|| unreadable(key))?;
+    let key = PrivateKeyDer::from_pem_file(key).with_context(|| {
+        let is_encrypted = fs::read_to_string(key).is_ok_and(|text| text.contains("ENCRYPTED"));
+        let hint = if is_encrypted { ": its private key is encrypted; decrypt it" } else { "" };
+        format!("{}{hint}", unreadable(key))
+    })?;
     CertifiedKey::from_der(chain, key, provider)
         .with_context(|| format!("{} does not match its key", certificate.display()))
 }

@@ -191,8 +191,9 @@ impl Kind {
             };
             if *key == "SSL" {
                 if is_true(value) {
-                    let text = "SSL: inputs with TLS are not supported here; forwarders use \
-                                [splunktcp-ssl://<port>] in inputs.conf";
+                    let text = "SSL: inputs with TLS are not created over REST; write \
+                                [tcp-ssl://<port>], or [splunktcp-ssl://<port>] for forwarders, \
+                                into inputs.conf";
                     return Err(RestError::invalid(text));
                 }
                 continue;

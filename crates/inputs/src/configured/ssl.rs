@@ -1,0 +1,83 @@
+//! The stanza `[SSL]`: the certificates of inputs with TLS. Their files are read by the program.
+
+use std::path::PathBuf;
+
+use conf::{Effective, Key, Place};
+
+use super::stanza::Keys;
+use crate::{Error, settings};
+
+/// The stanza.
+const STANZA: &str = "SSL";
+
+/// What the stanza says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Where the stanza is; `None` if there is none.
+    pub place: Option<Place>,
+    /// File with the certificate and its key; `None`: the program's own.
+    pub certificate: Option<PathBuf>,
+    /// File with the CA whose certificates clients must present; `None`: clients need none.
+    pub client_ca: Option<PathBuf>,
+}
+
+impl TlsSettings {
+    /// Reads the stanza of an `inputs.conf`.
+    ///
+    /// # Errors
+    /// All mistakes in it, each with its place.
+    pub fn read(conf: &Effective) -> Result<Self, Vec<Error>> {
+        let Some(stanza) = conf.stanza(STANZA) else { return Ok(Self::default()) };
+        let mut keys = Keys::new(conf, stanza);
+        let certificate = file(&mut keys, &settings::SERVER_CERT);
+        let ca = file(&mut keys, &settings::ROOT_CA);
+        let ca = ca.or_else(|| file(&mut keys, &settings::OLD_ROOT_CA));
+        let is_required = keys.get(&settings::REQUIRE_CLIENT_CERT);
+        if is_required && ca.is_none() && keys.errors.is_empty() {
+            let expected =
+                "sslRootCAPath in the same stanza, the CA of the certificates of clients";
+            keys.wrong(&settings::REQUIRE_CLIENT_CERT, expected);
+        }
+        let client_ca = ca.filter(|_| is_required);
+        match keys.errors.is_empty() {
+            true => Ok(Self { place: Some(stanza.place.clone()), certificate, client_ca }),
+            false => Err(keys.errors),
+        }
+    }
+}
+
+fn file(keys: &mut Keys<'_>, key: &Key<Option<String>>) -> Option<PathBuf> {
+    let text = keys.shared(key)?;
+    match keys.path(&text) {
+        Ok(path) => Some(PathBuf::from(path)),
+        Err(reason) => {
+            keys.refused(key, reason);
+            None
+        }
+    }
+}
+
+/// Warnings about settings of `[SSL]` that have no effect in the stanza of an input, or, if it is for
+/// forwarders, have none at all.
+pub(super) fn warnings(keys: &Keys<'_>, is_for_forwarders: bool) -> Vec<String> {
+    let name = keys.name();
+    let mut warnings = Vec::new();
+    let mut misplaced = |key: &str, place: Option<&Place>| {
+        let text = |place: &Place| {
+            format!("{place}: [{name}] {key} has no effect: it is read in [SSL] only")
+        };
+        warnings.extend(place.map(text));
+    };
+    let is_required = &settings::REQUIRE_CLIENT_CERT;
+    misplaced(is_required.name(), keys.own(is_required));
+    for key in [&settings::SERVER_CERT, &settings::ROOT_CA, &settings::OLD_ROOT_CA] {
+        misplaced(key.name(), keys.own(key));
+    }
+    if is_for_forwarders && let Some(place) = keys.switched_on(is_required, STANZA) {
+        warnings.push(format!(
+            "{place}: [SSL] requireClientCert has no effect for [{name}]: forwarders present a token \
+             (--forwarding-token)"
+        ));
+    }
+    warnings
+}
