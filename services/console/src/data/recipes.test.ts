@@ -63,6 +63,10 @@ it('commands have the address, the token and the index', () => {
   expect(otlpGrpcRecipes(TARGET)[0]?.text).toContain('endpoint: "logs.example.com:8088"');
   expect(syslogRecipes({ ...TARGET, port: '5514' }, false)[0]?.text).toContain('port="5514"');
   expect(syslogRecipes(TARGET, true)[2]?.text).toContain('--udp');
+  const [rsyslog, syslogNg, message] = syslogRecipes({ ...TARGET, isTls: true }, false);
+  expect(rsyslog?.text).toContain('StreamDriverMode="1"');
+  expect(syslogNg?.text).toContain('transport("tls") tls(peer-verify(no))');
+  expect(message?.text).toContain('| openssl s_client -connect ');
 });
 
 it('a forwarder is told of TLS and of the token that the server requires', () => {

@@ -162,22 +162,31 @@ export function lokiRecipes(target: Target): Recipe[] {
   ];
 }
 
-export function syslogRecipes({ host, port }: Target, isUdp: boolean): Recipe[] {
+export function syslogRecipes(target: Target, isUdp: boolean): Recipe[] {
+  const { host, port } = target;
+  const isTls = target.isTls && !isUdp;
   const [protocol, framing, flags] = isUdp
     ? ['udp', '', '--udp']
     : ['tcp', ' TCP_Framing="octet-counted"', '--tcp --octet-count'];
+  // Without the certificate of its authority, senders encrypt and do not verify the server.
+  const driver = isTls
+    ? '\n           StreamDriver="ossl" StreamDriverMode="1" StreamDriverAuthMode="anon"'
+    : '';
+  const transport = isTls ? '"tls") tls(peer-verify(no)' : `"${protocol}"`;
   return [
     {
       label: 'rsyslog, /etc/rsyslog.d/karst.conf',
-      text: `*.* action(type="omfwd" target=${quoted(host)} port=${quoted(port)} protocol="${protocol}"${framing}\n           queue.type="LinkedList" queue.filename="karst" action.resumeRetryCount="-1")`,
+      text: `*.* action(type="omfwd" target=${quoted(host)} port=${quoted(port)} protocol="${protocol}"${framing}${driver}\n           queue.type="LinkedList" queue.filename="karst" action.resumeRetryCount="-1")`,
     },
     {
       label: 'syslog-ng, syslog-ng.conf',
-      text: `destination d_karst { network(${quoted(host)} port(${port}) transport("${protocol}")); };\nlog { source(s_src); destination(d_karst); };`,
+      text: `destination d_karst { network(${quoted(host)} port(${port}) transport(${transport})); };\nlog { source(s_src); destination(d_karst); };`,
     },
     {
       label: 'A test message',
-      text: `logger --server ${shell(host)} --port ${shell(port)} ${flags} 'hello from logger'`,
+      text: isTls
+        ? `echo '<13>hello from openssl' | openssl s_client -connect ${shell(place(target))}`
+        : `logger --server ${shell(host)} --port ${shell(port)} ${flags} 'hello from logger'`,
     },
   ];
 }
