@@ -20,9 +20,10 @@ use model::IndexName;
 use runtime::Share;
 use serde_json::json;
 
-use crate::body;
 use crate::credentials::Scheme;
-use crate::receiver::{Denied, Receiver, told_to_sender, with_retry_after};
+use crate::receiver::{
+    Denied, Receiver, refused_body_status, refused_status, told_to_sender, with_retry_after,
+};
 use access::HecToken;
 
 const SCHEMES: &[Scheme] = &[Scheme::Basic, Scheme::Bearer, Scheme::Splunk];
@@ -184,29 +185,19 @@ fn denied(denied: Denied) -> Response {
     response
 }
 
-/// A body that is not taken; full memory is, as full queues are, 429.
+/// A body that is not taken.
 fn body_refused(wrong: &BodyError) -> Response {
-    let status = match body::status(wrong) {
-        StatusCode::SERVICE_UNAVAILABLE => StatusCode::TOO_MANY_REQUESTS,
-        status => status,
-    };
     let hint = match wrong {
         BodyError::Broken { encoding: "snappy" } => {
             "; protobuf is sent as a snappy block, JSON with the content type application/json"
         }
         _ => "",
     };
-    refused(status, format!("{wrong}{hint}"))
+    refused(refused_body_status(wrong), format!("{wrong}{hint}"))
 }
 
 fn unavailable(wrong: &inputs::Error) -> Response {
-    let status = match wrong.kind() {
-        model::ErrorKind::Exhausted => StatusCode::TOO_MANY_REQUESTS,
-        model::ErrorKind::Invalid => StatusCode::BAD_REQUEST,
-        model::ErrorKind::Internal | model::ErrorKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    refused(status, told_to_sender(wrong))
+    refused(refused_status(wrong), told_to_sender(wrong))
 }
 
 /// An error as Loki tells it.

@@ -257,6 +257,26 @@ pub(crate) fn told_to_sender(error: &inputs::Error) -> String {
     text.to_owned()
 }
 
+/// The status of a request whose events are not taken, for senders of Elasticsearch and Loki, which take 429
+/// as "later".
+pub(crate) fn refused_status(error: &inputs::Error) -> StatusCode {
+    use model::ErrorKind as K;
+    match error.kind() {
+        K::Exhausted => StatusCode::TOO_MANY_REQUESTS,
+        K::Invalid => StatusCode::BAD_REQUEST,
+        K::Internal | K::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// The status of a body that is not taken, for the same senders: full memory is, as full queues are, 429.
+pub(crate) fn refused_body_status(error: &BodyError) -> StatusCode {
+    match body::status(error) {
+        StatusCode::SERVICE_UNAVAILABLE => StatusCode::TOO_MANY_REQUESTS,
+        status => status,
+    }
+}
+
 fn log_defect(error: &inputs::Error) {
     if error.kind() == model::ErrorKind::Internal {
         tracing::error!(%error, "cannot take events in");
@@ -282,4 +302,39 @@ pub(crate) fn with_retry_after(mut response: Response) -> Response {
         response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER.as_secs().into());
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use inputs::Error;
+    use model::ErrorKind as K;
+    use runtime::OverBudget;
+
+    use super::*;
+
+    #[test]
+    fn senders_that_retry_are_told_by_the_status_what_to_do() {
+        let refused = |kind| Error::Refused { kind, reason: "because".into() };
+        let expected = [
+            (K::Exhausted, 429),
+            (K::Invalid, 400),
+            (K::Internal, 500),
+            (K::Corrupt, 500),
+            (K::Unavailable, 503),
+            (K::NotFound, 503),
+        ];
+        for (kind, status) in expected {
+            assert_eq!(refused_status(&refused(kind)).as_u16(), status, "{kind:?}");
+        }
+        assert_eq!(refused_status(&Error::Closed).as_u16(), 503);
+        assert_eq!(refused_status(&Error::Abandoned).as_u16(), 500);
+    }
+
+    #[test]
+    fn a_body_for_which_there_is_no_memory_now_is_sent_again() {
+        let busy = BodyError::Memory(OverBudget::Busy { capacity: 1 });
+        assert_eq!(refused_body_status(&busy).as_u16(), 429);
+        let broken = BodyError::Broken { encoding: "gzip" };
+        assert_eq!(refused_body_status(&broken).as_u16(), 400);
+    }
 }

@@ -13,8 +13,7 @@ use inputs::{Input, StreamKey};
 use serde_json::{Value, json};
 
 use super::{Elastic, denied, error};
-use crate::body;
-use crate::receiver::told_to_sender;
+use crate::receiver::{refused_body_status, refused_status, told_to_sender};
 
 pub(super) async fn bulk(State(state): State<Arc<Elastic>>, request: Request) -> Response {
     take(&state, request).await.unwrap_or_else(|refusal| refusal)
@@ -65,30 +64,24 @@ async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
     Ok(Json(json!({"took": took, "errors": errors, "items": items})).into_response())
 }
 
-/// A body that is not taken; full memory is, as full queues are, 429.
+/// A body that is not taken.
 fn body_refused(wrong: &BodyError) -> Response {
-    let (status, reason) = (body::status(wrong), wrong.to_string());
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        return error(status, "es_rejected_execution_exception", &reason);
-    }
-    error(status, "illegal_argument_exception", &reason)
+    refused(refused_body_status(wrong), &wrong.to_string())
 }
 
 fn unavailable(wrong: &inputs::Error) -> Response {
-    let reason = told_to_sender(wrong);
-    match wrong.kind() {
-        model::ErrorKind::Exhausted => {
-            error(StatusCode::TOO_MANY_REQUESTS, "es_rejected_execution_exception", &reason)
-        }
-        model::ErrorKind::Invalid => {
-            error(StatusCode::BAD_REQUEST, "illegal_argument_exception", &reason)
-        }
-        model::ErrorKind::Internal | model::ErrorKind::Corrupt => {
-            error(StatusCode::INTERNAL_SERVER_ERROR, "exception", &reason)
-        }
-        _ => error(StatusCode::SERVICE_UNAVAILABLE, "cluster_block_exception", &reason),
-    }
+    refused(refused_status(wrong), &told_to_sender(wrong))
+}
+
+/// A request that is not taken, with Elasticsearch's name for its status.
+fn refused(status: StatusCode, reason: &str) -> Response {
+    let kind = match status {
+        StatusCode::TOO_MANY_REQUESTS => "es_rejected_execution_exception",
+        StatusCode::INTERNAL_SERVER_ERROR => "exception",
+        StatusCode::SERVICE_UNAVAILABLE => "cluster_block_exception",
+        _ => "illegal_argument_exception",
+    };
+    error(status, kind, reason)
 }
 
 fn answer(item: &BulkItem) -> Value {
