@@ -1,4 +1,5 @@
-//! Rate of decoding HEC bodies: megabytes of body per second of one thread, beside its bar.
+//! Rate of decoding HEC bodies: megabytes of body per second of one thread, beside its bar. Also that of
+//! making events of OTLP log records that share the attributes of their resource.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -6,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use karst_inputs::body::unpack;
 use karst_inputs::hec::{HecDefaults, decode_events};
+use karst_inputs::otlp::{OtlpDefaults, decode_json, decode_logs};
 use karst_inputs::{EventLimits, StreamKey};
 use model::IndexName;
 
@@ -32,6 +34,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let rate = rate(body.len(), || drop(black_box(decode(black_box(&body)))));
         println!("{name:<44} {rate:>10.0} {BAR:>8.0}");
     }
+    let json = otlp();
+    let request = decode_json(json.as_bytes())?;
+    let of_otlp = OtlpDefaults {
+        index: IndexName::new("main")?,
+        host: "10.1.2.3".into(),
+        source: "otlp:bench".into(),
+        sourcetype: None,
+        limits: EventLimits::default(),
+    };
+    let logs = rate(json.len(), || {
+        drop(black_box(decode_logs(black_box(&request), &of_otlp, &|_| true)));
+    });
+    println!("{:<44} {logs:>10.0} {:>8}", "OTLP records of one resource, of JSON bytes", "-");
     let (_, body) = bodies().remove(0);
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut packer, &body)?;
@@ -41,6 +56,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     println!("{:<44} {rate:>10.0} {:>8}", "unpacking gzip, of unpacked bytes", "-");
     Ok(())
+}
+
+/// Records of one resource, with 20 attributes that are maps of three values.
+fn otlp() -> String {
+    let value = |key: &str| format!(r#"{{"key":"{key}","value":{{"stringValue":"of a pod"}}}}"#);
+    let map = ["a", "b", "c"].map(value).join(",");
+    let attribute =
+        |n: usize| format!(r#"{{"key":"k8s.{n}","value":{{"kvlistValue":{{"values":[{map}]}}}}}}"#);
+    let attributes = (0..20).map(attribute).collect::<Vec<_>>().join(",");
+    let record = |n: usize| format!(r#"{{"body":{{"stringValue":"GET /api/v1/orders/{n}"}}}}"#);
+    let records = (0..10_000).map(record).collect::<Vec<_>>().join(",");
+    format!(
+        r#"{{"resourceLogs":[{{"resource":{{"attributes":[{attributes}]}},
+        "scopeLogs":[{{"logRecords":[{records}]}}]}}]}}"#
+    )
 }
 
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {

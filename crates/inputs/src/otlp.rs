@@ -26,8 +26,8 @@ use model::columns::field_name;
 use model::{EventTime, IndexName};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
-use opentelemetry_proto::tonic::logs::v1::{LogRecord, ScopeLogs};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
 
 pub use self::measure::{json_memory, protobuf_memory};
 use crate::{CutEvents, EventLimits, MissingTime, OriginRef, OverLimit};
@@ -69,13 +69,17 @@ pub fn decode_logs(
 ) -> Result<OtlpLogs, OverLimit> {
     let events = CutEvents::new(MissingTime::Now);
     let logs = OtlpLogs { events, rejected: 0, reason: None };
-    let mut decoder = Decoder { defaults, allowed, logs, names: HashMap::new() };
+    let mut decoder = Decoder { defaults, allowed, logs, names: Names::default() };
     for resource in &request.resource_logs {
         let attributes = resource.resource.as_ref().map_or(&[][..], |of| &of.attributes);
         let (described, attributes) = Described::default().and(attributes);
-        for scope in &resource.scope_logs {
-            for record in &scope.log_records {
-                decoder.take(record, scope, &described, &attributes)?;
+        let mut of_resource = Shared::new(attributes);
+        for group in &resource.scope_logs {
+            let scope = group.scope.as_ref();
+            let attributes = scope.map_or(&[][..], |scope| &scope.attributes);
+            let mut of_scope = Shared::new(attributes.iter().collect());
+            for record in &group.log_records {
+                decoder.take(record, scope, &described, [&mut of_resource, &mut of_scope])?;
             }
         }
     }
@@ -136,20 +140,68 @@ impl<'a> Described<'a> {
     }
 }
 
+/// Names of fields as they were sent, and as they are kept.
+#[derive(Debug, Default)]
+struct Names(HashMap<String, Arc<str>>);
+
+impl Names {
+    fn kept(&mut self, sent: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(sent) {
+            return Arc::clone(known);
+        }
+        let kept: Arc<str> = field_name(sent).into();
+        self.0.insert(sent.to_owned(), Arc::clone(&kept));
+        kept
+    }
+}
+
+/// The attributes of a resource or scope. A request can have thousands of records of one resource with
+/// dozens of attributes, which are weighed and converted once, not for each record.
+#[derive(Debug)]
+struct Shared<'a> {
+    attributes: Vec<&'a KeyValue>,
+    weight: Weight,
+    /// What they are as fields; `None` until a record is taken, which is within the limits with them.
+    fields: Option<Vec<(Arc<str>, String)>>,
+}
+
+impl<'a> Shared<'a> {
+    fn new(attributes: Vec<&'a KeyValue>) -> Self {
+        let mut weight = Weight::default();
+        weight.attributes(&attributes);
+        Self { attributes, weight, fields: None }
+    }
+
+    fn fields(&mut self, names: &mut Names) -> &[(Arc<str>, String)] {
+        let attributes = &self.attributes;
+        self.fields.get_or_insert_with(|| {
+            let mut fields = Vec::with_capacity(attributes.len());
+            for attribute in attributes {
+                each_field(&attribute.key, attribute.value.as_ref(), &mut |name, value| {
+                    if !value.is_empty() {
+                        fields.push((names.kept(name), value.to_owned()));
+                    }
+                });
+            }
+            fields
+        })
+    }
+}
+
 struct Decoder<'d> {
     defaults: &'d OtlpDefaults,
     allowed: &'d dyn Fn(&IndexName) -> bool,
     logs: OtlpLogs,
-    names: HashMap<String, Arc<str>>,
+    names: Names,
 }
 
 impl Decoder<'_> {
     fn take(
         &mut self,
         record: &LogRecord,
-        scope: &ScopeLogs,
+        scope: Option<&InstrumentationScope>,
         resource: &Described<'_>,
-        resource_fields: &[&KeyValue],
+        shared: [&mut Shared<'_>; 2],
     ) -> Result<(), OverLimit> {
         let (described, fields) = resource.and(&record.attributes);
         let index = match self.index(described.index) {
@@ -167,11 +219,8 @@ impl Decoder<'_> {
             source: described.source.unwrap_or(&defaults.source),
             sourcetype: described.sourcetype.or(defaults.sourcetype.as_deref()),
         };
-        let scope_attributes = scope.scope.as_ref().map_or(&[][..], |scope| &scope.attributes);
-        let all = || {
-            resource_fields.iter().copied().chain(scope_attributes).chain(fields.iter().copied())
-        };
-        if let Err(over) = check(record, all(), &defaults.limits) {
+        let weights = [shared[0].weight, shared[1].weight];
+        if let Err(over) = check(record, weights, &fields, &defaults.limits) {
             self.logs.rejected += 1;
             self.logs.reason.get_or_insert_with(|| over.to_string());
             return Ok(());
@@ -182,10 +231,17 @@ impl Decoder<'_> {
             self.logs.reason.get_or_insert_with(|| "the request is larger than 4 GiB".to_owned());
             return Ok(());
         }
-        for attribute in all() {
-            self.field(&attribute.key, attribute.value.as_ref());
+        for attributes in shared {
+            for (name, value) in attributes.fields(&mut self.names) {
+                self.logs.events.push_field(Arc::clone(name), value);
+            }
         }
-        if let Some(scope) = &scope.scope {
+        for attribute in fields {
+            each_field(&attribute.key, attribute.value.as_ref(), &mut |name, value| {
+                self.text_field(name, value);
+            });
+        }
+        if let Some(scope) = scope {
             self.text_field("otel.scope.name", &scope.name);
             self.text_field("otel.scope.version", &scope.version);
         }
@@ -211,57 +267,48 @@ impl Decoder<'_> {
         Err(format!("the index \"{index}\" does not exist, or the token may not write to it"))
     }
 
-    /// A value as a field, or as several.
-    fn field(&mut self, name: &str, value: Option<&AnyValue>) {
-        let Some(value) = value.and_then(|value| value.value.as_ref()) else { return };
-        match value {
-            Value::KvlistValue(map) => {
-                for pair in &map.values {
-                    self.field(&format!("{name}.{}", pair.key), pair.value.as_ref());
-                }
-            }
-            Value::ArrayValue(list) if list.values.iter().all(is_plain) => {
-                for value in list.values.iter().filter_map(|value| value.value.as_ref()) {
-                    self.text_field(name, &plain_text(value));
-                }
-            }
-            value => {
-                let text = plain_text(value);
-                self.text_field(name, &text);
-            }
-        }
-    }
-
     fn text_field(&mut self, name: &str, value: &str) {
         if value.is_empty() {
             return;
         }
-        let name = match self.names.get(name) {
-            Some(name) => Arc::clone(name),
-            None => {
-                let known: Arc<str> = field_name(name).into();
-                self.names.insert(name.to_owned(), Arc::clone(&known));
-                known
-            }
-        };
+        let name = self.names.kept(name);
         self.logs.events.push_field(name, value);
     }
 }
 
-/// Whether a record is within the limits, looked at before anything of it is written.
-fn check<'a>(
+/// Tells a value as a field, or as several: name and text of each.
+fn each_field(name: &str, value: Option<&AnyValue>, tell: &mut dyn FnMut(&str, &str)) {
+    let Some(value) = value.and_then(|value| value.value.as_ref()) else { return };
+    match value {
+        Value::KvlistValue(map) => {
+            for pair in &map.values {
+                each_field(&format!("{name}.{}", pair.key), pair.value.as_ref(), tell);
+            }
+        }
+        Value::ArrayValue(list) if list.values.iter().all(is_plain) => {
+            for value in list.values.iter().filter_map(|value| value.value.as_ref()) {
+                tell(name, &plain_text(value));
+            }
+        }
+        value => tell(name, &plain_text(value)),
+    }
+}
+
+/// Whether a record is within the limits, looked at before anything of it is written. `shared` is what its
+/// resource and its scope weigh.
+fn check(
     record: &LogRecord,
-    attributes: impl Iterator<Item = &'a KeyValue>,
+    shared: [Weight; 2],
+    attributes: &[&KeyValue],
     limits: &EventLimits,
 ) -> Result<(), OverLimit> {
-    let mut weight = Weight { bytes: record.event_name.len(), fields: 0, name: 0 };
+    let mut weight = Weight { bytes: record.event_name.len(), ..Weight::default() };
     if let Some(body) = &record.body {
         weight.text(body);
     }
     let body = weight.bytes;
-    for attribute in attributes {
-        weight.field(attribute.key.len(), attribute.value.as_ref());
-    }
+    weight.attributes(attributes);
+    shared.into_iter().for_each(|more| weight.add(more));
     // Without a body the text is the attributes.
     if body == 0 {
         weight.bytes = weight.bytes.saturating_mul(2);
@@ -279,6 +326,7 @@ fn check<'a>(
 }
 
 /// What a record has, counted without writing it.
+#[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     bytes: usize,
     fields: usize,
@@ -287,6 +335,18 @@ struct Weight {
 }
 
 impl Weight {
+    fn add(&mut self, more: Self) {
+        self.bytes += more.bytes;
+        self.fields += more.fields;
+        self.name = self.name.max(more.name);
+    }
+
+    fn attributes(&mut self, attributes: &[&KeyValue]) {
+        for attribute in attributes {
+            self.field(attribute.key.len(), attribute.value.as_ref());
+        }
+    }
+
     /// The text of a value; of its escapes nothing is known yet.
     fn text(&mut self, value: &AnyValue) {
         match &value.value {
@@ -517,6 +577,43 @@ mod tests {
         let fields = logs.events.fields.iter();
         let fields: Vec<_> = fields.map(|field| (&*field.name, &*field.value)).collect();
         assert_eq!(fields, [("extracted_source", "s"), ("extracted_raw", "7")]);
+    }
+
+    #[test]
+    fn records_have_the_attributes_of_their_own_resource_and_scope() {
+        let named = |name: &str| {
+            format!(
+                r#"[{{"key":"of","value":{{"stringValue":"{name}"}}}},
+                {{"key":"empty","value":{{"stringValue":""}}}},
+                {{"key":"{name}","value":{{"kvlistValue":{{"values":[
+                    {{"key":"tags","value":{{"arrayValue":{{"values":[
+                        {{"intValue":"1"}},{{"intValue":"2"}}]}}}}}}]}}}}}}]"#
+            )
+        };
+        let scope = |name: &str| {
+            let attributes = named(name);
+            let record = r#"{"body":{"stringValue":"x"}}"#;
+            format!(r#"{{"scope":{{"attributes":{attributes}}},"logRecords":[{record},{record}]}}"#)
+        };
+        let resource = |name: &str, scopes: &[String]| {
+            let (attributes, scopes) = (named(name), scopes.join(","));
+            format!(r#"{{"resource":{{"attributes":{attributes}}},"scopeLogs":[{scopes}]}}"#)
+        };
+        let one = resource("r1", &[scope("s1"), scope("s2")]);
+        let other = resource("r2", &[scope("s3")]);
+        let logs = decode(&format!(r#"{{"resourceLogs":[{one},{other}]}}"#));
+        assert_eq!(logs.events.len(), 6);
+        let expected =
+            [("r1", "s1"), ("r1", "s2"), ("r2", "s3")].into_iter().flat_map(|of| [of; 2]);
+        for (row, (resource, scope)) in (0..).zip(expected) {
+            let of_row = logs.events.fields.iter().filter(|field| field.row == row);
+            let fields: Vec<String> =
+                of_row.map(|field| format!("{}={}", field.name, field.value)).collect();
+            let of = |name: &str| {
+                [format!("of={name}"), format!("{name}.tags=1"), format!("{name}.tags=2")]
+            };
+            assert_eq!(fields, [of(resource), of(scope)].concat(), "row {row}");
+        }
     }
 
     #[test]
