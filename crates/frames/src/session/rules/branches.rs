@@ -32,22 +32,22 @@ pub(super) struct Branches {
 
 impl Branches {
     /// `None` if the expression chooses by something else, or among constants, which the engine does well.
-    pub(super) fn of(expr: &Arc<dyn PhysicalExpr>, case: &CaseExpr) -> Result<Option<Self>> {
-        let Some(number) = case.expr() else { return Ok(None) };
+    pub(super) fn of(expr: &Arc<dyn PhysicalExpr>, case: &CaseExpr) -> Option<Self> {
+        let number = case.expr()?;
         let otherwise = case.else_expr();
         let thens = case.when_then_expr().iter().map(|(_, then)| then);
         if thens.chain(otherwise).all(|value| value.is::<Literal>()) {
-            return Ok(None);
+            return None;
         }
         let (mut places, mut branches) = (HashMap::new(), Vec::new());
         for (when, then) in case.when_then_expr() {
             let literal = when.downcast_ref::<Literal>().map(Literal::value);
-            let Some(ScalarValue::Int64(Some(when))) = literal else { return Ok(None) };
+            let Some(ScalarValue::Int64(Some(when))) = literal else { return None };
             places.entry(*when).or_insert(branches.len());
-            branches.push(Some(Part::of(then)?));
+            branches.push(Some(Part::of(then)));
         }
-        branches.push(otherwise.map(Part::of).transpose()?);
-        Ok(Some(Self { case: Arc::clone(expr), number: Arc::clone(number), places, branches }))
+        branches.push(otherwise.map(Part::of));
+        Some(Self { case: Arc::clone(expr), number: Arc::clone(number), places, branches })
     }
 
     /// The branch of each row.
@@ -150,7 +150,7 @@ impl PhysicalExpr for Branches {
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         let made = Arc::clone(&self.case).with_new_children(children)?;
-        let branches = made.downcast_ref().map(|case| Self::of(&made, case)).transpose()?.flatten();
+        let branches = made.downcast_ref().and_then(|case| Self::of(&made, case));
         Ok(branches.map_or(made, |branches| Arc::new(branches) as _))
     }
 
@@ -212,7 +212,7 @@ mod tests {
                 ],
                 has_else.then(|| column(2)),
             ).unwrap();
-            let made = Branches::of(&whole, whole.downcast_ref().unwrap()).unwrap().unwrap();
+            let made = Branches::of(&whole, whole.downcast_ref().unwrap()).unwrap();
             let values = |expr: &dyn PhysicalExpr| {
                 expr.evaluate(&batch).unwrap().into_array(rows.len()).unwrap()
             };

@@ -6,20 +6,20 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, FieldRef, Schema};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CaseExpr, Column};
-use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use hashbrown::HashSet;
 
 use super::branches::Branches;
 use super::rewrites::Rewritten;
@@ -72,30 +72,74 @@ pub(super) fn in_operator(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     Ok(None)
 }
 
+/// How many columns an expression reads, and each of those that it is made of.
+#[derive(Debug)]
+struct Reads {
+    columns: usize,
+    children: Vec<Self>,
+}
+
+impl Reads {
+    fn of(expr: &Arc<dyn PhysicalExpr>) -> Self {
+        Self::with_columns(expr).0
+    }
+
+    /// With the columns. Each set is put into the largest one beside it, so that a chain of thousands of
+    /// conditions is not read again for each of them.
+    fn with_columns(expr: &Arc<dyn PhysicalExpr>) -> (Self, HashSet<usize>) {
+        let mut columns = HashSet::new();
+        columns.extend(expr.downcast_ref::<Column>().map(Column::index));
+        let mut children = Vec::new();
+        for child in expr.children() {
+            let (reads, mut more) = Self::with_columns(child);
+            if more.len() > columns.len() {
+                std::mem::swap(&mut columns, &mut more);
+            }
+            columns.extend(more);
+            children.push(reads);
+        }
+        (Self { columns: columns.len(), children }, columns)
+    }
+}
+
 /// The expression over a batch; `None` if it stays as it is.
 fn in_expression(
     expr: &Arc<dyn PhysicalExpr>,
     over: Over,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
-    if copies(expr) {
-        let own = collect_columns(expr).len();
-        if over.is_wide_for(own) {
-            let inner = in_children(expr, Over { columns: own, is_part: true })?;
-            return Ok(Some(Arc::new(Narrow::of(inner.unwrap_or_else(|| Arc::clone(expr)))?)));
-        }
+    // Most of those of a projection.
+    if expr.is::<Column>() {
+        return Ok(None);
     }
-    let made = in_children(expr, over)?;
+    rewritten(expr, &Reads::of(expr), over)
+}
+
+fn rewritten(
+    expr: &Arc<dyn PhysicalExpr>,
+    reads: &Reads,
+    over: Over,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    if over.is_wide_for(reads.columns) && copies(expr) {
+        let inner = in_children(expr, reads, Over { columns: reads.columns, is_part: true })?;
+        let inner = inner.unwrap_or_else(|| Arc::clone(expr));
+        return Ok(Some(Arc::new(Narrow { part: Part::of(&inner) })));
+    }
+    let made = in_children(expr, reads, over)?;
     let now = made.as_ref().unwrap_or(expr);
-    let branches = now.downcast_ref().map(|case| Branches::of(now, case)).transpose()?.flatten();
+    let branches = now.downcast_ref().and_then(|case| Branches::of(now, case));
     Ok(branches.map(|branches| Arc::new(branches) as _).or(made))
 }
 
 /// The same for what an expression is made of.
-fn in_children(expr: &Arc<dyn PhysicalExpr>, over: Over) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+fn in_children(
+    expr: &Arc<dyn PhysicalExpr>,
+    reads: &Reads,
+    over: Over,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     let mut changed = false;
     let mut children = Vec::new();
-    for child in expr.children() {
-        let made = in_expression(child, over)?;
+    for (child, reads) in expr.children().into_iter().zip(&reads.children) {
+        let made = rewritten(child, reads, over)?;
         changed |= made.is_some();
         children.push(made.unwrap_or_else(|| Arc::clone(child)));
     }
@@ -114,16 +158,32 @@ fn copies(expr: &Arc<dyn PhysicalExpr>) -> bool {
 /// An expression over a batch of the columns that it reads.
 #[derive(Debug)]
 pub(super) struct Part {
+    /// Over the columns of the batch around it.
     expr: Arc<dyn PhysicalExpr>,
+    /// Made when it is first evaluated. While expressions are put together, those within them are made anew
+    /// again and again, for example by each `CASE` around them: if each was numbered every time, the steps
+    /// would double with each part around it.
+    numbered: OnceLock<Numbered>,
+}
+
+/// An expression over the columns that it reads.
+#[derive(Debug)]
+struct Numbered {
+    expr: Arc<dyn PhysicalExpr>,
+    /// The places of its columns in the batch around it, in order.
     columns: Vec<usize>,
 }
 
-impl Part {
-    pub(super) fn of(expr: &Arc<dyn PhysicalExpr>) -> Result<Self> {
-        let mut columns: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
+impl Numbered {
+    fn of(expr: &Arc<dyn PhysicalExpr>) -> Result<Self> {
+        let mut columns = Vec::<usize>::new();
+        expr.apply(|node| {
+            columns.extend(node.downcast_ref::<Column>().map(Column::index));
+            Ok(TreeNodeRecursion::Continue)
+        })?;
         columns.sort_unstable();
         columns.dedup();
-        let place = |at: usize| columns.iter().position(|column| *column == at).unwrap_or(at);
+        let place = |at: usize| columns.binary_search(&at).unwrap_or(at);
         let expr = Arc::clone(expr).transform_up(|node| {
             Ok(match node.downcast_ref::<Column>() {
                 Some(column) => {
@@ -134,6 +194,20 @@ impl Part {
             })
         });
         Ok(Self { expr: expr.data()?, columns })
+    }
+}
+
+impl Part {
+    pub(super) fn of(expr: &Arc<dyn PhysicalExpr>) -> Self {
+        Self { expr: Arc::clone(expr), numbered: OnceLock::new() }
+    }
+
+    fn numbered(&self) -> Result<&Numbered> {
+        if let Some(numbered) = self.numbered.get() {
+            return Ok(numbered);
+        }
+        let numbered = Numbered::of(&self.expr)?;
+        Ok(self.numbered.get_or_init(|| numbered))
     }
 
     /// Its values.
@@ -152,36 +226,30 @@ impl Part {
         rows: usize,
         column: impl Fn(&ArrayRef) -> Result<ArrayRef>,
     ) -> Result<ColumnarValue> {
-        let schema = Arc::new(batch.schema_ref().project(&self.columns)?);
-        let columns = self.columns.iter().map(|at| column(batch.column(*at)));
+        let Numbered { expr, columns } = self.numbered()?;
+        let schema = Arc::new(batch.schema_ref().project(columns)?);
+        let columns = columns.iter().map(|at| column(batch.column(*at)));
         // It may read none.
         let rows = RecordBatchOptions::new().with_row_count(Some(rows));
         let columns = columns.collect::<Result<_>>()?;
-        self.expr.evaluate(&RecordBatch::try_new_with_options(schema, columns, &rows)?)
+        expr.evaluate(&RecordBatch::try_new_with_options(schema, columns, &rows)?)
     }
 
     /// The place of a column, if it is no more than that.
     pub(super) fn as_column(&self) -> Option<usize> {
-        self.expr.is::<Column>().then(|| self.columns[0])
+        self.expr.downcast_ref::<Column>().map(Column::index)
     }
 }
 
 /// An expression that is evaluated over its own columns.
 #[derive(Debug)]
 struct Narrow {
-    expr: Arc<dyn PhysicalExpr>,
     part: Part,
-}
-
-impl Narrow {
-    fn of(expr: Arc<dyn PhysicalExpr>) -> Result<Self> {
-        Ok(Self { part: Part::of(&expr)?, expr })
-    }
 }
 
 impl PartialEq for Narrow {
     fn eq(&self, other: &Self) -> bool {
-        self.expr.eq(&other.expr)
+        self.part.expr.eq(&other.part.expr)
     }
 }
 
@@ -189,27 +257,27 @@ impl Eq for Narrow {}
 
 impl Hash for Narrow {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.expr.hash(state);
+        self.part.expr.hash(state);
     }
 }
 
 impl fmt::Display for Narrow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.expr.fmt(f)
+        self.part.expr.fmt(f)
     }
 }
 
 impl PhysicalExpr for Narrow {
     fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.expr.data_type(schema)
+        self.part.expr.data_type(schema)
     }
 
     fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.expr.nullable(schema)
+        self.part.expr.nullable(schema)
     }
 
     fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.expr.return_field(schema)
+        self.part.expr.return_field(schema)
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
@@ -217,7 +285,7 @@ impl PhysicalExpr for Narrow {
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        vec![&self.expr]
+        vec![&self.part.expr]
     }
 
     fn with_new_children(
@@ -225,13 +293,13 @@ impl PhysicalExpr for Narrow {
         mut children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         match children.pop() {
-            Some(expr) => Ok(Arc::new(Self::of(expr)?)),
+            Some(expr) => Ok(Arc::new(Self { part: Part::of(&expr) })),
             None => Ok(self),
         }
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.expr.fmt_sql(f)
+        self.part.expr.fmt_sql(f)
     }
 }
 
@@ -286,6 +354,23 @@ mod tests {
             let narrow = in_expression(&chain, over(500)).unwrap().unwrap();
             assert!((5..10).contains(&depth(&narrow)), "{}", depth(&narrow));
         }
+    }
+
+    #[test]
+    fn choices_deep_within_each_other_are_numbered_once() {
+        let column =
+            |at: usize| -> Arc<dyn PhysicalExpr> { Arc::new(Column::new(&format!("c{at}"), at)) };
+        // 2^40 steps, if each choice was made anew twice with the one around it.
+        let choice = (0..40_i64).fold(column(1), |inner, at| {
+            let tests = vec![(lit(at % 13), column(2)), (lit(at % 7), inner)];
+            case(Some(column(0)), tests, Some(column(3))).unwrap()
+        });
+        let made = in_expression(&choice, over(20)).unwrap().unwrap();
+        assert!(made.is::<Branches>());
+        let values = |expr: &Arc<dyn PhysicalExpr>| {
+            expr.evaluate(&batch()).unwrap().into_array(100).unwrap()
+        };
+        assert_eq!(&values(&made), &values(&choice));
     }
 
     #[test]
