@@ -5,7 +5,7 @@
 //! order by accident. Names are exact: nothing goes through SQL identifier parsing.
 
 mod formats;
-mod schemas;
+pub(crate) mod schemas;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

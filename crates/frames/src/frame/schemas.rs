@@ -49,7 +49,7 @@ fn fields(
 }
 
 /// The values of expressions over the rows of a plan.
-pub(super) fn projection(exprs: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<Projection> {
+pub(crate) fn projection(exprs: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<Projection> {
     let fields = fields(&exprs, &Columns::of(input.schema()))?;
     let metadata = DFSchema::metadata(input.schema()).clone();
     let schema = Arc::new(DFSchema::new_with_metadata(fields, metadata)?);
@@ -57,7 +57,7 @@ pub(super) fn projection(exprs: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<Pr
 }
 
 /// Aggregates over the groups of the rows of a plan.
-pub(super) fn aggregation(
+pub(crate) fn aggregation(
     input: Arc<LogicalPlan>,
     group: Vec<Expr>,
     aggregates: Vec<Expr>,

@@ -5,6 +5,7 @@ mod branches;
 mod compact;
 mod filters;
 mod first_rows;
+mod idle;
 mod parts;
 mod pieces;
 mod projections;
@@ -47,6 +48,7 @@ pub(crate) fn analysis() -> Vec<Analysis> {
 /// Those of logical plans.
 pub(crate) fn logical() -> Vec<Logical> {
     let rules = PushFilters::instead(Projections::instead(&Optimizer::new().rules));
+    let rules = idle::instead(rules);
     rules.into_iter().map(|rule| Arc::new(Watched(rule)) as Logical).collect()
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn is_wide(frame: &Frame, limits: &Limits) -> bool {
 /// The step that counts the values of fields that no row may have.
 pub(crate) fn asked(frame: Frame) -> Result<Step, Error> {
     let values = frame.possible().map(|column| {
-        let value = frame.field(&column.name);
+        let value = Typed::column(&column.name, column.kind);
         (column.name.clone(), Typed::new(count(value.expr), ValueType::Integer))
     });
     let counts = frame.clone().aggregate(Vec::new(), values.collect())?;

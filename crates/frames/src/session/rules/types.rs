@@ -5,22 +5,27 @@
 //! rule runs for one operator at a time, and planning may end between them. The result is the same: the rule
 //! reads nothing of the inputs of an operator but their columns, except those of unions. Plans with unions
 //! are left to the rule as a whole.
+//!
+//! Of operators with many expressions it runs for some of these at a time, over the columns that they read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, internal_err};
 use datafusion::error::Result;
-use datafusion::logical_expr::{EmptyRelation, LogicalPlan};
+use datafusion::logical_expr::{Aggregate, EmptyRelation, Expr, LogicalPlan, Projection};
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 
+use crate::frame::schemas::{aggregation, projection};
 use crate::session::planning::PlanningTime;
 
 /// Columns of an operator from which on a plan is wide.
 const WIDE: usize = 1_000;
+/// Expressions of a wide operator that the rule sees at a time.
+const AT_A_TIME: usize = 100;
 
 /// The rule.
 #[derive(Debug)]
@@ -38,9 +43,72 @@ impl Types {
         each.map(|rule| if rule.name() == name { Arc::clone(&ours) } else { rule }).collect()
     }
 
-    /// The rule for one operator, whose inputs it has been through. Other relations of the same columns stand
-    /// in for these meanwhile.
+    /// The rule for one operator, whose inputs it has been through.
     fn of_operator(&self, operator: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let of_values = |some, input| projection(some, input).map(LogicalPlan::Projection);
+        let of_groups =
+            |some, input| aggregation(input, Vec::new(), some).map(LogicalPlan::Aggregate);
+        match operator {
+            LogicalPlan::Projection(of) if is_apart(&of)? => {
+                let Projection { expr, input, .. } = of;
+                let exprs = self.of_expressions(expr, input.schema(), config, of_values)?;
+                of_values(exprs, input)
+            }
+            LogicalPlan::Aggregate(of)
+                if are_many(&of.aggr_expr)
+                    && are_apart(&of.aggr_expr)?
+                    && are_apart(&of.group_expr)? =>
+            {
+                let Aggregate { input, group_expr, aggr_expr, .. } = of;
+                let group = self.of_expressions(group_expr, input.schema(), config, of_values)?;
+                let exprs = self.of_expressions(aggr_expr, input.schema(), config, of_groups)?;
+                aggregation(input, group, exprs).map(LogicalPlan::Aggregate)
+            }
+            other => self.of_whole(other, config),
+        }
+    }
+
+    /// The rule for the expressions of an operator, which `over` makes of some of them and an input.
+    fn of_expressions(
+        &self,
+        exprs: Vec<Expr>,
+        columns: &DFSchema,
+        config: &ConfigOptions,
+        over: impl Fn(Vec<Expr>, Arc<LogicalPlan>) -> Result<LogicalPlan>,
+    ) -> Result<Vec<Expr>> {
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, field) in columns.fields().iter().enumerate() {
+            places.entry(field.name().as_str()).or_default().push(at);
+        }
+        let mut typed = Vec::with_capacity(exprs.len());
+        let mut left = exprs.into_iter();
+        loop {
+            let some: Vec<Expr> = left.by_ref().take(AT_A_TIME).collect();
+            if some.is_empty() {
+                return Ok(typed);
+            }
+            let read = some.iter().flat_map(Expr::column_refs);
+            let read = read.filter_map(|column| places.get(column.name.as_str()));
+            let read: BTreeSet<usize> = read.flatten().copied().collect();
+            let fields = read.into_iter().map(|at| {
+                let (table, field) = columns.qualified_field(at);
+                (table.cloned(), Arc::clone(field))
+            });
+            let metadata = columns.metadata().clone();
+            let schema = Arc::new(DFSchema::new_with_metadata(fields.collect(), metadata)?);
+            let input = EmptyRelation { produce_one_row: false, schema };
+            let alone = over(some, Arc::new(LogicalPlan::EmptyRelation(input)))?;
+            match self.0.analyze(alone, config)? {
+                LogicalPlan::Projection(of) => typed.extend(of.expr),
+                LogicalPlan::Aggregate(of) => typed.extend(of.aggr_expr),
+                _ => return internal_err!("an operator has become another one"),
+            }
+        }
+    }
+
+    /// The rule for one operator at once. Other relations of the same columns stand in for its inputs
+    /// meanwhile.
+    fn of_whole(&self, operator: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let mut inputs = VecDeque::new();
         let alone = operator.map_children(|input| {
             let schema = Arc::clone(input.schema());
@@ -66,6 +134,38 @@ impl Types {
         }
         Ok(whole.data)
     }
+}
+
+/// Whether the rule can run for some expressions of a projection at a time, and should. The schema of the
+/// input must not say which columns depend on others.
+fn is_apart(of: &Projection) -> Result<bool> {
+    let is_plain = of.input.schema().functional_dependencies().is_empty();
+    Ok(is_plain && are_many(&of.expr) && are_apart(&of.expr)?)
+}
+
+fn are_many(exprs: &[Expr]) -> bool {
+    exprs.len() >= WIDE
+}
+
+/// Whether each expression has one value and reads nothing but its columns, as one with a subquery may.
+fn are_apart(exprs: &[Expr]) -> Result<bool> {
+    for expr in exprs {
+        let is_more = expr.exists(|part| {
+            Ok(matches!(
+                part,
+                Expr::Exists(_)
+                    | Expr::InSubquery(_)
+                    | Expr::SetComparison(_)
+                    | Expr::ScalarSubquery(_)
+                    | Expr::OuterReferenceColumn(..)
+                    | Expr::GroupingSet(_)
+            ))
+        })?;
+        if is_more {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the rule takes long for a plan, and can run for one operator at a time.
@@ -97,7 +197,8 @@ impl AnalyzerRule for Types {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use datafusion::logical_expr::{Expr, LogicalPlanBuilder, col, lit};
+    use datafusion::functions_aggregate::expr_fn::{count, max};
+    use datafusion::logical_expr::{LogicalPlanBuilder, col, lit};
 
     use super::*;
 
@@ -127,6 +228,34 @@ mod tests {
         let by_operator = Types(TypeCoercion::new()).analyze(plan(), &config).unwrap();
         assert_eq!(by_operator, whole);
         assert_eq!(by_operator.display_indent().to_string(), whole.display_indent().to_string());
+    }
+
+    #[test]
+    fn expressions_have_the_same_types_some_at_a_time() {
+        let name = |at: usize| format!("c{at}");
+        let each = || (0..WIDE).map(name);
+        let values = || {
+            each().enumerate().map(|(at, name)| match at % 3 {
+                0 => col(name.as_str()).eq(lit("1")).alias(name),
+                1 => col(name),
+                // Of another column, too.
+                _ => (col(name.as_str()) + col("c7") * lit(1.5)).alias(name),
+            })
+        };
+        let most = || each().filter(|name| !name.ends_with('0')).map(|name| max(col(name)));
+        let counts = || each().map(|name| count(col(name.as_str())).alias(format!("n{name}")));
+        for keys in [vec![], vec![(col("c1") + lit(1.5)).alias("key")]] {
+            let plan = LogicalPlanBuilder::from(wide()).project(values()).unwrap();
+            let plan = plan.aggregate(keys, most().chain(counts())).unwrap();
+            let all = each().map(|name| col(format!("n{name}")).eq(lit("1")));
+            let plan = plan.project(all).unwrap().build().unwrap();
+            let config = ConfigOptions::new();
+            let whole = TypeCoercion::new().analyze(plan.clone(), &config).unwrap();
+            let apart = Types(TypeCoercion::new()).analyze(plan, &config).unwrap();
+            assert_eq!(apart, whole);
+            let [apart, whole] = [apart, whole].map(|plan| plan.display_indent().to_string());
+            assert_eq!(apart, whole);
+        }
     }
 
     #[test]
