@@ -6,6 +6,7 @@
 
 mod cells;
 mod gather;
+mod names;
 mod places;
 mod size;
 mod types;
@@ -21,6 +22,7 @@ use eval::value::time_among_texts;
 
 pub use cells::Record;
 pub use gather::places;
+pub(crate) use names::FreeNames;
 pub use size::{array_bytes, check_cells, check_count};
 pub use types::ArrowType;
 pub use values::{ListTexts, Values};
@@ -39,6 +41,18 @@ pub struct Column {
     pub kind: ValueType,
     /// The values, in the Arrow type of their kind.
     pub array: ArrayRef,
+}
+
+impl Column {
+    /// The text in each row.
+    ///
+    /// # Errors
+    /// If the array is of a type that SPL has no value of.
+    pub fn texts(&self) -> Result<Vec<Option<String>>, Error> {
+        let values = Values::new(&self.array)?;
+        let text = |row| values.get(row).text().map(|text| text.to_string());
+        Ok((0..self.array.len()).map(text).collect())
+    }
 }
 
 /// Rows in order, held in memory.
@@ -86,11 +100,7 @@ impl Rows {
     /// # Errors
     /// If the array is of a type that SPL has no value of.
     pub fn texts(&self, name: &str) -> Result<Vec<Option<String>>, Error> {
-        let Some(column) = self.column(name) else {
-            return Ok(vec![None; self.count]);
-        };
-        let values = Values::new(&column.array)?;
-        Ok((0..self.count).map(|row| values.get(row).text().map(|t| t.to_string())).collect())
+        self.column(name).map_or_else(|| Ok(vec![None; self.count]), Column::texts)
     }
 
     /// Adds a column.

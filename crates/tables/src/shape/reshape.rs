@@ -9,7 +9,7 @@ use eval::ValueType;
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
-use crate::rows::{Column, Rows, Texts, Values, check_cells, convert};
+use crate::rows::{Column, FreeNames, Rows, Texts, Values, check_cells, convert};
 use crate::text::leaves::{self, leaves};
 
 /// `transpose`.
@@ -46,7 +46,7 @@ impl Operation for Transpose {
         let mut texts = Vec::with_capacity(sources.len());
         let mut names = StringViewBuilder::new();
         for column in sources {
-            let cells = rows.texts(&column.name)?;
+            let cells = column.texts()?;
             if self.include_empty || cells.iter().take(shown).any(Option::is_some) {
                 names.append_value(&column.name);
                 texts.push(cells);
@@ -54,7 +54,9 @@ impl Operation for Transpose {
         }
         check_cells(texts.len(), shown, context.limits.bytes)?;
         let mut result = Rows { columns: Vec::new(), count: texts.len() };
-        result.push(self.column_name.clone(), ValueType::Text, Arc::new(names.finish()));
+        let mut free = FreeNames::default();
+        let name = free.take(&self.column_name);
+        result.push(name, ValueType::Text, Arc::new(names.finish()));
         for row in 0..shown {
             let given = headers.get(row).cloned().flatten();
             let name = given.unwrap_or_else(|| format!("row {}", row + 1));
@@ -62,8 +64,7 @@ impl Operation for Transpose {
             for column in &texts {
                 cells.append_option(column[row].as_deref());
             }
-            let name = result.free_name(&name);
-            result.push(name, ValueType::Text, Arc::new(cells.finish()));
+            result.push(free.take(&name), ValueType::Text, Arc::new(cells.finish()));
         }
         Ok(result)
     }
@@ -246,4 +247,38 @@ fn merged(cells: &[Vec<String>], old: Option<&Column>, kind: ValueType) -> Resul
     }
     let lists: ArrayRef = Arc::new(built.finish());
     convert(&lists, kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Limits;
+
+    #[test]
+    fn rows_of_one_header_become_columns_of_their_own() {
+        let headers: Vec<Option<String>> = (0..2_000_usize)
+            .map(|row| (row % 4 > 0).then(|| ["", "host", "host", "host 3"][row % 4].to_owned()))
+            .collect();
+        let mut rows = Rows::blank(headers.len());
+        rows.set_texts("header", headers.iter().map(Option::as_ref));
+        rows.set_integers("n", (0..2_000).map(Some));
+        let transpose = Transpose {
+            limit: 0,
+            column_name: "column".to_owned(),
+            header_field: Some("header".to_owned()),
+            include_empty: true,
+        };
+        let most = Limits { rows: 10_000, columns: 10_000, bins: 10, bytes: 1 << 30 };
+        let made = transpose.apply(rows, &mut Context::new(most)).expect("it is within the limits");
+        let names = made.names();
+        assert_eq!(names[..5], ["column", "row 1", "host", "host 2", "host 3"]);
+        assert_eq!(names[5..9], ["row 5", "host 4", "host 5", "host 3 2"]);
+        // As if each column had looked for its name among those before it.
+        let mut before = Rows::blank(1);
+        for (row, header) in headers.iter().enumerate().take(200) {
+            let given = header.clone().unwrap_or_else(|| format!("row {}", row + 1));
+            assert_eq!(names[row + 1], before.free_name(&given));
+            before.set_texts(&names[row + 1], [Some("")]);
+        }
+    }
 }

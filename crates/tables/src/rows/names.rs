@@ -1,0 +1,54 @@
+//! Names of columns that are made one after the other.
+
+use std::collections::{HashMap, HashSet};
+
+/// Gives each of many columns a name of its own, in a time linear in their number.
+#[derive(Debug, Default)]
+pub(crate) struct FreeNames {
+    taken: HashSet<String>,
+    /// The first number that may be free behind a name that was asked for again.
+    next: HashMap<String, usize>,
+}
+
+impl FreeNames {
+    /// Takes the name as it is, or with the first number behind it that is free, as [`Rows::free_name`] does.
+    ///
+    /// [`Rows::free_name`]: super::Rows::free_name
+    pub(crate) fn take(&mut self, name: &str) -> String {
+        if self.taken.insert(name.to_owned()) {
+            return name.to_owned();
+        }
+        let number = self.next.entry(name.to_owned()).or_insert(2);
+        loop {
+            let candidate = format!("{name} {number}");
+            *number += 1;
+            if self.taken.insert(candidate.clone()) {
+                return candidate;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::StringViewArray;
+    use eval::ValueType;
+
+    use super::*;
+    use crate::rows::Rows;
+
+    #[test]
+    fn names_are_those_that_are_free_among_columns() {
+        let mut free = FreeNames::default();
+        let mut rows = Rows::blank(0);
+        for name in ["a", "a 3", "a", "b", "a", "a 2", "a", "a 3", "b", "a 2", ""] {
+            let expected = rows.free_name(name);
+            assert_eq!(free.take(name), expected);
+            let empty = StringViewArray::from(Vec::<Option<&str>>::new());
+            rows.push(expected, ValueType::Text, Arc::new(empty));
+        }
+        assert_eq!(rows.names()[..7], ["a", "a 3", "a 2", "b", "a 4", "a 2 2", "a 5"]);
+    }
+}
