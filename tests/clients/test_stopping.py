@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import threading
+import time
 
 import minio
 from cluster import Cluster
@@ -86,6 +87,26 @@ def test_a_signal_while_a_server_stops_in_order_to_start_again_ends_it(own_serve
     assert server.process.wait(TIMEOUT) == 0
     server.process = None
     assert server.log_text().count("stopping: no new requests") == 1
+
+
+def test_a_signal_in_the_moment_of_a_start_again_ends_the_server(own_server):
+    server = own_server()
+    # From the last line of the old life to the listeners of the new one, in which a signal was lost.
+    for number in range(8):
+        server.start()
+        stopped = server.log_text().count('"stopped"')
+        assert server.rest("POST", "/services/server/control/restart", {}).status == 200
+        wait_for(
+            lambda seen=stopped: server.log_text().count('"stopped"') > seen,
+            "it stops in order to start again",
+            60,
+            pause=0.001,
+        )
+        time.sleep(number * 0.015)
+        server.process.send_signal(signal.SIGTERM)
+        # 1 would be an error, -15 the end by the system, and none a signal that nobody got.
+        assert server.process.wait(TIMEOUT) == 0, number
+        server.process = None
 
 
 def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):

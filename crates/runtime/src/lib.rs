@@ -20,6 +20,7 @@ pub mod memory;
 pub mod metrics;
 pub mod process;
 pub mod random;
+pub mod signals;
 pub mod store;
 pub mod telemetry;
 pub mod trace;

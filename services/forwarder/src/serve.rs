@@ -7,16 +7,20 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use forwarder::{Change, Forwarder, Options};
 use runtime::metrics::{Program, Recorder};
+use runtime::signals::Listeners;
 use runtime::telemetry::{self, Format};
 use runtime::{Shutdown, SystemClock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{RunOptions, aws_variables};
 
+/// How long a signal that the process has got may be on its way to its listener.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
+
 /// Runs the forwarder until it is told to stop.
 pub(crate) fn run(options: &RunOptions) -> Result<()> {
+    let mut listeners = runtime::signals::listen().context("cannot listen for signals")?;
     runtime::process::make_files_private();
     let log = telemetry::Settings { level: options.log.clone(), format: Format::Auto };
     telemetry::install(&log, None)?;
@@ -30,7 +34,15 @@ pub(crate) fn run(options: &RunOptions) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let result = runtime.block_on(serve(options));
+    let mut result = runtime.block_on(serve(options, &mut listeners));
+    if matches!(result, Ok(End::Restart)) {
+        // What arrives from here on is for the next start, which would not know of what has arrived here.
+        runtime::signals::leave_pending().context("cannot leave signals to the next start")?;
+        let arrived = async { tokio::time::timeout(ON_ITS_WAY, listeners.stop.arrived()).await };
+        if runtime.block_on(arrived).is_ok() {
+            result = Ok(End::Stop);
+        }
+    }
     runtime.shutdown_timeout(Duration::from_secs(1));
     match result? {
         End::Stop => Ok(()),
@@ -47,8 +59,8 @@ enum End {
     Restart,
 }
 
-async fn serve(options: &RunOptions) -> Result<End> {
-    let mut hangups = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+async fn serve(options: &RunOptions, listeners: &mut Listeners) -> Result<End> {
+    let Listeners { stop, hangups } = listeners;
     let shutdown = Shutdown::new();
     if let Some(address) = options.metrics_address {
         let recorder = Recorder::install(Program::Forwarder, env!("CARGO_PKG_VERSION"))?;
@@ -64,7 +76,10 @@ async fn serve(options: &RunOptions) -> Result<End> {
         conf_dir: options.conf_dir.clone(),
         pipelines: options.parallel_ingestion_pipelines,
     };
-    let mut forwarder = Forwarder::start(start, Arc::new(SystemClock), &shutdown).await?;
+    let mut forwarder = tokio::select! {
+        started = Forwarder::start(start, Arc::new(SystemClock), &shutdown) => started?,
+        () = stop.arrived() => return Ok(End::Stop),
+    };
     println!("karst-forwarder is ready");
     // The terminal that it was started from may go: the files are watched on.
     let ignore_hangups = async {
@@ -75,14 +90,11 @@ async fn serve(options: &RunOptions) -> Result<End> {
         }
         std::future::pending::<()>().await;
     };
-    let stopped = stop_signal();
+    let stopped = stop.arrived();
     tokio::pin!(ignore_hangups, stopped);
     let end = loop {
         tokio::select! {
-            stopped = &mut stopped => {
-                stopped?;
-                break End::Stop;
-            }
+            () = &mut stopped => break End::Stop,
             () = &mut ignore_hangups => {}
             change = forwarder.changed() => match change {
                 Change::Reload => forwarder.reload().await?,
@@ -95,16 +107,6 @@ async fn serve(options: &RunOptions) -> Result<End> {
     // Metrics end with the process, and a last status is written.
     let _ = shutdown.finish(Duration::from_secs(2)).await;
     Ok(end)
-}
-
-async fn stop_signal() -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
 }
 
 fn host_name() -> String {

@@ -67,8 +67,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use api::Control;
+use runtime::signals::Listeners;
 use runtime::{Shutdown, SystemClock};
 use search::SearchThreads;
+use tokio::signal::unix::Signal;
 
 use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
@@ -119,12 +121,17 @@ const ALLOCATOR: [(&str, &str); 1] = [("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
 
 /// Runs the server until it is told to stop.
 pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
+    // First, and until there are listeners: process 1 of a container ignores a signal that it does not
+    // handle. It would be there until it is killed.
+    runtime::signals::hold().context("cannot hold back signals")?;
     runtime::process::make_files_private();
     options.read_secrets()?;
     stopping::check(&options)?;
     if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
         eprintln!("karst: cannot begin again with settings of the allocator: {error}");
     }
+    let Listeners { stop, hangups } =
+        runtime::signals::listen().context("cannot listen for signals")?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cores.max(2))
@@ -136,11 +143,10 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
     let threads = SearchThreads::new(cores.max(2), SEARCH_STACK);
     let threads = threads.context("cannot start the threads of searches")?;
-    // Process 1 of a container ignores a signal that it does not handle: it would be there until it is
-    // killed.
-    let signal = runtime.block_on(async { StopSignal::listen() })?;
+    let signal = runtime.block_on(async { StopSignal::of(stop) });
     let result = runtime.block_on(async {
-        let serving = Box::pin(serve(&options, threads.clone(), &signal));
+        let signals = (&signal, hangups);
+        let serving = Box::pin(serve(&options, threads.clone(), signals));
         tokio::select! {
             biased;
             ended = serving => ended,
@@ -149,8 +155,13 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
         }
     });
     threads.shut_down(SEARCHES);
-    // As late as possible: the next life would not know of it.
-    let is_told_to_stop = signal.has_arrived();
+    let is_told_to_stop = if matches!(result, Ok(Ended::ToBeginAgain)) {
+        // What arrives from here on is for the next life, which would not know of what has arrived here.
+        ::runtime::signals::leave_pending().context("cannot leave signals to the next start")?;
+        runtime.block_on(signal.has_arrived())
+    } else {
+        false
+    };
     runtime.shutdown_background();
     match result? {
         Ended::Stopped => Ok(ExitCode::SUCCESS),
@@ -181,9 +192,8 @@ enum Ended {
 async fn serve(
     options: &ServerOptions,
     threads: SearchThreads,
-    signal: &StopSignal,
+    (signal, hangups): (&StopSignal, Signal),
 ) -> Result<Ended> {
-    let hangups = hangup::listen()?;
     let lock = DataLock::take(options)?;
     // Where the server was killed, that of its former life.
     credentials::remove_local_session(lock.directory());

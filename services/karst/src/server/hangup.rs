@@ -1,17 +1,8 @@
-//! SIGHUP never ends the server. It is listened for before anything else, because without a listener the
-//! system would end the process; with TLS it makes [`super::tls`] look for new certificates.
+//! SIGHUP never ends the server: [`runtime::signals`] listens for it before anything else. With TLS it makes
+//! [`super::tls`] look for new certificates.
 
-use anyhow::{Context, Result};
 use runtime::Shutdown;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
-/// From now on SIGHUP does not end the process, for as long as it runs.
-///
-/// # Errors
-/// The system gives no listener.
-pub(crate) fn listen() -> Result<Signal> {
-    signal(SignalKind::hangup()).context("cannot listen for SIGHUP")
-}
+use tokio::signal::unix::Signal;
 
 /// Of a server without TLS: says that there was nothing to do.
 pub(crate) async fn ignore(mut hangups: Signal, shutdown: Shutdown) {

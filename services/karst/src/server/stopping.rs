@@ -7,9 +7,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use runtime::Shutdown;
-use tokio::signal::unix::{SignalKind, signal};
+use runtime::signals::Stop;
 use tokio::time::Instant;
 
 use super::assemble::Karst;
@@ -26,6 +26,8 @@ pub(crate) const SEARCHES: Duration = Duration::from_secs(2);
 const RETIREMENT: Duration = Duration::from_secs(600);
 /// How much of the time is kept for what comes last: commits under way, catalog, cache and lease.
 const LAST_STEPS: Duration = Duration::from_secs(12);
+/// How long a signal that the process has got may be on its way to who waits for it.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 /// # Errors
 /// If the delay leaves too little of the time for the other steps.
@@ -91,28 +93,24 @@ pub(crate) struct StopSignal {
 }
 
 impl StopSignal {
-    pub(crate) fn listen() -> Result<Self> {
-        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    /// Is told of what the listener hears.
+    pub(crate) fn of(mut listener: Stop) -> Self {
         let own = Self { arrived: Shutdown::new(), is_open: Shutdown::new() };
         let arrived = own.arrived.clone();
         runtime::detached(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+            listener.arrived().await;
             arrived.stop();
         });
-        Ok(own)
+        own
     }
 
     pub(crate) async fn arrived(&self) {
         self.arrived.stopped().await;
     }
 
-    /// Whether one has arrived, whoever waits for it.
-    pub(crate) fn has_arrived(&self) -> bool {
-        self.arrived.is_stopped()
+    /// Whether one has arrived until now, whoever waits for it.
+    pub(crate) async fn has_arrived(&self) -> bool {
+        tokio::time::timeout(ON_ITS_WAY, self.arrived()).await.is_ok()
     }
 
     /// From here on a signal is for whoever waits for [`arrived`](Self::arrived), also one that has arrived
@@ -156,10 +154,10 @@ mod tests {
             () = signal.arrived() => {}
         }
         let early = StopSignal { arrived: Shutdown::new(), is_open: Shutdown::new() };
-        assert!(!early.has_arrived());
+        assert!(!early.has_arrived().await);
         early.arrived.stop();
         early.arrived_early().await;
-        assert!(early.has_arrived() && signal.has_arrived());
+        assert!(early.has_arrived().await && signal.has_arrived().await);
     }
 
     #[test]
