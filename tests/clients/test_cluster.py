@@ -437,6 +437,28 @@ def test_without_the_control_plane_events_are_taken_and_found(cluster):
     cluster.stop()
 
 
+def test_a_logout_that_other_search_heads_do_not_learn_of_says_so(cluster):
+    cluster = cluster(indexers=1, heads=2).start()
+    here, there = cluster.heads
+    form = {"username": USER, "password": PASSWORD, "output_mode": "json"}
+    key = here.rest("POST", "/services/auth/login", form, auth=None).json()["sessionKey"]
+
+    def asked(head, method="GET", path="/services/authentication/current-context"):
+        headers = {"Authorization": f"Splunk {key}"}
+        return head.request(head.management_port, method, path, None, headers, tls=True)
+
+    wait_for(lambda: asked(there).status == 200, "both know the session")
+    cluster.control_plane.kill()
+    ended = asked(here, "POST", "/services/auth/logout")
+    assert ended.status == 503, ended
+    assert "other processes accept the session" in ended.json()["messages"][0]["text"]
+    assert asked(here).status == 401
+    cluster.control_plane.start()
+    wait_for(lambda: asked(there).status == 401, "the end is known everywhere", 60)
+    assert asked(here).status == 401
+    cluster.stop()
+
+
 class S3:
     """The S3 server as a victim."""
 

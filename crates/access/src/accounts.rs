@@ -471,14 +471,16 @@ impl Accounts {
         }
     }
 
-    /// Ends a session; returns what the provider that opened it, if any, said of it.
-    pub async fn close_session(&self, key: &str) -> AtProvider {
+    /// Ends a session; returns what the provider that opened it, if any, said of it, and an error if it has
+    /// ended in this process only: [`Error::EndNotTold`], [`Error::EndNotStored`].
+    pub async fn close_session(&self, key: &str) -> (AtProvider, Result<(), Error>) {
         let was_here = self.sessions.is_shared(key).is_some();
         let closed = self.sessions.close(key);
-        if let Some(shared) = &self.shared_sessions {
-            shared.end(key, was_here).await;
-        }
-        closed
+        let ended = match &self.shared_sessions {
+            Some(shared) => shared.end(key, was_here).await,
+            None => Ok(()),
+        };
+        (closed, ended)
     }
 
     /// Sessions that expired since the last call.
@@ -498,11 +500,14 @@ impl Accounts {
     }
 
     /// Ends a session by ID; false if it does not exist.
-    pub async fn close_session_by_id(&self, id: &str) -> bool {
+    ///
+    /// # Errors
+    /// [`Error::EndNotTold`], [`Error::EndNotStored`]: it has ended in this process only.
+    pub async fn close_session_by_id(&self, id: &str) -> Result<bool, Error> {
         let closed = self.sessions.close_by_id(id);
         match &self.shared_sessions {
             Some(shared) => shared.end_by_id(id, closed.as_deref()).await,
-            None => closed.is_some(),
+            None => Ok(closed.is_some()),
         }
     }
 

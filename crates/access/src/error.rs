@@ -78,6 +78,19 @@ pub enum Error {
     /// Too many password checks are queued.
     #[error("too many logins at a time; try again later")]
     Busy,
+    /// A session has ended in this process of a cluster only: the catalog does not have its end yet.
+    #[error(
+        "the session has ended in this process, but the catalog does not answer: other processes accept the \
+         session until it does, which this process tries again every second; check that a control plane runs \
+         and reaches object storage"
+    )]
+    EndNotTold,
+    /// The same of a single process.
+    #[error(
+        "the session has ended, but the catalog does not answer: the session is valid again if the process ends \
+         before the end is stored, which it tries again every second; check that object storage answers"
+    )]
+    EndNotStored,
     /// An internal error.
     #[error("internal error: {0}")]
     Internal(String),
@@ -96,7 +109,9 @@ impl Error {
             | Self::UserName { .. }
             | Self::Setting(_)
             | Self::TimeSpan { .. } => ErrorKind::Invalid,
-            Self::Provider { .. } | Self::Busy => ErrorKind::Unavailable,
+            Self::Provider { .. } | Self::Busy | Self::EndNotTold | Self::EndNotStored => {
+                ErrorKind::Unavailable
+            }
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

@@ -21,6 +21,7 @@ use saml::Subject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Error;
 use crate::sessions::{
     AtProvider, ExpiredSession, KEY_LENGTH, Session, SessionInfo, SessionSettings, Sessions,
 };
@@ -237,10 +238,10 @@ impl SharedSessions {
     }
 
     /// Ends sessions: removes their documents. They are not valid here from now on; where the leader cannot
-    /// be told, that is tried again.
-    async fn forget(&self, names: HashSet<String>) {
+    /// be told, that is tried again. Whether the leader has been told.
+    async fn forget(&self, names: HashSet<String>) -> bool {
         if names.is_empty() {
-            return;
+            return true;
         }
         self.ending.lock().extend(names.iter().cloned());
         let (catalog, ending) = (self.catalog.clone(), Arc::clone(&self.ending));
@@ -263,7 +264,16 @@ impl SharedSessions {
             }
         });
         // Otherwise they are removed later.
-        let _ = tokio::time::timeout(WAIT, removing).await;
+        matches!(tokio::time::timeout(WAIT, removing).await, Ok(Ok(())))
+    }
+
+    /// The same, with an error for whoever ends a session.
+    async fn end_by_name(&self, name: String) -> Result<(), Error> {
+        match (self.forget(HashSet::from([name])).await, self.has_others) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Error::EndNotTold),
+            (false, false) => Err(Error::EndNotStored),
+        }
     }
 
     /// Removes documents of uses that came after the end of their sessions.
@@ -329,11 +339,15 @@ impl SharedSessions {
 
     /// Ends a session for all. The document of one that was here may still be on its way into the catalog:
     /// its removal comes after it.
-    pub(crate) async fn end(&self, key: &str, was_here: bool) {
+    ///
+    /// # Errors
+    /// [`Error::EndNotTold`], [`Error::EndNotStored`]: it has ended here only, until the catalog answers.
+    pub(crate) async fn end(&self, key: &str, was_here: bool) -> Result<(), Error> {
         let name = name_of(key);
         if was_here || self.catalog.snapshot().document(KIND, &name).is_some() {
-            self.forget(HashSet::from([name])).await;
+            self.end_by_name(name).await?;
         }
+        Ok(())
     }
 
     /// All sessions that others know, too.
@@ -389,11 +403,14 @@ impl SharedSessions {
     }
 
     /// Ends a session for all, by its ID; whether there is one. With the key of the one that was here.
-    pub(crate) async fn end_by_id(&self, id: &str, closed: Option<&str>) -> bool {
+    ///
+    /// # Errors
+    /// As for [`end`](Self::end).
+    pub(crate) async fn end_by_id(&self, id: &str, closed: Option<&str>) -> Result<bool, Error> {
         let known = self.known().find(|(_, known)| known.id == id).map(|(name, _)| name);
-        let Some(name) = closed.map(name_of).or(known) else { return false };
-        self.forget(HashSet::from([name])).await;
-        true
+        let Some(name) = closed.map(name_of).or(known) else { return Ok(false) };
+        self.end_by_name(name).await?;
+        Ok(true)
     }
 
     /// Before sessions expire here: they may have been used elsewhere.

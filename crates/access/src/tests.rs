@@ -319,7 +319,9 @@ async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
     let (ours, theirs): (crate::SessionInfo, crate::SessionInfo) = (ours, theirs);
     assert_eq!((&ours.id, ours.source), (&theirs.id, source));
     // The provider is told by whoever ends it.
-    assert_eq!(two.accounts.close_session(&key).await, at);
+    let (closed, ended) = two.accounts.close_session(&key).await;
+    assert!(ended.is_ok());
+    assert_eq!(closed, at);
     assert_eq!(one.accounts.session_user(&key), None);
     assert!(one.accounts.sessions().is_empty());
 
@@ -330,8 +332,8 @@ async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
     ];
     assert!(two.accounts.session_user(&first).is_some());
     let id = one.accounts.sessions()[0].id.clone();
-    assert!(two.accounts.close_session_by_id(&id).await);
-    assert!(!two.accounts.close_session_by_id(&id).await);
+    assert!(two.accounts.close_session_by_id(&id).await.unwrap());
+    assert!(!two.accounts.close_session_by_id(&id).await.unwrap());
     let left = [&first, &second, &third].map(|key| one.accounts.session_user(key).is_some());
     assert_eq!(left.into_iter().filter(|is| *is).count(), 2);
     // A new password ends the others, wherever they were opened.
@@ -360,7 +362,7 @@ async fn a_session_of_a_single_process_outlives_it_unless_it_was_ended() {
         before.accounts.open_session("ann", None).await,
         before.accounts.open_session("ann", None).await,
     ];
-    before.accounts.close_session(&closed).await;
+    before.accounts.close_session(&closed).await.1.unwrap();
     let start = async |minutes: i64| {
         before.clock.set(EventTime(1_700_000_000_000_000 + minutes * 60_000_000));
         before.restarted().await
@@ -529,7 +531,9 @@ async fn a_session_that_has_ended_does_not_come_back_while_the_catalog_takes_no_
         one.accounts.open_session("ann", None).await,
     ];
     one.catalog.close().await.unwrap();
-    one.accounts.close_session(&first).await;
+    let told = one.accounts.close_session(&first).await.1.unwrap_err();
+    assert_eq!(told.kind(), model::ErrorKind::Unavailable);
+    assert!(told.to_string().contains("other processes accept the session"), "{told}");
     assert_eq!(one.accounts.arriving_session_user(&first).await, None);
     assert_eq!(one.accounts.sessions().len(), 1);
     // Elsewhere it is valid until the catalog takes the change.
@@ -605,10 +609,11 @@ async fn a_session_that_has_ended_does_not_come_back_when_its_document_is_late()
         house.accounts.open_session("ann", None).await,
         house.accounts.open_session("ann", Some(IpAddr::from([192, 0, 2, 1]))).await,
     ];
-    house.accounts.close_session(&closed).await;
+    let told = house.accounts.close_session(&closed).await.1.unwrap_err().to_string();
+    assert!(told.contains("if the process ends before the end is stored"), "{told}");
     let mut all = house.accounts.sessions().into_iter();
     let by_id = all.find(|session| session.source.is_some()).unwrap();
-    assert!(house.accounts.close_session_by_id(&by_id.id).await);
+    assert!(house.accounts.close_session_by_id(&by_id.id).await.is_err());
     slow.makes_what_is_late();
     assert_eq!(house.catalog.snapshot().documents("session").len(), 1);
     let users = [&kept, &closed, &closed_by_id].map(|key| house.accounts.session_user(key));

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::audit::Observed;
 use crate::cookies::{cookie_header, is_secure};
-use crate::error::RestError;
+use crate::error::{RestError, Written};
 use crate::output::OutputMode;
 use crate::params::Params;
 use crate::rights::Need::Open;
@@ -83,14 +83,15 @@ pub(super) fn port(headers: &HeaderMap) -> u16 {
     host.and_then(|host| host.rsplit_once(':')?.1.parse().ok()).unwrap_or(8089)
 }
 
-/// Ends the session. `redirect` in the answer: where a browser goes to end the one at the provider, too.
+/// Ends the session. `redirect` in the answer: where a browser goes to end the one at the provider, too, also
+/// if the session has ended in this process only.
 pub(super) async fn logout(
     State(state): State<ApiState>,
     caller: Caller,
 ) -> Result<Response, RestError> {
-    let closed = match &caller.session {
+    let (closed, ended) = match &caller.session {
         Some(key) => state.accounts.close_session(key).await,
-        None => AtProvider::default(),
+        None => (AtProvider::default(), Ok(())),
     };
     let subject = closed.subject;
     let next = subject.zip(state.accounts.saml()).and_then(|(subject, provider)| {
@@ -98,8 +99,17 @@ pub(super) async fn logout(
         // The session here has ended all the same.
         next.inspect_err(|error| tracing::warn!(%error, "no logout at the provider")).ok()?
     });
-    let body = next.map_or_else(|| json!({}), |url| json!({"redirect": url}));
-    Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
+    let mut body = next.map_or_else(|| json!({}), |url| json!({"redirect": url}));
+    let Err(error) = ended else {
+        return Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()));
+    };
+    // Its client is not to try again: the key is not valid here any more.
+    let error = RestError::from(error);
+    body["messages"] = json!([{"type": error.severity, "text": error.text}]);
+    let mut response = OutputMode::Json.respond(error.status, body.to_string());
+    response.extensions_mut().insert(error);
+    response.extensions_mut().insert(Written);
+    Ok(response)
 }
 
 /// Requests and their answers.

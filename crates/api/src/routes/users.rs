@@ -332,13 +332,13 @@ async fn close_session(call: Call) -> Result<Response, RestError> {
     let session = state.accounts.sessions().into_iter().find(|session| session.id == name);
     let own_key = caller.session.as_deref() == Some(name);
     match session {
-        _ if own_key => drop(state.accounts.close_session(name).await),
+        _ if own_key => state.accounts.close_session(name).await.1?,
         Some(session) => {
             if session.user != caller.user {
                 caller.require("edit_httpauths")?;
             }
             // One that has ended meanwhile is ended as well.
-            let _ = state.accounts.close_session_by_id(&session.id).await;
+            let _ = state.accounts.close_session_by_id(&session.id).await?;
         }
         None => return Err(RestError::no_object(name)),
     }

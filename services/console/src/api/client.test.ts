@@ -222,6 +222,14 @@ describe('failures', () => {
     expect((await failure(client(renew).logout())).kind).toBe('unauthorized');
   });
 
+  it('signing out goes on at the provider, also where other servers are told later', async () => {
+    const body = '{"messages":[{"type":"FATAL","text":"later"}],"redirect":"https://idp/out"}';
+    override = { status: 503, body };
+    expect(await client().logout()).toBe('https://idp/out');
+    override = { status: 500, body: '{}' };
+    expect((await failure(client().logout())).kind).toBe('server');
+  });
+
   it('an unknown job is not found', async () =>
     expect((await failure(client().job('gone'))).kind).toBe('notFound'));
 

@@ -75,8 +75,6 @@ interface Call {
   signal?: AbortSignal;
   /** Whether the browser sends its cookies along, without a session key. */
   cookies?: boolean;
-  /** Whether it does not wait for the next login if the session has ended. */
-  isLast?: boolean;
 }
 
 export interface JobRequest {
@@ -435,14 +433,14 @@ export class KarstClient {
 
   /** Ends the session; where to go on, to end the one at the identity provider, too. */
   async logout(signal?: AbortSignal): Promise<string | null> {
-    const body = asObject(
-      await this.#json('/services/auth/logout', {
-        method: 'POST',
-        form: JSON_MODE,
-        signal,
-        isLast: true,
-      }),
-    );
+    const call: Call = { method: 'POST', form: JSON_MODE, signal };
+    const response = await this.#fetch('/services/auth/logout', call);
+    const text = await response.text();
+    // 503: it has ended at this server, which tells the others later. The way on is the same.
+    if (!response.ok && response.status !== 503) {
+      throw apiErrorOf(response.status, response.statusText, text, null);
+    }
+    const body = asObject(JSON.parse(text));
     return typeof body.redirect === 'string' ? body.redirect : null;
   }
 
@@ -480,7 +478,7 @@ export class KarstClient {
     let response = await this.#fetch(path, call);
     if (response.ok) return response;
     const used = this.#sessionKey;
-    if (response.status === 401 && used !== undefined && this.#renew && !call.isLast) {
+    if (response.status === 401 && used !== undefined && this.#renew) {
       // A request that was refused so has changed nothing.
       response = await this.#fetch(path, call, await this.#renew(used, call.signal));
       if (response.ok) return response;
