@@ -25,11 +25,9 @@ use tonic::{Code, Status};
 use crate::connection::{self, Answer, Connect, Deadlines};
 use crate::held::Held;
 use crate::service::{bytes_of, id_of, indexer_of};
+use crate::suspicion::{SUSPECT, Suspicion};
 use crate::{Settings, rows};
 
-/// An indexer that lets others wait so long and does not answer is suspect, until it answers again: no search
-/// waits for it, and other requests not longer than this.
-const SUSPECT: Duration = Duration::from_millis(500);
 /// Pause until one that is suspect is asked again.
 const AGAIN: Duration = Duration::from_millis(250);
 /// How long a process may take to put its hot buckets of an index into object storage; commands wait longer.
@@ -77,15 +75,6 @@ pub(crate) struct Peer {
     /// The buckets that wait for their upload, by the path of their object.
     stored: Mutex<HashMap<String, Arc<BucketEntry>>>,
     suspicion: Mutex<Suspicion>,
-}
-
-/// What is known of an indexer that may not answer.
-#[derive(Default)]
-struct Suspicion {
-    /// Its last failure, while it is suspect.
-    failure: Option<Status>,
-    /// Whether a task asks it again and again ([`ask_until_it_answers`]).
-    is_watched: bool,
 }
 
 impl Shared {
@@ -499,13 +488,7 @@ impl Peer {
                 Err(status) => break Err(status),
             }
         };
-        let waited = began.elapsed();
-        let mut suspicion = self.suspicion.lock();
-        let was_suspect = suspicion.failure.is_some();
-        let failure = answer.as_ref().err();
-        let failure = failure.filter(|status| is_suspect_after(status, waited, was_suspect));
-        suspicion.failure = failure.cloned();
-        drop(suspicion);
+        self.suspicion.lock().note(answer.as_ref().err(), began.elapsed());
         answer
     }
 
@@ -650,15 +633,6 @@ fn stored(buckets: &[HotBucket]) -> HashMap<String, Arc<BucketEntry>> {
     stored.map(|entry| (entry.path.clone(), Arc::clone(entry))).collect()
 }
 
-/// Whether an indexer is suspect after a request that failed.
-fn is_suspect_after(status: &Status, waited: Duration, was_suspect: bool) -> bool {
-    // A connection that is not made in time is as slow as an answer that does not come. The attempt goes on
-    // when the request gives up: the failure that a later request gets may come at once, and does not mean
-    // that the next attempt fails at once, too.
-    let is_silent = matches!(status.code(), Code::DeadlineExceeded | Code::Unavailable);
-    is_silent && (was_suspect || waited >= SUSPECT)
-}
-
 fn unstable() -> Status {
     Status::aborted("its rows do not stay in memory here")
 }
@@ -778,18 +752,5 @@ mod tests {
         let told = connection::reason(&told);
         assert!(told.starts_with("it has not finished within 50 s; it goes on"), "{told}");
         assert_eq!(connection::reason(&not_done(Status::unavailable("refused"))), "refused");
-    }
-
-    #[test]
-    fn only_an_answer_ends_the_suspicion() {
-        let (soon, late) = (Duration::from_millis(20), SUSPECT);
-        let (refused, silent) =
-            (Status::unavailable("refused"), Status::deadline_exceeded("silent"));
-        assert!(is_suspect_after(&silent, late, false) && is_suspect_after(&refused, late, false));
-        // A process that is just being started again refuses connections at once.
-        assert!(!is_suspect_after(&refused, soon, false));
-        assert!(is_suspect_after(&refused, soon, true) && is_suspect_after(&silent, late, true));
-        // It has answered, although with an error.
-        assert!(!is_suspect_after(&Status::data_loss("damaged"), late, true));
     }
 }

@@ -28,6 +28,7 @@ mod restarts;
 mod rows;
 mod service;
 mod settings;
+mod suspicion;
 
 pub use connection::Connect;
 pub use directory::{Answered, Directory, Indexer, Indexers};
