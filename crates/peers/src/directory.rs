@@ -488,7 +488,8 @@ impl Peer {
                 Err(status) => break Err(status),
             }
         };
-        self.suspicion.lock().note(answer.as_ref().err(), began.elapsed());
+        let asked = (indexes, range);
+        self.suspicion.lock().note(asked, answer.as_ref().err(), began.elapsed());
         answer
     }
 
@@ -601,13 +602,16 @@ impl Peer {
 }
 
 /// Asks one that is suspect again and again, with the full deadlines, until it answers: a search that waits
-/// for it would be slow, and one that does not would never know that it is back.
+/// for it would be slow, and one that does not would never know that it is back. It asks what was not
+/// answered: one that is overloaded answers another question at once, and would let each search wait.
 async fn ask_until_it_answers(shared: Weak<Shared>, peer: Weak<Peer>) {
-    let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
     while let Some((peer, deadlines)) = still_suspect(&shared, &peer) {
+        let (indexes, range) = peer.suspicion.lock().question();
+        // Its rows stay there; if they come all the same, there is no room for them.
+        let most = (!peer.indexer.is_internal).then_some(0);
         let room = Room { most: 0, used: AtomicUsize::new(0) };
         // The peer remembers what comes of it.
-        drop(peer.view(nothing, None, deadlines, &room).await);
+        drop(peer.view((indexes.as_slice(), &range), most, deadlines, &room).await);
         drop(peer);
         tokio::time::sleep(AGAIN).await;
     }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use model::{IndexName, TimeRange};
 use tonic::{Code, Status};
 
-/// An indexer that lets others wait so long and does not answer is suspect, until it answers again: no search
-/// waits for it, and other requests not longer than this.
+/// An indexer that lets others wait so long and does not answer is suspect, until it answers what it did not
+/// answer: no search waits for it, and other requests not longer than this.
 pub(crate) const SUSPECT: Duration = Duration::from_millis(500);
 
 /// See the module.
@@ -15,14 +16,35 @@ pub(crate) struct Suspicion {
     pub(crate) failure: Option<Status>,
     /// Whether a task asks it again and again.
     pub(crate) is_watched: bool,
+    /// The last question of a search that it did not answer, while it is suspect.
+    unanswered: Option<(Vec<IndexName>, TimeRange)>,
 }
 
 impl Suspicion {
-    /// Remembers what came of a request, after so long.
-    pub(crate) fn note(&mut self, failure: Option<&Status>, waited: Duration) {
+    /// Remembers what came of a question, after so long.
+    pub(crate) fn note(
+        &mut self,
+        (indexes, range): (&[IndexName], &TimeRange),
+        failure: Option<&Status>,
+        waited: Duration,
+    ) {
         let was_suspect = self.failure.is_some();
         let failure = failure.filter(|status| is_suspect_after(status, waited, was_suspect));
-        self.failure = failure.cloned();
+        if let Some(failure) = failure {
+            self.failure = Some(failure.clone());
+            if !indexes.is_empty() {
+                self.unanswered = Some((indexes.to_vec(), *range));
+            }
+        } else if !indexes.is_empty() || self.unanswered.is_none() {
+            // One that is overloaded may answer at once what asks for no events, and searches not in time.
+            self.failure = None;
+            self.unanswered = None;
+        }
+    }
+
+    /// What has to be answered so that it is not suspect any more.
+    pub(crate) fn question(&self) -> (Vec<IndexName>, TimeRange) {
+        self.unanswered.clone().unwrap_or((Vec::new(), TimeRange::ALL))
     }
 }
 
@@ -36,8 +58,30 @@ fn is_suspect_after(status: &Status, waited: Duration, was_suspect: bool) -> boo
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_asks_for_no_events_does_not_end_the_suspicion_of_a_search() {
+        let (main, all) = ([IndexName::new("main").unwrap()], TimeRange::ALL);
+        let of_search: (&[IndexName], &TimeRange) = (&main, &all);
+        let of_nothing: (&[IndexName], &TimeRange) = (&[], &all);
+        let silent = Status::deadline_exceeded("silent");
+        let mut suspicion = Suspicion::default();
+        suspicion.note(of_search, Some(&silent), SUSPECT);
+        suspicion.note(of_nothing, None, SUSPECT);
+        suspicion.note(of_nothing, Some(&silent), SUSPECT);
+        assert!(suspicion.failure.is_some());
+        assert_eq!(suspicion.question(), (main.to_vec(), all));
+        suspicion.note(of_search, None, SUSPECT);
+        assert!(suspicion.failure.is_none());
+        // No search has asked it: any answer will do.
+        suspicion.note(of_nothing, Some(&silent), SUSPECT);
+        assert!(suspicion.failure.is_some() && suspicion.question().0.is_empty());
+        suspicion.note(of_nothing, None, SUSPECT);
+        assert!(suspicion.failure.is_none());
+    }
 
     #[test]
     fn only_an_answer_ends_the_suspicion() {

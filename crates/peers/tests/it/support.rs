@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow::array::{
@@ -75,6 +75,8 @@ pub(crate) struct Hot(
     pub(crate) Mutex<BTreeMap<BucketId, HotBucket>>,
     /// Indexers whose events have been recovered.
     pub(crate) Mutex<Vec<HotOwner>>,
+    /// Whether it is overloaded: what asks for events is not answered.
+    pub(crate) AtomicBool,
 );
 
 impl Hot {
@@ -111,6 +113,9 @@ impl HotBuckets for Hot {
         let wanted = |bucket: &&HotBucket| {
             indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
         };
+        while !indexes.is_empty() && self.2.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.0.lock().values().filter(wanted).cloned().collect()
     }
 

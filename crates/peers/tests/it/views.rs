@@ -180,6 +180,40 @@ async fn one_that_hung_is_missing_at_once_and_searched_again_once_it_answers() {
     passing.abort();
 }
 
+// Each question that is not answered keeps a thread of the indexer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 32)]
+async fn no_search_waits_for_one_that_answers_only_what_asks_for_no_events() {
+    let catalog = catalog().await;
+    let served = Served::start("one", &catalog).await;
+    served.hot.append(id(1), 0..10);
+    let wait = Duration::from_secs(1);
+    let quick = Settings { first_answer: wait, ..settings() };
+    let (directory, _indexers) = directory(vec![served.indexer.clone()], quick);
+    served.hot.2.store(true, Ordering::SeqCst);
+    assert_eq!(all(&directory).await.missing.len(), 1);
+    let begin = Instant::now();
+    // Some attempts at an answer long.
+    while begin.elapsed() < wait * 3 {
+        assert!(directory.answers().await[0].1.is_ok());
+        let search = Instant::now();
+        assert_eq!(all(&directory).await.missing.len(), 1);
+        assert!(search.elapsed() < wait, "{:?}", search.elapsed());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    served.hot.2.store(false, Ordering::SeqCst);
+    let searching = async {
+        loop {
+            let view = all(&directory).await;
+            if view.missing.is_empty() {
+                return events(&view);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let found = tokio::time::timeout(Duration::from_secs(20), searching).await;
+    assert_eq!(found.expect("it is searched again"), (0..10).collect::<Vec<_>>());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_indexer_whose_address_another_one_has_is_missing() {
     let catalog = catalog().await;
