@@ -120,6 +120,8 @@ struct State {
     under_way: usize,
     /// The number of the next object; none before it is known what the store has.
     next: Option<u64>,
+    /// Whether nothing is put any more.
+    has_ended: bool,
     stored: Vec<Stored>,
     /// Objects to delete.
     done: Vec<u64>,
@@ -295,10 +297,16 @@ impl RemoteLog {
             let known = gathered.last.entry((set, stream)).or_default();
             *known = (*known).max(position);
         }
-        gathered.waiting.extend(waiting);
         gathered.bytes += bytes;
+        let late = if state.has_ended {
+            waiting
+        } else {
+            state.gathered.waiting.extend(waiting);
+            Vec::new()
+        };
         let waiting = state.gathered.bytes + state.under_way;
         drop(state);
+        give_up(late);
         self.waiting.send_replace(waiting);
         self.wake.notify_one();
     }
@@ -326,13 +334,24 @@ impl RemoteLog {
         let _ = self.waiting.subscribe().wait_for(|waiting| *waiting == 0).await;
     }
 
-    /// Puts what comes, until the signal to stop. What is not put then fails its senders.
+    /// Puts what comes, until the signal to stop, or until the log is not this process's any more. What is
+    /// not put then, or comes later, fails its senders.
     pub(crate) async fn run(self: Arc<Self>, shutdown: Shutdown) {
+        let under_way = self.put_what_comes(&shutdown).await;
+        let mut state = self.state.lock();
+        state.has_ended = true;
+        let gathered = std::mem::take(&mut state.gathered.waiting);
+        drop(state);
+        give_up(under_way.into_iter().chain(gathered));
+    }
+
+    /// Puts what comes; who waits for what was being put at the end.
+    async fn put_what_comes(&self, shutdown: &Shutdown) -> Vec<Waiting> {
         let mut last = Instant::now().checked_sub(self.interval).unwrap_or_else(Instant::now);
         loop {
             tokio::select! {
                 biased;
-                () = shutdown.stopped() => return,
+                () = shutdown.stopped() => return Vec::new(),
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(PROBE), if self.is_stalled() => {
                     if let Some(replicas) = &self.replicas {
@@ -343,7 +362,7 @@ impl RemoteLog {
             }
             tokio::select! {
                 biased;
-                () = shutdown.stopped() => return,
+                () = shutdown.stopped() => return Vec::new(),
                 () = tokio::time::sleep_until(last + self.interval) => {}
             }
             last = Instant::now();
@@ -358,9 +377,8 @@ impl RemoteLog {
             };
             let Gathered { sets, last: positions, waiting, bytes } = gathered;
             let payload = PutPayload::from_iter(object::encode(sets));
-            let durability = match self.put_again(number, &payload, &positions, &shutdown).await {
-                // Dropped shares fail their inputs; the journal has the events.
-                Outcome::Stopped => return,
+            let durability = match self.put_again(number, &payload, &positions, shutdown).await {
+                Outcome::Stopped => return waiting,
                 Outcome::InBuckets => {
                     self.is_not_needed(number);
                     Durability::Remote
@@ -537,6 +555,13 @@ pub(crate) async fn delete(
     }
 }
 
+/// Fails inputs whose events are in the journal of this process only.
+fn give_up(waiting: impl IntoIterator<Item = Waiting>) {
+    for Waiting { share, .. } in waiting {
+        share.fail(inputs::Error::Closed);
+    }
+}
+
 fn is_same(there: &Bytes, payload: &PutPayload) -> bool {
     let mut rest = &there[..];
     for part in payload {
@@ -552,4 +577,41 @@ pub(crate) fn fail(
 ) -> impl FnOnce(object_store::Error) -> Error {
     let path = path.to_string();
     move |source| Error::Storage { operation, path, source: Arc::new(source) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use inputs::Acknowledgement;
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::ack::Share;
+
+    /// Sends an event that waits for the log.
+    fn shipped(log: &RemoteLog) -> Acknowledgement {
+        let (share, outcome) = Share::new();
+        let waiting = vec![Waiting { share, events: 1, bytes: 1 }];
+        log.ship(0, Shipment { waiting, ..Shipment::default() });
+        outcome
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_log_that_takes_nothing_any_more() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let indexer = IndexerId(uuid::Uuid::nil());
+        let log = RemoteLog::new((store, None), indexer, Arc::default(), &Settings::default());
+        let log = Arc::new(log);
+        log.resume(Existing::default(), &HashMap::default());
+        let before = shipped(&log);
+        let shutdown = Shutdown::new();
+        shutdown.stop();
+        Arc::clone(&log).run(shutdown).await;
+        let after = shipped(&log);
+        let outcomes = async { (before.wait().await, after.wait().await) };
+        let outcomes = tokio::time::timeout(Duration::from_secs(20), outcomes).await.unwrap();
+        for outcome in [outcomes.0, outcomes.1] {
+            assert!(matches!(outcome, Err(inputs::Error::Closed)), "{outcome:?}");
+        }
+    }
 }
