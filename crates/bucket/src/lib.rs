@@ -30,6 +30,7 @@ mod query;
 mod read;
 mod segment;
 mod tail;
+mod texts;
 mod write;
 
 pub use error::Error;

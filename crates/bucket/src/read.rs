@@ -8,7 +8,7 @@ mod scan;
 mod verify;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -33,6 +33,7 @@ use crate::checksums::{self, Checksums};
 use crate::index::Vocabulary;
 use crate::index::block::Block;
 use crate::tail::{Directory, FORMAT, PARQUET_END, TRAILER, Trailer};
+use crate::texts::{self, Texts};
 use crate::{Error, GranuleSet, TermHash, TermQuery};
 
 /// Rows of a bucket, ascending by (`_time`, `_indextime`).
@@ -90,6 +91,7 @@ pub struct BucketReader {
 struct Known {
     directory: Directory,
     summary: BucketSummary,
+    texts: OnceLock<Texts>,
     vocabulary: OnceCell<Option<Vocabulary>>,
     whole_chunks: Pages,
     page_index: OnceCell<Pages>,
@@ -125,7 +127,8 @@ impl BucketReader {
             .ok_or_else(|| object.corrupt("directory", "chunks lack checksums".into()))?;
         let whole_chunks = Pages { metadata: footer, checksums: checksums.into() };
         let (vocabulary, page_index) = (OnceCell::new(), OnceCell::new());
-        let known = Known { directory, summary, vocabulary, whole_chunks, page_index };
+        let texts = OnceLock::new();
+        let known = Known { directory, summary, texts, vocabulary, whole_chunks, page_index };
         Ok(Self { object, known: Arc::new(known) })
     }
 
@@ -140,6 +143,36 @@ impl BucketReader {
     #[must_use]
     pub fn summary(&self) -> &BucketSummary {
         &self.known.summary
+    }
+
+    /// Whether the text of some event of a source type may have a field, by the rules that made the columns
+    /// of fields.
+    #[must_use]
+    pub fn may_be_in_texts(&self, field: &str, sourcetype: &str) -> bool {
+        let Some(noted) = self.sourcetypes_with(field) else { return true };
+        let known = &self.known.summary.sourcetypes;
+        let at = known.binary_search_by(|known| known.value.as_str().cmp(sourcetype));
+        at.map_or(true, |at| noted.iter().any(|noted| *noted as usize == at))
+    }
+
+    /// Whether no text has the field, by the same rules: events were sent with it.
+    #[must_use]
+    pub fn is_in_no_text(&self, field: &str) -> bool {
+        self.sourcetypes_with(field).is_some_and(<[u32]>::is_empty)
+    }
+
+    /// The positions of the source types whose texts have the field, if they are noted.
+    fn sourcetypes_with(&self, field: &str) -> Option<&[u32]> {
+        let fields = &self.known.summary.fields;
+        let at = fields.binary_search_by(|known| known.name.as_str().cmp(field)).ok()?;
+        let texts = self.known.texts.get_or_init(|| {
+            let metadata = self.known.whole_chunks.metadata.metadata();
+            let notes = metadata.file_metadata().key_value_metadata();
+            let note = notes.into_iter().flatten().find(|note| note.key == texts::NOTE);
+            let text = note.and_then(|note| note.value.as_deref());
+            text.map(Texts::decode).unwrap_or_default()
+        });
+        texts.of(at)
     }
 
     /// The columns: six fixed ones, then fields by name.

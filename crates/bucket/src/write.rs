@@ -27,7 +27,7 @@ use self::rows::{Names, Rows};
 use self::shred::{RowText, Shredded, Shredder};
 use crate::index::{BuiltIndex, IndexBuilder};
 use crate::tail::{self, Directory};
-use crate::{Error, FieldExtractor, FieldSource, is_breaker};
+use crate::{Error, FieldExtractor, FieldSource, is_breaker, texts};
 
 /// How a bucket is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +64,8 @@ impl Default for WriteOptions {
             granule_rows: 1024,
             row_group_rows: 131_072,
             zstd_level: 1,
-            max_columns: 256,
-            column_rows_per_value: 100,
+            max_columns: 512,
+            column_rows_per_value: 1_000,
             unique_text_columns: false,
             max_fields: 10_000,
             max_vocabulary: 200_000,
@@ -123,7 +123,9 @@ pub fn write_bucket(
     let rows = Rows::gather(id, batches)?;
     let (shredded, built, rules) = scan(id, &rows, fields, options)?;
     let summary = summarize(&rows, &shredded, rules);
-    let encoded = encode(id, index, &rows, &shredded, built, options);
+    let sourcetypes = &rows.sourcetype.values;
+    let texts = texts::encode(&shredded.sourcetypes, sourcetypes, &summary.sourcetypes);
+    let encoded = encode((id, index, texts), &rows, &shredded, built, options);
     let file = encoded.and_then(|(file, directory)| tail::splice(file, directory, &summary));
     let bytes = file.map_err(|source| Error::Encode { id, source })?.into();
     Ok(Written { bytes, summary })
@@ -282,8 +284,7 @@ fn summarize(rows: &Rows, shredded: &Shredded, rules: Rules) -> BucketSummary {
 
 /// Everything but the tail.
 fn encode(
-    id: BucketId,
-    index: &IndexName,
+    (id, index, texts): (BucketId, &IndexName, String),
     rows: &Rows,
     shredded: &Shredded,
     built: BuiltIndex,
@@ -303,6 +304,7 @@ fn encode(
     encoder.note("karst.index", index.to_string());
     encoder.note("karst.granule_rows", options.granule_rows.to_string());
     encoder.note("karst.term_index", format!("{start}+{}", built.bytes.len()));
+    encoder.note(texts::NOTE, texts);
     encoder.note("karst.vocabulary", format!("{vocabulary_start}+{}", built.vocabulary.len()));
     let mut block_starts = vec![start];
     for length in &built.lengths {

@@ -23,7 +23,8 @@ const PAGE_BYTES: usize = 256 << 20;
 /// Small granules share a page of at most this many bytes: reading one of them reads hardly more, and there
 /// are fewer page headers and checksums.
 const SHARED_PAGE_BYTES: usize = 4 << 10;
-/// Maximum number of granules in a page.
+/// Maximum number of granules with values in a page. Those without any cost a reader of the others nothing:
+/// the columns of rare fields would consist of headers of empty pages.
 const SHARED_PAGE_GRANULES: usize = 8;
 /// Maximum size of a dictionary, in bytes of texts and in integers: to read one page of the chunk is to read
 /// its dictionary too.
@@ -163,16 +164,17 @@ impl<'v> Cells<'v> {
                 Form::Deltas(_) => cost.plain * values.len() / total.max(1),
                 Form::Keys(keys) => keys.width as usize * values.len() / 8,
             };
-            let fits = granules < SHARED_PAGE_GRANULES
+            let counted = usize::from(!values.is_empty());
+            let fits = granules + counted <= SHARED_PAGE_GRANULES
                 && bytes.saturating_add(page_bytes) <= SHARED_PAGE_BYTES;
             match pages.last_mut().filter(|_| fits) {
                 Some((page_rows, page_values)) => {
                     (page_rows.end, page_values.end) = (end, values.end);
-                    (granules, page_bytes) = (granules + 1, page_bytes + bytes);
+                    (granules, page_bytes) = (granules + counted, page_bytes + bytes);
                 }
                 None => {
                     pages.push((start..end, values));
-                    (granules, page_bytes) = (1, bytes);
+                    (granules, page_bytes) = (counted, bytes);
                 }
             }
         }

@@ -12,6 +12,7 @@ use super::column::Source;
 use super::values::{Data, Places, Plan, Value, Values};
 use crate::hot::{FIELDS, is_reserved};
 use crate::segment::{hash, same};
+use crate::texts::NOTED;
 
 /// A field of the bucket: what events were sent with, and what was found in their text.
 #[derive(Debug)]
@@ -21,6 +22,16 @@ struct FieldValues {
     extracted: Values,
     /// Rows with an indexed and an extracted value.
     both: u64,
+    /// The source types of rows with an extracted value; those beyond the limit are left out.
+    sourcetypes: Vec<u32>,
+}
+
+impl FieldValues {
+    fn note(&mut self, sourcetype: u32) {
+        if self.sourcetypes.len() <= NOTED && !self.sourcetypes.contains(&sourcetype) {
+            self.sourcetypes.push(sourcetype);
+        }
+    }
 }
 
 /// Gathers field values row by row.
@@ -123,6 +134,8 @@ impl Shredder {
             return None;
         }
         let field = known.unwrap_or_else(|| self.insert(name));
+        // Rows whose guess is right have the source type of the row that the guess is from.
+        self.fields[field].note(self.sourcetype as u32);
         let expected = &mut self.expected[self.sourcetype];
         expected.truncate(self.position);
         expected.push(field as u32);
@@ -143,7 +156,8 @@ impl Shredder {
         let field = self.fields.len();
         let empty = Values::default;
         let (indexed, extracted) = (empty(), empty());
-        self.fields.push(FieldValues { name: name.into(), indexed, extracted, both: 0 });
+        let (name_of, sourcetypes) = (name.into(), Vec::new());
+        self.fields.push(FieldValues { name: name_of, indexed, extracted, both: 0, sourcetypes });
         let Self { fields, by_name, .. } = self;
         let rehash = |field: &u32| hash(fields[*field as usize].name.as_bytes());
         by_name.insert_unique(hash(name.as_bytes()), field as u32, rehash);
@@ -156,6 +170,7 @@ impl Shredder {
         let chosen = choose(&self.fields, rows, options);
         let mut columns = Vec::new();
         let mut catalogue = Vec::with_capacity(self.fields.len());
+        let mut sourcetypes = Vec::with_capacity(self.fields.len());
         for (field, chosen) in self.fields.into_iter().zip(chosen) {
             let indexed = field.indexed.count > 0;
             let count = field.indexed.count + field.extracted.count - field.both;
@@ -167,11 +182,15 @@ impl Shredder {
             let known = FieldSummary { name, count, column, indexed, multivalue, distinct };
             let name = known.name.clone();
             catalogue.push(known);
+            // A scan extracts the field only if it has no column, or one of sent values only.
+            let is_extracted = column.is_none() || indexed;
+            let found = is_extracted.then_some(field.sourcetypes);
+            sourcetypes.push(found.filter(|found| found.len() <= NOTED));
             if let Some(kind) = column {
                 columns.push(Column { name, kind, values: values.finish() });
             }
         }
-        Shredded { columns, catalogue, complete: self.complete }
+        Shredded { columns, catalogue, sourcetypes, complete: self.complete }
     }
 }
 
@@ -203,6 +222,9 @@ pub(crate) struct Shredded {
     pub(crate) columns: Vec<Column>,
     /// All fields in order of name.
     pub(crate) catalogue: Vec<FieldSummary>,
+    /// For each of them that a scan may have to extract: the numbers of the source types whose texts have it.
+    /// `None` for the others, and if they are too many.
+    pub(crate) sourcetypes: Vec<Option<Vec<u32>>>,
     /// Whether the catalogue has them all.
     pub(crate) complete: bool,
 }

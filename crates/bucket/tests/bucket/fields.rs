@@ -59,15 +59,47 @@ async fn columns_line_up_with_rows_over_granules_and_row_groups() {
     }
 }
 
+#[tokio::test]
+async fn fields_without_columns_are_in_the_texts_of_their_source_types_only() {
+    let mut events = lines(vec!["a=1"; 3000]);
+    events[0].raw = "a=1 rare=1".into();
+    events[1].sourcetype = "other".into();
+    events[2].fields = Some(r#"{"sent":"1","both":"1"}"#.into());
+    events[3].raw = "a=1 both=1".into();
+    let bucket = written(&events, &Pairs, &small());
+    let reader = open(&bucket).await;
+    let may_be = |field: &str, sourcetype: &str| reader.may_be_in_texts(field, sourcetype);
+    assert!(may_be("rare", "app") && !may_be("rare", "other"));
+    assert!(may_be("both", "app") && !may_be("both", "other"));
+    assert!(!may_be("sent", "app") && !may_be("sent", "other"));
+    assert!(may_be("a", "other"), "it has a column: nothing is noted");
+    assert!(may_be("rare", "unknown") && may_be("unknown", "app"));
+    assert!(reader.is_in_no_text("sent"));
+    assert!(!reader.is_in_no_text("both") && !reader.is_in_no_text("rare"));
+}
+
+#[tokio::test]
+async fn a_field_of_many_source_types_may_be_in_the_texts_of_all() {
+    let mut events = lines(vec!["noise"; 100_000]);
+    for (at, event) in events.iter_mut().take(65).enumerate() {
+        (event.raw, event.sourcetype) = ("f=1".into(), format!("type{at}"));
+    }
+    let reader = open(&written(&events, &Pairs, &small())).await;
+    assert!(reader.may_be_in_texts("f", "type0") && reader.may_be_in_texts("f", "app"));
+    events[64].raw = "noise".into();
+    let reader = open(&written(&events, &Pairs, &small())).await;
+    assert!(reader.may_be_in_texts("f", "type0") && !reader.may_be_in_texts("f", "app"));
+}
+
 #[test]
 fn rare_fields_and_fixed_names_stay_in_the_catalogue_only() {
-    let mut raw = vec!["a=1 host=x _raw=y".to_owned(); 300];
+    let mut raw = vec!["a=1 host=x _raw=y".to_owned(); 3000];
     raw[7] = "a=1 rare=1".to_owned();
     let bucket = written(&lines(raw), &Pairs, &small());
     let expected = [
-        field("_raw", 299, None),
-        field("a", 300, Some(ColumnKind::Integer)),
-        field("host", 299, None),
+        field("_raw", 2999, None),
+        field("a", 3000, Some(ColumnKind::Integer)),
+        field("host", 2999, None),
         field("rare", 1, None),
     ];
     assert_eq!(bucket.summary.fields, expected);

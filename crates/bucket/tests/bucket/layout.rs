@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use bucket::{GranuleSet, TermHash, TermQuery};
+use bucket::{GranuleSet, TermHash, TermQuery, WriteOptions};
 use futures::TryStreamExt;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
-use crate::support::{CountingStore, Event, Pairs, lines, open, open_in, small, written};
+use crate::support::{
+    CountingStore, Event, Pairs, lines, open, open_in, rows, small, texts, written,
+};
 
 fn mixed() -> Vec<Event> {
     let text = |at: usize| {
@@ -36,12 +38,42 @@ fn pages_are_cut_at_granule_borders_in_every_column() {
                 index.page_locations().iter().map(|page| page.first_row_index).collect();
             let name = chunk.column_path().string();
             assert!(pages.iter().all(|first| first % 64 == 0), "{name}");
-            assert!(pages.len() * 8 >= granules, "{name}: at most 8 granules share a page");
+            assert!(
+                pages.len() * 8 >= granules,
+                "{name}: at most 8 granules with values share a page"
+            );
             if name == "_raw" {
                 assert_eq!(pages.len(), granules);
             }
         }
     }
+}
+
+#[tokio::test]
+async fn granules_without_a_value_cost_a_column_no_pages() {
+    let mut events = lines(vec!["a=1"; 16_384]);
+    for at in [5_000, 5_001, 9_000] {
+        events[at].raw = format!("a=1 rare=r{at}");
+    }
+    let options = WriteOptions { row_group_rows: 16_384, column_rows_per_value: 10_000, ..small() };
+    let bucket = written(&events, &Pairs, &options);
+    let mut metadata =
+        ParquetMetaDataReader::new().with_offset_index_policy(PageIndexPolicy::Required);
+    metadata.try_parse(&bucket.bytes).unwrap();
+    let metadata = metadata.finish().unwrap();
+    let pages = |name: &str| {
+        let columns = metadata.row_group(0).columns().iter();
+        let mut columns = columns.zip(&metadata.offset_index().unwrap()[0]);
+        let (_, index) = columns.find(|(c, _)| c.column_path().string() == name).unwrap();
+        index.page_locations().len()
+    };
+    assert_eq!((pages("a"), pages("rare")), (32, 1));
+    let reader = open(&bucket).await;
+    let found = rows(&reader, &["rare"], &GranuleSet::all(reader.granules())).await;
+    let found = texts(&found, 0).into_iter().enumerate().filter(|(_, text)| text.is_some());
+    let found: Vec<_> = found.collect();
+    let value = |at: usize| (at, Some(format!("r{at}")));
+    assert_eq!(found, [value(5_000), value(5_001), value(9_000)]);
 }
 
 #[test]
@@ -94,7 +126,7 @@ async fn opening_a_bucket_with_a_long_end_reads_what_is_missing() {
         event.host = format!("host{at}-{:0>20000}", at * 7919);
     }
     let store = Arc::new(CountingStore::default());
-    let bucket = written(&events, &Pairs, &bucket::WriteOptions { max_columns: 9000, ..small() });
+    let bucket = written(&events, &Pairs, &WriteOptions { max_columns: 9000, ..small() });
     let reader = open_in(store.clone(), bucket.bytes).await.unwrap();
     assert_eq!(reader.summary().fields.len(), 39 * 250);
     assert!((2..=3).contains(&store.take().len()));

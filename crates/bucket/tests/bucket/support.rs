@@ -32,11 +32,13 @@ pub(crate) struct Event {
     pub(crate) index_time: i64,
     pub(crate) raw: String,
     pub(crate) host: String,
+    pub(crate) sourcetype: String,
     pub(crate) fields: Option<String>,
 }
 
 pub(crate) fn event(time: i64, index_time: i64, raw: &str) -> Event {
-    Event { time, index_time, raw: raw.into(), host: "web1".into(), fields: None }
+    let (raw, host, sourcetype) = (raw.into(), "web1".into(), "app".into());
+    Event { time, index_time, raw, host, sourcetype, fields: None }
 }
 
 /// One event per line, a second apart.
@@ -61,7 +63,7 @@ pub(crate) fn batch(events: &[Event]) -> RecordBatch {
         Arc::new(raw),
         names(|event| &event.host),
         names(|_| "/var/log/app.log"),
-        names(|_| "app"),
+        names(|event| &event.sourcetype),
         Arc::new(fields),
     ];
     RecordBatch::try_new(hot_schema(), columns).unwrap()

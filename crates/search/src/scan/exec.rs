@@ -264,8 +264,9 @@ impl Scan {
                     let Some(undecided) = self.work.undecided(&index, None, inside) else {
                         return Ok(None);
                     };
-                    let (sent, undecided) = (&[], &undecided);
-                    let origin = Origin { index: &index, place: &place, sent, undecided };
+                    let may_be_in_texts = &|_: &str, _: &str| true;
+                    let (index, place, sent, undecided) = (&index, &place, &[], &undecided);
+                    let origin = Origin { index, place, may_be_in_texts, sent, undecided };
                     self.process(batch, &origin)
                 };
                 stream::once(rows).try_filter_map(ready).boxed()
@@ -300,7 +301,13 @@ impl Scan {
         let StoredPart { header, reader, granules, sparse } = part;
         let rules_hold = self.work.rules_hold(&reader.summary().rules);
         let of = Arc::clone(&reader);
-        let place = move |name: &str| FieldPlace::of(name, of.summary(), rules_hold);
+        let place = move |name: &str| match FieldPlace::of(name, of.summary(), rules_hold) {
+            // The column has all values of the field.
+            FieldPlace::Raw { indexed: Some(kind) } if rules_hold && of.is_in_no_text(name) => {
+                FieldPlace::Column(kind)
+            }
+            place => place,
+        };
         let mut test = None;
         if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &undecided) {
             (test, undecided) = (Some(early), rest);
@@ -312,11 +319,13 @@ impl Scan {
         let rows = rows.map_err(|error| unreadable(&header, &error))?;
         let rows = self.report.times.reading(rows);
         let index: IndexName = header.index.clone();
-        let gate = Arc::clone(&self);
+        let (gate, of) = (Arc::clone(&self), reader);
         let process = move |batch: std::result::Result<RecordBatch, bucket::Error>| {
             let batch = batch.map_err(|error| unreadable(&header, &error))?;
-            let origin =
-                Origin { index: &index, place: &place, sent: &sent, undecided: &undecided };
+            let may_be_in_texts =
+                &|name: &str, sourcetype: &str| !rules_hold || of.may_be_in_texts(name, sourcetype);
+            let (index, place, sent, undecided) = (&index, &place, &sent, &undecided);
+            let origin = Origin { index, place, may_be_in_texts, sent, undecided };
             self.process(batch, &origin)
         };
         // The valve is asked before each stored batch, not before each batch of results: where few rows

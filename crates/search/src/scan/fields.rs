@@ -64,10 +64,11 @@ fn dictionary_value(column: &DictionaryArray<Int32Type>, row: usize) -> Option<&
 const KEPT: usize = 1_024;
 
 /// Calls `visit(raw, rules, wanted, indexed)` for every row; rules are looked up once for each origin.
-fn each_row<'a>(
+/// `names` gives the wanted fields of a source type.
+fn each_row<'a, 'n>(
     origins: &Origins<'a>,
     knowledge: &Knowledge,
-    names: &[&str],
+    names: &dyn Fn(&str) -> Vec<&'n str>,
     mut visit: impl FnMut(&'a str, &FieldRules, &Wanted, Option<&'a str>),
 ) {
     let mut known: HashMap<[Option<usize>; 3], (Arc<FieldRules>, Wanted)> = HashMap::new();
@@ -78,7 +79,8 @@ fn each_row<'a>(
         }
         let (rules, wanted) = known.entry(keys).or_insert_with(|| {
             let rules = origins.rules(knowledge, row);
-            let wanted = rules.wanted(names.iter().copied());
+            let sourcetype = dictionary_value(origins.sourcetype, row).unwrap_or_default();
+            let wanted = rules.wanted(names(sourcetype));
             (rules, wanted)
         });
         let indexed = origins.indexed.filter(|column| column.is_valid(row));
@@ -87,14 +89,19 @@ fn each_row<'a>(
 }
 
 /// One column per wanted field, in their order, and the limit that kept values back, if one did.
-/// `rows` has `_raw`, `host`, `source`, `sourcetype`, and `_fields` where there are indexed fields.
+/// `rows` has `_raw`, `host`, `source`, `sourcetype`, and `_fields` where there are indexed fields. From
+/// texts of a source type (the second argument) of which `may_be_in_texts` is false, a field is not extracted.
 pub(super) fn extract(
     rows: &RecordBatch,
     wanted: &[WantedField],
     knowledge: &Knowledge,
+    may_be_in_texts: &dyn Fn(&str, &str) -> bool,
 ) -> Option<(Vec<ArrayRef>, Option<ExtractionLimit>)> {
     let origins = Origins::of(rows)?;
-    let names: Vec<&str> = wanted.iter().map(|field| field.name.as_str()).collect();
+    let names = |sourcetype: &str| -> Vec<&str> {
+        let names = wanted.iter().map(|field| field.name.as_str());
+        names.filter(|name| may_be_in_texts(name, sourcetype)).collect()
+    };
     let mut cut: Option<ExtractionLimit> = None;
     let mut fields = Fields::of(wanted);
     each_row(&origins, knowledge, &names, |raw, rules, prepared, indexed| {
@@ -148,7 +155,7 @@ pub(crate) fn added_to(
         .filter(|field| !fixed(field.name()))
         .map(|field| WantedField { name: field.name().clone(), multivalue: true })
         .collect();
-    let (extracted, _) = extract(&stored, &wanted, knowledge)?;
+    let (extracted, _) = extract(&stored, &wanted, knowledge, &|_, _| true)?;
     let known = columns::ALL
         .into_iter()
         .filter_map(|name| Some((name, Arc::clone(events.column_by_name(name)?), true)));
@@ -168,7 +175,7 @@ pub(crate) fn present_in(batches: &[RecordBatch], knowledge: &Knowledge) -> Hash
     };
     for stored in batches.iter().filter_map(as_stored) {
         let Some(origins) = Origins::of(&stored) else { continue };
-        each_row(&origins, knowledge, &[], |raw, rules, _, sent| {
+        each_row(&origins, knowledge, &|_| Vec::new(), |raw, rules, _, sent| {
             sent.iter().for_each(|sent| each_sent(sent, &mut |name, _| note(name)));
             let _ = rules.extract(raw, &mut |name, _| note(name));
         });
@@ -334,7 +341,7 @@ pub(crate) fn discover(
     let mut row_number = 0_u64;
     let mut last_row: HashMap<String, u64> = HashMap::new();
     let mut sent: Vec<String> = Vec::new();
-    each_row(&origins, knowledge, &[], |raw, rules, _, indexed| {
+    each_row(&origins, knowledge, &|_| Vec::new(), |raw, rules, _, indexed| {
         row_number += 1;
         let mut note = |name: &str| {
             if !found.contains_key(name) {

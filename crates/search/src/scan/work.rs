@@ -110,6 +110,8 @@ pub(super) struct Undecided {
 pub(super) struct Origin<'a> {
     pub(super) index: &'a IndexName,
     pub(super) place: &'a dyn Fn(&str) -> FieldPlace,
+    /// Whether the text of some event of a source type, the second argument, may have a field.
+    pub(super) may_be_in_texts: &'a dyn Fn(&str, &str) -> bool,
     /// The columns of a stored bucket that hold what senders attached.
     pub(super) sent: &'a [String],
     pub(super) undecided: &'a Undecided,
@@ -253,7 +255,10 @@ impl Work {
         columns.dedup();
         let (work, index, place) = (Arc::clone(self), index.clone(), place.clone());
         let passes = move |stored: &RecordBatch| {
-            let origin = Origin { index: &index, place: &place, sent: &[], undecided: &early };
+            // The columns of the test are stored as they are.
+            let (may_be_in_texts, sent) = (&|_: &str, _: &str| true, &[]);
+            let (index, place, undecided) = (&index, &place, &early);
+            let origin = Origin { index, place, may_be_in_texts, sent, undecided };
             work.passes(stored, &origin).map_err(|error| ArrowError::ExternalError(error.into()))
         };
         let test = RowTest { columns, passes: Arc::new(passes) };
@@ -543,7 +548,7 @@ impl Work {
             })
             .collect();
         let timer = self.report.times.during(Phase::Extract);
-        let extracted = extract(&rows.stored, &wanted, &self.knowledge);
+        let extracted = extract(&rows.stored, &wanted, &self.knowledge, origin.may_be_in_texts);
         drop(timer);
         let (extracted, cut) = extracted.ok_or_else(|| {
             DataFusionError::Internal("a bucket lacks the columns to extract from".to_owned())
