@@ -372,6 +372,55 @@ mod tests {
         assert!(store.list(None).next().await.is_none());
     }
 
+    /// Each operation once; which of them did not fail as in an outage.
+    async fn without_outage(store: &dyn ObjectStore) -> Vec<&'static str> {
+        let (path, other) = (Path::from("a/b"), Path::from("c"));
+        let results = [
+            ("create", put(store, "x", PutMode::Create).await.err()),
+            ("overwrite", put(store, "x", PutMode::Overwrite).await.err()),
+            ("multipart", store.put_multipart(&path).await.err()),
+            ("get", store.get(&path).await.err()),
+            ("head", store.head(&path).await.err()),
+            ("range", store.get_range(&path, 0..1).await.err()),
+            ("delete", store.delete(&path).await.err()),
+            ("list", store.list(None).next().await.and_then(Result::err)),
+            ("delimited", store.list_with_delimiter(None).await.err()),
+            ("copy", store.copy(&path, &other).await.err()),
+            ("rename", store.rename(&path, &other).await.err()),
+        ];
+        let is_outage = |error: &StoreError| {
+            matches!(error, StoreError::Generic { .. })
+                && error.to_string().contains("mount it again")
+        };
+        let others = results.iter().filter(|(_, error)| !error.as_ref().is_some_and(is_outage));
+        others.map(|(operation, _)| *operation).collect()
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_goes_away_is_an_outage_and_is_not_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, aside) = (dir.path().join("root"), dir.path().join("aside"));
+        let store = DurableLocal::open(&root).unwrap();
+        put(&store, "kept", PutMode::Create).await.unwrap();
+        let mut upload = store.put_multipart(&Path::from("big")).await.unwrap();
+        upload.put_part(payload("abc")).await.unwrap();
+        std::fs::rename(&root, &aside).unwrap();
+        assert_eq!(without_outage(&store).await, Vec::<&str>::new());
+        assert!(!root.exists(), "it was made anew");
+        // As below the place of a mount.
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(without_outage(&store).await, Vec::<&str>::new());
+        let error = upload.complete().await.unwrap_err().to_string();
+        assert!(error.contains(&root.display().to_string()), "{error}");
+        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0, "something was written there");
+        std::fs::remove_dir(&root).unwrap();
+        std::fs::rename(&aside, &root).unwrap();
+        let got = store.get(&Path::from("a/b")).await.unwrap().bytes().await.unwrap();
+        assert_eq!(got, "kept");
+        put(&store, "new", PutMode::Overwrite).await.unwrap();
+        assert_eq!(store.list(None).count().await, 1);
+    }
+
     #[test]
     fn a_url_that_cannot_work_is_refused_with_the_fix() {
         for (url, fix) in [

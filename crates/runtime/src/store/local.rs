@@ -8,6 +8,11 @@
 //! `LocalFileSystem` lacks, conditional update by etag, under a lock file, so that the catalog is
 //! as safe on a directory as on S3. Reading, listing and deleting use `LocalFileSystem`.
 //!
+//! The directory may be on a disk of its own that goes away. What is then at its path is another
+//! directory or none: an object there would be in no store once the disk is back, and an empty listing
+//! would be no answer. So each operation fails, to be tried again, unless the path still leads to the
+//! directory that was opened; and that directory is never made anew.
+//!
 //! A directory must be used from one machine only: etags and locks on network file systems are not
 //! reliable.
 
@@ -22,22 +27,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryFutureExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
-    Result, UpdateVersion, UploadPart,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    RenameOptions, Result, UpdateVersion, UploadPart,
 };
+use tokio::runtime::Handle;
 
 const NAME: &str = "DurableLocal";
+/// Deletions of one stream at a time.
+const DELETIONS: usize = 10;
 
 /// A directory whose objects are fsynced before a put returns. Clones share it.
 #[derive(Debug, Clone)]
 pub struct DurableLocal {
     inner: Arc<LocalFileSystem>,
-    root: Arc<PathBuf>,
+    root: Arc<Root>,
     /// Numbers staging files; the process ID distinguishes processes.
     staged: Arc<AtomicU64>,
 }
@@ -52,23 +61,30 @@ impl DurableLocal {
         fs::create_dir_all(root.as_ref()).map_err(generic)?;
         let root = fs::canonicalize(root.as_ref()).map_err(generic)?;
         let inner = LocalFileSystem::new_with_prefix(&root)?;
+        let root = Root::open(root)?;
         Ok(Self { inner: Arc::new(inner), root: Arc::new(root), staged: Arc::default() })
     }
 
     /// The directory.
     #[must_use]
     pub fn root(&self) -> &FilePath {
-        &self.root
+        &self.root.path
+    }
+
+    /// Fails if the directory of the store is away.
+    async fn expect_here(&self) -> Result<()> {
+        self.blocking(|store| store.root.expect_here()).await
     }
 
     /// A staging name next to the target: `#` and digits, which listings ignore.
     fn stage(&self, target: &FilePath) -> Result<Staged> {
+        self.root.expect_here()?;
         let number = self.staged.fetch_add(1, Ordering::Relaxed);
         let mut name = target.as_os_str().to_owned();
         name.push(format!("#{}0{number}", std::process::id()));
         let path = PathBuf::from(name);
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(|error| failed(parent, "make", error))?;
+            self.root.make(parent).map_err(|error| failed(parent, "make", error))?;
         }
         let file = File::create(&path).map_err(|error| failed(&path, "create", error))?;
         Ok(Staged { file, path, kept: false })
@@ -99,22 +115,45 @@ impl DurableLocal {
 
     /// Held while an etag is compared and the object replaced; excludes other processes, too.
     fn lock(&self) -> Result<File> {
-        let path = self.root.join(".lock#0");
+        let path = self.root().join(".lock#0");
         let file = File::create(&path).map_err(|error| failed(&path, "create", error))?;
         file.lock().map_err(|error| failed(&path, "lock", error))?;
         Ok(file)
     }
 
-    /// Syncs the directory entries of the object and of directories that may be new.
+    /// Syncs the directory entries of the object and of directories that may be new. Then the object is
+    /// durable, if it is in the store: the directory may have gone away meanwhile.
     fn sync_directories(&self, target: &FilePath) -> Result<()> {
         for directory in target.ancestors().skip(1) {
             let synced = File::open(directory).and_then(|opened| opened.sync_all());
             synced.map_err(|error| failed(directory, "fsync", error))?;
-            if directory == self.root.as_path() {
+            if directory == self.root() {
                 break;
             }
         }
-        Ok(())
+        self.root.expect_here()
+    }
+
+    /// The listing of another directory, or of none, would be taken for that of the store.
+    fn listed(
+        &self,
+        listed: BoxStream<'static, Result<ObjectMeta>>,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (before, after) = (self.clone(), self.clone());
+        let listed = async move { before.expect_here().await.map(|()| listed) };
+        let end = async move {
+            after.expect_here().await.map(|()| stream::empty::<Result<ObjectMeta>>())
+        };
+        listed.try_flatten_stream().chain(end.try_flatten_stream()).boxed()
+    }
+
+    async fn delete_one(self, location: Result<Path>) -> Result<Path> {
+        let location = location?;
+        self.expect_here().await?;
+        let deleted = self.inner.delete(&location).await;
+        // What is not found may be where the directory is now.
+        self.expect_here().await?;
+        deleted.map(|()| location)
     }
 
     async fn blocking<T, F>(&self, work: F) -> Result<T>
@@ -122,6 +161,9 @@ impl DurableLocal {
         T: Send + 'static,
         F: FnOnce(&Self) -> Result<T> + Send + 'static,
     {
+        if Handle::try_current().is_err() {
+            return work(self);
+        }
         let store = self.clone();
         tokio::task::spawn_blocking(move || work(&store)).await?
     }
@@ -129,7 +171,60 @@ impl DurableLocal {
 
 impl fmt::Display for DurableLocal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{NAME}({})", self.root.display())
+        write!(f, "{NAME}({})", self.root().display())
+    }
+}
+
+/// The directory of a store, as it was opened.
+#[derive(Debug)]
+struct Root {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+    /// As long as it is open, no other directory gets its inode.
+    _open: File,
+}
+
+impl Root {
+    fn open(path: PathBuf) -> Result<Self> {
+        // Of the path: with some layers of file systems, an open file has another inode.
+        let opened = File::open(&path).and_then(|open| Ok((fs::metadata(&path)?, open)));
+        let (found, open) = opened.map_err(|error| failed(&path, "open", error))?;
+        Ok(Self { path, identity: (found.dev(), found.ino()), _open: open })
+    }
+
+    /// Fails if the path leads to another directory, or to none.
+    fn expect_here(&self) -> Result<()> {
+        let why = match fs::metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) == self.identity => return Ok(()),
+            Ok(_) => "another directory is at its path".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let text = format!(
+            "the directory {} of the object store was unmounted, moved or replaced ({why}), and nothing \
+             is read or written at its path: mount it again, or put it back; if it is there, restart this \
+             process",
+            self.path.display()
+        );
+        Err(Error::Generic { store: NAME, source: Box::new(io::Error::other(text)) })
+    }
+
+    /// Makes a directory below, and those above it up to the root.
+    fn make(&self, directory: &FilePath) -> io::Result<()> {
+        if directory == self.path {
+            return Ok(());
+        }
+        let make = || match fs::create_dir(directory) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        };
+        match (make(), directory.parent()) {
+            (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
+                self.make(parent)?;
+                make()
+            }
+            (made, _) => made,
+        }
     }
 }
 
@@ -170,22 +265,28 @@ impl ObjectStore for DurableLocal {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(location, options).await
+        let got = self.inner.get_opts(location, options).await;
+        self.expect_here().await?;
+        got
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.inner.get_ranges(location, ranges).await
+        let got = self.inner.get_ranges(location, ranges).await;
+        self.expect_here().await?;
+        got
     }
 
     fn delete_stream(
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
+        let store = self.clone();
+        let delete = move |location| store.clone().delete_one(location);
+        locations.map(delete).buffered(DELETIONS).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
+        self.listed(self.inner.list(prefix))
     }
 
     fn list_with_offset(
@@ -193,20 +294,24 @@ impl ObjectStore for DurableLocal {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list_with_offset(prefix, offset)
+        self.listed(self.inner.list_with_offset(prefix, offset))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
+        let listed = self.inner.list_with_delimiter(prefix).await;
+        self.expect_here().await?;
+        listed
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.expect_here().await?;
         self.inner.copy_opts(from, to, options).await?;
         let target = self.inner.path_to_filesystem(to)?;
         self.blocking(move |store| store.sync_directories(&target)).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.expect_here().await?;
         self.inner.rename_opts(from, to, options).await?;
         let target = self.inner.path_to_filesystem(to)?;
         self.blocking(move |store| store.sync_directories(&target)).await
@@ -330,6 +435,7 @@ impl MultipartUpload for Upload {
         let staged = self.take()?;
         let target = self.target.clone();
         let finish = move |store: &DurableLocal| {
+            store.root.expect_here()?;
             let put = staged.publish(&target)?;
             store.sync_directories(&target)?;
             Ok(put)
