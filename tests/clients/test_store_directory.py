@@ -1,6 +1,8 @@
 """An object store in a directory of its own, which may be a disk that goes away."""
 
-from karst import wait_for
+import subprocess
+
+from karst import BINARY, wait_for
 
 TIME = "2025-11-20T21:00:00Z"
 
@@ -40,3 +42,29 @@ def test_events_wait_while_the_directory_is_away_and_nothing_is_written_in_its_p
     server.kill()
     server.start()
     assert server.count("index=main") == 13_000
+
+
+def test_a_server_does_not_begin_anew_where_its_store_is_not_mounted(own_server, tmp_path):
+    place, disk = tmp_path / "store", tmp_path / "disk"
+    server = own_server(object_store=str(place)).start()
+    send(server, 0, 100)
+    assert server.stop() == 0
+    place.rename(disk)
+    place.mkdir()
+    refused = subprocess.run(
+        [BINARY, "server"],
+        env=server.environment,
+        cwd=server.directory,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    said = refused.stdout + refused.stderr
+    assert refused.returncode == 1, said
+    known = server.data / "store.id"
+    assert f"this object store ({place}) is not the one" in said and str(known) in said, said
+    assert not list(place.iterdir()), "something was written there"
+    place.rmdir()
+    disk.rename(place)
+    server.start()
+    assert server.count("index=main") == 100

@@ -1,14 +1,15 @@
-//! The object store that a control plane of a cluster has used, in its data directory: with another one and
-//! no leader in sight, it would begin a cluster of its own.
+//! The object store that a process with a catalog of its own has used, in its data directory: with another
+//! one, or below an empty mount point, it would begin anew, and what it takes in there would be lost to the
+//! installation.
 //!
-//! It is compared before a control plane leads from its start. One that finds a leader learns from that
+//! It is compared before a process leads from its start. A control plane that finds a leader learns from that
 //! one's catalog whether the store is the right one (`leadership`).
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use catalog::{OtherStore, StoreId};
 use object_store::ObjectStore;
 
@@ -28,7 +29,7 @@ impl KnownStore {
         Self { path: data.join(FILE) }
     }
 
-    /// Remembers the store of the cluster. A disk that takes nothing only loses the comparison.
+    /// Remembers the store. A disk that takes nothing only loses the comparison.
     pub(crate) fn note(&self, id: StoreId, url: &str) {
         let text = format!("{id} {url}\n");
         if fs::read_to_string(&self.path).is_ok_and(|known| known == text) {
@@ -39,32 +40,67 @@ impl KnownStore {
         }
     }
 
-    /// Fails if the store at this URL is not the one that was remembered.
+    /// Fails if the store at this URL is not the one that was remembered. With `has_catalog`, it may be one
+    /// without an identity: that of its catalog counts ([`refuse_catalog`](Self::refuse_catalog)).
     ///
     /// # Errors
     /// The same; or the file or the identity of the store cannot be read.
-    pub(crate) async fn refuse_other(&self, store: &dyn ObjectStore, url: &str) -> Result<()> {
+    pub(crate) async fn refuse_other(
+        &self,
+        store: &dyn ObjectStore,
+        url: &str,
+        has_catalog: bool,
+    ) -> Result<()> {
+        let Some((id, known_url)) = self.read(url)? else { return Ok(()) };
+        let other = OtherStore::than(store, id).await.with_context(|| {
+            format!("cannot compare the object store ({url}) with the one that was used before")
+        })?;
+        match other {
+            Some(other) if other.found.is_some() || !has_catalog => {
+                Err(self.refusal(other, url, &known_url))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails if the catalog of the store at this URL has another identity than the store that was remembered.
+    ///
+    /// # Errors
+    /// The same; or the file cannot be read.
+    pub(crate) fn refuse_catalog(&self, found: Option<StoreId>, url: &str) -> Result<()> {
+        match self.read(url)? {
+            // A catalog that was rebuilt may have none.
+            Some((expected, known_url)) if found.is_some_and(|found| found != expected) => {
+                Err(self.refusal(OtherStore { found, expected }, url, &known_url))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The identity of the store that was remembered, and its URL.
+    fn read(&self, url: &str) -> Result<Option<(StoreId, String)>> {
         let path = self.path.display();
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {path}")),
         };
         let (id, known_url) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
         let Ok(id) = id.parse::<StoreId>() else {
-            bail!("{path} is damaged: delete it if {url} is the object store of the cluster")
+            bail!("{path} is damaged: delete it if {url} is the object store of this installation")
         };
-        let other = OtherStore::than(store, id).await.with_context(|| {
-            format!("cannot compare the object store ({url}) with that of the cluster")
-        })?;
-        if let Some(other) = other {
-            bail!(
-                "this object store ({url}) is not that of the cluster to which this control plane belongs \
-                 ({known_url}; {other}), and no control plane of that cluster leads: correct \
-                 --object-store, or delete {path} to begin another cluster"
-            );
-        }
-        Ok(())
+        Ok(Some((id, known_url.to_owned())))
+    }
+
+    fn refusal(&self, other: OtherStore, url: &str, known_url: &str) -> Error {
+        let OtherStore { found, expected } = other;
+        let found = found.map_or_else(|| "it has no id".to_owned(), |id| format!("its id is {id}"));
+        anyhow!(
+            "this object store ({url}) is not the one that this data directory was used with ({known_url}; \
+             {found}, that one's is {expected}): correct --object-store, or mount the directory; to begin \
+             a new installation on purpose, delete {}",
+            self.path.display()
+        )
     }
 }
 
@@ -88,25 +124,43 @@ mod tests {
         (store, id)
     }
 
+    async fn refuse(known: &KnownStore, store: &Arc<dyn ObjectStore>, url: &str) -> Result<()> {
+        known.refuse_other(store.as_ref(), url, false).await
+    }
+
     #[tokio::test]
-    async fn another_store_than_that_of_the_cluster_is_refused_and_both_are_named() {
+    async fn another_store_than_the_known_one_is_refused_and_both_are_named() {
         let data = tempfile::tempdir().unwrap();
         let known = KnownStore::of(data.path());
         let ((own, id), (other, other_id)) = (store().await, store().await);
-        known.refuse_other(other.as_ref(), "s3://b").await.unwrap();
+        refuse(&known, &other, "s3://b").await.unwrap();
         known.note(id, "s3://a");
-        known.refuse_other(own.as_ref(), "s3://a").await.unwrap();
-        known.refuse_other(own.as_ref(), "s3://a-by-another-name").await.unwrap();
-        let refused = known.refuse_other(other.as_ref(), "s3://b").await.unwrap_err().to_string();
+        refuse(&known, &own, "s3://a").await.unwrap();
+        refuse(&known, &own, "s3://a-by-another-name").await.unwrap();
+        let refused = refuse(&known, &other, "s3://b").await.unwrap_err().to_string();
         assert!(refused.starts_with("this object store (s3://b) is not"), "{refused}");
         for part in ["(s3://a;", &id.to_string(), &other_id.to_string(), "store.id"] {
             assert!(refused.contains(part), "{refused}");
         }
-        let empty = InMemory::new();
-        let refused = known.refuse_other(&empty, "s3://c").await.unwrap_err().to_string();
-        assert!(refused.contains("it has no id"), "{refused}");
+        let refused = known.refuse_other(&InMemory::new(), "s3://c", false).await.unwrap_err();
+        assert!(refused.to_string().contains("it has no id"), "{refused}");
         known.note(other_id, "s3://b");
-        known.refuse_other(other.as_ref(), "s3://b").await.unwrap();
+        refuse(&known, &other, "s3://b").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn of_a_store_without_an_identity_the_one_of_its_catalog_counts() {
+        let data = tempfile::tempdir().unwrap();
+        let known = KnownStore::of(data.path());
+        let ((_, id), (other, other_id)) = (store().await, store().await);
+        known.refuse_catalog(Some(id), "s3://a").unwrap();
+        known.note(id, "s3://a");
+        known.refuse_other(&InMemory::new(), "s3://a", true).await.unwrap();
+        known.refuse_other(other.as_ref(), "s3://b", true).await.unwrap_err();
+        known.refuse_catalog(Some(id), "s3://a").unwrap();
+        known.refuse_catalog(None, "s3://a").unwrap();
+        let refused = known.refuse_catalog(Some(other_id), "s3://b").unwrap_err().to_string();
+        assert!(refused.contains(&other_id.to_string()), "{refused}");
     }
 
     #[tokio::test]
@@ -114,7 +168,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(FILE), "noise").unwrap();
         let known = KnownStore::of(data.path());
-        let refused = known.refuse_other(&InMemory::new(), "s3://c").await.unwrap_err().to_string();
-        assert!(refused.contains("store.id is damaged"), "{refused}");
+        let refused = known.refuse_other(&InMemory::new(), "s3://c", false).await.unwrap_err();
+        assert!(refused.to_string().contains("store.id is damaged"), "{refused}");
     }
 }

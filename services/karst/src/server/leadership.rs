@@ -115,9 +115,8 @@ impl Leadership {
                 shutdown.spawn(async move { own.stand_by(followed, clock, (told, stop)).await });
                 return Ok(catalog);
             }
-            if self.has_others {
-                self.known.refuse_other(self.store.as_ref(), &self.url).await?;
-            }
+            let has_catalog = !self.has_others && self.has_catalog().await;
+            self.known.refuse_other(self.store.as_ref(), &self.url, has_catalog).await?;
             let holder = self.holder.clone();
             let taken =
                 Ownership::take(&self.store, holder, self.settings, self.take_over, progress).await;
@@ -137,6 +136,7 @@ impl Leadership {
         progress.set("opening the catalog");
         let opening = Catalog::open(Arc::clone(&self.store), CATALOG, settings, Arc::clone(clock));
         let catalog = opening.await.context("cannot open the catalog").map_err(whole::way_out)?;
+        self.known.refuse_catalog(catalog.snapshot().store_id(), &self.url)?;
         catalog.held_with(renewals);
         metrics::gauge!(names::CATALOG_LEADS).set(1.0);
         Ok(catalog)
@@ -181,10 +181,9 @@ impl Leadership {
         Ok(())
     }
 
-    /// Remembers the store of the cluster, for a start at which no other control plane leads.
+    /// Remembers the store, for a start at which no other control plane leads.
     fn note_store(&self, catalog: &Catalog) {
-        let id = catalog.snapshot().store_id();
-        if let Some(id) = id.filter(|_| self.has_others) {
+        if let Some(id) = catalog.snapshot().store_id() {
             self.known.note(id, &self.url);
         }
     }
