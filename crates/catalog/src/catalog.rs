@@ -198,7 +198,7 @@ impl Catalog {
     /// written; as [`put_document`](Self::put_document).
     pub async fn identify(&self, store: &dyn ObjectStore) -> Result<StoreId> {
         let known = self.snapshot().store_id();
-        let found = match StoreId::read(store).await? {
+        let found = match StoreId::read_at_start(store).await? {
             Some(found) => found,
             None => known.unwrap_or_else(StoreId::random).create(store).await?,
         };

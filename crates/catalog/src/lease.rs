@@ -25,8 +25,11 @@ use std::time::Duration;
 
 use conf::{Type, Unit};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
+use object_store::{
+    GetResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion,
+};
 use runtime::Shutdown;
+use runtime::store::ask_again;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -264,7 +267,7 @@ impl Lease {
         let mut document = Document::of(holder, settings);
         let mut watched: Option<(Watched, Instant)> = None;
         loop {
-            let found = read(store.as_ref()).await?;
+            let found = read_at_start(store.as_ref()).await?;
             let mut grace = Duration::ZERO;
             let mode = match found {
                 None => PutMode::Create,
@@ -439,8 +442,17 @@ struct Watched {
 }
 
 async fn read(store: &dyn ObjectStore) -> Result<Option<Watched>> {
+    understood(store.get(&Path::from(PLACE)).await).await
+}
+
+/// As [`read`]: one answer that is cut does not end a process that starts.
+async fn read_at_start(store: &dyn ObjectStore) -> Result<Option<Watched>> {
     let path = Path::from(PLACE);
-    let got = match store.get(&path).await {
+    understood(ask_again(PLACE, || store.get(&path)).await).await
+}
+
+async fn understood(got: object_store::Result<GetResult>) -> Result<Option<Watched>> {
+    let got = match got {
         Ok(got) => got,
         Err(object_store::Error::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(failed("read the lease", &error)),

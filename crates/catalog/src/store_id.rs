@@ -10,7 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{GetResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use runtime::store::ask_again;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -117,8 +118,18 @@ impl StoreId {
 
     /// The identity of an object store; `None` if it has none.
     pub(crate) async fn read(store: &dyn ObjectStore) -> Result<Option<Self>> {
+        Self::understood(store.get(&Path::from(PLACE)).await).await
+    }
+
+    /// As [`read`](Self::read): one answer that is cut does not end a process that starts.
+    pub(crate) async fn read_at_start(store: &dyn ObjectStore) -> Result<Option<Self>> {
+        let place = Path::from(PLACE);
+        Self::understood(ask_again(PLACE, || store.get(&place)).await).await
+    }
+
+    async fn understood(got: object_store::Result<GetResult>) -> Result<Option<Self>> {
         let away = |error: &object_store::Error| failed("read its identity", chain(error));
-        let got = match store.get(&Path::from(PLACE)).await {
+        let got = match got {
             Ok(got) => got,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(away(&error)),

@@ -10,6 +10,7 @@
 //! | `file:///var/lib/karst`, `data/store` | directory, made when missing |
 //! | `s3://bucket`, `s3://bucket/some/prefix` | S3 or compatible; credentials and endpoint from [`Options`] |
 
+mod again;
 mod local;
 mod requests;
 
@@ -25,6 +26,7 @@ use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
+pub use again::ask_again;
 pub use local::DurableLocal;
 pub use requests::Attempts;
 

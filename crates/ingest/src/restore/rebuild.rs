@@ -16,6 +16,7 @@ use model::{BucketEntry, BucketId, BucketState, IndexName, StreamId};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use runtime::Clock;
+use runtime::store::ask_again;
 
 use super::check::{chain, objects_of};
 use super::verify_all;
@@ -59,7 +60,8 @@ pub async fn interrupted(store: &Arc<dyn ObjectStore>) -> Result<bool, Error> {
 }
 
 async fn aside_of(store: &Arc<dyn ObjectStore>) -> Result<Option<String>, Error> {
-    match store.get(&Path::from(NOTE)).await {
+    let note = Path::from(NOTE);
+    match ask_again(NOTE, || store.get(&note)).await {
         Ok(found) => {
             let bytes = found.bytes().await.map_err(failed("read", NOTE))?;
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Snapshot;
-use ingest::restore::{check, lost, rebuild};
+use ingest::restore::{check, interrupted, lost, rebuild};
 use ingest::{LifecycleSettings, Settings};
 use model::EventTime;
+use object_store::ObjectStore;
 use runtime::{Clock, ManualClock, SystemClock};
 use serde_json::json;
-use testkit::TestDir;
+use testkit::{FailingStore, Moment, TestDir, wait_until};
 
 use crate::setup::{Setup, local, main_index, settings, start};
 
@@ -194,6 +195,19 @@ async fn acknowledged_records_that_are_gone_are_told_from_a_torn_tail() {
     assert_eq!((lost.len(), lost[0].events), (1, left), "{lost:?}");
     drop(setup);
     assert_eq!(start(data.path(), settings()).await.ingest.status().lost, [], "told once");
+}
+
+#[tokio::test]
+async fn a_start_asks_again_whether_a_rebuild_was_interrupted() {
+    let data = TestDir::new();
+    let failing = Arc::new(FailingStore::new(local(data.path())));
+    failing.hooks().fail(Moment::Before);
+    let store = Arc::clone(&failing) as Arc<dyn ObjectStore>;
+    let asked = tokio::spawn(async move { interrupted(&store).await });
+    let has_failed = || async { failing.hooks().failures() > 0 };
+    assert!(wait_until(has_failed, Duration::from_secs(10)).await);
+    failing.hooks().heal();
+    assert!(!asked.await.unwrap().unwrap());
 }
 
 async fn rebuilt(data: &Path) -> ingest::restore::Rebuilt {

@@ -602,10 +602,12 @@ pub(crate) fn store_url(options: &ServerOptions) -> String {
     options.object_store.clone().unwrap_or_else(default)
 }
 
-/// Asks the store once. Later, a store that fails is waited for; at the start, it is more likely
-/// that the URL or the credentials are wrong, and somebody is there to read it.
+/// Asks the store, for some seconds at most. Later, a store that fails is waited for; at the start, it is
+/// more likely that the URL or the credentials are wrong, and somebody is there to read it.
 async fn reach(store: &dyn ObjectStore) -> Result<()> {
-    let listed = store.list(Some(&object_store::path::Path::from(CATALOG))).try_next().await;
+    let prefix = object_store::path::Path::from(CATALOG);
+    let list = || async { store.list(Some(&prefix)).try_next().await };
+    let listed = runtime::store::ask_again(CATALOG, list).await;
     listed.map(drop).map_err(|error| {
         let advice = store_advice(&error.to_string());
         anyhow::Error::from(error)
