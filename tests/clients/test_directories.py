@@ -89,3 +89,25 @@ def test_a_server_whose_data_directory_is_lost_refuses_events_and_stores_what_it
         shutil.rmtree(server.data)
     server.start()
     assert sorted(server.raws("index=kept"), key=int) == acknowledged
+
+
+def test_a_server_whose_data_directory_was_replaced_deletes_nothing_of_the_next_one(server, tmp_path):
+    server.start()
+    server.send(*[f"former {n}" for n in range(20)], index="main")
+    server.data.rename(server.directory / "former")
+    settings = {"KARST_DATA_DIR": str(server.data)}
+    other = Server(tmp_path / "two", str(tmp_path / "other"), settings)
+    other.data = server.data
+    try:
+        other.start()
+        other.send(*[f"next {n}" for n in range(20)], index="main")
+        stored = "hot buckets are in object storage: restart the server"
+        wait_for(lambda: stored in server.log_text(), "hot buckets are stored", 60)
+        other.send(*[f"next {n}" for n in range(20, 40)], index="main")
+        other.kill()
+        other.start()
+        assert other.count("index=main next") == 40
+        assert "are missing from the journal" not in other.log_text()
+    finally:
+        if other.process is not None:
+            other.kill()

@@ -5,9 +5,9 @@
 //! was silent for long, and the most silent ones above a number of them, are forgotten; a sender
 //! that comes back after that with something unacknowledged has it kept again.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,12 +16,16 @@ use inputs::BatchId;
 use model::EventTime;
 use parking_lot::{Mutex, MutexGuard};
 use protocol::Sequences;
+use runtime::OpenDirectory;
 use uuid::Uuid;
 
 use crate::Error;
 
 /// Begins the file: magic and version.
 const HEADER: [u8; 8] = *b"KARSTCH\x01";
+/// The file, beside the journals, and what it is written as before it takes the name.
+const FILE: &str = "channels";
+const DRAFT: &str = "channels.next";
 
 /// What is known of one channel.
 #[derive(Debug, Default)]
@@ -41,7 +45,7 @@ struct State {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Channels {
-    path: PathBuf,
+    directory: OpenDirectory,
     most: usize,
     idle: Duration,
     state: Mutex<State>,
@@ -81,7 +85,7 @@ impl Channels {
     /// The file cannot be read. A damaged one is put aside, logged, and an empty table takes its
     /// place: what senders send again may then be kept twice, but nothing is lost.
     pub(crate) fn open(root: &Path, most: usize, idle: Duration) -> Result<Arc<Self>, Error> {
-        let path = root.join("channels");
+        let path = root.join(FILE);
         let bytes = match fs::read(&path) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -100,7 +104,9 @@ impl Channels {
                 }
             }
         }
-        Ok(Arc::new(Self { path, most, idle, state: Mutex::new(state) }))
+        let directory =
+            OpenDirectory::open(root).map_err(|error| Error::journal_read(root, error))?;
+        Ok(Arc::new(Self { directory, most, idle, state: Mutex::new(state) }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -169,7 +175,8 @@ impl Channels {
             .channels
             .retain(|_, channel| channel.last_used.0 >= oldest || !channel.in_flight.is_empty());
         let bytes = write(&state.channels);
-        replace(&self.path, &bytes).map_err(|error| Error::journal_write(&self.path, error))?;
+        let path = || self.directory.path().join(FILE);
+        replace(&self.directory, &bytes).map_err(|error| Error::journal_write(path(), error))?;
         state.changed = false;
         Ok(())
     }
@@ -186,16 +193,12 @@ fn forget_most_silent(state: &mut State) {
 }
 
 /// Writes a file so that it is there whole, old or new, whatever happens.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = path.with_extension("next");
-    let mut file = File::create(&draft)?;
+fn replace(directory: &OpenDirectory, bytes: &[u8]) -> io::Result<()> {
+    let mut file = directory.create(DRAFT)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&draft, path)?;
-    match path.parent() {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
-    }
+    directory.rename(DRAFT, FILE)?;
+    directory.sync()
 }
 
 fn write(channels: &HashMap<Uuid, Channel>) -> Vec<u8> {

@@ -8,12 +8,14 @@
 //! A `kill -9` leaves a mark too. It costs nothing but a trial: events that can be encoded stay.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use model::{JournalPosition, StreamId};
 use parking_lot::Mutex;
+use runtime::OpenDirectory;
 
 /// So many deaths over a range make its records suspects.
 const DEATHS: u32 = 2;
@@ -50,18 +52,22 @@ struct State {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Attempts {
-    root: PathBuf,
+    root: Arc<OpenDirectory>,
     state: Mutex<State>,
 }
 
 /// A mark that stands until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Mark(PathBuf);
+pub(crate) struct Mark {
+    root: Arc<OpenDirectory>,
+    name: String,
+}
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.0) {
-            tracing::debug!(path = %self.0.display(), %error, "a mark of encoding stays");
+        if let Err(error) = self.root.remove(&self.name) {
+            let path = self.root.path().join(&self.name);
+            tracing::debug!(path = %path.display(), %error, "a mark of encoding stays");
         }
     }
 }
@@ -105,7 +111,8 @@ impl Attempts {
                 _ => {}
             }
         }
-        let attempts = Self { root: root.to_owned(), state: Mutex::new(state) };
+        let root = Arc::new(OpenDirectory::open(root)?);
+        let attempts = Self { root, state: Mutex::new(state) };
         attempts.save()?;
         Ok(attempts)
     }
@@ -114,13 +121,23 @@ impl Attempts {
     fn save(&self) -> io::Result<()> {
         let state = self.state.lock();
         for (number, span) in state.left.iter().enumerate() {
-            fs::write(self.root.join(format!("{number}.left")), write_span(span))?;
+            self.write(&format!("{number}.left"), &write_span(span))?;
         }
         if !state.poison.is_empty() {
             let lines: Vec<String> = state.poison.iter().map(write_rows).collect();
-            fs::write(self.root.join("rows.poison"), lines.join("\n"))?;
+            self.write("rows.poison", &lines.join("\n"))?;
         }
         Ok(())
+    }
+
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        self.root.create(name)?.write_all(text.as_bytes())
+    }
+
+    /// Writes a mark.
+    fn mark(&self, name: String, text: &str) -> io::Result<Mark> {
+        self.write(&name, text)?;
+        Ok(Mark { root: Arc::clone(&self.root), name })
     }
 
     /// Marks a bucket as being encoded.
@@ -138,9 +155,7 @@ impl Attempts {
             let same = state.left.iter().filter(|span| span.touches(&stream, &positions));
             (same.map(|span| span.deaths).max().unwrap_or(0), state.next)
         };
-        let path = self.root.join(format!("{number}.encoding"));
-        fs::write(&path, write_span(&Span { stream, positions, deaths }))?;
-        Ok(Mark(path))
+        self.mark(format!("{number}.encoding"), &write_span(&Span { stream, positions, deaths }))
     }
 
     /// The stream's bucket up to a position is encoded: what lies before has nothing to answer for any more.
@@ -152,7 +167,7 @@ impl Attempts {
             return;
         }
         for number in 0..state.left.len() {
-            let _ = fs::remove_file(self.root.join(format!("{number}.left")));
+            let _ = self.root.remove(format!("{number}.left"));
         }
         state.left.retain(|span| !is_over(span));
         drop(state);
@@ -210,9 +225,8 @@ impl Attempts {
     ) -> io::Result<Mark> {
         let stream = name(stream);
         // Sets are recovered one after the other, and a set tries one part at a time.
-        let path = self.root.join("rows.trial");
-        fs::write(&path, write_rows(&Rows { stream, position: position.0, rows }))?;
-        Ok(Mark(path))
+        let tried = Rows { stream, position: position.0, rows };
+        self.mark("rows.trial".to_owned(), &write_rows(&tried))
     }
 }
 

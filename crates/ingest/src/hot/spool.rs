@@ -6,7 +6,7 @@
 //! disk: `maxSpoolSize` and `minFreeSpace`.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -25,6 +25,7 @@ use object_store::{
     Result as StoreResult,
 };
 use parking_lot::Mutex;
+use runtime::OpenDirectory;
 
 use crate::{Error, Settings};
 
@@ -46,7 +47,7 @@ pub struct SpoolStatus {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    root: PathBuf,
+    root: OpenDirectory,
     /// The journal beside it, whose disk must not be full either.
     journal: PathBuf,
     files: Mutex<HashMap<String, u64>>,
@@ -72,7 +73,7 @@ impl Spool {
         let reader = LocalFileSystem::new_with_prefix(root)
             .map_err(|error| fail(io::Error::other(error)))?;
         Ok(Self {
-            root: root.to_owned(),
+            root: OpenDirectory::open(root).map_err(fail)?,
             journal,
             files: Mutex::default(),
             directories: Mutex::default(),
@@ -83,21 +84,19 @@ impl Spool {
     }
 
     fn file(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        self.root.path().join(path)
     }
 
     /// Writes an object under the path it will have in object storage.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), Error> {
-        let file = self.file(path);
-        let fail = |source| Error::Spool { path: file.clone(), source: Arc::new(source) };
+        let fail = |source| Error::Spool { path: self.file(path), source: Arc::new(source) };
         let created = {
             let _directories = self.directories.lock();
-            fs::create_dir_all(file.parent().unwrap_or(&self.root))
-                .and_then(|()| File::create(&file))
+            self.root.create_directories(parent(path)).and_then(|()| self.root.create(path))
         };
         if let Err(error) = created.and_then(|mut created| created.write_all(bytes)) {
             // A part of a file is of no use, and may be what fills the disk.
-            let _ = fs::remove_file(&file);
+            let _ = self.root.remove(path);
             return Err(fail(error));
         }
         self.files.lock().insert(path.to_owned(), bytes.len() as u64);
@@ -106,14 +105,13 @@ impl Spool {
 
     /// A part of an object.
     pub(crate) fn read(&self, path: &str, range: Range<u64>) -> Result<Bytes, Error> {
-        let file = self.file(path);
         let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-        let read = File::open(&file).and_then(|open| {
+        let read = self.root.read(path).and_then(|open| {
             let mut bytes = vec![0; length];
             open.read_exact_at(&mut bytes, range.start)?;
             Ok(Bytes::from(bytes))
         });
-        read.map_err(|source| Error::Spool { path: file, source: Arc::new(source) })
+        read.map_err(|source| Error::Spool { path: self.file(path), source: Arc::new(source) })
     }
 
     /// Forgets an object that is in object storage.
@@ -121,13 +119,12 @@ impl Spool {
         if self.files.lock().remove(path).is_none() {
             return;
         }
-        let file = self.file(path);
         let _directories = self.directories.lock();
-        if let Err(error) = fs::remove_file(&file) {
-            tracing::warn!(path = %file.display(), %error, "cannot remove a spooled bucket");
+        if let Err(error) = self.root.remove(path) {
+            tracing::warn!(path = %self.file(path).display(), %error, "cannot remove a spooled bucket");
         }
         // Removing fails, as wanted, while there is another bucket of the day.
-        let _ = file.parent().map(fs::remove_dir);
+        let _ = self.root.remove_directory(parent(path));
     }
 
     fn has(&self, path: &Path) -> bool {
@@ -146,15 +143,15 @@ impl Spool {
         };
         let reserve = |all: u64| kept_free(self.min_free, all);
         // The journal may be on another disk (--journal-dir): the one with less room to spare counts.
-        let places = [&self.root, &self.journal].into_iter();
+        let places = [self.root.path(), self.journal.as_path()].into_iter();
         let spaces = places.filter_map(|place| space(place).map(|(free, all)| (place, free, all)));
         let tightest = spaces.min_by_key(|(_, free, all)| free.saturating_sub(reserve(*all)));
-        let (place, free, all) = tightest.unwrap_or((&self.root, u64::MAX, u64::MAX));
+        let (place, free, all) = tightest.unwrap_or((self.root.path(), u64::MAX, u64::MAX));
         let reserve = reserve(all);
         let full = if self.max_size > 0 && bytes >= self.max_size {
             Some(format!("{bytes} bytes wait for object storage, and maxSpoolSize is reached"))
         } else if free < reserve {
-            let place = fs::canonicalize(place).unwrap_or_else(|_| place.clone());
+            let place = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
             let place = place.parent().unwrap_or(&place).display();
             Some(format!(
                 "no space left on device: {place}: {free} bytes are free, less than minFreeSpace \
@@ -165,6 +162,11 @@ impl Spool {
         };
         SpoolStatus { buckets, bytes, free_bytes: free, disk_bytes: all, full }
     }
+}
+
+/// The directory of an object, empty for that of the spool.
+fn parent(path: &str) -> &FilePath {
+    FilePath::new(path).parent().unwrap_or(FilePath::new(""))
 }
 
 /// What has to stay free of all bytes of a file system. On a small disk `minFreeSpace` would be more than
@@ -357,6 +359,23 @@ mod tests {
         let spool = Spool::open(&root, &Settings::default()).unwrap();
         spool.write("x/a", b"01234").unwrap();
         assert!(root.is_symlink() && place.join("x/a").exists() && !place.join("left").exists());
+    }
+
+    #[test]
+    fn a_spool_that_was_replaced_keeps_what_another_server_has_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let (root, moved) = (directory.path().join("spool"), directory.path().join("moved"));
+        let spool = Spool::open(&root, &Settings::default()).unwrap();
+        spool.write("x/a", b"own").unwrap();
+        fs::rename(&root, &moved).unwrap();
+        let other = Spool::open(&root, &Settings::default()).unwrap();
+        other.write("x/a", b"other").unwrap();
+        assert_eq!(spool.read("x/a", 0..3).unwrap(), "own");
+        spool.remove("x/a");
+        assert!(!moved.join("x").exists());
+        spool.write("x/b", b"own").unwrap();
+        assert!(moved.join("x/b").exists() && !root.join("x/b").exists());
+        assert_eq!(other.read("x/a", 0..5).unwrap(), "other");
     }
 
     #[test]

@@ -10,9 +10,10 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use model::{IndexName, IndexerId, JournalPosition, Lane};
+use runtime::OpenDirectory;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -88,7 +89,8 @@ impl Known {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    list: PathBuf,
+    directory: OpenDirectory,
+    set: u16,
     mark: File,
     indexer: IndexerId,
 }
@@ -106,7 +108,8 @@ impl Ledger {
         let path = directory.join(format!("{set}.mark"));
         let mark = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let mark = mark.map_err(|error| Error::journal_write(&path, error))?;
-        Ok((Self { list: directory.join(format!("{set}.segments")), mark, indexer }, known))
+        let directory = OpenDirectory::open(directory).map_err(fail)?;
+        Ok((Self { directory, set, mark, indexer }, known))
     }
 
     /// Notes what has been synced. Not synced: see the module.
@@ -121,12 +124,13 @@ impl Ledger {
     pub(crate) fn list(&self, sealed: Vec<Sealed>) {
         let write = || -> io::Result<()> {
             let text = serde_json::to_vec(&List { sealed })?;
-            let draft = self.list.with_extension("new");
-            File::create(&draft)?.write_all(&text)?;
-            fs::rename(&draft, &self.list)
+            let draft = format!("{}.new", self.set);
+            self.directory.create(&draft)?.write_all(&text)?;
+            self.directory.rename(&draft, format!("{}.segments", self.set))
         };
         if let Err(error) = write() {
-            tracing::debug!(path = %self.list.display(), %error, "segments could not be listed");
+            let path = self.directory.path().display();
+            tracing::debug!(%path, set = self.set, %error, "segments could not be listed");
         }
     }
 }

@@ -56,6 +56,27 @@ fn a_segment_goes_when_all_its_streams_are_committed_beyond_it() {
     assert_eq!(segments(directory.path()).unwrap(), Vec::<std::path::PathBuf>::new());
 }
 
+/// As when a data directory is moved away, and another server is started at its path.
+#[test]
+fn a_journal_that_was_replaced_removes_nothing_of_the_other_one() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, moved) = (root.path().join("0"), root.path().join("moved"));
+    let mut first = open(&path, 1);
+    append(&mut first, &batch(&[(0, "first")]), 1);
+    append(&mut first, &batch(&[(0, "first")]), 2);
+    fs::rename(&path, &moved).unwrap();
+    let mut second = open(&path, 1);
+    append(&mut second, &batch(&[(0, "second")]), 1);
+    append(&mut second, &batch(&[(0, "second")]), 2);
+    let list = fs::read(path.join("state/0.segments")).unwrap();
+    append(&mut first, &batch(&[(0, "first")]), 3);
+    assert_eq!(segments(&moved).unwrap().len(), 3);
+    first.release(|_| Some(JournalPosition(3)));
+    assert_eq!(segments(&moved).unwrap(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(segments(&path).unwrap().len(), 2);
+    assert_eq!(fs::read(path.join("state/0.segments")).unwrap(), list);
+}
+
 #[test]
 fn all_codecs_and_roll_notes_are_read_back() {
     let original = batch(&[(5, "a"), (3, &*"b".repeat(999)), (i64::MIN, "c"), (i64::MAX, "")]);

@@ -1,11 +1,12 @@
 //! Appending to segments, and letting go of them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
 use std::path::{Path, PathBuf};
 
 use foldhash::HashMap;
 use model::{IndexName, JournalPosition, Lane};
+use runtime::OpenDirectory;
 
 use super::ledger::{Ledger, Mark, Sealed};
 use crate::Error;
@@ -42,7 +43,7 @@ struct Segment {
 /// The journal of one pipeline set; one writer.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    directory: PathBuf,
+    directory: OpenDirectory,
     segment_bytes: u64,
     active: Option<(File, Segment)>,
     sealed: Vec<Segment>,
@@ -91,9 +92,10 @@ impl Journal {
         ledger: Ledger,
     ) -> Result<Self, Error> {
         fs::create_dir_all(directory).map_err(|error| Error::journal_write(directory, error))?;
+        let opened = OpenDirectory::open(directory);
         let last = segments(directory)?.last().and_then(|path| number_of(path));
         Ok(Self {
-            directory: directory.to_owned(),
+            directory: opened.map_err(|error| Error::journal_write(directory, error))?,
             segment_bytes,
             active: None,
             sealed: Vec::new(),
@@ -187,7 +189,7 @@ impl Journal {
         }
         if segment.last.is_empty() {
             self.ledger.acknowledge(Mark { bytes: 0, ..segment.mark() });
-            if let Err(error) = fs::remove_file(&segment.path) {
+            if let Err(error) = self.directory.remove(segment.name()) {
                 tracing::debug!(path = %segment.path.display(), %error, "empty segment stays");
             }
         } else {
@@ -198,18 +200,18 @@ impl Journal {
 
     fn begin_segment(&mut self) -> Result<(File, Segment), Error> {
         let number = self.next_number;
-        let path = self.directory.join(format!("{number:020}.journal"));
+        let name = format!("{number:020}.journal");
+        let path = self.directory.path().join(&name);
         let fail = |error| Error::journal_write(&path, error);
-        let mut file =
-            OpenOptions::new().append(true).create_new(true).open(&path).map_err(fail)?;
+        let mut file = self.directory.create_new(&name).map_err(fail)?;
         self.next_number += 1;
         let prepared = file
             .write_all(&SEGMENT_HEADER)
             .and_then(|()| file.sync_all())
-            .and_then(|()| File::open(&self.directory)?.sync_all());
+            .and_then(|()| self.directory.sync());
         if let Err(error) = prepared {
             // An empty segment is harmless, and the next attempt takes another number.
-            let _ = fs::remove_file(&path);
+            let _ = self.directory.remove(&name);
             return Err(fail(error));
         }
         let bytes = SEGMENT_HEADER.len() as u64;
@@ -241,7 +243,7 @@ impl Journal {
             gone.push(segment);
         }
         let before = gone.len();
-        gone.retain(|segment| !let_go(segment));
+        gone.retain(|segment| !let_go(&self.directory, segment));
         let released = before - gone.len();
         self.sealed.extend(gone);
         released
@@ -271,17 +273,23 @@ impl Journal {
 }
 
 impl Segment {
+    /// Its file, in the directory of the journal.
+    fn name(&self) -> &Path {
+        Path::new(self.path.file_name().unwrap_or_default())
+    }
+
     fn mark(&self) -> Mark {
         let position = self.last.values().copied().max().unwrap_or_default();
         Mark { segment: self.number, bytes: self.bytes, events: self.events, position }
     }
 }
 
-fn let_go(segment: &Segment) -> bool {
+fn let_go(directory: &OpenDirectory, segment: &Segment) -> bool {
+    let name = segment.name();
     let result = if segment.damaged {
-        fs::rename(&segment.path, segment.path.with_extension("damaged"))
+        directory.rename(name, name.with_extension("damaged"))
     } else {
-        fs::remove_file(&segment.path)
+        directory.remove(name)
     };
     if let Err(error) = &result {
         tracing::warn!(path = %segment.path.display(), %error, "cannot remove a journal segment");

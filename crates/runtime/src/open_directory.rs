@@ -1,0 +1,271 @@
+//! A directory that is held open. Files are created, renamed and removed in the directory that was opened,
+//! even if it has been moved, or another one is at its path: a server whose data directory was replaced does
+//! not touch the files of the server that runs there now.
+//!
+//! The server of a network file system may be away for a while, and the file system may be mounted again:
+//! when the open handle does not work any more, the path is opened again, if it leads to the same inode.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+/// See the module.
+#[derive(Debug)]
+pub struct OpenDirectory {
+    path: PathBuf,
+    inode: u64,
+    place: Place,
+    handle: Mutex<Arc<File>>,
+}
+
+impl OpenDirectory {
+    /// Opens a directory that exists.
+    ///
+    /// # Errors
+    /// The directory cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        // The parent of a file that is named without a directory.
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let handle = File::open(path)?;
+        let inode = handle.metadata()?.ino();
+        let place = Place::of(&handle, path)?;
+        Ok(Self { path: path.to_owned(), inode, place, handle: Mutex::new(Arc::new(handle)) })
+    }
+
+    /// Opens the directory of a file.
+    ///
+    /// # Errors
+    /// The directory cannot be opened.
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        Self::open(path.parent().unwrap_or(Path::new("/")))
+    }
+
+    /// The path that was opened, for messages.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn handle(&self) -> io::Result<Arc<File>> {
+        let mut handle = self.handle.lock();
+        if handle.metadata().is_err() {
+            let again = File::open(&self.path)?;
+            if again.metadata()?.ino() != self.inode {
+                return Err(io::Error::other("another directory has taken its path"));
+            }
+            *handle = Arc::new(again);
+        }
+        Ok(Arc::clone(&handle))
+    }
+
+    fn open_file(&self, name: &Path, flags: OFlags) -> io::Result<File> {
+        let handle = self.handle()?;
+        let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666));
+        let open = || rustix::fs::openat(&*handle, name, flags, mode);
+        Ok(File::from(rustix::io::retry_on_intr(open)?))
+    }
+
+    /// Creates a file and opens it for appending.
+    ///
+    /// # Errors
+    /// The file exists, or the file system refuses.
+    pub fn create_new(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
+        self.open_file(name.as_ref(), flags)
+    }
+
+    /// Creates a file or empties it, and opens it for writing.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn create(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        self.open_file(name.as_ref(), OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)
+    }
+
+    /// Opens a file for appending.
+    ///
+    /// # Errors
+    /// The file does not exist, or the file system refuses.
+    pub fn append(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        self.open_file(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// The file does not exist, or the file system refuses.
+    pub fn read(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        self.open_file(name.as_ref(), OFlags::RDONLY)
+    }
+
+    /// Renames a file within the directory, in place of the one that had the name.
+    ///
+    /// # Errors
+    /// The file does not exist, or the file system refuses.
+    pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        let handle = self.handle()?;
+        let renamed = rustix::fs::renameat(&*handle, from.as_ref(), &*handle, to.as_ref());
+        renamed.map_err(io::Error::from)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The file does not exist, or the file system refuses.
+    pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let handle = self.handle()?;
+        let removed = rustix::fs::unlinkat(&*handle, name.as_ref(), AtFlags::empty());
+        removed.map_err(io::Error::from)
+    }
+
+    /// Removes an empty directory below.
+    ///
+    /// # Errors
+    /// The directory is not empty, or the file system refuses.
+    pub fn remove_directory(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let handle = self.handle()?;
+        let removed = rustix::fs::unlinkat(&*handle, name.as_ref(), AtFlags::REMOVEDIR);
+        removed.map_err(io::Error::from)
+    }
+
+    /// Creates a directory below, with those above it.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn create_directories(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let handle = self.handle()?;
+        let mut path = PathBuf::new();
+        for part in name.as_ref().components() {
+            path.push(part);
+            match rustix::fs::mkdirat(&*handle, &path, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes created, renamed and removed names durable.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn sync(&self) -> io::Result<()> {
+        self.handle()?.sync_all()
+    }
+
+    /// Whether the path still leads to this directory.
+    #[must_use]
+    pub fn is_at_path(&self) -> bool {
+        self.handle().is_ok_and(|handle| self.place.is_kept(&handle, &self.path))
+    }
+
+    /// What happened to the directory, if it was removed or replaced: see [`Place::loss`].
+    #[must_use]
+    pub fn loss(&self) -> Option<String> {
+        let handle = self.handle().ok()?;
+        self.place.loss(&handle, &self.path)
+    }
+}
+
+/// How a file system shows that an open file or directory is at its path. With some layers of file systems,
+/// an open file has another inode than its path, or no count of names.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    counts_names: bool,
+    has_inode_of_path: bool,
+    has_device_of_path: bool,
+}
+
+impl Place {
+    /// Looks at a file that has just been opened at the path.
+    ///
+    /// # Errors
+    /// The file cannot be looked at.
+    pub fn of(open: &File, path: &Path) -> io::Result<Self> {
+        let (open, named) = (open.metadata()?, fs::metadata(path)?);
+        Ok(Self {
+            counts_names: open.nlink() > 0,
+            has_inode_of_path: open.ino() == named.ino(),
+            has_device_of_path: open.dev() == named.dev(),
+        })
+    }
+
+    /// Whether the path leads to the open file.
+    fn is_kept(self, open: &File, path: &Path) -> bool {
+        let (Ok(open), Ok(named)) = (open.metadata(), fs::metadata(path)) else { return false };
+        (!self.has_inode_of_path || open.ino() == named.ino())
+            && (!self.has_device_of_path || open.dev() == named.dev())
+    }
+
+    /// What happened to an open file, if it was removed, or another one is at its path. A file that was moved
+    /// is not lost, nor is one that cannot be looked at: the server of a network file system may be away.
+    #[must_use]
+    pub fn loss(self, open: &File, path: &Path) -> Option<String> {
+        let open = open.metadata().ok()?;
+        if self.counts_names && open.nlink() == 0 {
+            return Some(format!("{} was removed", path.display()));
+        }
+        let named = fs::metadata(path).ok()?;
+        // Not the device: a mounted network file system may get another one.
+        let is_other = self.has_inode_of_path && named.ino() != open.ino();
+        is_other.then(|| format!("{} was replaced", path.display()))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn work_goes_on_in_the_directory_that_was_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let (path, moved) = (root.path().join("data"), root.path().join("moved"));
+        fs::create_dir(&path).unwrap();
+        let directory = OpenDirectory::open(&path).unwrap();
+        directory.create_new("a").unwrap().write_all(b"own").unwrap();
+        directory.create("b").unwrap();
+        assert!(directory.is_at_path() && directory.loss().is_none());
+        fs::rename(&path, &moved).unwrap();
+        assert!(!directory.is_at_path(), "it was moved");
+        assert_eq!(directory.loss(), None, "it still has a name");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("a"), "other").unwrap();
+        fs::write(path.join("b"), "other").unwrap();
+        assert!(!directory.is_at_path());
+        assert!(directory.loss().unwrap().ends_with("data was replaced"));
+        directory.remove("b").unwrap();
+        directory.rename("a", "c").unwrap();
+        directory.append("c").unwrap().write_all(b" file").unwrap();
+        directory.create_directories("d/e").unwrap();
+        directory.create_directories("d/e").unwrap();
+        directory.remove_directory("d/e").unwrap();
+        directory.sync().unwrap();
+        let mut text = String::new();
+        directory.read("c").unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "own file");
+        assert!(moved.join("c").exists() && moved.join("d").exists() && !moved.join("b").exists());
+        assert_eq!(fs::read(path.join("a")).unwrap(), b"other");
+        assert_eq!(fs::read(path.join("b")).unwrap(), b"other");
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_directory_that_was_removed_is_lost() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("data");
+        fs::create_dir(&path).unwrap();
+        let directory = OpenDirectory::open(&path).unwrap();
+        fs::remove_dir(&path).unwrap();
+        assert!(directory.loss().unwrap().ends_with("data was removed"));
+        assert!(directory.create_new("a").is_err());
+    }
+}
