@@ -103,6 +103,8 @@ def test_a_server_whose_data_directory_was_replaced_deletes_nothing_of_the_next_
         other.send(*[f"next {n}" for n in range(20)], index="main")
         stored = "hot buckets are in object storage: restart the server"
         wait_for(lambda: stored in server.log_text(), "hot buckets are stored", 60)
+        server.stop()
+        assert (server.data / "local-session.json").exists()
         other.send(*[f"next {n}" for n in range(20, 40)], index="main")
         other.kill()
         other.start()

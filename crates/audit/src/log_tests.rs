@@ -146,6 +146,24 @@ async fn a_record_nobody_waits_for_is_kept_until_it_can_be_written() {
 }
 
 #[tokio::test]
+async fn a_trail_whose_directory_was_replaced_writes_no_file_of_another_server() {
+    let root = tempfile::tempdir().unwrap();
+    let (data, moved) = (root.path().join("audit"), root.path().join("moved"));
+    let settings = Settings { file_bytes: 1, ..Settings::default() };
+    let log = open(&data, settings.clone(), Vec::new()).await.log;
+    log.append(record(1)).await.unwrap();
+    fs::rename(&data, &moved).unwrap();
+    let other = open(&data, settings, Vec::new()).await.log;
+    other.append(record(1)).await.unwrap();
+    let error = log.append(record(2)).await.unwrap_err();
+    assert!(error.to_string().contains("moved or replaced"), "{error}");
+    other.append(record(2)).await.unwrap();
+    other.close().await;
+    assert_eq!(verify(&data).unwrap().records, 2);
+    assert_eq!(verify(&moved).unwrap().records, 1);
+}
+
+#[tokio::test]
 async fn old_files_leave_once_they_are_indexed_and_the_rest_still_verifies() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { file_bytes: 1, keep_days: 1, ..Settings::default() };

@@ -1,13 +1,13 @@
 //! Writes records with group commit: queued records are written and synced together.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
 use metrics::{counter, histogram};
-use runtime::metrics as names;
+use runtime::{OpenDirectory, metrics as names};
 use tokio::sync::mpsc;
 
 use crate::chain::Head;
@@ -26,6 +26,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The writer; see the module.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    /// The directory that was opened.
+    directory: OpenDirectory,
     head: Head,
     active: Option<Active>,
     /// Whether the files must be recovered before the next write.
@@ -53,7 +55,9 @@ impl Writer {
         // Numbers are never reused, even if their record is missing.
         head.seq = anchors.iter().map(|anchor| anchor.seq).fold(head.seq, u64::max);
         shared.head.send_replace(head);
-        let writer = Self { head, active: found.active, unsure: false };
+        let opened = OpenDirectory::open(directory);
+        let opened = opened.map_err(|error| Error::file("read", directory, &error))?;
+        let writer = Self { directory: opened, head, active: found.active, unsure: false };
         Ok((writer, found.torn, remarks))
     }
 
@@ -158,6 +162,7 @@ impl Writer {
 
     /// Finds the end of the chain after a write with an unknown result.
     fn recover_again(&mut self, shared: &Shared) -> Result<Option<Record>, Error> {
+        check(&self.directory)?;
         let found = recover(&shared.directory)?;
         let seq = found.head.seq.max(self.head.seq);
         self.head = Head { seq, hash: found.head.hash };
@@ -170,6 +175,7 @@ impl Writer {
         let active = match &mut self.active {
             Some(active) => active,
             none => {
+                check(&self.directory)?;
                 let (path, file) = files::create(&shared.directory, self.head.seq + 1)?;
                 none.insert(Active { path, file, bytes: 0 })
             }
@@ -203,6 +209,7 @@ impl Writer {
         if !self.active.as_ref().is_some_and(full) {
             return Ok((Vec::new(), Vec::new()));
         }
+        check(&self.directory)?;
         let (path, file) = files::create(&shared.directory, self.head.seq + 1)?;
         self.active = Some(Active { path, file, bytes: 0 });
         let files = files::list(&shared.directory)?;
@@ -219,6 +226,15 @@ impl Writer {
         }
         Ok((records, expired))
     }
+}
+
+/// Fails if another directory has taken the path: its files are another server's.
+fn check(directory: &OpenDirectory) -> Result<(), Error> {
+    if directory.is_at_path() {
+        return Ok(());
+    }
+    let error = io::Error::other("the directory was moved or replaced; restart the server");
+    Err(Error::file("write", directory.path(), &error))
 }
 
 /// Adds a record to a group; true if it is the end marker.

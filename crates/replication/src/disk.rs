@@ -16,11 +16,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use runtime::OpenDirectory;
 
 const MAGIC: u32 = 0x4c50_524b;
 const HEADER: usize = 24;
 /// The file with the epoch, u64 little-endian.
 const EPOCH: &str = "epoch";
+/// What it is written as before it takes the name.
+const EPOCH_DRAFT: &str = "epoch.new";
 /// A file takes no more objects from this size on.
 const FILE: u64 = 16 << 20;
 
@@ -50,7 +53,7 @@ struct Place {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Copy {
-    directory: PathBuf,
+    directory: OpenDirectory,
     objects: BTreeMap<u64, Place>,
     /// Sizes of all files.
     files: BTreeMap<u64, u64>,
@@ -68,7 +71,7 @@ impl Copy {
             File::open(parent)?.sync_all()?;
         }
         Ok(Self {
-            directory: directory.to_owned(),
+            directory: OpenDirectory::open(directory)?,
             objects: BTreeMap::new(),
             files: BTreeMap::new(),
             newest: None,
@@ -80,7 +83,7 @@ impl Copy {
     /// Reads one that is there; a torn end is cut off.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         let mut copy = Self {
-            directory: directory.to_owned(),
+            directory: OpenDirectory::open(directory)?,
             objects: BTreeMap::new(),
             files: BTreeMap::new(),
             newest: None,
@@ -101,7 +104,7 @@ impl Copy {
     }
 
     fn path(&self, file: u64) -> PathBuf {
-        self.directory.join(format!("{file:020}.log"))
+        self.directory.path().join(name(file))
     }
 
     fn read(&mut self, file: u64) -> io::Result<()> {
@@ -128,12 +131,10 @@ impl Copy {
     /// return. 0 is of nobody who writes.
     pub(crate) fn enter(&mut self, epoch: u64) -> io::Result<bool> {
         if epoch > self.epoch {
-            let path = self.directory.join(EPOCH);
-            let draft = path.with_extension("new");
-            let mut file = File::create(&draft)?;
+            let mut file = self.directory.create(EPOCH_DRAFT)?;
             file.write_all(&epoch.to_le_bytes()).and_then(|()| file.sync_all())?;
-            fs::rename(&draft, &path)?;
-            File::open(&self.directory)?.sync_all()?;
+            self.directory.rename(EPOCH_DRAFT, EPOCH)?;
+            self.directory.sync()?;
             self.epoch = epoch;
         }
         Ok(epoch == self.epoch || epoch == 0)
@@ -193,8 +194,8 @@ impl Copy {
         }
         let after = self.files.last_key_value().map_or(0, |(last, _)| last + 1);
         let file = number.max(after);
-        let opened = OpenOptions::new().write(true).create_new(true).open(self.path(file))?;
-        File::open(&self.directory)?.sync_all()?;
+        let opened = self.directory.create_new(name(file))?;
+        self.directory.sync()?;
         self.files.insert(file, 0);
         Ok((file, 0, opened))
     }
@@ -209,7 +210,7 @@ impl Copy {
         let Some(place) = self.objects.get(&number) else { return Ok(None) };
         let length = usize::try_from(place.length).unwrap_or(usize::MAX);
         let mut data = vec![0; length];
-        File::open(self.path(place.file))?.read_exact_at(&mut data, place.offset)?;
+        self.directory.read(name(place.file))?.read_exact_at(&mut data, place.offset)?;
         if checksum(number, &data) != place.checksum {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the object is damaged"));
         }
@@ -223,14 +224,14 @@ impl Copy {
         });
         let used: Vec<u64> = self.objects.values().map(|place| place.file).collect();
         let newest = self.newest.as_ref().map(|(file, _)| *file);
-        let directory = self.directory.clone();
+        let directory = &self.directory;
         self.files.retain(|file, size| {
             if used.contains(file) || (Some(*file) == newest && *size < FILE) {
                 return true;
             }
-            let path = directory.join(format!("{file:020}.log"));
-            let removed = fs::remove_file(&path);
+            let removed = directory.remove(name(*file));
             if let Err(error) = &removed {
+                let path = directory.path().join(name(*file));
                 tracing::warn!(path = %path.display(), %error, "a file of a copy stays");
             }
             removed.is_err()
@@ -242,10 +243,18 @@ impl Copy {
         self.files.values().sum()
     }
 
-    /// Removes it.
+    /// Removes it, unless another directory is at its path.
     pub(crate) fn remove(self) -> io::Result<()> {
-        fs::remove_dir_all(&self.directory)
+        if !self.directory.is_at_path() {
+            return Err(io::Error::other("the directory was moved or replaced"));
+        }
+        fs::remove_dir_all(self.directory.path())
     }
+}
+
+/// The name of a file.
+fn name(file: u64) -> String {
+    format!("{file:020}.log")
 }
 
 fn read_epoch(path: &Path) -> io::Result<u64> {
@@ -318,6 +327,23 @@ mod tests {
         copy.put(6, b"six").unwrap();
         assert_eq!(copy.get(6).unwrap().unwrap(), "six");
         assert!(copy.get(7).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_copy_whose_directory_was_replaced_removes_nothing_of_another_one() {
+        let root = tempfile::tempdir().unwrap();
+        let (directory, moved) = (root.path().join("copy"), root.path().join("moved"));
+        let mut first = Copy::create(&directory).unwrap();
+        first.put(1, &vec![0; usize::try_from(FILE).unwrap()]).unwrap();
+        fs::rename(&directory, &moved).unwrap();
+        let mut second = Copy::create(&directory).unwrap();
+        second.put(1, b"one").unwrap();
+        assert!(first.enter(7).unwrap());
+        first.keep(2, &[]);
+        assert!(first.list().is_empty() && !moved.join(name(1)).exists());
+        assert!(moved.join(EPOCH).exists() && !directory.join(EPOCH).exists());
+        assert!(first.remove().is_err());
+        assert_eq!(second.get(1).unwrap().unwrap(), "one");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::{HashMap, HashSet};
+use runtime::OpenDirectory;
 
 use super::fingerprint::Fingerprint;
 use super::place::FileId;
@@ -50,6 +51,7 @@ pub(crate) const SEEK: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     path: PathBuf,
+    directory: OpenDirectory,
     log: Arc<File>,
     log_size: u64,
     /// The log may have a torn record inside and must be written anew.
@@ -98,6 +100,7 @@ impl Checkpoints {
         let log = Arc::new(fs::OpenOptions::new().create(true).append(true).open(path)?);
         let mut book = Self {
             path: path.to_owned(),
+            directory: OpenDirectory::of_file(path)?,
             log,
             log_size: bytes.len() as u64,
             damaged: false,
@@ -338,15 +341,14 @@ impl Checkpoints {
         for (key, record) in &self.records {
             encode(*key, Some(record), &mut bytes);
         }
-        let next = self.path.with_extension("next");
-        let mut file = File::create(&next)?;
+        let name = Path::new(self.path.file_name().unwrap_or_default());
+        let next = name.with_extension("next");
+        let mut file = self.directory.create(&next)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(&next, &self.path)?;
-        if let Some(parent) = self.path.parent().filter(|parent| parent.is_dir()) {
-            File::open(parent)?.sync_all()?;
-        }
-        self.log = Arc::new(fs::OpenOptions::new().append(true).open(&self.path)?);
+        self.directory.rename(&next, name)?;
+        self.directory.sync()?;
+        self.log = Arc::new(self.directory.append(name)?);
         self.log_size = bytes.len() as u64;
         self.damaged = false;
         self.dirty.clear();

@@ -6,11 +6,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use foldhash::HashSet;
+use runtime::OpenDirectory;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Taken {
-    path: PathBuf,
+    directory: OpenDirectory,
+    name: PathBuf,
     log: File,
     lines: usize,
     known: HashSet<String>,
@@ -36,9 +38,10 @@ impl Taken {
         let whole = memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1);
         let log = fs::OpenOptions::new().create(true).append(true).open(path)?;
         log.set_len(whole as u64)?;
-        let path = path.to_owned();
+        let directory = OpenDirectory::of_file(path)?;
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
         let (known, order) = (HashSet::default(), VecDeque::new());
-        let mut taken = Self { path, log, lines: 0, known, order, limit };
+        let mut taken = Self { directory, name, log, lines: 0, known, order, limit };
         for line in String::from_utf8_lossy(&text[..whole]).lines() {
             taken.lines += 1;
             taken.remember(line.to_owned());
@@ -80,14 +83,14 @@ impl Taken {
     }
 
     fn rewrite(&mut self) -> io::Result<()> {
-        let next = self.path.with_extension("next");
-        let mut file = File::create(&next)?;
+        let next = self.name.with_extension("next");
+        let mut file = self.directory.create(&next)?;
         for name in &self.order {
             writeln!(file, "{name}")?;
         }
         file.sync_all()?;
-        fs::rename(&next, &self.path)?;
-        self.log = fs::OpenOptions::new().append(true).open(&self.path)?;
+        self.directory.rename(&next, &self.name)?;
+        self.log = self.directory.append(&self.name)?;
         self.lines = self.order.len();
         Ok(())
     }
@@ -102,6 +105,20 @@ fn clean(name: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_log_whose_directory_was_replaced_leaves_the_log_of_another_server() {
+        let root = tempfile::tempdir().unwrap();
+        let (data, moved) = (root.path().join("data"), root.path().join("moved"));
+        let mut taken = Taken::open(&data.join("taken"), 1).unwrap();
+        fs::rename(&data, &moved).unwrap();
+        Taken::open(&data.join("taken"), 1).unwrap().insert("other").unwrap();
+        for number in 0..5 {
+            taken.insert(&format!("own {number}")).unwrap();
+        }
+        assert_eq!(fs::read(data.join("taken")).unwrap(), b"other\n");
+        assert!(fs::read_to_string(moved.join("taken")).unwrap().ends_with("own 4\n"));
+    }
 
     #[test]
     fn names_survive_restarts_and_torn_ends_and_the_oldest_go_first() {

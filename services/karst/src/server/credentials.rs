@@ -158,10 +158,19 @@ fn from_here(mut bound: SocketAddr) -> SocketAddr {
     bound
 }
 
-/// Removes the session file.
+/// Removes the session file, whoever has written it.
 pub(crate) fn remove_local_session(data: &Path) {
     // It may already be gone.
     let _ = fs::remove_file(LocalSession::path(data));
+}
+
+/// Removes the session file of this process: if the data directory was replaced, another server's is there.
+pub(crate) fn remove_own_local_session(data: &Path) {
+    let text = fs::read(LocalSession::path(data)).unwrap_or_default();
+    let session = serde_json::from_slice::<LocalSession>(&text);
+    if session.is_ok_and(|session| session.pid == std::process::id()) {
+        remove_local_session(data);
+    }
 }
 
 #[cfg(test)]
@@ -176,6 +185,19 @@ mod tests {
     use runtime::SystemClock;
 
     use super::*;
+
+    #[test]
+    fn a_server_removes_only_the_session_file_that_it_has_written() {
+        let data = tempfile::tempdir().unwrap();
+        let path = LocalSession::path(data.path());
+        for (pid, stays) in [(std::process::id() + 1, true), (std::process::id(), false)] {
+            let (uri, session_key) = ("http://127.0.0.1:1".to_owned(), "key".to_owned());
+            let session = LocalSession { uri, session_key, certificate: None, pid };
+            fs::write(&path, serde_json::to_vec(&session).unwrap()).unwrap();
+            remove_own_local_session(data.path());
+            assert_eq!(path.exists(), stays);
+        }
+    }
 
     #[test]
     fn the_command_line_asks_for_an_address_that_the_certificate_has() {

@@ -3,7 +3,7 @@
 //! Guarantees: no line is torn, and none is lost in silence. Lines that cannot be written are counted; once
 //! there is room, a line says how many are missing. Nobody waits for the log, nor fails because of it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use introspection::{OwnEvent, SplunkdLog};
 use jiff::Timestamp;
 use model::EventTime;
 use parking_lot::{Mutex, MutexGuard};
-use runtime::{Clock, Shutdown, SystemClock, metrics as names};
+use runtime::{Clock, OpenDirectory, Shutdown, SystemClock, metrics as names};
 use serde_json::json;
 use tokio::sync::watch;
 use tracing_subscriber::fmt::MakeWriter;
@@ -32,6 +32,7 @@ pub(crate) struct LogFile(Arc<Mutex<Open>>);
 #[derive(Debug)]
 struct Open {
     path: PathBuf,
+    directory: OpenDirectory,
     file: File,
     size: u64,
     /// Lines that could not be written since the last that could.
@@ -48,6 +49,7 @@ impl LogFile {
         let failing = watch::Sender::new(None);
         let open = Open {
             path: path.to_owned(),
+            directory: OpenDirectory::of_file(path)?,
             file,
             size,
             missing: 0,
@@ -124,14 +126,16 @@ impl Open {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        let name = |number: usize| self.path.with_extension(format!("log.{number}"));
+        let name = Path::new(self.path.file_name().unwrap_or_default());
+        let kept = |number: usize| name.with_extension(format!("log.{number}"));
         for number in (1..KEPT).rev() {
-            if name(number).exists() {
-                fs::rename(name(number), name(number + 1))?;
+            match self.directory.rename(kept(number), kept(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
         }
-        fs::rename(&self.path, name(1))?;
-        self.file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        self.directory.rename(name, kept(1))?;
+        self.file = self.directory.create_new(name)?;
         self.size = 0;
         Ok(())
     }
@@ -164,7 +168,26 @@ impl<'a> MakeWriter<'a> for LogFile {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn a_log_whose_directory_was_replaced_leaves_the_log_of_another_server() {
+        let root = tempfile::tempdir().unwrap();
+        let (data, moved) = (root.path().join("data"), root.path().join("moved"));
+        fs::create_dir(&data).unwrap();
+        let log = LogFile::open(&data.join("karst.log")).unwrap();
+        fs::rename(&data, &moved).unwrap();
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("karst.log"), "other").unwrap();
+        log.0.lock().size = MAX_BYTES;
+        log.make_writer().write_all(b"line\n").unwrap();
+        assert_eq!(fs::read(moved.join("karst.log")).unwrap(), b"line\n");
+        assert!(moved.join("karst.log.1").exists());
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 1);
+        assert_eq!(fs::read(data.join("karst.log")).unwrap(), b"other");
+    }
 
     #[test]
     fn lines_that_cannot_be_written_are_counted_and_told_once_there_is_room() {

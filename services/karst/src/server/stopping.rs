@@ -77,7 +77,7 @@ pub(crate) async fn stop(
         tracing::warn!(%error, "some requests did not end in time");
     }
     karst.state.search.close(SEARCHES).await;
-    credentials::remove_local_session(lock.directory());
+    credentials::remove_own_local_session(lock.directory());
     karst.close(until.saturating_duration_since(Instant::now()), peers).await;
     let seconds = begin.elapsed().as_secs_f64();
     tracing::info!(seconds, "stopped");
