@@ -1,7 +1,6 @@
 //! Everything together: starting with recovery, taking inputs, rolling, draining.
 
-use std::fs::{self, File};
-use std::path::Path;
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +34,7 @@ use crate::hot::sift::Sifter;
 use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
+use crate::journal;
 use crate::lifecycle::{Lifecycle, Thaw, Thawed};
 use crate::orphans::Orphans;
 use crate::parts::Parts;
@@ -136,7 +136,7 @@ impl Ingest {
         parts.settings.validate()?;
         let settings = Arc::new(parts.settings.clone());
         let root = parts.data.join("journal");
-        let lock = lock_directory(&root)?;
+        let lock = journal::lock(&root)?;
         let hot = Arc::new(HotStore::new());
         let limits = Arc::new(HotLimits::new(Arc::clone(&settings), &parts.knowledge));
         let channels = Channels::open(
@@ -767,20 +767,6 @@ impl Drop for Ingest {
         for set in &mut self.pipelines {
             set.join();
         }
-    }
-}
-
-fn lock_directory(root: &Path) -> Result<File, Error> {
-    fs::create_dir_all(root).map_err(|error| Error::journal_write(root, error))?;
-    let path = root.join("lock");
-    let file = File::create(&path).map_err(|error| Error::journal_write(&path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => {
-            let reason = "another process writes this journal; stop it, or use another directory";
-            Err(Error::journal_write(path, std::io::Error::other(reason)))
-        }
-        Err(fs::TryLockError::Error(error)) => Err(Error::journal_write(path, error)),
     }
 }
 

@@ -16,6 +16,7 @@
 //! with file and offset, the records after it are still delivered, and the file is kept.
 
 mod ledger;
+mod lock;
 mod pack;
 mod reader;
 mod record;
@@ -23,6 +24,7 @@ pub(crate) mod restoring;
 mod writer;
 
 pub(crate) use ledger::{Known, Ledger, owners};
+pub(crate) use lock::lock;
 pub use pack::Codec;
 pub(crate) use reader::{RawRecord, Scan, scan_bytes, scan_raw, scan_segment};
 pub(crate) use record::{
