@@ -56,19 +56,8 @@ def test_a_journal_on_another_disk_is_replayed_also_by_a_start_that_does_not_nam
     assert "cache 1000 MiB (set)" in told and "dram_size" in told
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_server_whose_data_directory_is_lost_refuses_events_and_stores_what_it_has(server, replaced):
-    server.start()
-    server.create_index("kept")
-    server.send("0", index="kept")
-    if replaced:
-        server.data.rename(server.directory / "former")
-        shutil.copytree(server.directory / "former", server.data, ignore=shutil.ignore_patterns("cache"))
-    else:
-        lock = server.data / "server.lock"
-        # The server makes files meanwhile.
-        gone = lambda: shutil.rmtree(server.data, ignore_errors=True) or not lock.exists()
-        wait_for(gone, "the data directory is removed")
+def refuses_events_and_stores_what_it_has(server):
+    """Waits for both; gives the events that were acknowledged, with one that was sent before."""
     acknowledged = ["0"]
 
     def is_refused():
@@ -84,9 +73,44 @@ def test_a_server_whose_data_directory_is_lost_refuses_events_and_stores_what_it
     assert readyz().status == 503
     stored = "hot buckets are in object storage: restart the server"
     wait_for(lambda: stored in server.log_text(), "hot buckets are stored", 60)
+    return acknowledged
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_server_whose_data_directory_is_lost_refuses_events_and_stores_what_it_has(server, replaced):
+    server.start()
+    server.create_index("kept")
+    server.send("0", index="kept")
+    if replaced:
+        server.data.rename(server.directory / "former")
+        shutil.copytree(server.directory / "former", server.data, ignore=shutil.ignore_patterns("cache"))
+    else:
+        lock = server.data / "server.lock"
+        # The server makes files meanwhile.
+        gone = lambda: shutil.rmtree(server.data, ignore_errors=True) or not lock.exists()
+        wait_for(gone, "the data directory is removed")
+    acknowledged = refuses_events_and_stores_what_it_has(server)
     server.kill()
     if replaced:
         shutil.rmtree(server.data)
+    server.start()
+    assert sorted(server.raws("index=kept"), key=int) == acknowledged
+
+
+@pytest.mark.parametrize("removed", ["segments", "directory"])
+def test_a_server_whose_journal_is_removed_refuses_events_and_stores_what_it_has(server, removed):
+    server.start()
+    server.create_index("kept")
+    server.send("0", index="kept")
+    segments = list(server.data.glob("journal/*/*.journal"))
+    assert segments
+    for segment in segments:
+        segment.unlink(missing_ok=True)
+    if removed == "directory":
+        for directory in {segment.parent for segment in segments}:
+            shutil.rmtree(directory)
+    acknowledged = refuses_events_and_stores_what_it_has(server)
+    server.kill()
     server.start()
     assert sorted(server.raws("index=kept"), key=int) == acknowledged
 

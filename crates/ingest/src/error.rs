@@ -84,7 +84,7 @@ pub enum Error {
         /// Which limit is reached.
         reason: String,
     },
-    /// The journal is lost: its directory was removed or replaced.
+    /// The journal is lost: its directory or a segment was removed or replaced.
     #[error("{reason}")]
     JournalLost {
         /// What senders are told.

@@ -462,6 +462,14 @@ impl Ingest {
         self.gate.refuse(reason);
     }
 
+    /// What happened to a journal whose directory, or the segment that is written to, was removed or replaced
+    /// while it is open: no start would find what is acknowledged from then on. Blocks, and waits for a group
+    /// that is being synced.
+    #[must_use]
+    pub fn journal_loss(&self) -> Option<String> {
+        self.sets.iter().find_map(|set| set.journal().loss())
+    }
+
     async fn order(&self, order: impl Fn() -> Order) -> Result<(), Error> {
         let mut outcomes = Vec::new();
         for set in &self.pipelines {

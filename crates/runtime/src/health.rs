@@ -38,7 +38,7 @@ pub const FENCED: &str = "fenced";
 pub const CATALOG_ENDED: &str = "catalog_ended";
 /// Another server runs with the id of this one.
 pub const SUPERSEDED: &str = "superseded";
-/// The data directory or the directory of the journal was removed or replaced.
+/// The data directory, the directory of the journal or a segment of the journal was removed or replaced.
 pub const DATA_DIRECTORY_LOST: &str = "data_directory_lost";
 /// Events are refused.
 pub const INTAKE_STOPPED: &str = "intake_stopped";
@@ -123,7 +123,7 @@ impl Condition {
                  servers has to be stopped"
             }
             DATA_DIRECTORY_LOST => {
-                "no events are accepted: the data directory was removed or replaced"
+                "no events are accepted: the data directory, or the journal in it, was removed or replaced"
             }
             INTAKE_STOPPED => "no events are accepted until the disk has free space",
             DISK_FULL => "a file system has no free space",

@@ -78,6 +78,37 @@ fn a_journal_that_was_replaced_removes_nothing_of_the_other_one() {
 }
 
 #[test]
+fn a_segment_that_is_removed_or_replaced_while_it_is_written_to_is_lost() {
+    let root = tempfile::tempdir().unwrap();
+    for case in ["removed", "replaced", "sealed", "directory"] {
+        let path = root.path().join(case);
+        let mut journal = open(&path, 1 << 20);
+        assert_eq!(journal.loss(), None);
+        append(&mut journal, &batch(&[(0, "x")]), 1);
+        assert_eq!(journal.loss(), None);
+        let segment = segments(&path).unwrap().pop().unwrap();
+        match case {
+            "replaced" => {
+                fs::copy(&segment, path.join("copy")).unwrap();
+                fs::rename(path.join("copy"), &segment).unwrap();
+            }
+            "directory" => fs::remove_dir_all(&path).unwrap(),
+            _ => fs::remove_file(&segment).unwrap(),
+        }
+        if case == "sealed" {
+            append(&mut journal, &batch(&[(0, &*"x".repeat(1 << 20))]), 2);
+            append(&mut journal, &batch(&[(0, "x")]), 3);
+            assert!(segments(&path).unwrap().pop().is_some_and(|newest| newest != segment));
+        }
+        let loss = journal.loss().unwrap();
+        assert!(loss.starts_with(path.to_str().unwrap()), "{loss}");
+        assert!(loss.ends_with("was removed") || loss.ends_with("was replaced"), "{loss}");
+        journal.release(|_| Some(JournalPosition(9)));
+        assert_eq!(journal.segment_count(), 0);
+    }
+}
+
+#[test]
 fn all_codecs_and_roll_notes_are_read_back() {
     let original = batch(&[(5, "a"), (3, &*"b".repeat(999)), (i64::MIN, "c"), (i64::MAX, "")]);
     for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {

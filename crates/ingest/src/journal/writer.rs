@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use foldhash::HashMap;
 use model::{IndexName, JournalPosition, Lane};
-use runtime::OpenDirectory;
+use runtime::{OpenDirectory, Place};
 
 use super::ledger::{Ledger, Mark, Sealed};
 use crate::Error;
@@ -32,6 +32,8 @@ pub(crate) struct Pending<'a> {
 struct Segment {
     number: u64,
     path: PathBuf,
+    /// How its file is found to be removed, while it is written to.
+    place: Option<Place>,
     bytes: u64,
     events: u64,
     /// Last position of each stream in the segment.
@@ -49,6 +51,8 @@ pub(crate) struct Journal {
     sealed: Vec<Segment>,
     next_number: u64,
     ledger: Ledger,
+    /// What happened to a segment before it was sealed, see [`Journal::loss`].
+    sealed_loss: Option<String>,
 }
 
 /// A segment of an earlier life.
@@ -101,6 +105,7 @@ impl Journal {
             sealed: Vec::new(),
             next_number: last.map_or(0, |last| last + 1),
             ledger,
+            sealed_loss: None,
         })
     }
 
@@ -108,7 +113,7 @@ impl Journal {
     pub(crate) fn adopt(&mut self, adopted: Adopted) {
         let Adopted { path, bytes, events, last, damaged } = adopted;
         let number = number_of(&path).unwrap_or(0);
-        self.sealed.push(Segment { number, path, bytes, events, last, damaged });
+        self.sealed.push(Segment { number, path, place: None, bytes, events, last, damaged });
     }
 
     /// Segments are never named as an earlier one was, even if its file is gone.
@@ -145,6 +150,7 @@ impl Journal {
             return Ok(());
         }
         if self.active.as_ref().is_some_and(|(_, segment)| segment.bytes >= self.segment_bytes) {
+            self.sealed_loss = self.loss();
             self.sealed.extend(self.active.take().map(|(_, segment)| segment));
             self.list();
         }
@@ -214,9 +220,20 @@ impl Journal {
             let _ = self.directory.remove(&name);
             return Err(fail(error));
         }
+        let place = Place::of(&file, &path).ok();
         let bytes = SEGMENT_HEADER.len() as u64;
         let last = HashMap::default();
-        Ok((file, Segment { number, path, bytes, events: 0, last, damaged: false }))
+        Ok((file, Segment { number, path, place, bytes, events: 0, last, damaged: false }))
+    }
+
+    /// What happened to the directory, or to a segment while it was written to, if it was removed or
+    /// replaced: no start finds its records.
+    pub(crate) fn loss(&self) -> Option<String> {
+        let of_active = || {
+            let (file, segment) = self.active.as_ref()?;
+            segment.place?.loss(file, &segment.path)
+        };
+        self.sealed_loss.clone().or_else(|| self.directory.loss()).or_else(of_active)
     }
 
     /// Deletes the segments whose streams are all committed beyond them.
@@ -291,10 +308,10 @@ fn let_go(directory: &OpenDirectory, segment: &Segment) -> bool {
     } else {
         directory.remove(name)
     };
-    if let Err(error) = &result {
-        tracing::warn!(path = %segment.path.display(), %error, "cannot remove a journal segment");
-    }
-    result.is_ok()
+    let Err(error) = result else { return true };
+    tracing::warn!(path = %segment.path.display(), %error, "cannot remove a journal segment");
+    // One that is gone already is not tried again.
+    error.kind() == io::ErrorKind::NotFound
 }
 
 fn write_group(file: &mut File, group: &[Pending<'_>]) -> io::Result<u64> {

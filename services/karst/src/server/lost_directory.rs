@@ -1,6 +1,6 @@
-//! Notices that the data directory, or the directory of the journal, was removed or replaced while the server
-//! runs. Files that are open go on working, so nothing else fails: events would be acknowledged that no start
-//! finds.
+//! Notices that the data directory, the directory of the journal, or a segment of the journal was removed or
+//! replaced while the server runs. Files that are open go on working, so nothing else fails: events would be
+//! acknowledged that no start finds.
 //!
 //! A directory counts as lost if a file that is open in it has no name any more, or another file has its
 //! name, twice in a row. For `server.lock`, so must the directory itself, or another file in it: who deletes
@@ -61,7 +61,8 @@ impl Watch {
                 ),
             }
         }
-        let Some(loss) = noticed(&files, LOOK, &shutdown).await else { return };
+        let journal = Some(&self.ingest);
+        let Some(loss) = noticed(&files, journal, LOOK, &shutdown).await else { return };
         self.stop_intake(&loss);
         tokio::select! {
             // The stop puts them there itself.
@@ -85,7 +86,9 @@ impl Watch {
             self.data.display()
         );
         // First: the condition is seen when nothing more is acknowledged.
-        self.ingest.refuse("no events are accepted: the data directory was removed or replaced");
+        self.ingest.refuse(
+            "no events are accepted: the data directory, or the journal in it, was removed or replaced",
+        );
         self.health.set(health::DATA_DIRECTORY_LOST, severity, text);
         // What is refused would be logged by every input that goes on.
         self.intake.stop();
@@ -157,9 +160,22 @@ async fn opened(data: &Path, names: &[&str]) -> Vec<OpenFile> {
     files
 }
 
+/// What is lost of the journal, and how that is known.
+async fn lost_journal(ingest: &Arc<Ingest>) -> Option<String> {
+    let ingest = Arc::clone(ingest);
+    let look = tokio::task::spawn_blocking(move || ingest.journal_loss());
+    let loss = look.await.ok()??;
+    Some(format!("{loss} while the server runs: the journal is lost"))
+}
+
 /// Waits until two looks in a row find the same loss, and returns it; `None` if the server stops before.
 /// The loss of a file alone is logged once.
-async fn noticed(files: &[Watched], pause: Duration, shutdown: &Shutdown) -> Option<String> {
+async fn noticed(
+    files: &[Watched],
+    journal: Option<&Arc<Ingest>>,
+    pause: Duration,
+    shutdown: &Shutdown,
+) -> Option<String> {
     let mut before = None;
     let mut is_told = false;
     while shutdown.sleep(pause).await {
@@ -179,6 +195,13 @@ async fn noticed(files: &[Watched], pause: Duration, shutdown: &Shutdown) -> Opt
                 }
                 _ => {}
             }
+        }
+        if let Some(journal) = journal.filter(|_| now.is_none()) {
+            now = tokio::select! {
+                // A disk that does not answer may keep the journal busy.
+                () = shutdown.stopped() => return None,
+                loss = lost_journal(journal) => loss,
+            };
         }
         if now.is_some() && now == before {
             return now;
@@ -229,14 +252,14 @@ mod tests {
         let (first, pause) = (lock(directory.path()).await, Duration::from_millis(1));
         fs::remove_file(&first.file.path).unwrap();
         let (files, shutdown) = ([first], Shutdown::new());
-        let loss = noticed(&files, pause, &shutdown).await.unwrap();
+        let loss = noticed(&files, None, pause, &shutdown).await.unwrap();
         assert!(loss.ends_with("server.lock was removed while the server runs: all is lost"));
         // A file with a second name is not removed, and its path leads to another file.
         let second = lock(directory.path()).await;
         fs::hard_link(&second.file.path, directory.path().join("kept")).unwrap();
         fs::write(directory.path().join("other"), "2").unwrap();
         fs::rename(directory.path().join("other"), &second.file.path).unwrap();
-        let loss = noticed(&[second], pause, &shutdown).await.unwrap();
+        let loss = noticed(&[second], None, pause, &shutdown).await.unwrap();
         assert!(loss.contains("server.lock was replaced"), "{loss}");
     }
 
@@ -252,6 +275,6 @@ mod tests {
         assert_eq!(file.loss().await, None);
         let shutdown = Shutdown::new();
         shutdown.stop();
-        assert_eq!(noticed(&[file], Duration::from_millis(1), &shutdown).await, None);
+        assert_eq!(noticed(&[file], None, Duration::from_millis(1), &shutdown).await, None);
     }
 }
