@@ -99,6 +99,13 @@ def test_old_events_are_archived_and_come_back(configured):
     assert "thawed" in server.cli("list", "buckets").stdout
     assert server.cli("freeze", "main").returncode == 0
     assert server.count("index=main") == 1
+    archived = sorted((server.data / "objects/archive/cold/main").rglob("*.parquet"))
+    os.truncate(archived[0], 100)
+    done = server.cli("thaw", "main")
+    assert done.returncode == 1, done
+    assert "1 bucket of main with 1 event is searchable again" in done.stdout
+    assert "cannot read bucket" in done.stderr and archived[0].name in done.stderr
+    assert server.cli("freeze", "main").returncode == 0
     for place in ("nowhere", str(server.directory / "missing")):
         done = server.cli("thaw", "main", "--from", place)
         assert done.returncode != 0 and place in done.stderr, done

@@ -191,6 +191,9 @@ pub enum Error {
     /// A bucket could not be encoded.
     #[error("cannot encode bucket: {0}")]
     Bucket(Arc<bucket::Error>),
+    /// A stored bucket could not be read.
+    #[error("cannot read bucket: {0}")]
+    BucketRead(Arc<bucket::Error>),
     /// A document of the catalog is invalid.
     #[error("the document {kind}/{name} of the catalog is damaged: {reason}")]
     Document {
@@ -255,7 +258,7 @@ impl Error {
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,
             Self::Abandoned | Self::Columns(_) => ErrorKind::Internal,
             Self::ObjectConflict { .. } | Self::Removing { .. } => ErrorKind::Conflict,
-            Self::Bucket(error) => error.kind(),
+            Self::Bucket(error) | Self::BucketRead(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
             Self::Setting { .. } | Self::Archive { .. } | Self::Reserved(_) => ErrorKind::Invalid,
             Self::Merge { .. } | Self::EncodePanicked { .. } => ErrorKind::Internal,

@@ -487,10 +487,11 @@ impl Ingest {
         Ok(())
     }
 
-    /// Brings archived buckets of an index back into searches, where retention leaves them alone.
+    /// Brings archived buckets of an index back into searches, where retention leaves them alone. One that is
+    /// damaged does not keep the others: the result names it.
     ///
     /// # Errors
-    /// The archive cannot be read, or the catalog not written; what was brought back before stays.
+    /// The archive is unavailable, or the catalog not written; what was brought back before stays.
     pub async fn thaw(&self, wanted: &Thaw) -> Result<Thawed, Error> {
         self.lifecycle()?.thaw(wanted).await
     }

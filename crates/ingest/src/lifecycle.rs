@@ -53,7 +53,7 @@ pub struct Thaw {
 }
 
 /// What was brought back.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thawed {
     /// Buckets that are searchable now and were not before.
     pub buckets: u64,
@@ -61,6 +61,8 @@ pub struct Thawed {
     pub events: u64,
     /// Buckets of the range that were there already.
     pub present: u64,
+    /// Why objects of the archive cannot be read; they may have events of the range.
+    pub unreadable: Vec<String>,
 }
 
 /// See the module.
@@ -280,7 +282,7 @@ impl Lifecycle {
             Some(from) => Archive::open_existing(from, &self.settings.lifecycle.archive_options)?,
             None => self.archive(place)?,
         };
-        let all = archive.find(&self.store, &wanted.index, &wanted.range).await?;
+        let (all, unreadable) = archive.find(&self.store, &wanted.index, &wanted.range).await?;
         // A mistake in the name of an archive is not a time range without buckets.
         if all.is_empty()
             && wanted.from.is_some()
@@ -295,6 +297,10 @@ impl Lifecycle {
             });
         }
         let mut thawed = Thawed::default();
+        for error in unreadable {
+            tracing::error!(index = %wanted.index, %error, "an archived bucket cannot be thawed");
+            thawed.unreadable.push(error.to_string());
+        }
         for found in all {
             if self.catalog.snapshot().contains(&wanted.index, found.entry.id) {
                 thawed.present += 1;

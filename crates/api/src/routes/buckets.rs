@@ -113,6 +113,7 @@ async fn thaw(call: Call) -> Result<Response, RestError> {
     content.insert("buckets".to_owned(), json!(thawed.buckets));
     content.insert("events".to_owned(), json!(thawed.events));
     content.insert("alreadyThere".to_owned(), json!(thawed.present));
+    content.insert("unreadable".to_owned(), json!(thawed.unreadable));
     let entry = Entry::new(PATH, index.as_str(), content);
     feed::respond_one("thaw", PATH, entry, params)
 }

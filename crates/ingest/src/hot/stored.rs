@@ -117,7 +117,7 @@ async fn read(
     columns: &[&str],
     mut take: impl FnMut(&RecordBatch),
 ) -> Result<(), Error> {
-    let failed = |error: bucket::Error| Error::Bucket(Arc::new(error));
+    let failed = |error: bucket::Error| Error::BucketRead(Arc::new(error));
     let path = object_store::path::Path::from(path);
     let reader = BucketReader::open(Arc::clone(store), &path, size).await.map_err(failed)?;
     let all = GranuleSet::all(reader.granules());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bucket::BucketReader;
 use futures::{StreamExt, TryStreamExt};
-use model::{BucketEntry, BucketHeader, BucketId, BucketState, IndexName, TimeRange};
+use model::{BucketEntry, BucketHeader, BucketId, BucketState, ErrorKind, IndexName, TimeRange};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
@@ -114,13 +114,17 @@ impl Archive {
         }
     }
 
-    /// The archived buckets of an index that have events in the range, oldest first.
+    /// The archived buckets of an index that have events in the range, oldest first, and why others cannot be
+    /// read, whatever their range.
+    ///
+    /// # Errors
+    /// The archive is unavailable.
     pub(super) async fn find(
         &self,
         own: &Arc<dyn ObjectStore>,
         index: &IndexName,
         range: &TimeRange,
-    ) -> Result<Vec<Found>, Error> {
+    ) -> Result<(Vec<Found>, Vec<Error>), Error> {
         let store = self.store(own);
         let prefix = self.below(index.as_str());
         let listed: Vec<_> =
@@ -128,11 +132,18 @@ impl Archive {
         let buckets =
             listed.into_iter().filter(|meta| meta.location.extension() == Some("parquet"));
         let opened = buckets.map(|meta| read_end(Arc::clone(store), meta, index.clone()));
-        let mut found: Vec<Found> =
-            futures::stream::iter(opened).buffered(READERS).try_collect().await?;
-        found.retain(|found| found.entry.summary.overlaps(range));
+        let mut opened = futures::stream::iter(opened).buffered(READERS);
+        let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+        while let Some(read) = opened.next().await {
+            match read {
+                Ok(bucket) => found.push(bucket),
+                Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        found.retain(|found: &Found| found.entry.summary.overlaps(range));
         found.sort_by_key(|found| (found.entry.summary.last_time, found.entry.id));
-        Ok(found)
+        Ok((found, unreadable))
     }
 
     /// Whether the archive has any bucket of an index, of whatever time.
@@ -180,7 +191,7 @@ async fn read_end(
         reason: "its name is not that of a bucket; move it elsewhere".to_owned(),
     })?;
     let reader = BucketReader::open(store, &path, meta.size).await;
-    let reader = reader.map_err(|error| Error::Bucket(Arc::new(error)))?;
+    let reader = reader.map_err(|error| Error::BucketRead(Arc::new(error)))?;
     let day = path.parts().rev().nth(1);
     let day = day.as_ref().map_or("undated", AsRef::as_ref);
     let entry = BucketEntry {

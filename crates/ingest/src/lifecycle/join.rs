@@ -103,7 +103,7 @@ impl Lifecycle {
 
     /// All rows of a bucket, with the fields that were sent along with them.
     async fn rows(&self, entry: &BucketHeader) -> Result<Vec<RecordBatch>, Error> {
-        let failed = |error: bucket::Error| Error::Bucket(Arc::new(error));
+        let failed = |error: bucket::Error| Error::BucketRead(Arc::new(error));
         let path = Path::from(entry.path());
         let reader = BucketReader::open(Arc::clone(&self.store), &path, entry.size).await;
         let rows = reader.map_err(failed)?.read_rows(BATCH_ROWS).await.map_err(failed)?;

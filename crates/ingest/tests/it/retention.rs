@@ -55,6 +55,33 @@ async fn frozen_buckets_are_kept_in_the_archive_and_come_back_by_time() {
 }
 
 #[tokio::test]
+async fn a_damaged_object_of_the_archive_is_named_and_the_others_come_back() {
+    let (data, archive) = (TestDir::new(), TestDir::new());
+    let place = archive.path().display();
+    let conf = format!("[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = {place}\n");
+    let setup = start_with_indexes(data.path(), quiet(), &conf).await;
+    three_hours(&setup).await;
+    setup.ingest.rotate().await.unwrap();
+    setup.ingest.rotate().await.unwrap();
+    let mut files = Vec::new();
+    for day in std::fs::read_dir(archive.path().join("main")).unwrap() {
+        let day = std::fs::read_dir(day.unwrap().path()).unwrap();
+        files.extend(day.map(|file| file.unwrap().path()));
+    }
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "parquet"));
+    assert_eq!(files.len(), 2, "{files:?}");
+    let bytes = std::fs::read(&files[0]).unwrap();
+    std::fs::write(&files[0], &bytes[..bytes.len() / 2]).unwrap();
+    let wanted = Thaw { index: main_index(), range: TimeRange::ALL, from: None };
+    let thawed = setup.ingest.thaw(&wanted).await.unwrap();
+    assert_eq!((thawed.buckets, thawed.unreadable.len()), (1, 1), "{thawed:?}");
+    let reason = &thawed.unreadable[0];
+    let name = files[0].file_name().unwrap().to_str().unwrap();
+    assert!(reason.starts_with("cannot read bucket") && reason.contains(name), "{reason}");
+    assert_eq!(setup.texts().await.len(), 2);
+}
+
+#[tokio::test]
 async fn buckets_stay_if_their_archive_is_a_prefix_of_karst() {
     let data = TestDir::new();
     for prefix in ["buckets/archive", "installed", "lookups/nobody"] {

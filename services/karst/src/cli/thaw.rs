@@ -25,7 +25,12 @@ pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {
         is_or_are(buckets),
         number("alreadyThere")
     );
-    Ok(ExitCode::SUCCESS)
+    let unreadable = content["unreadable"].as_array().into_iter().flatten();
+    let unreadable: Vec<&str> = unreadable.filter_map(Value::as_str).collect();
+    for reason in &unreadable {
+        eprintln!("not thawed: {reason}");
+    }
+    Ok(if unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub(crate) async fn freeze(options: ThawOptions) -> Result<ExitCode> {
