@@ -13,13 +13,14 @@
 //!         predicate: filters   operators   order
 //!      convert: types, precision  compare  udf: functions of eval
 //!            kernel: closures as DataFusion functions   parts
-//!      column: arguments, rows   typed   scope   report   ledger: memory   stopping     bottom
+//!      column: arguments, rows   compact   typed   scope   report   ledger: memory   stopping     bottom
 //! ```
 
 pub mod aggregates;
 pub mod by_origin;
 pub mod carried;
 pub mod column;
+pub mod compact;
 mod compare;
 pub mod compile;
 mod convert;

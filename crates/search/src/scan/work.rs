@@ -22,6 +22,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use exprs::FieldPart;
+use exprs::compact::compact_column;
 use knowledge::Knowledge;
 use model::{ColumnKind, IndexName, columns};
 use plan::value::NumberText;
@@ -36,6 +37,10 @@ use super::wanted::Window;
 use crate::readers::rules_hold;
 use crate::report::ScanReport;
 use crate::times::Phase;
+
+/// Bytes that a column of a batch may hold without anybody looking at its texts. Batches of a sparse filter
+/// have a few rows each, and there are many of them.
+const SLACK: usize = 1 << 12;
 
 /// Whether every bucket stores the column. `index` is not stored: it is a property of the whole bucket.
 fn is_stored(name: &str) -> bool {
@@ -381,6 +386,7 @@ impl Work {
         if stored.num_rows() == 0 {
             return Ok(None);
         }
+        let read = stored.num_rows();
         let mut rows = Rows { stored, made: vec![None; self.table.fields().len()] };
         if !counts_all && rows.keep_within(window)?.are_none() {
             return Ok(None);
@@ -419,7 +425,12 @@ impl Work {
         }
         self.extract(&mut rows, origin)?;
         let output = self.outputs.iter().map(|output| self.output(output, &mut rows, origin));
-        let output = output.collect::<Result<Vec<_>>>()?;
+        let mut output = output.collect::<Result<Vec<_>>>()?;
+        // A text of the result otherwise keeps all pages that its batch was decoded from: a thousand events
+        // of a million held gigabytes, as operators that keep rows count it.
+        if origin.undecided.counted || rows.stored.num_rows() < read {
+            output.iter_mut().for_each(|column| *column = compact_column(column, SLACK));
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
         let schema = Arc::clone(&self.output_schema);
         Ok(Some(RecordBatch::try_new_with_options(schema, output, &options)?))

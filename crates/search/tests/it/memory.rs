@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use karst_search::{JobRequest, OperatorReport, SearchService, Settings, SqlRequest, SqlRows};
+use karst_spectest::SpecEvent;
 
 use crate::support::{filled, log_event};
 
@@ -39,6 +40,32 @@ async fn a_sort_of_more_than_its_memory_gives_all_rows_in_order() {
         results.push(rows);
     }
     assert_eq!(results[0], results[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_sparse_filter_do_not_hold_the_texts_of_the_others() {
+    // 80 MB of texts, of which each granule has one event that the filter keeps.
+    let long = "x".repeat(4_000);
+    let event = |at: usize| {
+        let level = if at % 64 == 7 { "FATAL" } else { "INFO" };
+        SpecEvent { raw: format!("n={at} level={level} {long}"), ..log_event(at) }
+    };
+    let events: Vec<_> = (0..20_000).map(event).collect();
+    let settings = Settings {
+        search_memory_bytes: 32 << 20,
+        batch_search_max_pipeline: Some(2),
+        ..Settings::default()
+    };
+    let (service, _cache) = filled(&events, 2, settings).await;
+    for search in ["search level=FATAL | dedup n", "search level=FATAL | filldown"] {
+        let search = format!("{search} | table n, _raw");
+        let job = service.dispatch(JobRequest::new(&search, "me")).await.unwrap();
+        job.finished().await.unwrap_or_else(|error| panic!("{search}: {error}"));
+        assert_eq!(job.result_count(), 20_000_usize.div_ceil(64), "{search}");
+        let newest = format!("{:?}", job.page(0, 1).rows);
+        assert!(newest.contains("n=19975 level=FATAL xxx"), "{search}: {newest}");
+        assert_eq!(spilled(&job.inspect().plans), 0, "{search}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

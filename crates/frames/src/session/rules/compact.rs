@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::DataType;
+use arrow::array::RecordBatch;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use exprs::compact::compact_column;
 use exprs::pass_through::PassThrough;
 use futures::StreamExt;
 
@@ -53,38 +53,6 @@ impl PassThrough for Compact {
 }
 
 fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().map(compact_column).collect();
+    let columns = batch.columns().iter().map(|column| compact_column(column, SLACK)).collect();
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
-}
-
-fn compact_column(column: &ArrayRef) -> ArrayRef {
-    if *column.data_type() != DataType::Utf8View {
-        return Arc::clone(column);
-    }
-    let texts = column.as_string_view();
-    let held: usize = texts.data_buffers().iter().map(|buffer| buffer.capacity()).sum();
-    if held <= texts.total_buffer_bytes_used() * 2 + SLACK {
-        return Arc::clone(column);
-    }
-    Arc::new(texts.gc())
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use arrow::array::StringViewArray;
-
-    use super::*;
-
-    #[test]
-    fn texts_of_a_few_rows_let_go_of_the_others() {
-        let text = |row| format!("a text that is longer than a view: {row}");
-        let texts = StringViewArray::from_iter_values((0..10_000).map(text));
-        let few: ArrayRef = Arc::new(texts.slice(5_000, 3));
-        let compacted = compact_column(&few);
-        assert_eq!(compacted.as_ref(), few.as_ref());
-        assert!(compacted.get_array_memory_size() < few.get_array_memory_size() / 100);
-        let all: ArrayRef = Arc::new(texts);
-        assert!(Arc::ptr_eq(&compact_column(&all), &all), "nothing to gain");
-    }
 }
