@@ -1,6 +1,6 @@
 //! `transpose`, `untable`, `xyseries`: rows and columns change places.
 //!
-//! Split: all run at the search head, over all rows.
+//! Split: all run at the search head, over all rows; `transpose` over the first ones.
 
 use frames::Frame;
 use spl::ast::{TransposeCommand, UntableCommand, XyseriesCommand};
@@ -9,6 +9,11 @@ use super::Step;
 use crate::stage::{Breaker, Transpose, Untable, Xyseries};
 
 pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
+    // No further row is shown: a scan below ends once it has these.
+    let frame = match usize::try_from(command.limit) {
+        Ok(rows) if rows > 0 => frame.limit(rows),
+        _ => frame,
+    };
     let transpose = Transpose {
         limit: command.limit,
         column_name: command.column_name.clone(),

@@ -1,8 +1,9 @@
 //! `transpose`: rows become columns; planned in `reshape`.
 
+use frames::Frame;
 use spl::ast::TransposeCommand;
 
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, reshape};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, reshape};
 
 impl CommandPlan for TransposeCommand {
     fn place(&self) -> Place {
@@ -15,6 +16,11 @@ impl CommandPlan for TransposeCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Replaced
+    }
+
+    /// Fields that only further rows have are shown too, without values.
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        self.limit > 0 && self.include_empty && frame.possible().next().is_some()
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

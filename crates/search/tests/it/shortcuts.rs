@@ -118,6 +118,15 @@ async fn the_newest_events_are_found_without_reading_the_older_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_that_do_not_become_columns_are_not_read() {
+    let service = filled().await;
+    let job = done(&service, "search alpha | table n | transpose 5", 0).await;
+    let few = done(&service, "search alpha | head 5 | table n | transpose 5", 0).await;
+    assert_eq!(job.page(0, 5).rows, few.page(0, 5).rows);
+    assert!(job.counts().events_scanned < 1_000, "{:?}", job.counts());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hot_rows_that_are_too_old_are_left_out_but_counted() {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let knowledge = Arc::new(Knowledge::builtin());
