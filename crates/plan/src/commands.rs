@@ -12,6 +12,7 @@ mod dataset;
 mod discover;
 mod enrich;
 pub(crate) mod eval_named;
+mod first_rows;
 mod metrics;
 mod multivalue;
 pub(crate) mod presence;
@@ -263,6 +264,7 @@ pub(crate) fn plan<'p>(
         if plan.needs_presence(&frame, rest) {
             return presence::asked(frame);
         }
+        let frame = first_rows::needed(&command.node, frame, rest);
         let table = match plan.table() {
             Some(asked) => Some(lookup::read(asked, env).await?),
             None => None,

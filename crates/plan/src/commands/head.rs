@@ -72,6 +72,11 @@ pub(super) fn head(
     Ok(frame.stream(node))
 }
 
+/// How many rows it takes, if that does not depend on their values.
+pub(super) fn taken(command: &HeadCommand) -> Option<usize> {
+    command.condition.is_none().then(|| rows(command.limit.unwrap_or(DEFAULT)))
+}
+
 /// The last rows, in reverse order as documented.
 pub(super) fn tail(command: &TailCommand, frame: Frame) -> Frame {
     frame.reverse().limit(rows(command.limit))

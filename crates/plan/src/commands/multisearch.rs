@@ -16,6 +16,7 @@ use spl::CommandKind;
 use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
 
 use super::eval::convert;
+use super::first_rows::first_rows;
 use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     begin as begin_of, expand,
@@ -97,6 +98,13 @@ async fn part(
         let message = "multisearch runs only commands that process each row independently";
         return Err(Error::at(message, search.span));
     }
+    // The first rows of all are among the first ones of each. Other rows than events have no times to be
+    // ordered by.
+    let used = first_rows(behind).filter(|_| frame.sort_exprs().len() >= ORDER.len());
+    let frame = match used {
+        Some(rows) => frame.limit(rows),
+        None => frame,
+    };
     Ok(SourceRows { frame, ..start })
 }
 

@@ -10,6 +10,7 @@ use frames::Frame;
 use frames::stream::{NoticedLimit, StreamNode};
 use spl::ast::{SortCommand, SortKey, SortOrder};
 
+use super::first_rows::first_rows;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::context::PlanningContext;
 use crate::sql::layer::{Kind, Value};
@@ -29,7 +30,7 @@ impl CommandPlan for SortCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env).map(Step::Next)
+        plan(self, input).map(Step::Next)
     }
 
     fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
@@ -62,16 +63,16 @@ pub(super) fn select(command: &SortCommand, layer: Layer) -> Result<Layer, Reaso
     Ok(layer)
 }
 
-pub(super) fn plan(
-    command: &SortCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Frame, Error> {
+fn plan(command: &SortCommand, input: Input<'_>) -> Result<Frame, Error> {
+    let Input { frame, rest, env, .. } = input;
     let keys = keys(&command.keys, &frame, command.reversed);
     let frame = frame.order_by(keys, true)?;
+    // A sort that keeps few rows learns early which ones it does not want, and the scan leaves them out.
+    let used = first_rows(rest).unwrap_or(usize::MAX);
     match command.limit {
         Some(0) => Ok(frame),
-        Some(limit) => Ok(frame.limit(usize::try_from(limit).unwrap_or(usize::MAX))),
+        Some(limit) => Ok(frame.limit(usize::try_from(limit).unwrap_or(usize::MAX).min(used))),
+        None if used <= env.context.limits.sort_rows => Ok(frame.limit(used)),
         None => noticed_limit(frame, env),
     }
 }

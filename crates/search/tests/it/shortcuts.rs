@@ -127,6 +127,39 @@ async fn rows_that_do_not_become_columns_are_not_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_head_behind_other_commands_ends_their_input() {
+    let service = filled().await;
+    // The same search, and one of which every row is looked at.
+    let searches = [
+        (
+            "search alpha | streamstats count as at | eval x=at | head 5 | table n, x",
+            "search alpha | streamstats count as at | where at<6 | table n, at",
+        ),
+        (
+            "search alpha | accum n as total | head 5 | table n, total",
+            "search alpha | accum n as total | where true() | head 5 | table n, total",
+        ),
+        ("search alpha | sort - _time | head 5 | table n", "search alpha | table n"),
+        ("search alpha | sort 700 - _time | table n | head 5", "search alpha | table n"),
+        (
+            "| multisearch [search alpha] [search beta] | head 5 | table n",
+            "| multisearch [search alpha] [search beta] | table n",
+        ),
+        (
+            "search alpha | table n | append [search seldom | table n] | head 5",
+            "search alpha | table n",
+        ),
+    ];
+    for (search, whole) in searches {
+        let job = done(&service, search, 0).await;
+        let all = done(&service, whole, 0).await;
+        assert_eq!(job.page(0, 10).rows, all.page(0, 5).rows, "{search}");
+        assert!(job.counts().events_scanned < 4_000, "{search}: {:?}", job.counts());
+        assert!(all.counts().events_scanned >= 8_000, "{whole}: {:?}", all.counts());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hot_rows_that_are_too_old_are_left_out_but_counted() {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let knowledge = Arc::new(Knowledge::builtin());

@@ -1,0 +1,82 @@
+//! How many first rows the commands behind a command use: a later `head` limits its input, too.
+//!
+//! The engine moves no limit below an operator over rows in order, nor below the merge of several searches,
+//! so that these would read everything. What a wildcard stands for may depend on all rows: no limit moves
+//! below a command that asks for it.
+
+use frames::Frame;
+use spl::ast::{Command, Spanned};
+
+use super::{Rest, eval_named, head};
+
+/// How many of its first rows the commands use, if they say so.
+pub(super) fn first_rows(rest: Rest<'_>) -> Option<usize> {
+    let ends = rest.iter().find(|command| !keeps_rows(command))?;
+    match &ends.node {
+        Command::Head(command) => head::taken(command),
+        _ => None,
+    }
+}
+
+/// Whether a command makes one row of each, in their order, whatever other rows there are.
+fn keeps_rows(command: &Spanned<Command>) -> bool {
+    match &command.node {
+        Command::Fields(_) | Command::Table(_) | Command::Rename(_) => true,
+        Command::Eval(eval) => {
+            let named = |name: &str| eval_named::pieces(name).is_some();
+            !eval.assignments.iter().any(|assignment| named(&assignment.field.node))
+        }
+        _ => false,
+    }
+}
+
+/// The rows that a command needs. One that adds what it has seen in the rows before each row needs no more
+/// rows than the commands behind it.
+pub(super) fn needed(command: &Command, frame: Frame, rest: Rest<'_>) -> Frame {
+    let is_running = matches!(
+        command,
+        Command::Accum(_)
+            | Command::Autoregress(_)
+            | Command::Delta(_)
+            | Command::Filldown(_)
+            | Command::Streamstats(_)
+    );
+    match first_rows(rest).filter(|_| is_running) {
+        Some(rows) => frame.limit(rows),
+        None => frame,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_of(commands: &str) -> Option<usize> {
+        let pipeline = spl::parse(&format!("index=main | {commands}")).expect("it is SPL");
+        first_rows(&pipeline.commands[1..])
+    }
+
+    #[test]
+    fn a_head_behind_commands_that_keep_rows_limits_their_input() {
+        assert_eq!(first_of("head"), Some(10));
+        assert_eq!(first_of("head 3"), Some(3));
+        assert_eq!(first_of("eval x=1 | rename x AS y | fields y | table y | head 3"), Some(3));
+    }
+
+    #[test]
+    fn other_commands_need_all_rows() {
+        for commands in [
+            "eval x=1",
+            "where x=1 | head 3",
+            "sort x | head 3",
+            "fillnull | head 3",
+            "eval {x}=1 | head 3",
+            "eval y=1, {x}=1 | head 3",
+            "head x<3",
+            "head limit=3 (x<3)",
+            "tail 3",
+        ] {
+            assert_eq!(first_of(commands), None, "{commands}");
+        }
+    }
+}
