@@ -77,6 +77,8 @@ pub(crate) struct ScanReport {
     pub events_scanned: AtomicU64,
     /// Events that passed (Splunk's eventCount).
     pub events_matched: AtomicU64,
+    /// Those among them that planning has counted since a plan began to run: the next plan has them.
+    matched_planned: AtomicU64,
     /// How long the phases took.
     pub times: Arc<PhaseTimes>,
     /// CPU time in this process.
@@ -228,10 +230,22 @@ impl ScanReport {
         Some(timeline.lock())
     }
 
-    /// A stage of the search begins.
+    /// Planning has counted events that match.
+    pub(crate) fn match_planned(&self, events: u64) {
+        self.events_matched.fetch_add(events, Relaxed);
+        self.matched_planned.fetch_add(events, Relaxed);
+    }
+
+    /// The plan of another search begins, which is within a stage of this one.
+    pub(crate) fn begin_inner(&self) {
+        self.matched_planned.store(0, Relaxed);
+    }
+
+    /// A stage of the search begins, which has been planned.
     pub(crate) fn begin_stage(&self) {
+        let planned = self.matched_planned.swap(0, Relaxed);
         *self.stage.lock() = StageStart {
-            events_matched: self.events_matched.load(Relaxed),
+            events_matched: self.events_matched.load(Relaxed).saturating_sub(planned),
             timeline: self.lock_timeline().map(|timeline| timeline.clone()),
             parts: self.parts.lock().keys().copied().collect(),
         };

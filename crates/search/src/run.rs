@@ -172,9 +172,12 @@ impl plan::Watch for JobWatch {
         of: PlanOf<'_>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let stage = of.stage();
-        if stage.is_some() {
-            self.job.report().begin_stage();
-            self.head.iter().for_each(Head::begin_stage);
+        match stage.is_some() {
+            true => {
+                self.job.report().begin_stage();
+                self.head.iter().for_each(Head::begin_stage);
+            }
+            false => self.job.report().begin_inner(),
         }
         let plan = match (&self.head, of) {
             (Some(head), PlanOf::Inner(inner)) => head.distribute_inner(plan, inner)?,

@@ -1,5 +1,5 @@
-//! Counts that bucket summaries know: `count` by host, source, sourcetype or index, over buckets that lie
-//! in the range as a whole, is read off the catalog.
+//! Counts that bucket summaries know: `count` by host, source, sourcetype or index, and in how many rows each
+//! field has a value, over buckets that lie in the range as a whole, are read off the catalog.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,19 +11,24 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use model::columns;
 
+use super::FIXED;
 use super::exec::BucketScanExec;
+use super::typed::source_of;
 use super::unit::Stored;
+use super::work::{View, Work};
 
 /// Takes buckets whose rows the catalog has counted out of the scan below a partial count.
 #[derive(Debug)]
@@ -55,12 +60,14 @@ impl PhysicalOptimizerRule for CountBySummary {
 
 fn without_counted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
-    let Some(keys) = counts_by(aggregate) else { return Ok(None) };
     let Some(scan) = scan_below(aggregate.input()) else { return Ok(None) };
-    let Some((rest, counted)) = scan.split_counted(|stored| groups(stored, &keys).is_some()) else {
-        return Ok(None);
-    };
-    let batch = partial(&node.schema(), &counted, &keys)?;
+    let Some(counts) = Counts::of(aggregate) else { return Ok(None) };
+    let work = Arc::clone(&scan.scan().work);
+    let is_known = |stored: &Stored| counts.groups(stored, &work).is_some();
+    let Some((rest, counted)) = scan.split_counted(is_known) else { return Ok(None) };
+    let groups: Vec<Group<'_>> =
+        counted.iter().filter_map(|stored| counts.groups(stored, &work)).flatten().collect();
+    let batch = partial(&node.schema(), counts.keys.len(), &groups)?;
     let known = MemorySourceConfig::try_new_exec(&[vec![batch]], node.schema(), None)?;
     let rest: Arc<dyn ExecutionPlan> = Arc::new(rest);
     let input = aggregate.input().clone().transform_down(|below| {
@@ -77,29 +84,98 @@ fn without_counted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
     }))
 }
 
-/// The columns that a partial aggregation groups by, if it counts rows and does nothing else.
-fn counts_by(aggregate: &AggregateExec) -> Option<Vec<String>> {
-    let counts = |at: usize| {
-        let function = &aggregate.aggr_expr()[at];
-        let arguments = function.expressions();
-        let is_constant = |argument: &Arc<dyn PhysicalExpr>| {
-            argument.downcast_ref::<Literal>().is_some_and(|one| !one.value().is_null())
+/// The values of a group's keys, and what each call counts in it.
+type Group<'a> = (Vec<&'a str>, Vec<u64>);
+
+/// What a call counts.
+enum Of {
+    Rows,
+    /// The rows that have a field.
+    Field(String),
+}
+
+/// A partial aggregation that counts and does nothing else.
+struct Counts {
+    /// The columns that it groups by.
+    keys: Vec<String>,
+    /// What its calls count.
+    of: Vec<Of>,
+}
+
+impl Counts {
+    fn of(aggregate: &AggregateExec) -> Option<Self> {
+        let plain = *aggregate.mode() == AggregateMode::Partial
+            && !aggregate.aggr_expr().is_empty()
+            && aggregate.group_expr().is_single()
+            && aggregate.limit_options().is_none()
+            && aggregate.filter_expr().iter().all(Option::is_none);
+        if !plain {
+            return None;
+        }
+        let input = aggregate.input();
+        let mut keys = Vec::new();
+        for (expr, _) in aggregate.group_expr().expr() {
+            keys.push(column_of(expr, input)?);
+        }
+        let mut of = Vec::new();
+        for call in aggregate.aggr_expr() {
+            of.push(counted_by(call, input)?);
+        }
+        // How fields go together with other columns is not in the summary.
+        let known = keys.is_empty() || of.iter().all(|of| matches!(of, Of::Rows));
+        known.then_some(Self { keys, of })
+    }
+
+    /// The groups of a bucket's rows with their counts, if the summary says so. It knows fields by the rules
+    /// that made it: they have to be those of today.
+    fn groups<'a>(&self, stored: &'a Stored, work: &Work) -> Option<Vec<Group<'a>>> {
+        if self.of.iter().all(|of| matches!(of, Of::Rows)) {
+            let groups = groups(stored, &self.keys)?.into_iter();
+            return Some(groups.map(|(group, rows)| (group, vec![rows; self.of.len()])).collect());
+        }
+        let summary = stored.summary.as_deref()?;
+        let rows = stored.header.rows;
+        let holds = summary.fields_complete && work.rules_hold(&summary.rules);
+        if !holds || summary.rows != rows {
+            return None;
+        }
+        let count = |of: &Of| match of {
+            Of::Rows => Some(rows),
+            // In how many rows any field was sent along is only known if there are none.
+            Of::Field(name) if name == bucket::FIELDS => {
+                summary.fields.iter().all(|field| !field.indexed).then_some(0)
+            }
+            Of::Field(name) => Some(summary.field(name).map_or(0, |known| known.count)),
         };
-        function.fun().name() == "count"
-            && !function.is_distinct()
-            && arguments.iter().all(is_constant)
-            && aggregate.filter_expr()[at].is_none()
+        let counts = self.of.iter().map(count).collect::<Option<Vec<_>>>()?;
+        Some(vec![(Vec::new(), counts)])
+    }
+}
+
+/// What a call counts, if it counts rows or those with a field.
+fn counted_by(call: &AggregateFunctionExpr, input: &Arc<dyn ExecutionPlan>) -> Option<Of> {
+    if call.fun().name() != "count" || call.is_distinct() {
+        return None;
+    }
+    let arguments = call.expressions();
+    let is_constant = |argument: &Arc<dyn PhysicalExpr>| {
+        argument.downcast_ref::<Literal>().is_some_and(|one| !one.value().is_null())
     };
-    let all_count =
-        !aggregate.aggr_expr().is_empty() && (0..aggregate.aggr_expr().len()).all(counts);
-    let plain = *aggregate.mode() == AggregateMode::Partial
-        && all_count
-        && aggregate.group_expr().is_single()
-        && aggregate.limit_options().is_none();
-    let key = |(expr, _): &(Arc<dyn PhysicalExpr>, String)| {
-        Some(expr.downcast_ref::<Column>()?.name().to_owned())
-    };
-    aggregate.group_expr().expr().iter().map(key).collect::<Option<Vec<_>>>().filter(|_| plain)
+    if arguments.iter().all(is_constant) {
+        return Some(Of::Rows);
+    }
+    let [argument] = arguments.as_slice() else { return None };
+    let name = column_of(argument, input)?;
+    (!FIXED.contains(&name.as_str())).then_some(Of::Field(name))
+}
+
+/// The column of the table that an expression is.
+fn column_of(expr: &Arc<dyn PhysicalExpr>, input: &Arc<dyn ExecutionPlan>) -> Option<String> {
+    let column = expr.downcast_ref::<Column>()?;
+    let (scan, at) = source_of(input, column.index())?;
+    let work = &scan.scan().work;
+    let output = work.outputs().get(at).filter(|output| matches!(output.view, View::Itself))?;
+    Some(work.table().field(output.column).name().clone())
 }
 
 fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&BucketScanExec> {
@@ -107,6 +183,7 @@ fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&BucketScanExec> {
         return Some(scan);
     }
     let passes = plan.downcast_ref::<RepartitionExec>().is_some()
+        || plan.downcast_ref::<ProjectionExec>().is_some()
         || plan.downcast_ref::<CooperativeExec>().is_some();
     plan.children().first().filter(|_| passes).and_then(|input| scan_below(input))
 }
@@ -146,18 +223,18 @@ fn groups<'a>(stored: &'a Stored, keys: &[String]) -> Option<Vec<(Vec<&'a str>, 
     (counted == stored.header.rows).then_some(groups)
 }
 
-/// The state of a partial count of these buckets.
-fn partial(schema: &SchemaRef, buckets: &[Stored], keys: &[String]) -> Result<RecordBatch> {
-    let rows: Vec<_> = buckets.iter().filter_map(|stored| groups(stored, keys)).flatten().collect();
-    let count = |(_, rows): &(Vec<&str>, u64)| i64::try_from(*rows).unwrap_or(i64::MAX);
-    let counts: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(count)));
+/// The state of a partial count of these groups, which have so many keys.
+fn partial(schema: &SchemaRef, keys: usize, groups: &[Group<'_>]) -> Result<RecordBatch> {
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
-    for at in 0..keys.len() {
-        let values = StringViewArray::from_iter_values(rows.iter().map(|(group, _)| group[at]));
+    for at in 0..keys {
+        let values = StringViewArray::from_iter_values(groups.iter().map(|(group, _)| group[at]));
         arrays.push(arrow::compute::cast(&values, schema.field(at).data_type())?);
     }
-    arrays.resize(schema.fields().len(), counts);
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    for at in keys..schema.fields().len() {
+        let count = |(_, counts): &Group<'_>| i64::try_from(counts[at - keys]).unwrap_or(i64::MAX);
+        arrays.push(Arc::new(Int64Array::from_iter_values(groups.iter().map(count))));
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(groups.len()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
 }
 
@@ -180,7 +257,7 @@ impl BucketScanExec {
         let (rest, counted) = scan.queue.without(all_match)?;
         let report = &scan.report;
         let rows: u64 = counted.iter().map(|stored| stored.header.rows).sum();
-        report.events_matched.fetch_add(rows, Relaxed);
+        report.match_planned(rows);
         report.buckets_counted.fetch_add(counted.len() as u64, Relaxed);
         report.buckets_searched.fetch_add(counted.len() as u64, Relaxed);
         Some((self.over(rest), counted))

@@ -232,7 +232,10 @@ fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<A
 }
 
 /// The scan that a column of a plan comes from unchanged, and which of its columns it is.
-fn source_of(plan: &Arc<dyn ExecutionPlan>, column: usize) -> Option<(&BucketScanExec, usize)> {
+pub(super) fn source_of(
+    plan: &Arc<dyn ExecutionPlan>,
+    column: usize,
+) -> Option<(&BucketScanExec, usize)> {
     if let Some(scan) = plan.downcast_ref::<BucketScanExec>() {
         return Some((scan, column));
     }

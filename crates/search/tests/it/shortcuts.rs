@@ -212,6 +212,44 @@ async fn counts_by_names_are_the_same_whether_the_catalog_knows_them_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn which_fields_occur_is_known_without_reading_the_events() {
+    let service = filled().await;
+    let commands = [
+        "foreach n* x* [eval seen_<<FIELD>>=1] | head 20 | table n, x, seen_*",
+        "fillnull value=none | head 20 | table *",
+        "stats count(*) as *",
+        "stats count count(eval(n>5)) as many",
+    ];
+    for command in commands {
+        let whole = |search: &str| JobRequest::new(search, "me");
+        let known = service.dispatch(whole(&format!("search * | {command}"))).await.unwrap();
+        let read = format!("search * | regex _raw=\"n=\" | {command}");
+        let read = service.dispatch(whole(&read)).await.unwrap();
+        known.finished().await.unwrap();
+        read.finished().await.unwrap();
+        let (known_page, read_page) = (known.page(0, 20), read.page(0, 20));
+        assert_eq!(known_page.fields, read_page.fields, "{command}");
+        assert_eq!(known_page.rows, read_page.rows, "{command}");
+        assert_eq!(read.counts().buckets_counted, 0, "{command}");
+    }
+    let foreach = "search * | foreach n* x* [eval seen_<<FIELD>>=1]";
+    let searches = [
+        // Of what comes after the count, only the newest events are read.
+        (format!("{foreach} | head 20"), 4_000),
+        (format!("{foreach} | regex _raw=\"n=\" | stats sum(seen_n)"), ROWS as u64),
+    ];
+    for (search, most) in searches {
+        let job = service.dispatch(JobRequest::new(&search, "me")).await.unwrap();
+        job.finished().await.unwrap();
+        assert_eq!(job.counts().buckets_counted, BUCKETS as u64, "{search}");
+        let scanned = job.counts().events_scanned;
+        assert!(scanned > 0 && scanned <= most, "{search}: {scanned}");
+        // What was counted is not counted again with what is read.
+        assert!(job.counts().events_matched <= scanned, "{search}: {:?}", job.counts());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_that_are_read_twice_are_counted_once() {
     let service = filled().await;
     // Bins depend on the first and the last event, or on the least and the greatest number.
