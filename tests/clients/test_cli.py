@@ -198,6 +198,16 @@ def test_search_limits_its_rows_and_says_so(server, lines):
     assert "5 of 60" in done.stderr
 
 
+def test_words_that_are_names_of_commands_are_searched_for(server, index):
+    event = "transaction failed: sort error"
+    assert server.send_raw(event, index=index, host="h", sourcetype="plain").status == 200
+    for words in ("sort error", "transaction failed"):
+        found = server.cli("search", f"{words} index={index}", "-o", "raw")
+        assert (found.returncode, found.stdout) == (0, event + "\n"), (words, found.stderr)
+    made = server.cli("search", "makeresults | eval a=1 | table a")
+    assert made.stdout.splitlines() == ["a", "1"], made.stderr
+
+
 def test_search_without_a_match_is_no_failure(server, lines):
     done = server.cli("search", f"index={lines} nosuchword", "-o", "raw")
     assert (done.returncode, done.stdout) == (0, "")

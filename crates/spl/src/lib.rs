@@ -47,6 +47,7 @@ pub use stats_functions::{STATS_FUNCTIONS, StatsFunctionDefinition};
 
 use ast::{Expr, SearchCommand};
 use parser::{Parsed, Parser};
+use std::borrow::Cow;
 use std::fmt;
 
 /// What parsing depends on.
@@ -241,6 +242,23 @@ pub fn begins_with_command(text: &str) -> bool {
     let is_term = ["=", "!=", "<", ">"].iter().any(|sign| behind.trim_start().starts_with(sign));
     let is_name = behind.chars().next().is_none_or(ends) && !is_term;
     text.starts_with('`') || is_name && commands::find(&word.to_ascii_lowercase()).is_some()
+}
+
+/// A search as a person types it, with `search` in front if its first word is the name of a command that
+/// needs rows: `sort error` are two words to search for. A command that makes rows may stand without its
+/// pipe.
+#[must_use]
+pub fn with_search(text: &str) -> Cow<'_, str> {
+    let text = text.trim_start();
+    let word = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next();
+    let definition = word.and_then(|word| commands::find(&word.to_ascii_lowercase()));
+    let runs = definition.is_none_or(|definition| {
+        definition.kind == CommandKind::Generating || definition.name == "search"
+    });
+    if runs || !begins_with_command(text) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("search {text}"))
 }
 
 /// As [`parse_search_terms`], with macros.

@@ -9,7 +9,7 @@ use std::iter::once;
 use crate::ast::{Command, SearchExpr};
 use crate::testing::{accepts, refuses, same};
 use crate::{MacroResolver, ParseOptions};
-use crate::{begins_with_command, complete, parse, parse_expression, parse_with};
+use crate::{begins_with_command, complete, parse, parse_expression, parse_with, with_search};
 
 #[test]
 fn searches_as_people_write_them_are_accepted() {
@@ -436,8 +436,8 @@ fn the_index_of_the_reference_lists_every_command_once() {
     }
 }
 
-/// The words that the console's editor colours, and the commands that it asks about before it runs a search
-/// of a link. `KARST_BLESS=1` writes them.
+/// The words that the console's editor colours, the commands that it asks about before it runs a search of a
+/// link, and those that may stand first without a pipe. `KARST_BLESS=1` writes them.
 #[test]
 fn the_console_knows_the_words_of_the_language() {
     let path = "../../services/console/src/query/language.json";
@@ -446,9 +446,11 @@ fn the_console_knows_the_words_of_the_language() {
         once(command.name).chain(command.aliases.iter().copied())
     };
     let writing = commands().filter(|command| command.right.writes);
-    let lists: [(&str, Vec<&str>); 4] = [
+    let generating = commands().filter(|command| command.kind == crate::CommandKind::Generating);
+    let lists: [(&str, Vec<&str>); 5] = [
         ("commands", commands().flat_map(names).collect()),
         ("writing", writing.flat_map(names).collect()),
+        ("generating", generating.flat_map(names).collect()),
         ("functions", crate::functions::names().collect()),
         ("statistics", crate::stats_functions::names().collect()),
     ];
@@ -496,4 +498,30 @@ fn what_follows_a_pipe_begins_with_a_command() {
     for text in ["error", "stats=1", "head != 3", "table:x", "\"stats\" count", ""] {
         assert!(!begins_with_command(text), "{text}");
     }
+}
+
+#[test]
+fn words_that_are_commands_are_searched_for_unless_they_make_rows() {
+    for text in ["sort error", "Stats count", "table head", "transaction failed | head 5", "where"]
+    {
+        assert_eq!(with_search(text), format!("search {text}"));
+    }
+    let others = [
+        "| stats count",
+        "[a]",
+        "`m`",
+        "search sort",
+        "error",
+        "stats=1",
+        "makeresults",
+        "tstats count",
+        "inputlookup a.csv | head 5",
+        "rest /services/server/info",
+        "\"sort\" error",
+        "",
+    ];
+    for text in others {
+        assert_eq!(with_search(text), text);
+    }
+    assert_eq!(with_search(" sort error"), "search sort error");
 }

@@ -3,6 +3,7 @@
  * says what the page should do, and reports an expired session once, at the place it happens.
  */
 
+import { withSearch } from '../query/typed';
 import {
   asObject,
   decodeApps,
@@ -171,7 +172,7 @@ export class KarstClient {
     signal?: AbortSignal,
     more: Record<string, string> = {},
   ): Promise<string> {
-    const search = request.search.trim() || '*';
+    const search = withSearch(request.search.trim()) || '*';
     const form: Record<string, string> = {
       search,
       timezone: request.timezone,
@@ -230,7 +231,8 @@ export class KarstClient {
 
   /** How the server understands a search. A mistake is an `ApiError` whose message shows its place. */
   async explain(request: JobRequest, signal?: AbortSignal): Promise<Explanation> {
-    const form: Record<string, string> = { search: request.search, timezone: request.timezone };
+    const search = withSearch(request.search);
+    const form: Record<string, string> = { search, timezone: request.timezone };
     if (request.earliest !== '') form.earliest_time = request.earliest;
     if (request.latest !== '') form.latest_time = request.latest;
     const path = '/api/v1/explain';

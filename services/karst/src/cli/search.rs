@@ -160,8 +160,9 @@ async fn dispatch(client: &Client, options: &SearchOptions) -> Result<String> {
     };
     let limit = limit.to_string();
     let timezone = options.timezone.clone().filter(|zone| !zone.is_empty()).or_else(local_zone);
+    let search = spl::with_search(&options.search);
     let mut form = vec![
-        ("search", options.search.as_str()),
+        ("search", &*search),
         ("output_mode", "json"),
         ("max_count", limit.as_str()),
         // Previews are not displayed here.

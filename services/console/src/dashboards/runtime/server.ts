@@ -8,6 +8,7 @@ import { readEvents } from '../../api/eventStream';
 import type { JobSource } from '../../api/jobFeed';
 import { fetchRows } from '../../api/rowsReader';
 import type { ResultRows } from '../../api/types';
+import { withSearch } from '../../query/typed';
 import type { Options } from '../model/types';
 
 export interface JobSpec {
@@ -149,12 +150,6 @@ function entriesOf(body: Record<string, unknown>): Entry[] {
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const seg = encodeURIComponent;
 
-/** As Splunk's pages do: what begins with no command is a search. */
-function withCommand(query: string): string {
-  const trimmed = query.trim();
-  return trimmed === '' ? '*' : trimmed;
-}
-
 function viewOf(entry: Entry): ViewInfo {
   const perms = asObject(entry.acl.perms);
   const names = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
@@ -205,7 +200,7 @@ export function dashboardServer({ username, ...who }: Connection) {
 
   const searches: SearchServer = {
     async createJob({ app, search, earliest, latest, timezone, provenance, statusStream }) {
-      const form: Record<string, string> = { search: withCommand(search), timezone };
+      const form: Record<string, string> = { search: withSearch(search.trim()) || '*', timezone };
       if (provenance !== undefined) form.provenance = provenance;
       if (statusStream !== undefined) form.status_stream = statusStream;
       if (earliest !== '') form.earliest_time = earliest;
