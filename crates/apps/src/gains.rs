@@ -14,7 +14,7 @@ const FIELDS: [&str; 4] = ["EXTRACT-", "REPORT-", "FIELDALIAS-", "EVAL-"];
 /// Settings of `props.conf` that look up fields.
 const AUTOMATIC: &str = "LOOKUP-";
 /// Settings that make a stanza of `transforms.conf` a lookup.
-const LOOKUP: [&str; 3] = ["filename", "collection", "external_cmd"];
+const LOOKUP: [&str; 4] = ["filename", "collection", "external_cmd", "external_type"];
 /// Stanzas that are defaults of others.
 const DEFAULT: &str = "default";
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
-use conf::{Effective, Key, Layer, Place, Reader};
+use conf::{Effective, Key, Layer, Place, Reader, Stanza};
 
 use crate::knowledge::Knowledge;
 use crate::props::{StanzaMatcher, Values};
@@ -149,6 +149,7 @@ impl Knowledge {
             (None, Some(collection)) => LookupPlace::Collection(collection),
             (None, None) => match text(&transforms::EXTERNAL_CMD) {
                 Some(command) => LookupPlace::Program(self.program(name, &command)?),
+                None if is_of_kv_store(stanza) => LookupPlace::Collection(name.to_owned()),
                 None => {
                     let message = "has none of filename, collection and external_cmd";
                     return Err(format!("the stanza [{name}] of transforms.conf {message}"));
@@ -227,10 +228,10 @@ impl Knowledge {
     /// The names of all lookups of `transforms.conf`.
     #[must_use]
     pub fn lookup_names(&self) -> Vec<String> {
-        let is_lookup = |stanza: &&conf::Stanza| {
+        let is_lookup = |stanza: &&Stanza| {
             let (file, collection) = (transforms::FILENAME.name(), transforms::COLLECTION.name());
             let keys = [file, collection, transforms::EXTERNAL_CMD.name()];
-            keys.iter().any(|key| stanza.get(key).is_some())
+            keys.iter().any(|key| stanza.get(key).is_some()) || is_of_kv_store(stanza)
         };
         self.transforms()
             .stanzas
@@ -260,6 +261,12 @@ impl Knowledge {
         found.sort_by(|a, b| a.0.cmp(&b.0));
         found.into_iter().map(|(_, lookup)| lookup).collect()
     }
+}
+
+/// Whether the rows are those of a collection, even if the stanza names none: then it has the stanza's name.
+fn is_of_kv_store(stanza: &Stanza) -> bool {
+    let kind = stanza.get(transforms::EXTERNAL_TYPE.name());
+    kind.is_some_and(|entry| entry.value.eq_ignore_ascii_case("kvstore"))
 }
 
 /// The words of a command line; quotes, single or double, keep words together.
@@ -330,6 +337,15 @@ mod tests {
         let lookup = found.lookup("t").unwrap();
         assert_eq!(lookup.max_matches, 1);
         assert_eq!(lookup.time.unwrap().format.as_deref(), Some("%F"));
+    }
+
+    #[test]
+    fn a_collection_without_a_name_has_that_of_its_stanza() {
+        let found = knowledge("[people]\nexternal_type = kvstore\n[x]\nexternal_type = python\n");
+        let place = LookupPlace::Collection("people".to_owned());
+        assert_eq!(found.lookup("people").unwrap().place, place);
+        assert_eq!(found.lookup_names(), ["dnslookup", "people"]);
+        assert!(found.lookup("x").unwrap_err().contains("none of filename"));
     }
 
     #[test]

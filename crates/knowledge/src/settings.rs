@@ -19,6 +19,5 @@ pub const DECLARED: &[&[Setting]] = &[
     props::NOTES,
     props::UNUSED,
     transforms::SETTINGS,
-    transforms::NOTES,
     transforms::UNUSED,
 ];

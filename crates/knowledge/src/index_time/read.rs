@@ -22,6 +22,7 @@ const INDEX_TIME: &[&str] = &[
 const OTHER: &[&str] = &[
     keys::FILENAME.name(),
     keys::EXTERNAL_CMD.name(),
+    keys::EXTERNAL_TYPE.name(),
     keys::COLLECTION.name(),
     keys::DELIMS.name(),
 ];

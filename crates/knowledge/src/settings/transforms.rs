@@ -52,10 +52,13 @@ conf::keys! {
     "transforms"["<lookup>"] {
         /// CSV file in the directory `lookups` of an app, optionally compressed (.csv.gz).
         FILENAME: Option<String> = "filename", "", Type::Text, live;
-        /// Collection of the KV store.
+        /// Collection of the KV store. Default: the name of the stanza, with `external_type = kvstore`.
         COLLECTION: Option<String> = "collection", "", Type::Text, live;
         /// Program of an external lookup in the directory `bin` of the app, and its arguments.
         EXTERNAL_CMD: Option<String> = "external_cmd", "", Type::Text, live;
+        /// `kvstore` makes a stanza without `filename`, `collection` and `external_cmd` a lookup of the KV
+        /// store; other values have no effect.
+        EXTERNAL_TYPE: Option<String> = "external_type", "", Type::Text, live;
         /// Fields of a collection, or fields that `external_cmd` reads and fills in.
         FIELDS_LIST: Vec<String> = "fields_list", "", Type::LIST, live;
         /// Maximum number of matches per event. Default: 100, or 1 for time-based lookups. Splunk: 1000, 1.
@@ -81,10 +84,6 @@ conf::keys! {
         FILTER: Option<String> = "filter", "", Type::Text, live;
     }
 }
-
-/// Settings that are kept with a stanza and have nothing to do: a stanza with a collection is of the KV
-/// store, and the name of a program tells how it is run.
-pub(crate) const NOTES: &[Setting] = &conf::notes("transforms", ["external_type"]);
 
 /// Settings of Splunk's file that have no effect.
 pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
