@@ -402,7 +402,13 @@ impl<'t> Parser<'t> {
 
     /// `AS name`, if it is next.
     pub(crate) fn alias(&mut self) -> Parsed<Option<Spanned<String>>> {
-        if !self.eat_keyword("as") {
+        self.skip_space();
+        // `values(x), AS y`: commas separate words as blanks do.
+        let is_next = self.attempt(|p| {
+            p.skip_separators();
+            p.eat_keyword("as").then_some(())
+        });
+        if is_next.is_none() {
             return Ok(None);
         }
         let name = self.field_pattern("a field name after AS")?;

@@ -129,6 +129,9 @@ mod tests {
 
     #[test]
     fn has_other_ways_to_say_the_same() {
-        crate::testing::same("* | stats count, sum(x) by a, b", "* | stats count sum(x) BY a b");
+        use crate::testing::same;
+        same("* | stats count, sum(x) by a, b", "* | stats count sum(x) BY a b");
+        same("* | stats values(x), as y, count , AS n", "* | stats values(x) AS y count AS n");
+        same("* | timechart avg(x), as y by z", "* | timechart avg(x) AS y by z");
     }
 }
