@@ -31,7 +31,9 @@ fn searches_as_people_write_them_are_accepted() {
 fn unknown_commands_are_named_and_the_rest_is_still_checked() {
     refuses("* | boguscmd a", "Unknown search command 'boguscmd'.", "boguscmd");
     refuses("* | stats count | | head", "expected a command after '|'", "|");
-    refuses("* |", "expected a command after '|'", "");
+    refuses("|", "expected a command after '|'", "");
+    refuses("* | | ", "expected a command after '|'", "|");
+    refuses("* | append [search a | ]", "expected a command after '|'", "]");
     let text = "* | boguscmd | satts count | eval a=foo(1)";
     let error = parse(text).map(|_| ()).expect_err(text);
     assert_eq!(error.0.len(), 3);
@@ -51,6 +53,8 @@ fn unknown_commands_are_named_and_the_rest_is_still_checked() {
 fn command_names_have_no_case_and_pipes_need_no_blanks() {
     same("*|STATS count|Head 5", "* | stats count | head 5");
     same("|makeresults|table a", "| makeresults | table a");
+    same("* | stats count | ", "* | stats count");
+    same("error |", "error");
 }
 
 #[test]

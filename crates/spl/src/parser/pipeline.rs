@@ -42,6 +42,11 @@ impl Parser<'_> {
             if self.stopped.is_some() || !self.eat("|") || diagnostics.len() >= MAX_DIAGNOSTICS {
                 break;
             }
+            // Searches of apps end with a pipe.
+            self.skip_space();
+            if self.peek().is_none() {
+                break;
+            }
         }
         if diagnostics.is_empty() {
             skip_localop(&mut commands);
