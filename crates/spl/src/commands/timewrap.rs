@@ -93,10 +93,13 @@ fn named(option: &OptionValue) -> Parsed<TimewrapSeries> {
     }
 }
 
-/// `d`, `1week`, `2m`: unlike elsewhere, `m` is a month.
+/// `d`, `1week`, `"2m"`: unlike elsewhere, `m` is a month.
 fn span(p: &mut Parser<'_>) -> Parsed<TimeSpan> {
     let start = p.pos();
-    let word = p.take_while(|c| c.is_ascii_alphanumeric());
+    let word = match p.peek() {
+        Some('"') => p.quoted('"')?.node,
+        _ => p.take_while(|c| c.is_ascii_alphanumeric()).to_owned(),
+    };
     let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
     let count = if digits == 0 { Some(1) } else { word[..digits].parse().ok() };
     let unit = match word[digits..].to_ascii_lowercase().as_str() {
@@ -105,7 +108,7 @@ fn span(p: &mut Parser<'_>) -> Parsed<TimeSpan> {
     };
     match (count.filter(|count| *count > 0), unit) {
         (Some(count), Some(unit)) => Ok(TimeSpan { count, unit, snap: None }),
-        _ if word.is_empty() => Err(p.unexpected("a length of time such as 1d or 1week")),
+        _ if p.pos() == start => Err(p.unexpected("a length of time such as 1d or 1week")),
         _ => {
             let span = p.span_from(start);
             Err(p.error(format!("'{word}' is not a length of time such as 1d or 1week"), span))
@@ -150,12 +153,14 @@ mod tests {
             "* | timechart count | timewrap series=exact time_format=\"week of %d/%m\" w",
         ]);
         same("* | timewrap m", "* | timewrap 1mon");
+        same("* | timewrap \"1d\" series=short", "* | timewrap 1d series=short");
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | timewrap", "expected a length of time", "");
         refuses("* | timewrap 1x", "'1x' is not a length of time", "1x");
+        refuses("* | timewrap \"\"", "'' is not a length of time", "\"\"");
         refuses("* | timewrap 1d series=long", "relative, exact or short", "long");
     }
 }
