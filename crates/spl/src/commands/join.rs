@@ -139,7 +139,8 @@ fn operand(p: &mut Parser<'_>, read: &mut Read) -> Parsed<()> {
     let mut pairs = Vec::new();
     loop {
         p.skip_separators();
-        if p.at_end() || p.at_dataset() {
+        // Names of fields begin with an alias and a point, those of options have none.
+        if p.at_end() || p.at_dataset() || p.at_option(OPTIONS) {
             break;
         }
         if !pairs.is_empty() && p.eat_keyword("and") {
@@ -238,6 +239,10 @@ mod tests {
             "* | join left=L right=R where L.id=R.uid, L.a=R.b [a]",
         );
         same("* | join left=L right=R id [a]", "* | join id [a]");
+        same(
+            "* | join left=L right=max where L.a=max.b type=left max=0 [a]",
+            "* | join type=left max=0 left=L right=max where L.a=max.b [a]",
+        );
     }
 
     #[test]
@@ -248,6 +253,7 @@ mod tests {
         refuses("* | join where L.a=R.b [a]", "where needs left=", "where");
         refuses("* | join left=L right=R where x=R.b [a]", "expected L.<field>=R", "x=R.b");
         refuses("* | join left=L right=R where [a]", "L.<field>=R.<field> after where", "[");
+        refuses("* | join left=L right=R where type=left [a]", "after where", "type=left");
         refuses("* | join id [a] b", "an option or the end", "b");
     }
 }
