@@ -80,7 +80,10 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
         let internal = name.starts_with('_') && from.has_wildcard() && !from.text.starts_with('_');
         match from.captures(&name).filter(|_| !internal) {
             Some(captures) => {
-                let new = fill(&to.text, &captures);
+                let new = match from.has_wildcard() {
+                    true => fill(&to.text, &captures),
+                    false => to.text.clone(),
+                };
                 renamed.push(new.clone());
                 outputs.push((new.clone(), retyped(&frame, &name, &to.text)));
                 pairs.push((name.clone(), new));

@@ -13,7 +13,8 @@ pub struct RenameCommand {
     pub renames: Vec<Rename>,
 }
 
-/// `from AS to`; either both have the same number of wildcards or neither has one.
+/// `from AS to`; both have the same number of wildcards, or the old name has none. Then a star in the new one
+/// is a character.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rename {
     /// The old name.
@@ -55,7 +56,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             return Err(p.unexpected(&format!("AS after field '{}'", from.text)));
         };
         let stars = |text: &str| text.matches('*').count();
-        if stars(&from.text) != stars(&to.node) {
+        if from.has_wildcard() && stars(&from.text) != stars(&to.node) {
             let message =
                 format!("'{}' and '{}' must have the same number of wildcards", from.text, to.node);
             return Err(p.error(message, from.span.to(to.span)));
@@ -128,6 +129,7 @@ mod tests {
             "* | rename a AS b",
             r#"* | rename a as "b c", d.e{} As f g as h"#,
             "* | rename foo* AS bar*",
+            "* | rename a AS \"A*\"",
             r#"* | rename "sum(x)" AS total"#,
             "* | rename _raw as raw",
             "* | rename ip= AS ip",
