@@ -131,6 +131,10 @@ mod tests {
     fn has_other_ways_to_say_the_same() {
         use crate::testing::same;
         same("* | stats count, sum(x) by a, b", "* | stats count sum(x) BY a b");
+        same(
+            "* | stats count by Severity(Min), a span=1h",
+            "* | stats count by \"Severity(Min)\" a span=1h",
+        );
         same("* | stats values(x), as y, count , AS n", "* | stats values(x) AS y count AS n");
         same("* | timechart avg(x), as y by z", "* | timechart avg(x) AS y by z");
     }

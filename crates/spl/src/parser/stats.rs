@@ -101,12 +101,25 @@ impl Parser<'_> {
                 by.fields.push(FieldPattern::new(prefix.node, prefix.span));
                 continue;
             }
-            by.fields.push(self.plain_field_pattern("a field name after BY")?);
+            by.fields.push(self.group_field()?);
         }
         if by.fields.is_empty() {
             return Err(self.unexpected("a field name after BY"));
         }
         Ok(())
+    }
+
+    /// A field behind `BY`. Its name may end with brackets, as in `by Severity(Min)`, unless the word in
+    /// front of them is a function: then it is a call that stands behind `BY` by mistake.
+    fn group_field(&mut self) -> Parsed<FieldPattern> {
+        self.skip_space();
+        let start = self.pos;
+        let field = self.plain_field_pattern("a field name after BY")?;
+        if stats_functions::find(&field.text.to_ascii_lowercase()).is_some() {
+            return Ok(field);
+        }
+        self.pos = start;
+        self.field_pattern("a field name after BY")
     }
 
     /// Whether one of these options is next, be it with one `=` or, by mistake, with two.
