@@ -64,7 +64,7 @@ async fn resolved(
             }
             Subsearches::Run(session) => {
                 let env = env.running(session).deeper()?;
-                result(waiting.pipeline(), &env).await?
+                result(&waiting, &env).await?
             }
         };
         resolution = waiting.resolve(&result)?;
@@ -92,9 +92,9 @@ fn begin(
     Ok(spl::parse_resolving(text, &options)?)
 }
 
-/// The rows of a subsearch as a filter.
-async fn result(pipeline: &Pipeline, env: &PlanningContext<'_>) -> Result<String, Error> {
-    let planned = plan_before(pipeline, None, env).await?;
+/// The rows of a subsearch as a filter, or as a value where one stands.
+async fn result(waiting: &spl::Unresolved, env: &PlanningContext<'_>) -> Result<String, Error> {
+    let planned = plan_before(waiting.pipeline(), None, env).await?;
     let run = run_inner(planned, None, env);
     let mut rows = within_time("search", None, env, run).await?;
     let most = env.context.limits.subsearch_rows;
@@ -106,5 +106,6 @@ async fn result(pipeline: &Pipeline, env: &PlanningContext<'_>) -> Result<String
         env.log.add(MessageKind::Warning, text);
         rows = rows.slice(0, most);
     }
-    Ok(Format::default().text(&rows)?)
+    let format = Format::default();
+    Ok(if waiting.is_value() { format.value(&rows)? } else { format.text(&rows)? })
 }

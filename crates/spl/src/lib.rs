@@ -164,6 +164,11 @@ impl Unresolved {
         before.is_some_and(|name| name.trim_end().to_ascii_lowercase().ends_with("latest"))
     }
 
+    /// Whether the subsearch is a value behind the sign of a comparison or an option.
+    pub fn is_value(&self) -> bool {
+        self.prepared.text[..self.at.start].trim_end().ends_with(['=', '<', '>'])
+    }
+
     /// Goes on with a text in place of the subsearch.
     ///
     /// # Errors

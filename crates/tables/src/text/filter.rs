@@ -88,6 +88,23 @@ impl Format {
         Ok(format!("{} {filters} {}", self.row_prefix, self.row_end))
     }
 
+    /// The value that the rows stand for: that of `search` or `query` in a single row, whatever columns are
+    /// beside it, as a filter cannot be a value. Otherwise the filter.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn value(&self, rows: &Rows) -> Result<String, Error> {
+        for name in VERBATIM {
+            let cells = rows.lists(name)?;
+            if let [values] = cells.as_slice()
+                && let [value] = values.as_slice()
+            {
+                return Ok(value.clone());
+            }
+        }
+        self.text(rows)
+    }
+
     fn term(&self, name: &str, values: &[String]) -> String {
         let term = |value: &String| match VERBATIM.contains(&name) {
             true => value.clone(),
