@@ -192,40 +192,95 @@ fn is_index(name: &str) -> bool {
 
 fn unknown_of(expr: &SearchExpr, known: &[IndexName]) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
-    let mut check = |pattern: &SearchPattern| {
-        if !pattern.has_wildcard() && !known.iter().any(|index| covers(pattern, index)) {
-            let text = format!("there is no index \"{}\"", pattern.text());
-            let message = Message { kind: MessageKind::Warning, text };
-            if !messages.contains(&message) {
-                messages.push(message);
-            }
+    missing(expr, known, &mut |name| {
+        let text = format!("there is no index \"{name}\"");
+        let message = Message { kind: MessageKind::Warning, text };
+        if !messages.contains(&message) {
+            messages.push(message);
         }
-    };
-    expr.walk(&mut |part| match part {
-        SearchExpr::Comparison(comparison) if is_index(&comparison.field.node) => {
-            check(&comparison.value.pattern);
-        }
-        SearchExpr::In(list) if is_index(&list.field.node) => {
-            list.values.iter().for_each(|value| check(&value.pattern));
-        }
-        _ => {}
     });
     messages
+}
+
+/// Hands the names of indexes that do not exist to `tell`. A list of indexes of which one exists is left out:
+/// apps list the indexes that events may be in, of which most servers have one.
+fn missing(expr: &SearchExpr, known: &[IndexName], tell: &mut impl FnMut(&str)) {
+    let exists = |pattern: &SearchPattern| known.iter().any(|index| covers(pattern, index));
+    let mut tell_all = |patterns: &[&SearchPattern]| {
+        let named = patterns.iter().filter(|pattern| !pattern.has_wildcard() && !exists(pattern));
+        named.for_each(|pattern| tell(&pattern.text()));
+    };
+    if let Some(patterns) = listed(expr) {
+        if !patterns.iter().any(|pattern| exists(pattern)) {
+            tell_all(&patterns);
+        }
+        return;
+    }
+    match expr {
+        SearchExpr::And(members) | SearchExpr::Or(members) => {
+            members.iter().for_each(|member| missing(member, known, tell));
+        }
+        SearchExpr::Not(inner, _) => missing(inner, known, tell),
+        SearchExpr::Comparison(comparison) if is_index(&comparison.field.node) => {
+            tell_all(&[&comparison.value.pattern]);
+        }
+        SearchExpr::In(list) if is_index(&list.field.node) => {
+            let patterns: Vec<_> = list.values.iter().map(|value| &value.pattern).collect();
+            tell_all(&patterns);
+        }
+        _ => {}
+    }
+}
+
+/// The indexes of an expression that only lists them: `index=a OR index IN (b, c)`.
+fn listed(expr: &SearchExpr) -> Option<Vec<&SearchPattern>> {
+    match expr {
+        SearchExpr::Or(members) => {
+            let lists: Option<Vec<_>> = members.iter().map(listed).collect();
+            Some(lists?.concat())
+        }
+        SearchExpr::Comparison(comparison)
+            if is_index(&comparison.field.node)
+                && comparison.operator == ComparisonOperator::Equal =>
+        {
+            Some(vec![&comparison.value.pattern])
+        }
+        SearchExpr::In(list) if is_index(&list.field.node) && !list.negated => {
+            Some(list.values.iter().map(|value| &value.pattern).collect())
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_index_that_does_not_exist_is_told_once() {
+    fn told(text: &str) -> Vec<String> {
         let known = [IndexName::new("main").expect("a name")];
-        let text = "index=main OR (index=none a) OR index IN (none, other, m*) OR index=none";
         let search = spl::parse_search_terms(text).expect("a filter");
         let messages = unknown_of(&search.expr.expect("a filter"), &known);
-        let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
+        messages.into_iter().map(|message| message.text).collect()
+    }
+
+    #[test]
+    fn an_index_that_does_not_exist_is_told_once() {
+        let text = "index=main OR (index=none a) OR index IN (none, other, x*) OR index=none";
         let expected = ["there is no index \"none\"", "there is no index \"other\""];
-        assert_eq!(texts, expected);
+        assert_eq!(told(text), expected);
+        assert_eq!(told("index=none OR index=other"), expected);
+        assert_eq!(told("index=main NOT index=none"), expected[..1]);
+    }
+
+    #[test]
+    fn of_a_list_of_indexes_one_has_to_exist() {
+        for text in [
+            "(index=main OR index=default OR index=x) a",
+            "index=none OR (index=x OR index IN (m*, other))",
+            "index IN (none, main)",
+        ] {
+            assert!(told(text).is_empty(), "{text}");
+        }
     }
 
     #[test]
