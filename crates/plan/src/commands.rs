@@ -42,6 +42,7 @@ use crate::stage::Breaker;
 use crate::{Error, rights};
 
 pub(crate) use enrich::Enrichment;
+pub use enrich::check_calculated_field;
 pub(crate) use search::FIXED;
 
 /// What becomes of the fields of the source that a command does not name.

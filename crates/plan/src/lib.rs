@@ -56,7 +56,7 @@ mod stanzas;
 mod subsearch;
 
 pub use arguments::{AggregateCall, Arguments};
-pub use commands::place_of;
+pub use commands::{check_calculated_field, place_of};
 pub use context::{
     Completed, InnerSearch, LookedUp, OnBatch, PlanOf, PlannedSearch, Stage, Subsearches, Watch,
 };

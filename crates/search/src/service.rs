@@ -499,6 +499,15 @@ impl SearchService {
         checked.map_err(|error| Error::of_search(&error, search))
     }
 
+    /// Refuses an expression of a calculated field that searches would have to leave out.
+    ///
+    /// # Errors
+    /// [`Error::Search`] with what is wrong, and where.
+    pub fn check_calculated_field(&self, expression: &str) -> Result<(), Error> {
+        let checked = plan::check_calculated_field(expression);
+        checked.map_err(|error| Error::of_search(&error, expression))
+    }
+
     /// Counts one more search of a user, for as long as the answer is kept.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use super::feed;
 use super::objects::access::{check_shared_writable, check_writable, may_read};
 use super::objects::{Asked, CONFS, acl_of, check_app, home, objects};
 use super::resource::{About, Access, Resource};
+use crate::ApiState;
 use crate::atom::{Attributes, Entry, segment};
 use crate::call::Call;
 use crate::error::RestError;
@@ -145,6 +146,16 @@ impl Kind {
         }
     }
 
+    /// Refuses the expression of a calculated field that no search could compute.
+    fn check(&self, state: &ApiState, value: &str) -> Result<(), RestError> {
+        if self.path != "calcfields" {
+            return Ok(());
+        }
+        state.search.check_calculated_field(value).map_err(|error| {
+            RestError::invalid(format!("the expression of a calculated field is invalid: {error}"))
+        })
+    }
+
     /// The key of a new setting.
     fn key(&self, class: &str, params: &Params) -> Result<String, RestError> {
         let wanted = params.text("type").map(|kind| format!("{}-", kind.to_ascii_uppercase()));
@@ -246,6 +257,7 @@ impl Resource for PropsSettings {
         let stanza = params.required("stanza")?;
         let key = kind.key(params.required("name")?, params)?;
         let value = kind.value(params)?;
+        kind.check(&call.state, &value)?;
         let name = format!("{stanza} : {key}");
         if all(kind, &asked, &there).iter().any(|found| found.name() == name) {
             let text = format!("there is a setting \"{name}\" already");
@@ -265,7 +277,9 @@ impl Resource for PropsSettings {
 
     async fn edit(&self, call: &Call, found: Found) -> Result<Found, RestError> {
         found.check_writable(&asked(call)?)?;
-        let value = kind(call)?.value(&call.params)?;
+        let kind = kind(call)?;
+        let value = kind.value(&call.params)?;
+        kind.check(&call.state, &value)?;
         let object = set(call, &found, &value).await?;
         Ok(Found { object, value, ..found })
     }
@@ -320,6 +334,9 @@ pub(super) fn cases() -> Vec<Case> {
     let path = "/servicesNS/nobody/search/data/props/extractions";
     let one = format!("{path}/st%20%3A%20EXTRACT-one");
     let renames = "/servicesNS/nobody/search/data/props/sourcetype-rename";
+    let fields = "/servicesNS/nobody/search/data/props/calcfields";
+    let field = format!("{fields}/st%20%3A%20EVAL-x");
+    let invalid = "the expression of a calculated field is invalid: ";
     let (form, absent) = ("stanza=st&name=one&value=(%3F%3Ca%3Ex)", "Could not find object");
     vec![
         case(&format!("GET {PATH}"), "", 200, "\"name\":\"lookups\""),
@@ -336,6 +353,11 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {one}"), "", 400, "a value is missing"),
         case(&format!("DELETE {one}"), "", 200, "\"entry\":[]"),
         case(&format!("DELETE {one}"), "", 404, absent),
+        case(&format!("POST {fields}"), "stanza=st&name=x&value=foo(", 400, invalid),
+        case(&format!("POST {fields}"), "stanza=st&name=x&value=bytes/1024", 201, "st : EVAL-x"),
+        case(&format!("POST {field}"), "value=bytes/", 400, "bytes/"),
+        case(&format!("POST {field}"), "value=bytes*8", 200, "bytes*8"),
+        case(&format!("DELETE {field}"), "", 200, "\"entry\":[]"),
         case(&format!("POST {renames}"), "stanza=st&name=st&value=other", 201, "st : rename"),
         case(&format!("GET {renames}?count=0"), "", 200, "\"attribute\":\"rename\""),
         case(&format!("DELETE {renames}/st%20%3A%20rename"), "", 200, "\"entry\":[]"),

@@ -21,6 +21,7 @@ use spl::ast::SearchExpr;
 use self::calculated::Calculated;
 pub(super) use self::default_fields::with_local_server;
 use self::lookups::Automatic;
+pub use self::parsed::check_calculated_field;
 use self::parsed::{Meant, Parsed, ParsedField};
 use crate::context::PlanningContext;
 use crate::lookup::Lookups;

@@ -9,6 +9,8 @@ use jiff::tz::TimeZone;
 use knowledge::{AutomaticLookup, CalculatedField, Knowledge, StanzaMatcher};
 use spl::ast::{Expr, FieldPattern, LookupCommand, Span};
 
+use crate::Error;
+
 /// All objects, in the order in which they are applied.
 #[derive(Debug)]
 pub(super) struct Parsed {
@@ -28,6 +30,15 @@ pub(super) struct ParsedField {
     pub(super) expr: Result<Expr, String>,
     /// The time zone that it is computed in; `None` for that of the search.
     pub(super) zone: Option<TimeZone>,
+}
+
+/// Refuses an expression that could not be the one of a calculated field.
+///
+/// # Errors
+/// [`Error::Syntax`], with the place.
+pub fn check_calculated_field(expression: &str) -> Result<(), Error> {
+    spl::parse_expression(expression)?;
+    Ok(())
 }
 
 /// An automatic lookup.
