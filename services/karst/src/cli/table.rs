@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::config::Output;
 
+/// The internal field of `top` and `rare`.
+const TOTAL: &str = "_tc";
+
 /// Rows as the server sends them (`output_mode=json_rows`).
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
@@ -24,7 +27,10 @@ impl Rows {
 
     /// Without internal fields, such as the `_tc` of `top`.
     fn shown(&self) -> Self {
-        let is_shown = |name: &str| !name.starts_with('_') || matches!(name, "_time" | "_raw");
+        self.with_fields(|name| !name.starts_with('_') || matches!(name, "_time" | "_raw"))
+    }
+
+    fn with_fields(&self, is_shown: impl Fn(&str) -> bool) -> Self {
         let places: Vec<usize> =
             (0..self.fields.len()).filter(|at| is_shown(&self.fields[*at])).collect();
         let fields = places.iter().map(|at| self.fields[*at].clone()).collect();
@@ -32,6 +38,11 @@ impl Rows {
             places.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
         };
         Self { fields, rows: self.rows.iter().map(cells).collect() }
+    }
+
+    /// Without the column in which `top` and `rare` keep the number of all values.
+    fn without_total(&self) -> Self {
+        self.with_fields(|name| name != TOTAL)
     }
 
     fn column(&self, name: &str) -> Option<usize> {
@@ -50,7 +61,8 @@ pub(crate) fn print_rows(
 ) -> Result<()> {
     match output {
         Output::Json => json(out, rows),
-        Output::Csv => delimited(out, rows, first),
+        Output::Csv if is_events || rows.column(TOTAL).is_none() => delimited(out, rows, first),
+        Output::Csv => delimited(out, &rows.without_total(), first),
         Output::Raw => raw(out, rows),
         Output::Table if is_events => events(out, rows, highlight),
         Output::Table => table(out, &rows.shown(), Lines::here(), first),
@@ -247,6 +259,15 @@ mod tests {
         let mut out = Vec::new();
         delimited(&mut out, &rows, true).expect("writing into memory");
         assert_eq!(String::from_utf8(out).expect("text"), "a,b\n\"x,\"\"y\"\"\",\n");
+    }
+
+    #[test]
+    fn csv_of_a_report_has_no_internal_total() {
+        let fields = ["a", "_indextime", "_tc"].map(str::to_owned).to_vec();
+        let rows = Rows { fields, rows: vec![["x", "5", "9"].map(Value::from).to_vec()] };
+        let mut out = Vec::new();
+        print_rows(&mut out, &rows, Output::Csv, false, &[], true).expect("writing into memory");
+        assert_eq!(String::from_utf8(out).expect("text"), "a,_indextime\nx,5\n");
     }
 
     fn drawn(lines: Lines) -> String {
