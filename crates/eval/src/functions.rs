@@ -31,7 +31,7 @@ use crate::kernel::Kernel;
 use crate::value::{Value, ValueType};
 
 pub use json_build::json_of;
-pub use network::Network;
+pub use network::{Network, Networks};
 
 /// A function and how a call of it is computed.
 #[derive(Debug)]

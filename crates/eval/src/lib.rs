@@ -29,7 +29,7 @@ pub mod value;
 pub mod xml;
 
 pub use cached::{Cached, Compiled};
-pub use functions::{Function, Network, json};
+pub use functions::{Function, Network, Networks, json};
 pub use interpret::{Expression, Scope};
 pub use json_tree::JsonTree;
 pub use kernel::{IntegerKernel, Kernel, MultiKernel, NumberKernel, TextKernel, TruthKernel};

@@ -1,14 +1,15 @@
 //! Rows of lookups, ready to be asked: which rows belong to the values of an event.
 //!
-//! Exact fields are found by hash, so that a large file costs no more per event than a small one;
-//! patterns and networks are tried in the order of the rows, and what was found for values is remembered.
+//! Exact fields and networks are found by hash, so that a large file costs no more per event than a small one;
+//! patterns are tried in the order of the rows, and what was found for values is remembered.
 
 mod filter;
 mod program;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use eval::Network;
+use eval::{Network, Networks};
 use exprs::AskedLookup;
 use exprs::column::Values;
 use exprs::compile::{LookupQuestion as LookupCall, lookup_calls};
@@ -26,6 +27,8 @@ use crate::{Error, LookupQuestion, LookupSource, MessageLog, PlanContext};
 
 /// Values whose rows are remembered, where rows have to be tried one by one.
 const REMEMBERED: usize = 100_000;
+/// Rows that are tried one by one without a look at the hashes of their networks.
+const FEW: usize = 8;
 
 /// A lookup asked by some of its fields.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub(crate) struct Lookup {
     /// Which inputs are part of the keys of `exact`.
     keyed: Vec<usize>,
     tests: Vec<(usize, Vec<Test>)>,
+    /// The rows of each input that is an address in a network.
+    networks: Vec<(usize, Networks)>,
     /// The seconds of each row, for time-based lookups.
     times: Option<Vec<Option<f64>>>,
     remembered: Mutex<Remembered>,
@@ -210,7 +215,7 @@ impl Lookup {
         inputs: &[String],
     ) -> Result<Self, Error> {
         let mut keyed = Vec::new();
-        let mut tests = Vec::new();
+        let (mut tests, mut networks) = (Vec::new(), Vec::new());
         let mut keys = Vec::new();
         for (at, input) in inputs.iter().enumerate() {
             let texts = rows.texts(input)?;
@@ -222,7 +227,11 @@ impl Lookup {
                 kind => {
                     let case = definition.case_sensitive;
                     let test = |text: &Option<String>| Test::new(kind, text.as_deref(), case);
-                    tests.push((at, texts.iter().map(test).collect()));
+                    let of_rows: Vec<Test> = texts.iter().map(test).collect();
+                    if kind == MatchType::Cidr {
+                        networks.push((at, networks_of(&of_rows)));
+                    }
+                    tests.push((at, of_rows));
                 }
             }
         }
@@ -235,7 +244,17 @@ impl Lookup {
         }
         let times = definition.time.as_ref().map(|time| seconds(&rows, time)).transpose()?;
         let remembered = Mutex::default();
-        Ok(Self { definition, rows, program: None, exact, keyed, tests, times, remembered })
+        Ok(Self {
+            definition,
+            rows,
+            program: None,
+            exact,
+            keyed,
+            tests,
+            networks,
+            times,
+            remembered,
+        })
     }
 
     /// Refuses fields that it does not have. An empty table has all.
@@ -275,8 +294,8 @@ impl Lookup {
             })
         };
         let most = if self.times.is_some() { usize::MAX } else { self.definition.max_matches };
-        let found: Vec<u32> =
-            self.exactly(values).iter().filter(holds).take(most).copied().collect();
+        let rows = self.narrowed(self.exactly(values), &lower);
+        let found: Vec<u32> = rows.iter().filter(holds).take(most).copied().collect();
         let found = self.limited(&found, time);
         if self.times.is_none() {
             let mut known = self.remembered.lock();
@@ -292,6 +311,24 @@ impl Lookup {
         let cells = self.keyed.iter().map(|at| values.get(*at).copied().flatten());
         let found = key(cells, self.definition.case_sensitive).and_then(|key| self.exact.get(&key));
         found.map_or(&[], Vec::as_slice)
+    }
+
+    /// The rows among these, in order, that may hold: of a field of networks those that contain the address.
+    fn narrowed<'r>(&self, rows: &'r [u32], values: &[Option<String>]) -> Cow<'r, [u32]> {
+        if rows.len() <= FEW {
+            return Cow::Borrowed(rows);
+        }
+        let find = |(at, networks): &(usize, Networks)| match values[*at].as_deref() {
+            Some(address) => networks.find(address),
+            None => Vec::new(),
+        };
+        let Some(mut found) = self.networks.iter().map(find).min_by_key(Vec::len) else {
+            return Cow::Borrowed(rows);
+        };
+        if !self.keyed.is_empty() {
+            found.retain(|row| rows.binary_search(row).is_ok());
+        }
+        Cow::Owned(found)
     }
 
     /// As many as the lookup gives; of a time-based one the newest that are old enough.
@@ -401,6 +438,17 @@ fn key<'a>(cells: impl Iterator<Item = Option<&'a str>>, case_sensitive: bool) -
     Some(key)
 }
 
+/// The rows by their networks.
+fn networks_of(tests: &[Test]) -> Networks {
+    let mut networks = Networks::default();
+    for (row, test) in tests.iter().enumerate() {
+        if let Test::Network(network) = test {
+            networks.add(*network, u32::try_from(row).unwrap_or(u32::MAX));
+        }
+    }
+    networks
+}
+
 /// The time of each row in seconds.
 fn seconds(rows: &Rows, time: &knowledge::LookupTime) -> Result<Vec<Option<f64>>, Error> {
     let texts = rows.texts(&time.field)?;
@@ -478,6 +526,51 @@ mod tests {
         let found = lookup("match_type = CIDR(n)\nmax_matches = 1", table, &["n"]);
         assert_eq!(found.find(&[Some("10.1.2.3")], None).to_vec(), places(&[0]));
         assert_eq!(found.find(&[Some("11.1.2.3")], None).to_vec(), places(&[]));
+    }
+
+    #[test]
+    fn many_networks_are_found_as_if_each_row_were_tried() {
+        let count = 600_u32;
+        let networks: Vec<String> = (0..count)
+            .map(|row| match row % 5 {
+                0 => format!("10.{}.0.0/16", row % 7),
+                1 => "10.0.0.0/8".to_owned(),
+                2 => format!("10.{}.2.0/24", row % 7),
+                3 => "2001:DB8::/32".to_owned(),
+                _ => "no network".to_owned(),
+            })
+            .collect();
+        let zones: Vec<String> = (0..count).map(|row| format!("Zone{}", row % 3)).collect();
+        let paths: Vec<&str> = (0..count).map(|row| ["/a*", "/b*"][row as usize % 2]).collect();
+        let networks: Vec<&str> = networks.iter().map(String::as_str).collect();
+        let zones: Vec<&str> = zones.iter().map(String::as_str).collect();
+        let table = rows(&[("n", &networks[..]), ("m", &networks), ("z", &zones), ("p", &paths)]);
+        let match_type = "match_type = CIDR(n), CIDR(m), WILDCARD(p)";
+        let conf = format!("{match_type}\ncase_sensitive_match = false\nmax_matches = 9");
+        let addresses = ["10.3.2.1", "10.4.9.9", "10.200.0.1", "2001:db8::7", "11.0.0.1", "x"];
+        for inputs in [&["n"][..], &["n", "z"], &["p", "n"], &["z", "m", "p", "n"]] {
+            let found = lookup(&conf, Arc::clone(&table), inputs);
+            for address in addresses {
+                let value = |input: &&str| match *input {
+                    "z" => Some("zone1"),
+                    "p" => Some("/B/c"),
+                    _ => Some(address),
+                };
+                let values: Vec<Option<&str>> = inputs.iter().map(value).collect();
+                let holds = |row: &u32| {
+                    let at = *row as usize;
+                    let inside = Network::new(networks[at])
+                        .is_some_and(|network| network.contains(address) == Some(true));
+                    inside
+                        && (!inputs.contains(&"z") || at % 3 == 1)
+                        && (!inputs.contains(&"p") || at % 2 == 1)
+                };
+                let expected: Vec<u32> = (0..count).filter(holds).take(9).collect();
+                assert_eq!(found.find(&values, None).to_vec(), expected, "{inputs:?} {address}");
+            }
+            let nothing: Vec<Option<&str>> = vec![None; inputs.len()];
+            assert_eq!(found.find(&nothing, None).to_vec(), places(&[]), "{inputs:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `cidrmatch("10.0.0.0/8", ip)`: whether an address lies in a network; `ipmask(mask, ip)`: the bits
 //! of an address that a mask has.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -35,9 +36,57 @@ impl Network {
     #[must_use]
     pub fn contains(self, text: &str) -> Option<bool> {
         let (address, v4) = number(text.trim().parse().ok()?);
-        let shift = if self.v4 { 32 - self.bits } else { 128 - self.bits };
-        let same = |a: u128, b: u128| a.checked_shr(shift) == b.checked_shr(shift);
-        Some(v4 == self.v4 && same(address, self.address))
+        let shift = self.shift();
+        Some(v4 == self.v4 && leading(address, shift) == leading(self.address, shift))
+    }
+
+    /// How many bits of an address do not count.
+    fn shift(self) -> u32 {
+        if self.v4 { 32 - self.bits } else { 128 - self.bits }
+    }
+}
+
+/// The bits of an address that count.
+fn leading(address: u128, shift: u32) -> u128 {
+    address.checked_shr(shift).unwrap_or(0)
+}
+
+/// Numbered networks that are found by an address: by one hash for each length of prefix, however many
+/// networks there are.
+#[derive(Debug, Default)]
+pub struct Networks(Vec<SameLength>);
+
+/// The networks of one length of prefix, by the bits that count.
+#[derive(Debug)]
+struct SameLength {
+    v4: bool,
+    shift: u32,
+    members: HashMap<u128, Vec<u32>>,
+}
+
+impl Networks {
+    /// Adds a network with its number.
+    pub fn add(&mut self, network: Network, member: u32) {
+        let (v4, shift) = (network.v4, network.shift());
+        let known = self.0.iter().position(|same| same.v4 == v4 && same.shift == shift);
+        let at = known.unwrap_or_else(|| {
+            self.0.push(SameLength { v4, shift, members: HashMap::new() });
+            self.0.len() - 1
+        });
+        self.0[at].members.entry(leading(network.address, shift)).or_default().push(member);
+    }
+
+    /// The numbers of the networks that contain the address, in ascending order; none if the text is not an
+    /// address.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Vec<u32> {
+        let Ok(address) = text.trim().parse::<IpAddr>() else { return Vec::new() };
+        let (address, v4) = number(address);
+        let of_kind = self.0.iter().filter(|same| same.v4 == v4);
+        let members = of_kind.filter_map(|same| same.members.get(&leading(address, same.shift)));
+        let mut found: Vec<u32> = members.flatten().copied().collect();
+        found.sort_unstable();
+        found
     }
 }
 
@@ -82,7 +131,7 @@ fn ipmask(call: &Call<'_>) -> Preparation {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::Network;
+    use super::{Network, Networks};
 
     #[test]
     fn addresses_are_matched_by_their_leading_bits() {
@@ -104,5 +153,30 @@ mod tests {
             );
         }
         assert_eq!(Network::new("10.0.0.0/33"), None);
+    }
+    #[test]
+    fn networks_are_found_as_if_each_were_asked() {
+        let texts = [
+            "10.1.0.0/16",
+            "10.0.0.0/8",
+            "0.0.0.0/0",
+            "10.1.2.3",
+            "10.1.2.3/32",
+            "10.1.255.9/16",
+            "2001:db8::/32",
+            "::/0",
+            "2001:db8::1",
+            "::10.1.2.3/128",
+        ];
+        let mut networks = Networks::default();
+        for (at, text) in (0..).zip(texts) {
+            networks.add(Network::new(text).unwrap(), at);
+        }
+        let addresses = ["10.1.2.3", " 10.1.9.9 ", "10.2.0.1", "11.0.0.1", "2001:db8::1", "::1"];
+        for address in addresses.into_iter().chain(["::10.1.2.3", "web", ""]) {
+            let holds = |text: &str| Network::new(text).unwrap().contains(address) == Some(true);
+            let each = (0..).zip(texts).filter(|(_, text)| holds(text)).map(|(at, _)| at);
+            assert_eq!(networks.find(address), each.collect::<Vec<u32>>(), "{address}");
+        }
     }
 }
