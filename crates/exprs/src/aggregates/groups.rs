@@ -249,11 +249,12 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{AsArray, StringViewArray};
+    use arrow::array::{AsArray, Int64Array, StringViewArray};
+    use arrow::compute::SortOptions;
 
     use super::*;
     use crate::Report;
-    use crate::aggregates::values::Values;
+    use crate::aggregates::values::{Listing, Values};
 
     fn groups() -> Groups<Values> {
         let order = Order { values: 1, directions: Vec::new() };
@@ -311,5 +312,60 @@ mod tests {
         assert_eq!(both.states.states.len(), 2);
         let merged = read(&both.evaluate(EmitTo::All).unwrap());
         assert_eq!(merged, [None, of(&["x"]), None, None, of(&["x"])]);
+    }
+    /// Lists of up to three values, in the order of a number.
+    fn lists(said: &Report) -> Groups<Listing> {
+        let order = Order { values: 1, directions: vec![SortOptions::default()] };
+        Groups::of(Listing::new(3, said.clone()), order)
+    }
+
+    fn numbered(values: &[Option<&str>], first: i64) -> Vec<ArrayRef> {
+        let mut columns = texts(values);
+        let numbers = (first..).take(values.len());
+        columns.push(Arc::new(Int64Array::from_iter_values(numbers)));
+        columns
+    }
+
+    #[test]
+    fn lists_of_one_value_are_small() {
+        let mut many = lists(&Report::new(|_| ()));
+        let values: Vec<String> = (0..1_000).map(|row| format!("a value of row {row}")).collect();
+        let values: Vec<Option<&str>> = values.iter().map(|value| Some(value.as_str())).collect();
+        let all: Vec<usize> = (0..1_000).collect();
+        many.update_batch(&numbered(&values, 0), &all, None, 1_000).unwrap();
+        assert!(many.size() < 200_000, "{}", many.size());
+        let states = many.state(EmitTo::All).unwrap();
+        assert_eq!(many.heap, 0);
+        let bytes: usize = states.iter().map(|state| state.get_array_memory_size()).sum();
+        assert!(bytes < 300_000, "{bytes}");
+        let empty = Listing::new(3, Report::new(|_| ()));
+        let types: Vec<_> = states.iter().map(|state| state.data_type().clone()).collect();
+        assert_eq!(types, empty.state_types());
+        many.merge_batch(&states, &all, 1_000).unwrap();
+        assert!(many.size() < 200_000, "{}", many.size());
+        let found = read(&many.evaluate(EmitTo::All).unwrap());
+        let expected: Vec<_> = values.iter().map(|value| of(&[value.unwrap()])).collect();
+        assert_eq!(found, expected);
+        assert_eq!(many.heap, 0);
+    }
+
+    #[test]
+    fn lists_of_groups_are_in_order_and_end_at_their_limit() {
+        let said = Arc::new(parking_lot::Mutex::new(0));
+        let heard = Arc::clone(&said);
+        let report = Report::new(move |_| *heard.lock() += 1);
+        let (mut one, mut two) = (lists(&report), lists(&report));
+        let values: Vec<Option<&str>> = vec![Some("later"); 40];
+        one.update_batch(&numbered(&values, 100), &[0; 40], None, 2).unwrap();
+        let values = [Some("b"), None, Some("c"), Some("x")];
+        two.update_batch(&numbered(&values, 0), &[0, 0, 0, 1], None, 3).unwrap();
+        let (first, second) = (one.state(EmitTo::All).unwrap(), two.state(EmitTo::All).unwrap());
+        let mut both = lists(&report);
+        both.merge_batch(&first, &[0, 1], 3).unwrap();
+        both.merge_batch(&second, &[0, 1, 2], 3).unwrap();
+        assert_eq!(*said.lock(), 0);
+        let found = read(&both.evaluate(EmitTo::All).unwrap());
+        assert_eq!(found, [of(&["b", "c", "later"]), of(&["x"]), None]);
+        assert_eq!(*said.lock(), 1);
     }
 }

@@ -3,10 +3,13 @@
 //! Guarantees: what a limit cuts off is reported.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, ListBuilder, StringViewBuilder,
+};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, exec_err};
 
 use crate::Report;
 use crate::aggregates::state;
@@ -97,7 +100,9 @@ impl Summary for Values {
 /// The first texts in the order of events so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Listing {
-    items: Vec<(Box<[u8]>, String)>,
+    items: Vec<(Box<[u8]>, Box<str>)>,
+    /// Bytes of the keys and texts of `items`.
+    bytes: usize,
     limit: usize,
     cut: bool,
     report: Report,
@@ -106,7 +111,7 @@ pub(crate) struct Listing {
 impl Listing {
     /// With at most `limit` values; 0 is no limit.
     pub(crate) fn new(limit: usize, report: Report) -> Self {
-        Self { items: Vec::new(), limit, cut: false, report }
+        Self { items: Vec::new(), bytes: 0, limit, cut: false, report }
     }
 
     fn most(&self) -> usize {
@@ -114,7 +119,12 @@ impl Listing {
     }
 
     fn add_text(&mut self, key: &[u8], text: &str) {
-        self.items.push((key.into(), text.to_owned()));
+        if self.items.is_empty() {
+            // Of many groups, most have one value.
+            self.items.reserve_exact(1);
+        }
+        self.items.push((key.into(), text.into()));
+        self.bytes += key.len() + text.len();
         if self.items.len() >= self.most().saturating_mul(2).max(16) {
             self.shrink();
         }
@@ -125,8 +135,26 @@ impl Listing {
         self.items.sort_by(|one, two| one.0.cmp(&two.0));
         let most = self.most();
         if self.items.len() > most {
-            self.items.truncate(most);
+            let past = self.items.drain(most..);
+            self.bytes -= past.map(|(key, text)| key.len() + text.len()).sum::<usize>();
             self.cut = true;
+        }
+    }
+
+    /// The items, sorted, up to the limit.
+    fn finish(&mut self) -> Vec<(Box<[u8]>, Box<str>)> {
+        self.shrink();
+        self.bytes = 0;
+        std::mem::take(&mut self.items)
+    }
+
+    /// Says so if some values are not in the result.
+    fn report_cut(&self) {
+        if self.cut {
+            let most = self.limit;
+            self.report.say(&format!(
+                "list() kept the first {most} values of a group; raise list_maxsize to keep more"
+            ));
         }
     }
 }
@@ -148,8 +176,7 @@ impl Summary for Listing {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.shrink();
-        let (keys, texts): (Vec<_>, Vec<_>) = self.items.drain(..).unzip();
+        let (keys, texts): (Vec<_>, Vec<_>) = self.finish().into_iter().unzip();
         let keys: Vec<_> =
             keys.into_iter().map(|key| ScalarValue::Binary(Some(key.into_vec()))).collect();
         let keys = ScalarValue::List(ScalarValue::new_list(&keys, &DataType::Binary, true));
@@ -171,17 +198,46 @@ impl Summary for Listing {
 
     fn result(&mut self) -> Result<ScalarValue> {
         self.shrink();
-        if self.cut {
-            let most = self.limit;
-            self.report.say(&format!(
-                "list() kept the first {most} values of a group; raise list_maxsize to keep more"
-            ));
+        self.report_cut();
+        Ok(state::multivalue(self.items.iter().map(|(_, text)| text.to_string()).collect()))
+    }
+
+    fn has_state(states: &[ArrayRef], row: usize) -> bool {
+        let texts = states[0].as_list::<i32>();
+        (texts.is_valid(row) && texts.value_length(row) > 0) || states[2].as_boolean().value(row)
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let bytes: usize = groups.iter().flatten().map(|group| group.bytes).sum();
+        if i32::try_from(bytes).is_err() {
+            return exec_err!("the values of list() take {bytes} bytes, more than 2 GiB");
         }
-        Ok(state::multivalue(self.items.iter().map(|(_, text)| text.clone()).collect()))
+        let mut texts = ListBuilder::new(StringViewBuilder::new());
+        let mut keys = ListBuilder::new(BinaryBuilder::new());
+        let mut cut = BooleanBuilder::with_capacity(groups.len());
+        for mut group in groups {
+            for (key, text) in group.as_mut().map(Self::finish).unwrap_or_default() {
+                keys.values().append_value(key);
+                texts.values().append_value(text);
+            }
+            keys.append(true);
+            texts.append(true);
+            cut.append_value(group.is_some_and(|group| group.cut));
+        }
+        Ok(vec![Arc::new(texts.finish()), Arc::new(keys.finish()), Arc::new(cut.finish())])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let texts = groups.into_iter().map(|group| {
+            let mut group = group?;
+            let items = group.finish();
+            group.report_cut();
+            Some(items.into_iter().map(|(_, text)| text))
+        });
+        Ok(state::lists_of_texts(texts))
     }
 
     fn heap_size(&self) -> usize {
-        let keys: usize = self.items.first().map_or(0, |(key, text)| key.len() + text.len());
-        self.items.capacity() * (size_of::<(Box<[u8]>, String)>() + keys)
+        self.items.capacity() * size_of::<(Box<[u8]>, Box<str>)>() + self.bytes
     }
 }
