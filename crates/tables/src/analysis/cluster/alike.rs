@@ -2,14 +2,18 @@
 //!
 //! Two lists are as alike as the share of their terms that they have in common (in the same order
 //! where order counts): twice the terms in common, by the terms of both. Clusters that share too
-//! few terms are never looked at: a list that is alike enough has one of its rarest terms.
+//! few terms are never looked at: a list that is alike enough has some of its rarest terms.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::analysis::statistics::number;
 
 /// Lists whose cluster is remembered.
 const REMEMBERED: usize = 100_000;
+
+/// A cluster is compared with a list in the time in which a term is counted for about this many clusters.
+const COMPARED: usize = 8;
 
 /// Clusters, each by its first list.
 pub(super) struct Clusters {
@@ -18,6 +22,8 @@ pub(super) struct Clusters {
     firsts: Vec<First>,
     /// The clusters that have a term.
     with_term: HashMap<u32, Vec<usize>>,
+    /// How many terms of a list each cluster has, while candidates are found; else 0.
+    hits: Vec<usize>,
     /// Clusters of lists seen before.
     known: HashMap<Vec<u32>, usize>,
 }
@@ -35,6 +41,7 @@ impl Clusters {
             ordered,
             firsts: Vec::new(),
             with_term: HashMap::new(),
+            hits: Vec::new(),
             known: HashMap::new(),
         }
     }
@@ -57,23 +64,22 @@ impl Clusters {
                 self.with_term.entry(term).or_default().push(label);
             }
             self.firsts.push(First { terms, sorted });
+            self.hits.push(0);
         }
         label
     }
 
     /// The cluster that a list is most like, the oldest of several.
-    fn nearest(&self, terms: &[u32], sorted: &[u32]) -> Option<usize> {
+    fn nearest(&mut self, terms: &[u32], sorted: &[u32]) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for label in self.candidates(sorted) {
             let first = &self.firsts[label];
             let both = number(terms.len() + first.terms.len());
             let least = self.threshold * both / 2.0;
-            if number(common(sorted, &first.sorted)) < least {
-                continue;
-            }
+            let Some(common) = common(sorted, &first.sorted, least) else { continue };
             let shared = match self.ordered {
                 true => common_in_order(terms, &first.terms),
-                false => common(sorted, &first.sorted),
+                false => common,
             };
             let alike = if both > 0.0 { 2.0 * number(shared) / both } else { 1.0 };
             if alike >= self.threshold && best.is_none_or(|(found, _)| alike > found) {
@@ -84,40 +90,75 @@ impl Clusters {
     }
 
     /// The clusters that may be alike enough, each once, oldest first.
+    ///
+    /// A cluster that is alike lacks few terms of the list, so that it has one of the rarest of one term more
+    /// than it may lack, two of the rarest of two more, and so on.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn candidates(&self, sorted: &[u32]) -> Vec<usize> {
+    fn candidates(&mut self, sorted: &[u32]) -> Vec<usize> {
         if sorted.is_empty() {
             let empty = |first: &First| first.terms.is_empty();
             return self.firsts.iter().position(empty).into_iter().collect();
         }
-        // So many terms have to be shared with anything alike, so that so many can be left out.
         let least = self.threshold * number(sorted.len()) / (2.0 - self.threshold);
         let least = (least - 1e-9).ceil().max(1.0) as usize;
-        let looked_up = sorted.len() - least.min(sorted.len()) + 1;
-        let clusters = |term: &u32| self.with_term.get(term).map_or(&[][..], Vec::as_slice);
-        let mut rarest: Vec<u32> = sorted.to_vec();
-        rarest.sort_by_key(|term| clusters(term).len());
-        rarest.truncate(looked_up);
-        let mut found: Vec<usize> = rarest.iter().flat_map(clusters).copied().collect();
+        let may_lack = sorted.len() - least.min(sorted.len());
+        let (with_term, hits) = (&self.with_term, &mut self.hits);
+        // Each term once, with how often the list has it.
+        let same = sorted.chunk_by(|one, two| one == two);
+        let clusters = |term: &u32| with_term.get(term).map_or(&[][..], Vec::as_slice);
+        let mut rarest: Vec<(&[usize], usize)> =
+            same.map(|terms| (terms.first().map_or(&[][..], clusters), terms.len())).collect();
+        rarest.sort_by_key(|(clusters, _)| clusters.len());
+        let (mut found, mut counted) = (Vec::new(), 0);
+        for (clusters, times) in rarest {
+            let is_complete = counted > may_lack;
+            if is_complete && clusters.len() > found.len().saturating_mul(COMPARED) {
+                break;
+            }
+            for label in clusters {
+                let hits = &mut hits[*label];
+                if *hits > 0 {
+                    *hits += times;
+                } else if !is_complete {
+                    *hits = times;
+                    found.push(*label);
+                }
+            }
+            counted += times;
+            let needed = counted.saturating_sub(may_lack);
+            if needed > 1 {
+                found.retain(|label| {
+                    let is_kept = hits[*label] >= needed;
+                    if !is_kept {
+                        hits[*label] = 0;
+                    }
+                    is_kept
+                });
+            }
+        }
+        for label in &found {
+            hits[*label] = 0;
+        }
         found.sort_unstable();
-        found.dedup();
         found
     }
 }
 
-/// How many members two sorted lists share.
-fn common(one: &[u32], two: &[u32]) -> usize {
-    let (mut at, mut other, mut count) = (0, 0, 0);
-    while at < one.len() && other < two.len() {
-        match one[at].cmp(&two[other]) {
-            std::cmp::Ordering::Less => at += 1,
-            std::cmp::Ordering::Greater => other += 1,
-            std::cmp::Ordering::Equal => {
-                (at, other, count) = (at + 1, other + 1, count + 1);
-            }
+/// How many members two sorted lists share, if that is no less than this. From the end: terms that were seen
+/// late are rare, so that what is not alike shows soon.
+fn common(mut one: &[u32], mut two: &[u32], least: f64) -> Option<usize> {
+    let mut count = 0;
+    while let ([rest_of_one @ .., a], [rest_of_two @ .., b]) = (one, two) {
+        if number(count + one.len().min(two.len())) < least {
+            return None;
+        }
+        match a.cmp(b) {
+            Ordering::Less => two = rest_of_two,
+            Ordering::Greater => one = rest_of_one,
+            Ordering::Equal => (one, two, count) = (rest_of_one, rest_of_two, count + 1),
         }
     }
-    count
+    (number(count) >= least).then_some(count)
 }
 
 /// How long the longest list is that both lists hold in their order.
@@ -154,7 +195,87 @@ mod tests {
         assert_eq!(common_in_order(&[1, 2, 3, 4], &[1, 3, 2, 4]), 3);
         assert_eq!(common_in_order(&[1, 2], &[3, 4]), 0);
         assert_eq!(common_in_order(&[], &[3, 4]), 0);
-        assert_eq!(common(&[1, 1, 2], &[1, 2, 2]), 2);
+        assert_eq!(common(&[1, 1, 2], &[1, 2, 2], 2.0), Some(2));
+        assert_eq!(common(&[1, 1, 2], &[1, 2, 2], 2.1), None);
+        assert_eq!(common(&[], &[], 0.0), Some(0));
+    }
+
+    /// The labels of lists, each compared with the first list of every cluster. A list that was seen before
+    /// keeps its label, even if a cluster since then is more like it.
+    fn compared(lists: &[Vec<u32>], threshold: f64, ordered: bool) -> Vec<usize> {
+        let sorted = |list: &[u32]| {
+            let mut sorted = list.to_vec();
+            sorted.sort_unstable();
+            sorted
+        };
+        let mut firsts: Vec<&[u32]> = Vec::new();
+        let mut labels: Vec<usize> = Vec::new();
+        for list in lists {
+            if let Some(before) = lists[..labels.len()].iter().position(|before| before == list) {
+                labels.push(labels[before]);
+                continue;
+            }
+            let mut best: Option<(f64, usize)> = None;
+            for (label, first) in firsts.iter().enumerate() {
+                let shared = match ordered {
+                    true => common_in_order(list, first),
+                    false => common(&sorted(list), &sorted(first), 0.0).unwrap_or(0),
+                };
+                let both = number(list.len() + first.len());
+                let alike = if both > 0.0 { 2.0 * number(shared) / both } else { 1.0 };
+                if alike >= threshold && best.is_none_or(|(found, _)| alike > found) {
+                    best = Some((alike, label));
+                }
+            }
+            let label = best.map_or(firsts.len(), |(_, label)| label);
+            if label == firsts.len() {
+                firsts.push(list);
+            }
+            labels.push(label);
+        }
+        labels
+    }
+
+    #[test]
+    fn candidates_leave_out_nothing_that_is_alike() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let mut next = 100_000_u64;
+        // Common terms, some of few values, and one that no other list has.
+        let mut lists: Vec<Vec<u64>> = Vec::new();
+        for _ in 0..200 {
+            let mut list: Vec<u64> = (0..random(9)).collect();
+            list.extend((0..random(6)).map(|_| 100 + random(12)));
+            if random(3) == 0 {
+                next += 1;
+                list.push(next);
+            }
+            lists.push(list);
+        }
+        let small = |term: &u64| u32::try_from(*term).unwrap_or_default();
+        let lists: Vec<Vec<u32>> =
+            lists.iter().map(|list| list.iter().map(small).collect()).collect();
+        let sets: Vec<Vec<u32>> = lists
+            .iter()
+            .map(|list| {
+                let mut set = list.clone();
+                set.sort_unstable();
+                set.dedup();
+                set
+            })
+            .collect();
+        for threshold in [0.3, 0.5, 0.8, 0.95, 1.0] {
+            for (lists, ordered) in [(&lists, true), (&sets, false)] {
+                let mut clusters = Clusters::new(threshold, ordered);
+                let found: Vec<usize> =
+                    lists.iter().map(|list| clusters.label(list.clone())).collect();
+                assert_eq!(found, compared(lists, threshold, ordered), "{threshold} {ordered}");
+                assert!(clusters.hits.iter().all(|hits| *hits == 0));
+            }
+        }
     }
 
     #[test]
