@@ -33,7 +33,7 @@ pub(crate) fn json_scalars<'a>(
     visit: &mut dyn FnMut(&str, std::borrow::Cow<'a, str>) -> std::ops::ControlFlow<()>,
 ) {
     if let Some(object) = json::parse(raw) {
-        let _ = json::walk(object, visit, &mut |_| {});
+        let _ = json::walk(object, visit, &mut |_| {}, &|_| true);
     }
 }
 

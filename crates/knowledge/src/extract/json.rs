@@ -25,15 +25,19 @@ pub(super) fn parse(raw: &str) -> Option<LazyValue<'_>> {
 /// Is called with the name of each value that is nested too deep to be taken apart.
 type Deeper<'d> = &'d mut dyn FnMut(&str);
 
-/// Visits every scalar in order. The visitor is called before a later part of a malformed object is
-/// seen, so callers hand in what [`parse`] accepted.
+/// Whether the value of this name, or one within it, is wanted: others are not taken apart.
+type Wants<'w> = &'w dyn Fn(&str) -> bool;
+
+/// Visits every scalar that is wanted, in order. The visitor is called before a later part of a malformed
+/// object is seen, so callers hand in what [`parse`] accepted.
 pub(super) fn walk<'a>(
     object: LazyValue<'a>,
     visit: Visit<'_, 'a>,
     deeper: Deeper<'_>,
+    wants: Wants<'_>,
 ) -> ControlFlow<()> {
     let mut path = String::new();
-    value(object, &mut path, 0, visit, deeper)
+    value(object, &mut path, 0, visit, deeper, wants)
 }
 
 fn value<'a>(
@@ -42,10 +46,11 @@ fn value<'a>(
     depth: usize,
     visit: Visit<'_, 'a>,
     deeper: Deeper<'_>,
+    wants: Wants<'_>,
 ) -> ControlFlow<()> {
     match value.get_type() {
-        JsonType::Object if depth < DEPTH => object(value, path, depth, visit, deeper),
-        JsonType::Array if depth < DEPTH => array(value, path, depth, visit, deeper),
+        JsonType::Object if depth < DEPTH => object(value, path, depth, visit, deeper, wants),
+        JsonType::Array if depth < DEPTH => array(value, path, depth, visit, deeper, wants),
         JsonType::Object | JsonType::Array => {
             deeper(path);
             visit(path, trimmed(value.as_raw_cow()))
@@ -61,6 +66,7 @@ fn object<'a>(
     depth: usize,
     visit: Visit<'_, 'a>,
     deeper: Deeper<'_>,
+    wants: Wants<'_>,
 ) -> ControlFlow<()> {
     let Some(entries) = object.into_object_iter() else { return ControlFlow::Continue(()) };
     for entry in entries {
@@ -70,7 +76,10 @@ fn object<'a>(
             path.push('.');
         }
         path.push_str(&key);
-        let flow = value(inner, path, depth + 1, visit, deeper);
+        let flow = match wants(path) {
+            true => value(inner, path, depth + 1, visit, deeper, wants),
+            false => ControlFlow::Continue(()),
+        };
         path.truncate(length);
         flow?;
     }
@@ -83,14 +92,15 @@ fn array<'a>(
     depth: usize,
     visit: Visit<'_, 'a>,
     deeper: Deeper<'_>,
+    wants: Wants<'_>,
 ) -> ControlFlow<()> {
-    let Some(elements) = array.into_array_iter() else { return ControlFlow::Continue(()) };
     let length = path.len();
     path.push_str("{}");
+    let elements = if wants(path) { array.into_array_iter() } else { None };
     let mut flow = ControlFlow::Continue(());
-    for element in elements {
+    for element in elements.into_iter().flatten() {
         let Ok(inner) = element else { break };
-        flow = value(inner, path, depth + 1, visit, deeper);
+        flow = value(inner, path, depth + 1, visit, deeper, wants);
         if flow.is_break() {
             break;
         }
@@ -131,7 +141,7 @@ mod tests {
             out.push((name.to_owned(), value.into_owned()));
             ControlFlow::Continue(())
         };
-        let _ = walk(parse(raw)?, &mut visit, &mut |_| {});
+        let _ = walk(parse(raw)?, &mut visit, &mut |_| {}, &|_| true);
         Some(out)
     }
 
@@ -174,6 +184,20 @@ mod tests {
                 ("n{}{}", "1"),
             ],
         );
+    }
+
+    #[test]
+    fn values_that_are_not_wanted_are_not_taken_apart() {
+        let raw = r#"{"a":{"b":1,"c":{"d":2}},"ab":3,"o":[{"k":1},{"k":2}],"a":{"c":4},"t":[5]}"#;
+        let mut out = Vec::new();
+        let mut visit = |name: &str, value: Cow<'_, str>| {
+            out.push(format!("{name}={value}"));
+            ControlFlow::Continue(())
+        };
+        let wants = |path: &str| ["a", "a.c", "a.c.d", "o"].contains(&path);
+        let object = parse(raw).expect("it is JSON");
+        let _ = walk(object, &mut visit, &mut |_| {}, &wants);
+        assert_eq!(out, ["a.c.d=2", "a.c=4"]);
     }
 
     #[test]

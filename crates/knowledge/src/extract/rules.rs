@@ -10,6 +10,9 @@ use super::run::Run;
 use super::seen::hash;
 use super::{Alias, CODE_VERSION, Extraction, ExtractionLimits, FIXED, KvMode, Transform};
 
+/// Names beyond which they are not compared with the path of each value of JSON.
+const MANY: usize = 32;
+
 /// Compiled rules of one combination of `props.conf` stanzas. Made by `Knowledge::field_rules`. A clone
 /// shares everything that was compiled.
 #[derive(Debug, Clone)]
@@ -126,6 +129,16 @@ impl Wanted {
     pub(super) fn needs(&self, name: &str) -> bool {
         let hash = hash(name);
         self.needed.iter().any(|(known, text)| *known == hash && text == name)
+    }
+
+    /// Whether a name may have to be extracted that is this path or one into its value. Where many names are
+    /// needed, all may: to compare each would take longer than to take values apart.
+    pub(super) fn may_need_within(&self, path: &str) -> bool {
+        let within = |name: &str| {
+            let rest = name.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '{']))
+        };
+        self.needed.len() > MANY || self.needed.iter().any(|(_, name)| within(name))
     }
 
     /// Whether a name must be extracted that is a path into the value of another one.

@@ -120,6 +120,7 @@ impl<'a, 'r> Run<'a, 'r> {
             false => raw,
         };
         let (mode, auto_json, wanted) = (self.rules.mode, self.rules.auto_json, self.wanted);
+        let most = self.rules.limits.automatic;
         let mut visit = |name: &str, value: Cow<'a, str>| self.automatic_field(name, value);
         let json = match mode {
             KvMode::Json => json::parse(text),
@@ -130,8 +131,12 @@ impl<'a, 'r> Run<'a, 'r> {
         let mut deeper = |path: &str| {
             is_deep |= wanted.is_none_or(|wanted| wanted.needs_below(path));
         };
+        // So short a text has fewer values than the limit, whether or not all of them are counted.
+        let is_short = most == 0 || text.len() / 2 < most;
+        let wants =
+            |path: &str| !is_short || wanted.is_none_or(|wanted| wanted.may_need_within(path));
         let _ = match (json, mode) {
-            (Some(object), _) => json::walk(object, &mut visit, &mut deeper),
+            (Some(object), _) => json::walk(object, &mut visit, &mut deeper, &wants),
             (None, KvMode::Auto) => kv::pairs(text, false, &mut visit),
             (None, KvMode::AutoEscaped) => kv::pairs(text, true, &mut visit),
             (None, KvMode::Xml) => xml::walk(text, &mut visit),

@@ -206,6 +206,36 @@ fn fields_that_are_nested_too_deep_are_reported_if_they_are_wanted() {
 }
 
 #[test]
+fn wanted_fields_of_json_are_those_of_the_whole_event() {
+    let raw = r#"{"a":{"b":1,"c":{"d":2,"":3},"a":{"b":4}},"a.b":5,"ab":6,"o":[{"k":1,"l":[7]},{"k":2}],
+        "n":[[8,9],{"x":{}}],"":{"e":10},"a":11,"t":["x","y"],"long":"v\n","b":12}"#;
+    let names =
+        "a a.b a.c a.c.d a.c. a.a.b ab o o{} o{}.k o{}.l{} n{}{} n{}.x .e t{} long b no a.no";
+    let names: Vec<&str> = names.split(' ').collect();
+    for limit in [0, 3, 9, 10_000] {
+        let layers =
+            Layers::builtin().with(Layer::SystemLocal, "limits", &format!("[kv]\nlimit = {limit}"));
+        let rules = Knowledge::new(layers).field_rules("st", "s", "h");
+        let mut whole = Vec::new();
+        let cut = rules
+            .extract(raw, &mut |name, value| whole.push((name.to_owned(), value.into_owned())))
+            .cut;
+        assert_eq!(cut.is_some(), matches!(limit, 3 | 9), "{limit}");
+        for wanted in names.iter().map(|name| vec![*name]).chain([names.clone(), vec!["ab", "b"]]) {
+            let mut found = Vec::new();
+            let prepared = rules.wanted(wanted.iter().copied());
+            let extraction = rules.extract_wanted(raw, &prepared, &mut |name, value| {
+                found.push((name.to_owned(), value.into_owned()));
+            });
+            let expected: Vec<_> =
+                whole.iter().filter(|(name, _)| wanted.contains(&name.as_str())).cloned().collect();
+            assert_eq!(found, expected, "{wanted:?} {limit}");
+            assert_eq!(extraction.cut, cut, "{wanted:?} {limit}");
+        }
+    }
+}
+
+#[test]
 fn a_million_fields_end_at_the_limit_or_take_linear_time() {
     let raw: String = (0..1_000_000).map(|n| format!("k{n}=1 ")).collect();
     let rules = knowledge("", "").field_rules("st", "s", "h");
