@@ -11,7 +11,7 @@ use frames::Rows;
 use futures::future::BoxFuture;
 use model::{EventTime, IndexName, TimeRange};
 
-use crate::{Error, Message};
+use crate::{CompiledLookups, Error, Message};
 
 /// A table that lookups read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -145,6 +145,11 @@ pub trait Host: Send + Sync + Debug {
             let _ = source;
             Ok(None)
         })
+    }
+
+    /// The lookups that earlier searches have compiled, if they are kept.
+    fn compiled_lookups(&self) -> Option<&CompiledLookups> {
+        None
     }
 
     /// Puts rows into a lookup, which is made if it is not there.

@@ -24,7 +24,8 @@
 //! lookup, rights, indexes, range      what a search asks of its context
 //! plan_context                        where events are, who asks
 //! host, stanzas                       the outside; which stanzas apply to events
-//! limits, macros, place, sql          what needs none of these
+//! compiled_lookup, limits, macros,     what needs none of these
+//! place, sql
 //! ```
 //!
 //! Every field of a frame is one Arrow type, decided when planning: source fields are text or lists
@@ -33,6 +34,7 @@
 
 mod arguments;
 mod commands;
+mod compiled_lookup;
 mod context;
 mod event_types;
 mod execute;
@@ -57,6 +59,7 @@ mod subsearch;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::{check_calculated_field, place_of};
+pub use compiled_lookup::CompiledLookups;
 pub use context::{
     Completed, InnerSearch, LookedUp, OnBatch, PlanOf, PlannedSearch, Stage, Subsearches, Watch,
 };

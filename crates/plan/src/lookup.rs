@@ -1,34 +1,29 @@
 //! Rows of lookups, ready to be asked: which rows belong to the values of an event.
 //!
-//! Exact fields and networks are found by hash, so that a large file costs no more per event than a small one;
-//! patterns are tried in the order of the rows, and what was found for values is remembered.
+//! How the rows are found is that of a [`CompiledLookup`]. What was found for values is remembered where rows
+//! have to be tried.
 
 mod filter;
 mod program;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use eval::{Network, Networks};
 use exprs::AskedLookup;
 use exprs::column::Values;
 use exprs::compile::{LookupQuestion as LookupCall, lookup_calls};
 use frames::Rows;
 use hashbrown::HashMap;
-use knowledge::time::{LocalClock, TimeFormat};
-use knowledge::{LookupDefinition, LookupPlace, MatchType};
+use knowledge::{LookupDefinition, LookupPlace};
 use parking_lot::Mutex;
 pub(crate) use program::{Key, Program};
 use spl::Spanned;
 use spl::ast::{Command, Expr};
 
-use crate::value::parse_number;
+use crate::compiled_lookup::CompiledLookup;
 use crate::{Error, LookupQuestion, LookupSource, MessageLog, PlanContext};
 
 /// Values whose rows are remembered, where rows have to be tried one by one.
 const REMEMBERED: usize = 100_000;
-/// Rows that are tried one by one without a look at the hashes of their networks.
-const FEW: usize = 8;
 
 /// A lookup asked by some of its fields.
 #[derive(Debug)]
@@ -38,66 +33,12 @@ pub(crate) struct Lookup {
     pub(crate) rows: Arc<Rows>,
     /// The program that gives the rows of an external lookup.
     pub(crate) program: Option<Program>,
-    /// Rows by the values of the fields that match exactly, in order.
-    exact: HashMap<String, Vec<u32>>,
-    /// Which inputs are part of the keys of `exact`.
-    keyed: Vec<usize>,
-    tests: Vec<(usize, Vec<Test>)>,
-    /// The rows of each input that is an address in a network.
-    networks: Vec<(usize, Networks)>,
-    /// The seconds of each row, for time-based lookups.
-    times: Option<Vec<Option<f64>>>,
+    compiled: Arc<CompiledLookup>,
     remembered: Mutex<Remembered>,
 }
 
 /// The rows found for values.
 type Remembered = HashMap<Vec<Option<String>>, Arc<[u32]>>;
-
-/// What the value of a row asks of an event's value.
-#[derive(Debug)]
-enum Test {
-    /// Nothing can satisfy a missing value.
-    Never,
-    Pattern(Vec<String>),
-    Network(Network),
-}
-
-impl Test {
-    fn new(kind: MatchType, text: Option<&str>, case_sensitive: bool) -> Self {
-        let Some(text) = text else { return Self::Never };
-        match kind {
-            MatchType::Cidr => Network::new(text).map_or(Self::Never, Self::Network),
-            MatchType::Wildcard | MatchType::Exact => {
-                let text = if case_sensitive { text.to_owned() } else { text.to_lowercase() };
-                Self::Pattern(text.split('*').map(str::to_owned).collect())
-            }
-        }
-    }
-
-    fn holds(&self, value: &str) -> bool {
-        match self {
-            Self::Never => false,
-            Self::Network(network) => network.contains(value) == Some(true),
-            Self::Pattern(parts) => matches_parts(parts, value),
-        }
-    }
-}
-
-/// Whether the parts of a pattern, between its stars, make up the text.
-fn matches_parts(parts: &[String], text: &str) -> bool {
-    let [first, middle @ .., last] = parts else {
-        return parts.first().is_some_and(|only| only == text);
-    };
-    let Some(rest) = text.strip_prefix(first.as_str()) else { return false };
-    let Some(mut rest) = rest.strip_suffix(last.as_str()) else { return false };
-    for part in middle {
-        match rest.find(part.as_str()) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    true
-}
 
 /// The definition of a lookup that a command reads or writes as a table. Programs match the first sentence of
 /// the error, which is Splunk's.
@@ -141,7 +82,15 @@ pub(crate) async fn open(
     context: &PlanContext,
 ) -> Result<Arc<Lookup>, Error> {
     let (definition, rows) = read(name, context).await?;
-    let lookup = Lookup::new(definition, rows, inputs)?;
+    // Only the rows of a file are the same ones in the next search.
+    let is_kept = matches!(definition.place, LookupPlace::File(_)) && definition.filter.is_none();
+    let lookup = match context.host.compiled_lookups().filter(|_| is_kept) {
+        Some(kept) => {
+            let compiled = kept.get(&definition, &rows, inputs)?;
+            Lookup::of(definition, rows, compiled)
+        }
+        None => Lookup::new(definition, rows, inputs)?,
+    };
     lookup.check(wanted)?;
     Ok(Arc::new(lookup))
 }
@@ -214,47 +163,12 @@ impl Lookup {
         rows: Arc<Rows>,
         inputs: &[String],
     ) -> Result<Self, Error> {
-        let mut keyed = Vec::new();
-        let (mut tests, mut networks) = (Vec::new(), Vec::new());
-        let mut keys = Vec::new();
-        for (at, input) in inputs.iter().enumerate() {
-            let texts = rows.texts(input)?;
-            match definition.match_types.get(input).copied().unwrap_or(MatchType::Exact) {
-                MatchType::Exact => {
-                    keyed.push(at);
-                    keys.push(texts);
-                }
-                kind => {
-                    let case = definition.case_sensitive;
-                    let test = |text: &Option<String>| Test::new(kind, text.as_deref(), case);
-                    let of_rows: Vec<Test> = texts.iter().map(test).collect();
-                    if kind == MatchType::Cidr {
-                        networks.push((at, networks_of(&of_rows)));
-                    }
-                    tests.push((at, of_rows));
-                }
-            }
-        }
-        let mut exact: HashMap<String, Vec<u32>> = HashMap::new();
-        for row in 0..rows.count {
-            let cells = keys.iter().map(|column| column[row].as_deref());
-            if let Some(key) = key(cells, definition.case_sensitive) {
-                exact.entry(key).or_default().push(u32::try_from(row).unwrap_or(u32::MAX));
-            }
-        }
-        let times = definition.time.as_ref().map(|time| seconds(&rows, time)).transpose()?;
-        let remembered = Mutex::default();
-        Ok(Self {
-            definition,
-            rows,
-            program: None,
-            exact,
-            keyed,
-            tests,
-            networks,
-            times,
-            remembered,
-        })
+        let compiled = Arc::new(CompiledLookup::new(&definition, &rows, inputs)?);
+        Ok(Self::of(definition, rows, compiled))
+    }
+
+    fn of(definition: LookupDefinition, rows: Arc<Rows>, compiled: Arc<CompiledLookup>) -> Self {
+        Self { definition, rows, program: None, compiled, remembered: Mutex::default() }
     }
 
     /// Refuses fields that it does not have. An empty table has all.
@@ -273,31 +187,22 @@ impl Lookup {
     /// The rows that belong to the values of an event at a time (epoch seconds), in order, not more than
     /// the lookup gives.
     pub(crate) fn find(&self, values: &[Option<&str>], time: Option<f64>) -> Arc<[u32]> {
-        if self.tests.is_empty() {
-            return self.limited(self.exactly(values), time);
+        let compiled = &self.compiled;
+        if !compiled.tries_rows() {
+            return self.limited(compiled.exactly(values), time);
         }
+        let is_timed = compiled.times().is_some();
         let owned: Vec<Option<String>> =
             values.iter().map(|value| value.map(str::to_owned)).collect();
-        if self.times.is_none() {
+        if !is_timed {
             let known = self.remembered.lock();
             if let Some(found) = known.get(&owned) {
                 return Arc::clone(found);
             }
         }
-        let lower: Vec<Option<String>> = match self.definition.case_sensitive {
-            true => owned.clone(),
-            false => owned.iter().map(|v| v.as_ref().map(|v| v.to_lowercase())).collect(),
-        };
-        let holds = |row: &&u32| {
-            self.tests.iter().all(|(at, tests)| {
-                lower[*at].as_deref().is_some_and(|value| tests[**row as usize].holds(value))
-            })
-        };
-        let most = if self.times.is_some() { usize::MAX } else { self.definition.max_matches };
-        let rows = self.narrowed(self.exactly(values), &lower);
-        let found: Vec<u32> = rows.iter().filter(holds).take(most).copied().collect();
-        let found = self.limited(&found, time);
-        if self.times.is_none() {
+        let most = if is_timed { usize::MAX } else { self.definition.max_matches };
+        let found = self.limited(&compiled.tried(values, most), time);
+        if !is_timed {
             let mut known = self.remembered.lock();
             if known.len() >= REMEMBERED {
                 known.clear();
@@ -307,34 +212,10 @@ impl Lookup {
         found
     }
 
-    fn exactly(&self, values: &[Option<&str>]) -> &[u32] {
-        let cells = self.keyed.iter().map(|at| values.get(*at).copied().flatten());
-        let found = key(cells, self.definition.case_sensitive).and_then(|key| self.exact.get(&key));
-        found.map_or(&[], Vec::as_slice)
-    }
-
-    /// The rows among these, in order, that may hold: of a field of networks those that contain the address.
-    fn narrowed<'r>(&self, rows: &'r [u32], values: &[Option<String>]) -> Cow<'r, [u32]> {
-        if rows.len() <= FEW {
-            return Cow::Borrowed(rows);
-        }
-        let find = |(at, networks): &(usize, Networks)| match values[*at].as_deref() {
-            Some(address) => networks.find(address),
-            None => Vec::new(),
-        };
-        let Some(mut found) = self.networks.iter().map(find).min_by_key(Vec::len) else {
-            return Cow::Borrowed(rows);
-        };
-        if !self.keyed.is_empty() {
-            found.retain(|row| rows.binary_search(row).is_ok());
-        }
-        Cow::Owned(found)
-    }
-
     /// As many as the lookup gives; of a time-based one the newest that are old enough.
     fn limited(&self, found: &[u32], time: Option<f64>) -> Arc<[u32]> {
         let most = self.definition.max_matches;
-        let (Some(times), Some(rule)) = (&self.times, &self.definition.time) else {
+        let (Some(times), Some(rule)) = (self.compiled.times(), &self.definition.time) else {
             return found.iter().take(most).copied().collect();
         };
         let Some(now) = time else { return Arc::default() };
@@ -424,50 +305,11 @@ impl Lookups {
     }
 }
 
-/// The key of exact values; none if one is missing.
-fn key<'a>(cells: impl Iterator<Item = Option<&'a str>>, case_sensitive: bool) -> Option<String> {
-    let mut key = String::new();
-    for cell in cells {
-        let cell = cell?;
-        match case_sensitive {
-            true => key.push_str(cell),
-            false => key.push_str(&cell.to_lowercase()),
-        }
-        key.push('\u{1f}');
-    }
-    Some(key)
-}
-
-/// The rows by their networks.
-fn networks_of(tests: &[Test]) -> Networks {
-    let mut networks = Networks::default();
-    for (row, test) in tests.iter().enumerate() {
-        if let Test::Network(network) = test {
-            networks.add(*network, u32::try_from(row).unwrap_or(u32::MAX));
-        }
-    }
-    networks
-}
-
-/// The time of each row in seconds.
-fn seconds(rows: &Rows, time: &knowledge::LookupTime) -> Result<Vec<Option<f64>>, Error> {
-    let texts = rows.texts(&time.field)?;
-    let Some(format) = &time.format else {
-        return Ok(texts.iter().map(|text| parse_number(text.as_deref()?)).collect());
-    };
-    let format = TimeFormat::parse(format);
-    let mut clock = LocalClock::utc();
-    let reference = model::EventTime(0);
-    let mut read = |text: &Option<String>| {
-        let found = format.strptime(text.as_deref()?, &mut clock, reference)?;
-        Some(found.seconds())
-    };
-    Ok(texts.iter().map(&mut read).collect())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use eval::Network;
+
     use super::*;
 
     fn rows(columns: &[(&str, &[&str])]) -> Arc<Rows> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use access::Rights;
 use model::IndexName;
-use plan::Session;
+use plan::{CompiledLookups, Session};
 
 use crate::archive::{Archive, LoadedJobs};
 use crate::discovered::Discovered;
@@ -26,6 +26,8 @@ pub(crate) struct Engine {
     pub(crate) discovered: Arc<Discovered>,
     pub(crate) summary_rows: SummaryRows,
     pub(crate) lookup_files: LookupFiles,
+    /// Their rows by the values of fields.
+    pub(crate) compiled_lookups: CompiledLookups,
     pub(crate) session: Session,
     pub(crate) memory: Memory,
     /// That of parts of other processes' searches. Were it the same, two search heads could wait for each

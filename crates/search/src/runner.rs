@@ -381,6 +381,10 @@ impl Host for PartHost {
         Box::pin(async move { self.around.read_lookup(source).await })
     }
 
+    fn compiled_lookups(&self) -> Option<&plan::CompiledLookups> {
+        self.around.compiled_lookups()
+    }
+
     fn ask_program<'a>(
         &'a self,
         question: &'a LookupQuestion,

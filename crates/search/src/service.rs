@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
-    MessageLog, PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings,
-    Subsearches,
+    CompiledLookups, MessageLog, PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session,
+    SessionSettings, Subsearches,
 };
 use runtime::trace::Tracer;
 use tokio::task::JoinSet;
@@ -95,6 +95,7 @@ impl SearchService {
             discovered: Arc::default(),
             summary_rows: SummaryRows::default(),
             lookup_files: LookupFiles::default(),
+            compiled_lookups: CompiledLookups::default(),
             session,
             memory: Memory::new(&settings),
             part_memory: Memory::of_parts(&settings),

@@ -11,8 +11,8 @@ use futures::future::BoxFuture;
 use hashbrown::HashSet;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use plan::{
-    Action, CollectedEvent, Error, Host, Location, LookupQuestion, LookupSource, LookupWrite,
-    Message, RestRequest, Rows, ScriptRequest,
+    Action, CollectedEvent, CompiledLookups, Error, Host, Location, LookupQuestion, LookupSource,
+    LookupWrite, Message, RestRequest, Rows, ScriptRequest,
 };
 use serde_json::{Map, Value};
 
@@ -134,6 +134,10 @@ impl Host for Around {
                 }
             }
         })
+    }
+
+    fn compiled_lookups(&self) -> Option<&CompiledLookups> {
+        Some(&self.engine.compiled_lookups)
     }
 
     fn write_lookup<'a>(

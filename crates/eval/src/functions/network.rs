@@ -76,6 +76,16 @@ impl Networks {
         self.0[at].members.entry(leading(network.address, shift)).or_default().push(member);
     }
 
+    /// About how much memory they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let members = self.0.iter().flat_map(|same| same.members.values());
+        let each = |members: &Vec<u32>| {
+            size_of::<(u128, Vec<u32>)>() + members.capacity() * size_of::<u32>()
+        };
+        members.map(each).sum()
+    }
+
     /// The numbers of the networks that contain the address, in ascending order; none if the text is not an
     /// address.
     #[must_use]
