@@ -422,6 +422,47 @@ def test_without_an_indexer_results_say_that_they_are_incomplete_until_it_is_bac
     cluster.stop()
 
 
+def test_every_process_names_an_indexer_that_does_not_answer(cluster):
+    cluster = cluster(indexers=3, heads=1).start()
+    (head,), (one, _, lost) = cluster.heads, cluster.indexers
+    one.send({"n": 0}, index="main")
+
+    def messages(process):
+        entries = process.rest("GET", "/services/messages?output_mode=json&count=0").json()["entry"]
+        return {entry["name"]: entry["content"]["message"] for entry in entries}
+
+    def is_complete():
+        index = head.rest("GET", "/services/data/indexes/main?output_mode=json").json()["entry"][0]
+        return index["content"]["isCountComplete"]
+
+    def health(process):
+        answer = process.rest("GET", "/services/server/health?output_mode=json")
+        return answer.json()["entry"][0]["content"]["health"]
+
+    mine = {"process_down", "replication_unmet"}
+    others = [process for process in cluster.all if process is not lost]
+    wait_for(is_complete, "all processes answer", 60)
+    for process in others:
+        wait_for(lambda: not mine & messages(process).keys(), "no message after the start", 60)
+    identity = (lost.data / "instance.id").read_text().strip().replace("-", "")
+    lost.kill()
+    for process in others:
+        wait_for(lambda: mine <= messages(process).keys(), "both messages", 120)
+        said = messages(process)
+        assert identity in said["process_down"].replace("-", ""), said
+        assert "may be incomplete" in said["process_down"], said
+        assert "2 of 3 indexers answer" in said["replication_unmet"], said
+        assert health(process) == "yellow"
+        ready = process.request(process.management_port, "GET", "/readyz", tls=True)
+        assert ready.status == 200 and identity not in ready.text.replace("-", ""), ready
+    wait_for(lambda: not is_complete(), "the count of the index is incomplete", 60)
+    lost.start()
+    for process in cluster.all:
+        wait_for(lambda: not mine & messages(process).keys(), "the end of both messages", 120)
+    wait_for(is_complete, "the count is complete", 60)
+    cluster.stop()
+
+
 def test_without_the_control_plane_events_are_taken_and_found(cluster):
     cluster = cluster(indexers=1, heads=1).start()
     (indexer,), (head,) = cluster.indexers, cluster.heads

@@ -75,6 +75,7 @@ pub use messages::Messages;
 pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
 pub use rest::router as rest_router;
+pub use routes::cluster_watch::watch_cluster;
 pub use routes::health::unavailable;
 pub use status_streams::StatusStreams;
 

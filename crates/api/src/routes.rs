@@ -11,6 +11,7 @@ mod cluster;
 mod cluster_control;
 mod cluster_offline;
 mod cluster_views;
+pub(crate) mod cluster_watch;
 mod complete;
 mod concurrency_settings;
 pub(crate) mod console;

@@ -64,6 +64,12 @@ pub const APPS_NOT_COPIED: &str = "apps_not_copied";
 pub const TOO_FEW_COPIES: &str = "too_few_copies";
 /// Another process answers at the address that other processes have of this one.
 pub const WRONG_ADDRESS: &str = "wrong_address";
+/// Another process of the cluster does not answer.
+pub const PROCESS_DOWN: &str = "process_down";
+/// The indexers that answer are too few for the copies of journals.
+pub const REPLICATION_UNMET: &str = "replication_unmet";
+/// No control plane of the cluster leads.
+pub const NOT_LED: &str = "not_led";
 /// A standby cannot take over: its object store does not have the catalog that it follows.
 pub const CANNOT_LEAD: &str = "cannot_lead";
 /// This process leads, and object storage does not accept its writes of the catalog.
@@ -137,6 +143,9 @@ impl Condition {
             APPS_NOT_COPIED => "an installed app cannot be copied",
             TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
             WRONG_ADDRESS => "other processes do not reach this one at its address",
+            PROCESS_DOWN => "another process of the cluster does not answer",
+            REPLICATION_UNMET => "too few indexers answer for the copies of journals",
+            NOT_LED => "no control plane of the cluster leads",
             CANNOT_LEAD => "this standby cannot take over",
             CATALOG_NOT_COMMITTING => "object storage does not accept changes of the catalog",
             CATALOG_NOT_FOLLOWED => "no control plane gives the catalog to this process",

@@ -263,6 +263,7 @@ async fn serve(
         let known_as = (karst.state.info.guid.as_str(), management);
         // Before events are taken in: searches ask only those that are in the list.
         Box::pin(cluster.open(&karst, known_as, &receivers, &shutdown)).await?;
+        shutdown.spawn(api::watch_cluster(karst.state.clone()));
         listeners.open(options, roles, &karst, &receivers, heads);
         let forwarders =
             forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;

@@ -62,7 +62,7 @@ pub(super) fn routes() -> Routes {
 }
 
 /// The registration of the control plane that leads, with its identity.
-fn leader(snapshot: &Snapshot) -> Option<(String, Registration)> {
+pub(super) fn leader(snapshot: &Snapshot) -> Option<(String, Registration)> {
     let (leader, _) = peers::leader(snapshot)?;
     Registration::all(snapshot).into_iter().find(|(id, _)| *id == leader)
 }
@@ -72,7 +72,7 @@ fn has_role(known: &Registration, role: &str) -> bool {
 }
 
 /// The processes that do not answer, with the reasons.
-async fn down(state: &ApiState) -> Vec<(String, String)> {
+pub(super) async fn down(state: &ApiState) -> Vec<(String, String)> {
     let Some(directory) = &state.directory else { return Vec::new() };
     let answers = directory.answers().await.into_iter();
     answers.filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
@@ -89,11 +89,20 @@ fn is_searchable(state: &ApiState, snapshot: &Snapshot, down: &[(String, String)
 
 /// Whether one of the processes that do not answer may have events that searches then lack. Control planes
 /// have only events of the cluster itself.
-fn hides_events(all: &[(String, Registration)], down: &[(String, String)]) -> bool {
+pub(super) fn hides_events(all: &[(String, Registration)], down: &[(String, String)]) -> bool {
     down.iter().any(|(id, _)| {
         let process = all.iter().find(|(known, _)| known == id);
         process.is_none_or(|(_, process)| process.takes_events())
     })
+}
+
+/// That there is no process that writes the catalog.
+pub(super) const NOT_LED: &str = "there is no leading control plane: buckets are not committed";
+
+/// That a process does not answer.
+pub(super) fn silent(all: &[(String, Registration)], id: &str, reason: &str) -> String {
+    let name = all.iter().find(|(known, _)| known == id).map_or("", |(_, known)| &known.name);
+    format!("{name} ({id}) does not answer: {reason}")
 }
 
 /// Sets of lost indexers that their new owners have not returned yet.
@@ -173,15 +182,8 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let is_ready = is_searchable && down.is_empty() && leads && is_replicated;
     let messages: Vec<String> = down
         .iter()
-        .map(|(id, reason)| {
-            let name =
-                all.iter().find(|(known, _)| known == id).map_or("", |(_, known)| &known.name);
-            format!("{name} ({id}) does not answer: {reason}")
-        })
-        .chain(
-            (!leads)
-                .then(|| "there is no leading control plane: buckets are not committed".to_owned()),
-        )
+        .map(|(id, reason)| silent(&all, id, reason))
+        .chain((!leads).then(|| NOT_LED.to_owned()))
         .chain(stalled.map(|stalled| stalled.to_string()))
         .chain(unmet)
         .collect();
@@ -205,7 +207,7 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
 }
 
 /// What copies of journals lack, if only the indexers have some that answer.
-fn unmet(
+pub(super) fn unmet(
     placement: &Placement,
     all: &[(String, Registration)],
     down: &[(String, String)],

@@ -151,13 +151,14 @@ impl Default for Held {
     }
 }
 
-/// The hot buckets of these indexes in all processes; of those that answer in time.
-async fn hot_buckets(state: &ApiState, names: &[IndexName]) -> Met {
+/// The hot buckets of these indexes in all processes; of those that answer in time. Whether all do.
+async fn hot_buckets(state: &ApiState, names: &[IndexName]) -> (Met, bool) {
     if let Ok(met) = tokio::time::timeout(HOT_WAIT, state.search.hot_buckets(names)).await {
-        return met;
+        let is_complete = met.missing.is_empty();
+        return (met, is_complete);
     }
     let buckets = state.ingest.hot().snapshot(names, &TimeRange::ALL);
-    Met { buckets, missing: Vec::new(), catalog: state.catalog.snapshot() }
+    (Met { buckets, missing: Vec::new(), catalog: state.catalog.snapshot() }, false)
 }
 
 /// What is in these indexes.
@@ -166,10 +167,19 @@ async fn with_contents(state: &ApiState, indexes: Vec<(IndexName, KnownIndex)>) 
         return Vec::new();
     }
     let names: Vec<IndexName> = indexes.iter().map(|(name, _)| name.clone()).collect();
-    let met = hot_buckets(state, &names).await;
+    let (met, all_answer) = hot_buckets(state, &names).await;
+    // A control plane that does not answer has events of internal indexes only.
+    let mut others = names.clone();
+    others.retain(|name| !name.is_internal());
+    let ask_again = !all_answer && !others.is_empty() && others.len() < names.len();
+    let others_are_complete = match ask_again {
+        true => hot_buckets(state, &others).await.1,
+        false => all_answer,
+    };
     let with = |(name, known): (IndexName, KnownIndex)| {
         let held = held(&met, &name);
-        Index { name, known, held }
+        let is_complete = if name.is_internal() { all_answer } else { others_are_complete };
+        Index { name, known, held, is_complete }
     };
     indexes.into_iter().map(with).collect()
 }
@@ -212,7 +222,7 @@ pub(super) fn may_count(call: &Call) -> bool {
     call.caller.rights.limits().filter.is_none() || call.caller.may("indexes_edit")
 }
 
-fn entry(call: &Call, Index { name, known, held }: &Index) -> Entry {
+fn entry(call: &Call, Index { name, known, held, is_complete }: &Index) -> Entry {
     let state = &call.state;
     let mut content = settings(state, name, known);
     let time = |at: EventTime| {
@@ -230,6 +240,7 @@ fn entry(call: &Call, Index { name, known, held }: &Index) -> Entry {
     ] {
         content.insert(key.to_owned(), if is_shown { value } else { Value::Null });
     }
+    content.insert("isCountComplete".to_owned(), json!(is_complete));
     let removable = known.configured.is_none();
     let disable = if known.disabled() { "enable" } else { "disable" };
     Entry::new(PATH, name.as_str(), content)
@@ -284,6 +295,8 @@ pub(super) struct Index {
     pub(super) name: IndexName,
     known: KnownIndex,
     pub(super) held: Held,
+    /// Whether all processes that may have events of it have answered.
+    is_complete: bool,
 }
 
 impl Resource for Indexes {
@@ -352,14 +365,14 @@ impl Resource for Indexes {
             state.indexes.define(&name, definition, &state.ingest).await?;
         }
         let (name, known) = found(state, name.as_str())?;
-        Ok(Index { name, known, held: Held::default() })
+        Ok(Index { name, known, held: Held::default(), is_complete: true })
     }
 
     /// Changes how long events are kept, which searches read them, or whether the index is on. A setting
     /// that is read at a start only is refused.
     async fn edit(&self, call: &Call, index: Index) -> Result<Index, RestError> {
         let Call { state, params, .. } = call;
-        let Index { name, known, held } = index;
+        let Index { name, known, held, is_complete } = index;
         let fixed = settings(state, &name, &known);
         for (key, value) in params.iter() {
             let same = fixed.get(key).is_some_and(|now| crate::filter::scalar(now) == value);
@@ -376,7 +389,7 @@ impl Resource for Indexes {
         state.indexes.define(&name, definition, &state.ingest).await?;
         retain_soon(state, &name);
         let (name, known) = found(state, name.as_str())?;
-        Ok(Index { name, known, held })
+        Ok(Index { name, known, held, is_complete })
     }
 
     async fn remove(&self, call: &Call, index: Index) -> Result<(), RestError> {

@@ -25,6 +25,14 @@ it('the removal of an index says how many events of which time are lost', () => 
   expect(lossOfIndex(entry({ totalEventCount: 0 }))).toContain('has no events');
 });
 
+it('a count that lacks the events of a process that does not answer is a minimum', () => {
+  const shown = (content: Record<string, unknown>) =>
+    indexes.columns.find((column) => column.label === 'Events')?.text(entry(content));
+  expect(shown({ totalEventCount: 60_000, isCountComplete: true })).toBe('60,000');
+  expect(shown({ totalEventCount: 60_000, isCountComplete: false })).toBe('at least 60,000');
+  expect(shown({ totalEventCount: null, isCountComplete: false })).toBe('');
+});
+
 it('a retention is said in a unit that fits', () => {
   expect(keptFor(188_697_600)).toBe('6 years');
   expect(keptFor(2_592_000)).toBe('30 days');

@@ -58,6 +58,12 @@ const ifKnown =
   (entry: Entry): string =>
     entry.content[name] === null ? '' : text(number(entry, name));
 
+/** Events of processes that do not answer are not counted. */
+const events = (entry: Entry): string => {
+  const text = ifKnown('totalEventCount', grouped)(entry);
+  return text && entry.content.isCountComplete === false ? `at least ${text}` : text;
+};
+
 export const indexes: Kind = {
   title: 'Indexes',
   noun: 'index',
@@ -70,7 +76,7 @@ export const indexes: Kind = {
     {
       label: 'Events',
       isNumeric: true,
-      text: ifKnown('totalEventCount', grouped),
+      text: events,
     },
     { label: 'Raw', isNumeric: true, text: ifKnown('totalRawBytes', size) },
     { label: 'Stored', isNumeric: true, text: ifKnown('totalStoredBytes', size) },

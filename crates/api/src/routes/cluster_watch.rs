@@ -1,0 +1,184 @@
+//! The problems of the cluster as conditions of this process: those that
+//! `GET /services/cluster/manager/health` lists, for those who ask the health and the messages only.
+//!
+//! Guarantees: a problem has been there for two looks in a row, so a process that is restarted is none, and
+//! one that a rolling restart has told to restart is none as long as that goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use cluster::{Placement, Wave};
+use peers::Registration;
+use runtime::health::{self, Severity};
+
+use super::cluster_views::{NOT_LED, down, hides_events, leader, silent, unmet};
+use crate::ApiState;
+
+/// How often the other processes are asked.
+const LOOK: Duration = Duration::from_secs(10);
+/// Processes that a text names.
+const NAMED: usize = 5;
+/// The conditions that this file sets.
+const CONDITIONS: [&str; 3] = [health::PROCESS_DOWN, health::REPLICATION_UNMET, health::NOT_LED];
+
+/// Sets and clears the conditions until the server stops.
+pub async fn watch_cluster(state: ApiState) {
+    if state.directory.is_none() {
+        return;
+    }
+    let mut before = BTreeSet::new();
+    while state.shutdown.sleep(LOOK).await {
+        let missing = tokio::select! {
+            () = state.shutdown.stopped() => return,
+            missing = down(&state) => missing,
+        };
+        let snapshot = state.catalog.snapshot();
+        let processes = Processes {
+            all: Registration::all(&snapshot),
+            down: but_restarting(missing, peers::wave(&snapshot)),
+            is_led: leader(&snapshot).is_some(),
+        };
+        let now = processes.problems(&state.info.placement);
+        let told = texts(&now, &before, processes.hides_events());
+        for name in CONDITIONS {
+            match told.get(name) {
+                Some(text) => state.health.set(name, Severity::Warning, text.as_str()),
+                None => state.health.clear(name),
+            }
+        }
+        before = now.into_keys().collect();
+    }
+}
+
+/// A condition, and the process that it is about; no process if it is about all of them.
+type Subject = (&'static str, String);
+
+/// What one look has seen.
+struct Processes {
+    all: Vec<(String, Registration)>,
+    /// Those that do not answer, with the reasons.
+    down: Vec<(String, String)>,
+    is_led: bool,
+}
+
+impl Processes {
+    fn problems(&self, placement: &Placement) -> BTreeMap<Subject, String> {
+        let missing = self.down.iter().map(|(id, reason)| {
+            ((health::PROCESS_DOWN, id.clone()), silent(&self.all, id, reason))
+        });
+        let of_all = |name| (name, String::new());
+        let factor = unmet(placement, &self.all, &self.down);
+        let factor = factor.map(|text| (of_all(health::REPLICATION_UNMET), text));
+        let not_led = (!self.is_led).then(|| (of_all(health::NOT_LED), NOT_LED.to_owned()));
+        missing.chain(factor).chain(not_led).collect()
+    }
+
+    fn hides_events(&self) -> bool {
+        hides_events(&self.all, &self.down)
+    }
+}
+
+/// The processes that do not answer without those that are being restarted.
+fn but_restarting(mut down: Vec<(String, String)>, wave: Option<Wave>) -> Vec<(String, String)> {
+    if let Some(wave) = wave.filter(|wave| !wave.is_over()) {
+        down.retain(|(id, _)| !wave.told.contains_key(id));
+    }
+    down
+}
+
+/// The texts of conditions: of the problems that the look before has seen, too.
+fn texts(
+    now: &BTreeMap<Subject, String>,
+    before: &BTreeSet<Subject>,
+    hides_events: bool,
+) -> BTreeMap<&'static str, String> {
+    let mut lines: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
+    for (subject, text) in now.iter().filter(|(subject, _)| before.contains(*subject)) {
+        lines.entry(subject.0).or_default().push(text);
+    }
+    let text = |(name, lines): (&'static str, Vec<&str>)| {
+        let more = lines.len().saturating_sub(NAMED);
+        let mut text = lines.into_iter().take(NAMED).collect::<Vec<_>>().join("; ");
+        if more > 0 {
+            text.push_str(&format!("; {more} more do not answer"));
+        }
+        if name == health::PROCESS_DOWN && hides_events {
+            text.push_str(
+                ": until all processes answer, results and counts of events may be incomplete",
+            );
+        }
+        (name, text)
+    };
+    lines.into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn process(id: &str, role: &str) -> (String, Registration) {
+        let registration = json!({
+            "name": format!("host-{id}"), "address": format!("127.0.0.1:{id}"), "roles": [role],
+            "management": "", "version": "", "started": "",
+        });
+        (id.to_owned(), serde_json::from_value(registration).unwrap())
+    }
+
+    fn silent_ones(ids: &[&str]) -> Vec<(String, String)> {
+        ids.iter().map(|id| ((*id).to_owned(), "timed out".to_owned())).collect()
+    }
+
+    fn look(down: &[&str], is_led: bool) -> Processes {
+        let indexers = (1..=9).map(|id| process(&id.to_string(), "indexer"));
+        let all = indexers.chain([process("c", "control-plane")]).collect();
+        Processes { all, down: silent_ones(down), is_led }
+    }
+
+    #[test]
+    fn a_problem_is_told_that_two_looks_have_seen() {
+        let placement = Placement { factor: 9, ..Placement::default() };
+        let now = look(&["1"], true).problems(&placement);
+        assert_eq!(texts(&now, &BTreeSet::new(), true), BTreeMap::new());
+        let before: BTreeSet<Subject> = now.keys().cloned().collect();
+        let told = texts(&now, &before, true);
+        let down = &told[health::PROCESS_DOWN];
+        assert!(down.starts_with("host-1 (1) does not answer: timed out: until"), "{down}");
+        assert!(down.ends_with("results and counts of events may be incomplete"), "{down}");
+        assert!(told[health::REPLICATION_UNMET].contains("8 of 9 indexers answer"), "{told:?}");
+        assert!(!told.contains_key(health::NOT_LED));
+        // One is back, and another one is gone: each may just be restarted.
+        let next = look(&["2"], true).problems(&placement);
+        assert!(!texts(&next, &before, true).contains_key(health::PROCESS_DOWN));
+        let healthy = look(&[], true).problems(&placement);
+        assert_eq!(texts(&healthy, &before, false), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_text_names_some_processes_and_says_what_they_hide() {
+        let placement = Placement { factor: 1, ..Placement::default() };
+        let of = |processes: Processes| {
+            let now = processes.problems(&placement);
+            texts(&now, &now.keys().cloned().collect(), processes.hides_events())
+        };
+        let many = &of(look(&["1", "2", "3", "4", "5", "6", "7"], true))[health::PROCESS_DOWN];
+        assert!(many.contains("host-5 (5)") && !many.contains("host-6"), "{many}");
+        assert!(many.contains("; 2 more do not answer"), "{many}");
+        let control = of(look(&["c"], false));
+        assert!(!control[health::PROCESS_DOWN].contains("incomplete"), "{control:?}");
+        assert_eq!(control[health::NOT_LED], NOT_LED);
+    }
+
+    #[test]
+    fn processes_that_a_rolling_restart_has_told_are_no_problem_while_it_goes_on() {
+        let mut wave = Wave::new(vec!["2".to_owned()], None);
+        wave.told.insert("1".to_owned(), String::new());
+        let down = || silent_ones(&["1", "2"]);
+        assert_eq!(but_restarting(down(), Some(wave.clone())), silent_ones(&["2"]));
+        wave.halted = Some("searches are incomplete".to_owned());
+        assert_eq!(but_restarting(down(), Some(wave)), down());
+        assert_eq!(but_restarting(down(), None), down());
+    }
+}
