@@ -252,6 +252,10 @@ async fn serve(
                 );
                 return Ok(Ended::ToBeginAgain);
             }
+            Err(error) if leadership.is_lost_by(&error) => {
+                tracing::warn!("this process does not lead any more, and starts again: {error:#}");
+                return Ok(Ended::ToBeginAgain);
+            }
             Err(error) => return Err(error),
         };
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));

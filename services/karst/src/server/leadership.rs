@@ -306,6 +306,12 @@ impl Leadership {
         self.stands_by() && matches!(error, catalog::Error::Held { .. })
     }
 
+    /// Whether a start failed because another process has taken the catalog over meanwhile, which this one
+    /// follows after a restart.
+    pub(crate) fn is_lost_by(&self, error: &anyhow::Error) -> bool {
+        self.stands_by() && is_fenced(error)
+    }
+
     /// Waits until this process has led, and does not lead any more; returns the reason.
     pub(crate) async fn ended(&self, catalog: &Catalog) -> Arc<str> {
         self.ownership().await.ended(catalog).await
@@ -342,6 +348,20 @@ fn not_of_the_cluster(url: &str, other: &OtherStore) -> String {
     )
 }
 
+/// Whether another process has taken the catalog over, whatever step of the start noticed it.
+fn is_fenced(error: &anyhow::Error) -> bool {
+    let of_ingest = match error.downcast_ref::<ingest::Error>() {
+        Some(ingest::Error::Catalog(error)) => Some(&**error),
+        _ => None,
+    };
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<catalog::Error>());
+    of_ingest.or_else(|| causes.next()).is_some_and(is_takeover)
+}
+
+fn is_takeover(error: &catalog::Error) -> bool {
+    matches!(error, catalog::Error::Fenced { .. })
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -350,6 +370,25 @@ mod tests {
 
     use super::*;
     use crate::server::ownership::tests::server;
+
+    #[test]
+    fn a_start_that_another_process_overtakes_is_recognised_at_every_step() {
+        let fenced = || catalog::Error::Fenced { path: CATALOG.to_owned() };
+        let closed = || catalog::Error::Closed { path: CATALOG.to_owned() };
+        let recording = |error: catalog::Error| {
+            anyhow::Error::new(error).context("cannot record the start").context("at the start")
+        };
+        assert!(is_fenced(&recording(fenced())));
+        assert!(!is_fenced(&recording(closed())));
+        let ingest = |error| {
+            let error = ingest::Error::Catalog(Arc::new(error));
+            anyhow::Error::new(error).context("cannot start ingest")
+        };
+        assert!(is_fenced(&ingest(fenced())) && !is_fenced(&ingest(closed())));
+        let apps = apps::Error::Catalog(fenced());
+        assert!(is_fenced(&anyhow::Error::new(apps).context("cannot read the apps")));
+        assert!(!is_fenced(&anyhow::anyhow!("the disk is full")));
+    }
 
     #[tokio::test]
     async fn of_two_processes_that_take_over_one_leads_and_the_other_stops() {
