@@ -281,6 +281,9 @@ def test_another_method_is_405_and_another_path_404(server):
     assert (answer.status, answer.json()["code"]) == (405, 404)
     text = "The requested URL was not found on this server."
     check(server.hec({"event": "x"}, "/services/collector/nothing"), 404, text, 404)
+    for path, flag in [("/loki/api/v1/push", "--loki"), ("/_bulk", "--elasticsearch")]:
+        answer = server.hec({"event": "x"}, path)
+        assert answer.status == 404 and flag in answer.json()["text"], answer
 
 
 def test_broken_gzip_is_400_and_an_unknown_encoding_415(server):

@@ -13,7 +13,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use inputs::hec::{HecDefaults, HecError, decode_events, decode_raw, parse_time};
@@ -69,9 +69,21 @@ async fn wrong_method() -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, Json(body)).into_response()
 }
 
-async fn unknown() -> Response {
-    let body = json!({"text": "The requested URL was not found on this server.", "code": 404});
+async fn unknown(uri: Uri) -> Response {
+    let body = json!({"text": not_found(uri.path()), "code": 404});
     (StatusCode::NOT_FOUND, Json(body)).into_response()
+}
+
+/// Senders of other protocols are often given this port, which also has that of OpenTelemetry.
+fn not_found(path: &str) -> String {
+    let is_loki = path.starts_with("/loki/") || path == "/api/prom/push";
+    let is_elastic = path.ends_with("/_bulk") || path.starts_with("/_");
+    let other = match (is_loki, is_elastic) {
+        (true, _) => "send to the port for Loki's push API (--loki, KARST_LOKI)",
+        (_, true) => "send to the port for Elasticsearch (--elasticsearch, KARST_ELASTICSEARCH)",
+        _ => return "The requested URL was not found on this server.".to_owned(),
+    };
+    format!("The requested URL was not found on this server; {other}.")
 }
 
 async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
@@ -307,4 +319,22 @@ async fn take(
     let level = taken.findings.durability.map(Durability::name);
     let body = json!({"text": "Success", "code": 0, "ackLevel": level});
     Ok(respond(StatusCode::OK, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_found;
+
+    #[test]
+    fn a_path_of_another_protocol_is_answered_with_its_port() {
+        for path in ["/loki/api/v1/push", "/api/prom/push"] {
+            assert!(not_found(path).contains("(--loki, KARST_LOKI)"), "{path}");
+        }
+        for path in ["/_bulk", "/web/_bulk", "/_cluster/health"] {
+            assert!(not_found(path).contains("(--elasticsearch, KARST_ELASTICSEARCH)"), "{path}");
+        }
+        for path in ["/", "/services/collector/nothing"] {
+            assert_eq!(not_found(path), "The requested URL was not found on this server.");
+        }
+    }
 }
