@@ -357,8 +357,11 @@ impl Apps {
         if directories != self.inner.state.read().files.installed {
             let files =
                 Files::new(&self.inner.base, self.directory(), directories, self.inner.tolerate)?;
-            let mut state = self.inner.state.write();
-            *state = State::new(files, Arc::clone(&state.objects));
+            {
+                let mut state = self.inner.state.write();
+                *state = State::new(files, Arc::clone(&state.objects));
+            }
+            self.inner.views.forget();
         }
         self.put_in_force(&mut in_force).await;
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))

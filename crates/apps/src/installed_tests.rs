@@ -279,3 +279,17 @@ async fn a_copy_that_is_incomplete_is_made_again() {
     setup.process("one").await;
     assert_eq!(std::fs::read(&lookup).unwrap(), b"a,b\n1,2\n");
 }
+
+#[tokio::test]
+async fn what_namespaces_saw_of_the_apps_before_is_forgotten() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    let seen = |user: &str| apps.view(&Namespace::new(user, "search"));
+    let before = Arc::downgrade(&seen("ann"));
+    assert!(before.upgrade().is_some());
+    apps.install(package(&FIRST), false, "ann").await.unwrap();
+    // Nobody has asked for it again, and nobody may for a long time.
+    assert!(before.upgrade().is_none());
+    let after = Arc::downgrade(&seen("ann"));
+    assert!(after.upgrade().is_some());
+}

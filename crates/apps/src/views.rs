@@ -1,7 +1,8 @@
 //! What the searches of namespaces see, compiled.
 //!
 //! Guarantees: a view is made again if an object or an app is another, and what was made of files without a
-//! change is kept then; requests for the same view wait for the first of them to make it.
+//! change is kept then; requests for the same view wait for the first of them to make it. When other apps are
+//! in force, nothing is kept of those before.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -115,6 +116,14 @@ impl Views {
         self.0.lock().weigh(&view, text);
         knowledge
     }
+
+    /// Forgets all views: other apps are in force. A namespace that nobody asks for again, such as that of a
+    /// search that runs once a day, would keep the compiled rules of apps before.
+    pub(crate) fn forget(&self) {
+        let outdated = std::mem::take(&mut self.0.lock().slots);
+        // Not under the lock: it takes a moment.
+        drop(outdated);
+    }
 }
 
 impl Made {
@@ -126,6 +135,19 @@ impl Made {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forgotten_views_leave_nothing_in_memory_and_are_made_again() {
+        let views = Views::default();
+        let of = Source { files: Arc::new(Knowledge::builtin()), objects: Arc::default() };
+        let seen = || views.get(view(0), of.clone(), Layers::builtin);
+        let first = Arc::downgrade(&seen());
+        assert!(first.upgrade().is_some_and(|first| Arc::ptr_eq(&first, &seen())));
+        views.forget();
+        assert!(first.upgrade().is_none());
+        let again = seen();
+        assert!(Arc::ptr_eq(&again, &seen()));
+    }
 
     fn view(number: usize) -> View {
         (Namespace { owner: format!("user{number}"), app: "search".to_owned() }, Vec::new())

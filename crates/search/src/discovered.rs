@@ -36,8 +36,9 @@ pub(crate) struct Discovered {
 /// The fields of the first rows of a bucket; rows are in the order of their arrival and never change.
 #[derive(Debug, Clone)]
 struct Known {
-    /// The rules that found them.
-    knowledge: Arc<Knowledge>,
+    /// Fingerprint of the rules that found them: the rules themselves would stay in memory with the bucket,
+    /// after others are in force, too. Most users have the same.
+    configuration: u64,
     rows: usize,
     fields: Arc<Fields>,
 }
@@ -46,8 +47,9 @@ impl Discovered {
     /// The fields of all hot rows.
     pub(crate) async fn fields(&self, hot: &[HotBucket], knowledge: &Arc<Knowledge>) -> Fields {
         let mut found = Fields::new();
+        let rules = configuration(knowledge);
         for bucket in hot {
-            let mut known = self.known(bucket, knowledge);
+            let mut known = self.known(bucket, rules);
             let before = known.rows;
             for part in parts(&bucket.batches, before) {
                 discover(&part, knowledge, Arc::make_mut(&mut known.fields));
@@ -69,13 +71,10 @@ impl Discovered {
     }
 
     /// What is known of a bucket by the rules of today.
-    fn known(&self, bucket: &HotBucket, knowledge: &Arc<Knowledge>) -> Known {
+    fn known(&self, bucket: &HotBucket, configuration: u64) -> Known {
         let known = self.buckets.lock().get(&bucket.id).cloned();
-        known.filter(|known| are_same(&known.knowledge, knowledge)).unwrap_or_else(|| Known {
-            knowledge: Arc::clone(knowledge),
-            rows: 0,
-            fields: Arc::default(),
-        })
+        let none = || Known { configuration, rows: 0, fields: Arc::default() };
+        known.filter(|known| known.configuration == configuration).unwrap_or_else(none)
     }
 
     fn remember(&self, id: BucketId, known: Known, hot: &[HotBucket]) {
@@ -85,11 +84,6 @@ impl Discovered {
         }
         buckets.insert(id, known);
     }
-}
-
-/// Whether two users have the same rules: most have none of their own.
-fn are_same(known: &Arc<Knowledge>, knowledge: &Arc<Knowledge>) -> bool {
-    Arc::ptr_eq(known, knowledge) || configuration(known) == configuration(knowledge)
 }
 
 /// The rows behind the first ones, in parts.
@@ -187,5 +181,6 @@ mod tests {
         let layers = conf::Layers::builtin().with(conf::Layer::SystemLocal, "props", props);
         let other = Arc::new(Knowledge::new(layers));
         assert!(discovered.fields(&hot, &other).await.is_empty());
+        assert_eq!(Arc::strong_count(&one), 1, "rules of before are not kept");
     }
 }
