@@ -127,24 +127,31 @@ export function commandsOf(search: string): string[] {
 
 const quoted = (text: string) => `"${text.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;
 
+/** Whether a search makes its own rows, and its first command that belongs to a report, or their number. */
+export function behindEvents(commands: string[]): { isGenerated: boolean; cut: number } {
+  const isGenerated = commands[0] === '' && commands.length > 1;
+  const cut = commands.findIndex(
+    (command, at) => at > 0 && TRANSFORMING.has(/^\w+/.exec(command)?.[0]?.toLowerCase() ?? ''),
+  );
+  if (isGenerated) return { isGenerated, cut: 1 };
+  return { isGenerated, cut: cut === -1 ? commands.length : cut };
+}
+
 /** The events behind a value: the search up to its first report, with the values as conditions. */
 export function eventsBehind(
   search: string,
   terms: readonly (readonly [string, string])[],
 ): string {
   const commands = commandsOf(search);
-  const isGenerated = commands[0] === '' && commands.length > 1;
+  const { isGenerated, cut } = behindEvents(commands);
   const conditions = terms
     .filter(([name, value]) => name !== '' && !name.startsWith('_') && value !== '')
     .map(([name, value]) => `${/^[\w.]+$/.test(name) ? name : quoted(name)}=${quoted(value)}`)
     .join(' ');
-  const cut = commands.findIndex(
-    (command, at) => at > 0 && TRANSFORMING.has(/^\w+/.exec(command)?.[0]?.toLowerCase() ?? ''),
-  );
   if (isGenerated) {
     return conditions === '' ? search.trim() : `${search.trim()} | search ${conditions}`;
   }
-  const kept = commands.slice(0, cut === -1 ? undefined : cut);
+  const kept = commands.slice(0, cut);
   const base = kept.join(' | ');
   if (conditions === '') return base;
   return kept.length === 1 ? `${base} ${conditions}` : `${base} | search ${conditions}`;

@@ -226,16 +226,28 @@ const CLICK: Click = {
   ]),
 };
 
-async function clicked(drilldown: string, click = CLICK, newTab = false): Promise<DashboardRun> {
+async function clicked(
+  drilldown: string,
+  click = CLICK,
+  search = 'stats count by host',
+  kind = 'table',
+): Promise<DashboardRun> {
   const page = run(
-    `<dashboard><row><panel><table><search><query>index=a | stats count by host</query><earliest>-1h</earliest></search>
-     ${drilldown}</table></panel></row></dashboard>`,
+    `<dashboard><row><panel><${kind}><search><query>index=a | ${search}</query><earliest>-1h</earliest></search>
+     ${drilldown}</${kind}></panel></row></dashboard>`,
   );
   const element = page.dashboard.rows[0]?.panels[0]?.elements[0] as DashboardElement;
   page.manager.watch(element.search?.key ?? '');
   await vi.advanceTimersByTimeAsync(10);
-  page.click(element, click, newTab);
+  page.click(element, click, false);
   return page;
+}
+
+/** The search that a click leads to. */
+async function searched(...args: Parameters<typeof clicked>): Promise<string | null> {
+  opened.length = 0;
+  await clicked(...args);
+  return new URL(opened[0]?.[0] ?? '', 'http://x').searchParams.get('q');
 }
 
 it('a drilldown follows the first condition that fits', async () => {
@@ -280,8 +292,45 @@ it('without a drilldown a click leads to the events behind the value', async () 
   const [href] = opened[0] ?? [''];
   const address = new URL(href, 'http://x');
   expect(address.pathname).toBe('/app/shop/search');
-  expect(address.searchParams.get('q')).toBe('index=a host="web 01" count="7"');
+  expect(address.searchParams.get('q')).toBe('index=a host="web 01"');
   expect(address.searchParams.get('earliest')).toBe('-1h');
+});
+
+it('a single value leads to its events, in a trellis to those of its panel', async () => {
+  const click: Click = {
+    name: 'count',
+    value: '7',
+    name2: 'count',
+    value2: '7',
+    row: new Map([['count', '7']]),
+  };
+  expect(await searched('', click, 'stats count', 'single')).toBe('index=a');
+  const trellis = { name: 'method', value: 'GET' };
+  const search = 'stats count by method';
+  expect(await searched('', { ...click, trellis }, search, 'single')).toBe('index=a method="GET"');
+  const aggregation = { name: '_aggregation', value: 'count' };
+  expect(await searched('', { ...click, trellis: aggregation }, search, 'single')).toBe('index=a');
+});
+
+it('a row leads to the events of its whole group, by the names that the events know', async () => {
+  const search = 'stats count by host, type | rename host as "The host", count as total';
+  const row = new Map([
+    ['The host', 'web 01'],
+    ['type', 't'],
+    ['total', '7'],
+  ]);
+  const of = (name2: string): Click => ({
+    name: 'The host',
+    value: 'web 01',
+    name2,
+    value2: row.get(name2) ?? '',
+    row,
+  });
+  const option = '<option name="drilldown">row</option>';
+  const group = 'index=a host="web 01" type="t"';
+  expect(await searched(option, of('The host'), search)).toBe(group);
+  expect(await searched('', of('total'), search)).toBe(group);
+  expect(await searched('', of('The host'), search)).toBe('index=a host="web 01"');
 });
 
 it('a selected span of a chart sets tokens', () => {

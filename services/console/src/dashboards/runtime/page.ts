@@ -15,6 +15,7 @@ import type {
   Search,
   SearchEventName,
 } from '../model/types';
+import { columnsOf } from './columns';
 import { evaluate, holds, type Lists, toText } from './expression';
 import { initialValues, isMultiple, tokenText } from './inputValues';
 import {
@@ -468,14 +469,7 @@ export class DashboardRun {
       return;
     }
     if (!state?.ran) return;
-    const terms: [string, string][] = [[click.name, click.value]];
-    if (click.name2 !== click.name) {
-      // Of a chart, the series is a value of the split field, which only the search names.
-      if (element.kind === 'table' && isCellDrilldown(element))
-        terms.push([click.name2, click.value2]);
-    }
-    if (click.trellis) terms.push([click.trellis.name, click.trellis.value]);
-    const search = eventsBehind(state.ran.search, terms);
+    const search = eventsBehind(state.ran.search, conditionsOf(element, click, state.ran.search));
     const bounds: Bounds = {
       earliest: click.earliest ?? state.ran.earliest,
       latest: click.latest ?? state.ran.latest,
@@ -500,6 +494,27 @@ export interface Span {
   end: string;
   first: ReadonlyMap<string, string>;
   last: ReadonlyMap<string, string>;
+}
+
+/** The conditions for the events behind a click: of the fields by which the search groups, not of what it computes. */
+function conditionsOf(element: DashboardElement, click: Click, search: string): [string, string][] {
+  const { report, fieldOf } = columnsOf(search);
+  const cells: [string, string][] = [];
+  const isTable = element.kind === 'table';
+  if (element.kind !== 'single') cells.push([click.name, click.value]);
+  // Of a chart, the series is a value of the split field, which only the search names.
+  if (isTable && isCellDrilldown(element)) cells.push([click.name2, click.value2]);
+  // A row, and a value that is computed for it, are of its whole group.
+  if (isTable && report !== '' && !(isCellDrilldown(element) && fieldOf(click.name2) !== null)) {
+    cells.push(...[...click.row].filter(([, value]) => !value.includes('\n')));
+  }
+  if (click.trellis) cells.push([click.trellis.name, click.trellis.value]);
+  const terms = new Map<string, string>();
+  for (const [name, value] of cells) {
+    const field = fieldOf(name);
+    if (field !== null) terms.set(field, value);
+  }
+  return [...terms];
 }
 
 const isCellDrilldown = (element: DashboardElement): boolean =>
