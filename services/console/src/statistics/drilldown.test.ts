@@ -19,6 +19,30 @@ it('a number leads to the events of its group', () => {
   expect(behind('index=web | stats count', ['count'], ['7'], 0)).toBe('index=web');
 });
 
+it('renamed columns are asked for by the names of the events', () => {
+  const renamed =
+    'index=web | stats count by status, host | rename status as code, host AS "The host"';
+  const columns = ['code', 'The host', 'count'];
+  expect(behind(renamed, columns, ['404', 'w', '7'], 2)).toBe('index=web status="404" host="w"');
+  const chart = 'index=web | chart count over host by status | rename host as h, 404 as missing';
+  expect(behind(chart, ['h', '200', 'missing'], ['w', '5', '2'], 2)).toBe(
+    'index=web host="w" status="404"',
+  );
+});
+
+it('other values of a column are no condition; without a group there are no events of the cell', () => {
+  const upper =
+    'index=web | stats count by status, host | eval x=if(host="a", 1, 2), host=upper(host)';
+  const columns = ['status', 'host', 'count'];
+  expect(behind(upper, columns, ['404', 'W', '7'], 2)).toBe('index=web status="404"');
+  const none = 'index=web | stats count by status | fields count';
+  expect(behind(none, ['count'], ['7'], 0)).toBeUndefined();
+  const time = 'index=web | timechart count by host | rename _time as Time';
+  expect(behind(time, ['Time', 'w'], ['2026-11-20', '7'], 1)).toBeUndefined();
+  const own = '| inputlookup l | stats count by host | rename host as h';
+  expect(behind(own, ['h', 'count'], ['w', '7'], 1)).toBe(`${own} | search h="w"`);
+});
+
 it('a column of a chart is a value of the field that splits it', () => {
   const chart = 'index=web | chart count over host by status';
   expect(behind(chart, ['host', '200', '404'], ['w', '5', '2'], 2)).toBe(

@@ -1,5 +1,6 @@
 /** From a cell of a report to the events that it counts: conditions for the fields of its group, and its time. */
 
+import { columnsOf, groupOf, isReport } from '../dashboards/runtime/columns';
 import { commandsOf, eventsBehind } from '../dashboards/runtime/links';
 import { absoluteRange, type TimeRange } from '../time/timeRange';
 import { epochToWall, isoTime, type WallTime, wallToEpoch } from '../time/zone';
@@ -13,29 +14,10 @@ export interface Behind {
 
 type Asked = Pick<Table, 'columns' | 'cells' | 'time' | 'span'>;
 
-const REPORT = /^(?:si)?(?:stats|chart|timechart|top|rare)\b/i;
 /** Columns of charts that are no value of their field. */
 const REST = new Set(['OTHER', 'NULL']);
 
-const escaped = (text: string) => text.replace(/[\\^$.|?*+()[\]{}/-]/g, '\\$&');
-
-/** Options of a command, such as `limit=5`, and the condition of a chart for its series. */
-const OPTIONS = /(?:^|\s)\w+\s*=\s*(?:"[^"]*"|[^\s"]+)|\swhere\s.*$/gis;
-
-/** The fields by which a report groups, as they stand in its command. */
-function groupOf(command: string): string {
-  if (/^(?:si)?(?:top|rare)\b/i.test(command)) {
-    return command.replace(/^\w+/, '').replace(OPTIONS, '').trim();
-  }
-  const over = /\bover\s+(\S+)/i.exec(command)?.[1] ?? '';
-  const by = /\bby\s+(.*)$/is.exec(command)?.[1] ?? '';
-  return `${over} ${by.replace(OPTIONS, '')}`.trim();
-}
-
-const isNamed = (name: string, group: string) =>
-  new RegExp(`(?:^|[\\s,"'])${escaped(name)}(?:$|[\\s,"'])`).test(group);
-
-/** Null where the row is of a span of time that is not known. */
+/** Null where the row is of a span of time that is not known, or no column says of which group it is. */
 export function eventsOfCell(
   query: string,
   table: Asked,
@@ -43,29 +25,30 @@ export function eventsOfCell(
   column: number,
   zone: string,
 ): Behind | null {
-  const reports = commandsOf(query).filter((one) => REPORT.test(one));
-  const command = reports[0] ?? '';
-  const group = groupOf(command);
-  const isOfGroup = (name: string) => isNamed(name, group);
+  const { report, fieldOf, reported } = columnsOf(query);
+  const group = groupOf(report);
   const terms = table.columns.flatMap((name, at): [string, string][] => {
     const cell = row[at] ?? null;
-    return typeof cell === 'string' && isOfGroup(name) ? [[name, cell]] : [];
+    const field = report === '' ? null : fieldOf(name);
+    return typeof cell === 'string' && field !== null ? [[field, cell]] : [];
   });
-  const series = table.columns[column] ?? '';
-  const split = /^(?:si)?(?:time)?chart\b/i.test(command)
-    ? /(["'])((?:(?!\1).)+)\1$|[^\s,"']+$/.exec(group)
-    : null;
-  const isSeries = column > 0 && !REST.has(series) && !series.includes(': ') && !isOfGroup(series);
-  const field = split?.[2] ?? split?.[0] ?? '';
+  const shown = table.columns[column] ?? '';
+  const series = reported(shown) ?? '';
+  const isSeries = column > 0 && series !== '' && !REST.has(series) && !series.includes(': ');
+  const field = /^(?:si)?(?:time)?chart\b/i.test(report) ? (group.at(-1) ?? '') : '';
+  const isSplit = field !== '' && !table.columns.some((name) => reported(name) === field);
   // A chart of one field has no column for each of its values.
-  if (isSeries && field !== '' && !table.columns.includes(field)) terms.push([field, series]);
+  if (isSeries && isSplit && fieldOf(shown) === null) terms.push([field, series]);
   // `stats latest(_time) as _time` groups by no time.
   const isOfTime =
     table.columns.includes('_time') &&
-    (command === '' ||
-      reports.some((one) => /^(?:si)?timechart/i.test(one) || isNamed('_time', groupOf(one))));
+    (report === '' ||
+      commandsOf(query).some((one) => isReport(one) && groupOf(one).includes('_time')));
   const range = isOfTime ? rangeOf(table, row, zone) : null;
   if (isOfTime && range === null) return null;
+  // Under another name, the time of a row says no range.
+  const hasOtherTime = !isOfTime && terms.some(([name]) => name === '_time');
+  if (hasOtherTime || (group.length > 0 && !isOfTime && terms.length === 0)) return null;
   return { query: eventsBehind(query, terms), range };
 }
 
