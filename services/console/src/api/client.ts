@@ -350,8 +350,8 @@ export class KarstClient {
     return decodeTimeline(await this.#json(jobPath(sid, 'timeline'), { query: JSON_MODE, signal }));
   }
 
-  async summary(sid: string, signal?: AbortSignal): Promise<Summary> {
-    const query = { ...JSON_MODE, top_count: 10 };
+  async summary(sid: string, signal?: AbortSignal, values = 10): Promise<Summary> {
+    const query = { ...JSON_MODE, top_count: values };
     return decodeSummary(await this.#json(jobPath(sid, 'summary'), { query, signal }));
   }
 

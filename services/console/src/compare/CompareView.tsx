@@ -21,6 +21,8 @@ import { differences } from './differences';
 import { AGAINST, AGAINST_NAMES, type Against, earlier, isPlain } from './ranges';
 
 const MOST = 60;
+/** Values of a field that each set tells; of others, only a bound is known. */
+const VALUES = 100;
 
 export default function CompareView({ client, app, sid, job, query, onQuery }: JobResultsProps) {
   const { username } = useConnection();
@@ -44,8 +46,8 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
       try {
         const [status, before, now] = await Promise.all([
           client.job(other, signal),
-          client.summary(other, signal),
-          client.summary(sid, signal),
+          client.summary(other, signal, VALUES),
+          client.summary(sid, signal, VALUES),
         ]);
         if (status.isFailed) throw new ApiError('server', 200, status.messages);
         return { status, rows: differences(now, before) };
@@ -116,8 +118,14 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
                       {one.value === '' ? <i>empty</i> : <Visible text={one.value} />}
                     </button>
                   </td>
-                  <td data-numeric="true">{percent(one.now, 1) || '0%'}</td>
-                  <td data-numeric="true">{percent(one.before, 1) || '0%'}</td>
+                  <td data-numeric="true">
+                    {one.below === 'now' && '< '}
+                    {percent(one.now, 1) || '0%'}
+                  </td>
+                  <td data-numeric="true">
+                    {one.below === 'before' && '< '}
+                    {percent(one.before, 1) || '0%'}
+                  </td>
                   <td className={styles.bars} aria-hidden="true">
                     <div data-set="now" style={{ width: `${100 * Math.min(1, one.now)}%` }} />
                     <div data-set="before" style={{ width: `${100 * Math.min(1, one.before)}%` }} />

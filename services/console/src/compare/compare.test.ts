@@ -32,6 +32,26 @@ it('a field of one set alone differs; internal fields and ids do not count', () 
   ]);
 });
 
+it('a value that one set does not list is compared with a bound, never with zero', () => {
+  const now = summary(100, { path: { '/a': 60, '/b': 40 } });
+  const before = summary(100, { path: { '/a': 45, '/c': 10 } });
+  const path = before.fields[0];
+  if (path) path.distinctCount = 9;
+  // `/b` has less than 10 % before. `/c` is not there now: all values are listed.
+  expect(differences(now, before)).toEqual([
+    { field: 'path', value: '/b', now: 0.4, before: 0.1, below: 'before' },
+    { field: 'path', value: '/a', now: 0.6, before: 0.45 },
+    { field: 'path', value: '/c', now: 0, before: 0.1 },
+  ]);
+  if (path) path.isExact = false;
+  expect(differences(now, before).map(({ value }) => value)).toEqual(['/a', '/c']);
+});
+
+it('a field that is left out of one set is in no row', () => {
+  const ids = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`id${at}`, 1]));
+  expect(differences(summary(50, { id: ids }), summary(50, { id: { id1: 50 } }))).toEqual([]);
+});
+
 it('the other range is as long as this one', () => {
   const [from, to] = ['2026-11-26T10:00:00.000+00:00', '2026-11-26T11:00:00.000+00:00'];
   expect(earlier(from, to, 'window')).toEqual({ earliest: '1795683600', latest: '1795687200' });
