@@ -142,7 +142,38 @@ function legend(names: string[], plot: PlotLook, { look, width, height }: PlotCo
   };
 }
 
-function valueAxis(axis: AxisLook, name: string, plot: PlotLook, { look }: PlotContext) {
+/** Labels of a value axis beyond which the unit of its author is left out: they would overlap, or none be drawn. */
+const MOST_UNITS = 20;
+
+/** The least and the largest end of what is drawn on an axis. `sets`: of each place, the values of its series. */
+function extentOf(sets: (number | null | undefined)[][], isStacked: boolean): [number, number] {
+  let [least, most] = [0, 0];
+  for (const set of sets) {
+    let [below, above] = [0, 0];
+    for (const value of set) {
+      if (isStacked && (value ?? 0) < 0) below += value ?? 0;
+      else if (isStacked) above += value ?? 0;
+      else [below, above] = [Math.min(below, value ?? 0), Math.max(above, value ?? 0)];
+    }
+    [least, most] = [Math.min(least, below), Math.max(most, above)];
+  }
+  return [least, most];
+}
+
+/** The distance of labels that the author wants, if there are not too many of them. */
+function unitOf({ majorUnit, min, max, isLog }: AxisLook, [least, most]: [number, number]) {
+  if (majorUnit === null || majorUnit <= 0) return undefined;
+  const count = ((max ?? most) - (min ?? least)) / majorUnit;
+  return isLog || count <= MOST_UNITS ? majorUnit : undefined;
+}
+
+function valueAxis(
+  axis: AxisLook,
+  name: string,
+  plot: PlotLook,
+  { look }: PlotContext,
+  extent: [number, number],
+) {
   return {
     type: axis.isLog ? 'log' : 'value',
     name,
@@ -150,7 +181,7 @@ function valueAxis(axis: AxisLook, name: string, plot: PlotLook, { look }: PlotC
     nameTextStyle: { color: plot.font ?? look.muted },
     min: axis.min ?? undefined,
     max: axis.max ?? undefined,
-    interval: axis.majorUnit !== null && axis.majorUnit > 0 ? axis.majorUnit : undefined,
+    interval: unitOf(axis, extent),
     scale: false,
     splitLine: { show: plot.hasGridY, lineStyle: { color: look.line } },
     axisLabel: {
@@ -276,21 +307,27 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
     top: shown.place === 'top' ? 34 : 14,
     bottom: shown.place === 'bottom' ? 32 : 8,
   };
+  const extent = (shown: PlotSeries[]) =>
+    extentOf(
+      data.categories.map((_, at) => shown.map((series) => values.get(series)?.[at])),
+      plot.stack !== 'none' && plot.kind !== 'line' && grids === 1,
+    );
   const y = valueAxis(
     plot.stack === 'stacked100' ? { ...plot.y, max: plot.y.max ?? 100 } : plot.y,
     plot.y.title ?? single,
     plot,
     context,
+    extent(data.series.filter((series) => !onSecond(series))),
   );
   const y2 = {
-    ...valueAxis(plot.y2, plot.y2.title ?? '', plot, context),
+    ...valueAxis(plot.y2, plot.y2.title ?? '', plot, context, extent(data.series.filter(onSecond))),
     splitLine: { show: false },
   };
   const hasSecond = data.series.some(onSecond);
   const valueAxes =
     grids > 1
       ? data.series.map((series, at) => ({
-          ...valueAxis(plot.y, series.name, plot, context),
+          ...valueAxis(plot.y, series.name, plot, context, extent([series])),
           gridIndex: at,
           splitNumber: 2,
         }))
@@ -612,9 +649,21 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
     legend: shown.options,
     tooltip: { trigger: 'item', ...tooltip(look) },
     xAxis: {
-      ...valueAxis({ ...plot.y, isLog: false, min: null, max: null }, xName, plot, context),
+      ...valueAxis(
+        { ...plot.y, isLog: false, min: null, max: null },
+        xName,
+        plot,
+        context,
+        extentOf([x], false),
+      ),
     },
-    yAxis: valueAxis(plot.y, plot.y.title ?? y?.name ?? '', plot, context),
+    yAxis: valueAxis(
+      plot.y,
+      plot.y.title ?? y?.name ?? '',
+      plot,
+      context,
+      extentOf([y?.values ?? []], false),
+    ),
     series: [...groups].map(([name, rows]) => ({
       name,
       type: 'scatter',

@@ -309,6 +309,21 @@ it('a search waits for the button where inputs show all that it needs', () => {
   expect(waits).toEqual([true, false, false]);
 });
 
+it('a distance of labels that would give too many of them is left out', () => {
+  const unit = (pairs: Record<string, string>, ...values: string[]) => {
+    const data = plotData(rows(['x', 'a', 'b'], values));
+    const context = { look: LOOK, zone: 'UTC', width: 800, height: 250 };
+    const chart = plotOptions(data, plotLook(options(pairs)), context);
+    return (chart.yAxis as { interval?: number }).interval;
+  };
+  const one = { 'charting.axisLabelsY.majorUnit': '1' };
+  expect(unit(one, 'x', '8', '7')).toBe(1);
+  expect(unit(one, 'x', '8000', '7')).toBeUndefined();
+  expect(unit({ ...one, 'charting.axisY.maximumNumber': '10' }, 'x', '8000', '7')).toBe(1);
+  const stacked = { ...one, 'charting.chart.stackMode': 'stacked' };
+  expect(unit(stacked, 'x', '15', '7')).toBeUndefined();
+});
+
 it('an overlay is a line, on a second axis if there is one', () => {
   const chart = drawn({
     'charting.chart.overlayFields': 'b',
