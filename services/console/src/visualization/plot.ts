@@ -42,6 +42,10 @@ export interface PlotLook {
   seriesColors: string[];
   fieldColors: ReadonlyMap<string, string>;
   dashes: ReadonlyMap<string, string>;
+  /** Of the lines that `dashes` does not name; empty for the default. */
+  dash: string;
+  /** Of areas, from 0 to 1; null for the default. */
+  opacity: number | null;
   labels: 'none' | 'all' | 'minmax';
   showsPercent: boolean;
   /** Share below which slices become one. */
@@ -86,6 +90,8 @@ export const PLOT_LOOK: PlotLook = {
   seriesColors: [],
   fieldColors: new Map(),
   dashes: new Map(),
+  dash: '',
+  opacity: null,
   labels: 'none',
   showsPercent: false,
   sliceThreshold: 0.01,

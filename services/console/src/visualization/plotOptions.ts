@@ -379,7 +379,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
         stack: isStacked && grids === 1 ? 'all' : undefined,
         areaStyle:
           plot.kind === 'area' && !isOverlay(series)
-            ? { opacity: isStacked ? 0.6 : 0.2 }
+            ? { opacity: plot.opacity ?? (isStacked ? 0.6 : 0.2) }
             : undefined,
         connectNulls: plot.nulls === 'connect',
         ...(asLine ? symbols(drawn, plot.nulls === 'connect', plot.hasMarkers ?? few) : {}),
@@ -387,7 +387,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
         lineStyle: asLine
           ? {
               width: plot.lineWidth,
-              type: DASHES[plot.dashes.get(series.name)?.toLowerCase() ?? ''] ?? 'solid',
+              type: DASHES[plot.dashes.get(series.name)?.toLowerCase() ?? plot.dash] ?? 'solid',
             }
           : undefined,
         barMaxWidth: 60,

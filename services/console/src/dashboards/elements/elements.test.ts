@@ -324,6 +324,21 @@ it('a distance of labels that would give too many of them is left out', () => {
   expect(unit(stacked, 'x', '15', '7')).toBeUndefined();
 });
 
+it('lines have a dash style for all, and one by field; areas have an opacity', () => {
+  const lines = drawn({
+    'charting.chart': 'line',
+    'charting.lineDashStyle': 'shortDash',
+    'charting.fieldDashStyles': '{"b": "solid"}',
+  });
+  expect(lines.series.map(({ lineStyle }) => (lineStyle as { type: string }).type)).toEqual([
+    'dashed',
+    'solid',
+  ]);
+  const areas = drawn({ 'charting.chart': 'area', 'charting.areaFillOpacity': '0.75' });
+  expect(areas.series[0]?.areaStyle).toEqual({ opacity: 0.75 });
+  expect(plotLook(options({ 'charting.axisY.majorUnit': '25' })).y.majorUnit).toBe(25);
+});
+
 it('an overlay is a line, on a second axis if there is one', () => {
   const chart = drawn({
     'charting.chart.overlayFields': 'b',

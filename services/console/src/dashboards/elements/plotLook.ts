@@ -72,7 +72,9 @@ function axisLook(read: Reader, axis: 'Y' | 'Y2'): AxisLook {
     isLog: read.word(`charting.axis${axis}.scale`, `charting.${old}.scale`) === 'log',
     min: number('minimumNumber'),
     max: number('maximumNumber'),
-    majorUnit: numberOf(read.text(`charting.axisLabels${axis}.majorUnit`)),
+    majorUnit: numberOf(
+      read.text(`charting.axisLabels${axis}.majorUnit`, `charting.axis${axis}.majorUnit`),
+    ),
     abbreviates: ['auto', 'true', '1'].includes(read.word(`charting.axis${axis}.abbreviation`)),
     includesZero: flag(read.text(`charting.axis${axis}.includeZero`), false),
   };
@@ -126,6 +128,8 @@ export function plotLook(options: Options): PlotLook {
     seriesColors: colorsOf(read.text('charting.seriesColors')),
     fieldColors,
     dashes: pairsOf(read.text('charting.fieldDashStyles')),
+    dash: read.word('charting.lineDashStyle', 'charting.chart.lineDashStyle'),
+    opacity: numberOf(read.text('charting.areaFillOpacity', 'charting.chart.areaFillOpacity')),
     labels: labels === 'minmax' ? 'minmax' : flag(labels, false) ? 'all' : 'none',
     showsPercent: flag(read.text('charting.chart.showPercent'), false),
     sliceThreshold:
