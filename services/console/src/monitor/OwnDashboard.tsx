@@ -6,7 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import list from '../app/List.module.css';
 import { readDashboard } from '../dashboards/model/reader';
-import { replaceQuery } from '../dashboards/pages/address';
+import { writeQuery } from '../dashboards/pages/address';
 import { Progress } from '../dashboards/pages/DashboardPage';
 import { DashboardView } from '../dashboards/pages/DashboardView';
 import type { DashboardRun } from '../dashboards/runtime/page';
@@ -58,7 +58,7 @@ export function OwnDashboard({ page, tools, children }: OwnDashboardProps) {
           view={page.label}
           provenance={`${OWN}:${page.label}`}
           times={times.data}
-          onQuery={replaceQuery}
+          onQuery={writeQuery}
           onRun={setRun}
         />
       )}

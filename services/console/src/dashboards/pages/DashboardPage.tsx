@@ -23,7 +23,7 @@ import type { DashboardRun } from '../runtime/page';
 import type { TimePreset, ViewInfo } from '../runtime/server';
 import { useConnection } from '../useConnection';
 import { AppNav } from './AppNav';
-import { replaceQuery } from './address';
+import { writeQuery } from './address';
 import { CostDialog } from './CostDialog';
 import { DashboardEditor } from './DashboardEditor';
 import styles from './DashboardPage.module.css';
@@ -207,7 +207,7 @@ function Viewer({ loaded, app, onEdit }: ViewerProps) {
             app={app}
             view={view.name}
             times={times}
-            onQuery={replaceQuery}
+            onQuery={writeQuery}
             onRun={setRun}
           />
         </>

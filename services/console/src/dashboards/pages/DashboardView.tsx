@@ -10,6 +10,7 @@ import { DashboardRun } from '../runtime/page';
 import { scopedCss } from '../runtime/sanitize';
 import type { TimePreset } from '../runtime/server';
 import { useConnection } from '../useConnection';
+import { isOtherQuery } from './address';
 import { DashboardBody } from './DashboardBody';
 import styles from './DashboardView.module.css';
 
@@ -22,7 +23,7 @@ interface DashboardViewProps {
   /** What inputs begin with; that of the address without one. */
   query?: URLSearchParams;
   times: readonly TimePreset[];
-  onQuery?: (query: URLSearchParams) => void;
+  onQuery?: (query: URLSearchParams, isChoice: boolean) => void;
   /** Hears of the run, for refresh and the line of progress. */
   onRun?: (run: DashboardRun | null) => void;
   editing?: Editing | null;
@@ -49,6 +50,7 @@ export function DashboardView(props: DashboardViewProps) {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `begun` says to begin anew
   useEffect(() => {
+    let shown = window.location.href;
     const created = new DashboardRun({
       dashboard: latest.current.dashboard,
       app,
@@ -63,7 +65,10 @@ export function DashboardView(props: DashboardViewProps) {
         // A click in the editor is about the panel.
         if (!latest.current.editing) openAddress(address, target);
       },
-      onQuery: (query) => latest.current.onQuery?.(query),
+      onQuery: (query, isChoice) => {
+        latest.current.onQuery?.(query, isChoice);
+        shown = window.location.href;
+      },
     });
     current.current = created;
     setRun(created);
@@ -75,7 +80,13 @@ export function DashboardView(props: DashboardViewProps) {
     // A page that the browser kept when it was left has no searches any more.
     const comeBack = (event: PageTransitionEvent) => event.persisted && window.location.reload();
     window.addEventListener('pageshow', comeBack);
+    // Back and forward: to what the address says, unless it is that of another page or a place in this one.
+    const step = () => {
+      if (latest.current.onQuery && isOtherQuery(shown)) setBegun((now) => now + 1);
+    };
+    window.addEventListener('popstate', step);
     return () => {
+      window.removeEventListener('popstate', step);
       document.removeEventListener('visibilitychange', look);
       window.removeEventListener('pagehide', leave);
       window.removeEventListener('pageshow', comeBack);

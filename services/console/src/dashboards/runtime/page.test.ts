@@ -8,6 +8,7 @@ import type { JobSpec, SearchServer } from './server';
 const opened: [string, string][] = [];
 const created: JobSpec[] = [];
 let query = '';
+const steps: boolean[] = [];
 
 const server: SearchServer = {
   createJob: (spec) => {
@@ -31,8 +32,9 @@ function run(xml: string, address = ''): DashboardRun {
     query: new URLSearchParams(address),
     times: [{ label: 'Since noon', earliest: '@d+12h', latest: 'now' }],
     open: (href, target) => opened.push([href, target]),
-    onQuery: (next) => {
+    onQuery: (next, isChoice) => {
       query = next.toString();
+      steps.push(isChoice);
     },
   });
 }
@@ -51,8 +53,16 @@ beforeEach(() => {
   opened.length = 0;
   created.length = 0;
   query = '';
+  steps.length = 0;
 });
 afterEach(() => vi.useRealTimers());
+
+it('what a person chooses is a step of the history, what an input chooses itself is none', () => {
+  const page = run(form('<input type="dropdown" token="a"/>'));
+  page.chooseFirst(input(page), 'x', 'x');
+  page.choose(input(page), ['y']);
+  expect([query, steps]).toEqual(['form.a=y', [false, true]]);
+});
 
 it('an input begins with the address, else its initial value, else its default', () => {
   const xml = form(

@@ -47,8 +47,8 @@ export interface PageOptions {
   times: readonly TimePreset[];
   /** Opens an address; in a new tab if the target says so. */
   open: (address: string, target: string) => void;
-  /** Hears of the query that leads back to what is shown. */
-  onQuery?: (query: URLSearchParams) => void;
+  /** Hears of the query that leads back to what is shown, and whether a person has made the change. */
+  onQuery?: (query: URLSearchParams, isChoice: boolean) => void;
 }
 
 /** As short and plain as the server takes it. */
@@ -216,14 +216,14 @@ export class DashboardRun {
     const next = values.length === 0 ? this.#cleared(input) : values;
     this.#isFirstRun = false;
     this.tokens.batch(() => this.#choose(input, next, !this.#waitsFor(input), label));
-    if (!this.#waitsFor(input)) this.#tellQuery();
+    if (!this.#waitsFor(input)) this.#tellQuery(true);
   }
 
   /** An input chooses the first of the choices that its search has found. */
   chooseFirst(input: Input, value: string, label: string): void {
     const everywhere = this.#isFirstRun || !this.#waitsFor(input);
     this.tokens.batch(() => this.#choose(input, [value], everywhere, label));
-    if (everywhere) this.#tellQuery();
+    if (everywhere) this.#tellQuery(false);
   }
 
   /** An input that is cleared takes its default again, not its initial value. A text that a person empties has an empty value. */
@@ -236,7 +236,7 @@ export class DashboardRun {
   submit(): void {
     this.#isFirstRun = false;
     this.tokens.submit();
-    this.#tellQuery();
+    this.#tellQuery(true);
   }
 
   #choose(input: Input, values: string[], everywhere: boolean, label: string | null): void {
@@ -284,7 +284,7 @@ export class DashboardRun {
   }
 
   /** The query that leads back here: what is chosen and is not the default. */
-  #tellQuery(): void {
+  #tellQuery(isChoice: boolean): void {
     const query = new URLSearchParams();
     for (const [name, value] of this.#options.query) {
       if (!name.startsWith('form.')) query.append(name, value);
@@ -300,7 +300,7 @@ export class DashboardRun {
         query.set(`${prefix}latest`, values[1] ?? '');
       } else if (name !== '') for (const value of values) query.append(`form.${name}`, value);
     }
-    this.#options.onQuery?.(query);
+    this.#options.onQuery?.(query, isChoice);
   }
 
   // -- handlers
