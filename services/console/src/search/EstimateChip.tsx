@@ -81,7 +81,9 @@ export default function EstimateChip({ client, jobOf, draft, state }: EstimateCh
   const read = isOver && sid ? cost.data?.jobs.get(sid)?.cost : undefined;
   if (isOver && !read) return null;
   const truth = read ? truthOfCost(read) : null;
-  const text = truth ? comparedText(estimate, truth) : estimateText(estimate, per1000);
+  const text = truth
+    ? comparedText(estimate, truth, state.job?.scanCount ?? 0)
+    : estimateText(estimate, per1000);
   return (
     <Popover position="bottom-end" width={360} withArrow trapFocus returnFocus>
       <Popover.Target>

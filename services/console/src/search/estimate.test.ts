@@ -57,7 +57,7 @@ it('the truth stands beside the estimate', () => {
     pricePer1000: 0.4,
   } as unknown as Inspection;
   const truth = truthOf(inspection);
-  expect(comparedText(decoded(), truth)).toBe('50.0% of the estimated 6.0 MB');
+  expect(comparedText(decoded(), truth, 250)).toBe('50.0% of the estimated 6.0 MB');
   const rows = compare(decoded(), truth, 0.4);
   const shares = Object.fromEntries(rows.map(({ what, share }) => [what, share]));
   expect(shares).toMatchObject({ Buckets: '50.0%', Events: '25.0%', Bytes: '50.0%' });
@@ -74,7 +74,7 @@ it('a search that reads more than its estimate has a multiple of it', () => {
     const bytes = { dram, nvme: 0, store: 0 };
     return { bytes, buckets: 4, events: 1, requests: 0, dollars: 0 };
   };
-  const text = (share: number) => comparedText(decoded(), read(share * 6 * MB));
+  const text = (share: number) => comparedText(decoded(), read(share * 6 * MB), 1);
   expect(text(1)).toBe('100% of the estimated 6.0 MB');
   expect(text(1.02)).toBe('102% of the estimated 6.0 MB');
   expect(text(2.62)).toBe('2.6 times the estimated 6.0 MB');
@@ -90,8 +90,11 @@ it('hot buckets are not part of what is compared', () => {
   expect(notesOf(decoded(), { ...none, bytes: { dram: 7 * MB, nvme: 0, store: 0 } })).toHaveLength(
     2,
   );
-  expect(comparedText(decoded({ bytes: 0 }), none)).toBe('Only hot buckets were read');
-  expect(comparedText(decoded({ bytes: 0, hot: null }), none)).toBe('Nothing had to be read');
+  expect(comparedText(decoded({ bytes: 0 }), none, 0)).toBe('Only hot buckets were read');
+  const far = decoded({ bytes: 0, hot: null, tiers: null });
+  expect(comparedText(far, none, 0)).toBe('Nothing had to be read');
+  // In a cluster, the estimate does not know the hot buckets of the indexers.
+  expect(comparedText(far, none, 60_000)).toBe('Only hot buckets were read');
 });
 
 it('estimates are kept by their jobs, the last fifty', () => {

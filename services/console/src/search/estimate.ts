@@ -16,7 +16,10 @@ export interface Estimate {
   rows: number;
   /** Of buckets in object storage. */
   bytes: number;
-  /** Of hot buckets, which are in no tier of the cache: what a search has read does not count them. */
+  /**
+   * Of hot buckets, which are in no tier of the cache: what a search has read does not count them. 0 also where other
+   * processes have them.
+   */
   hotBytes: number;
   /** Null where the caches are those of other processes. */
   tiers: { memory: number; disk: number; store: number; requests: number } | null;
@@ -167,12 +170,14 @@ export function compare(estimate: Estimate, truth: Truth, per1000: number): Comp
   return rows;
 }
 
-/** `18.0% of the estimated 6.7 MB`, `2.6 times the estimated 6.7 MB`. */
-export function comparedText(estimate: Estimate, truth: Truth): string {
+/** `18.0% of the estimated 6.7 MB`, `2.6 times the estimated 6.7 MB`. `scanned`: events that the job has read. */
+export function comparedText(estimate: Estimate, truth: Truth, scanned: number): string {
   const share = shareText(total(truth.bytes), estimate.bytes);
   const joined = share.endsWith('%') ? `${share} of` : share;
   if (share !== '') return `${joined} the estimated ${size(estimate.bytes)}`;
-  return estimate.hotBytes > 0 ? 'Only hot buckets were read' : 'Nothing had to be read';
+  return estimate.hotBytes > 0 || scanned > 0
+    ? 'Only hot buckets were read'
+    : 'Nothing had to be read';
 }
 
 const KEY = 'karst.estimates';
