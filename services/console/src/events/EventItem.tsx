@@ -11,6 +11,7 @@ import styles from './EventItem.module.css';
 import type { FieldActions } from './EventsView';
 import type { Highlighter } from './highlight';
 import { JsonTree, parseJsonEvent } from './JsonTree';
+import { isPlainClick } from './plainClick';
 import { valuesOf } from './values';
 
 interface EventItemProps {
@@ -62,11 +63,18 @@ export const EventItem = memo(function EventItem(props: EventItemProps) {
         <time dateTime={time}>{shownTime}</time>
       </button>
       <div className={styles.body}>
-        {json === undefined ? (
-          <RawText raw={raw} highlight={highlight} />
-        ) : (
-          <JsonTree value={json} highlight={highlight} />
-        )}
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/noStaticElementInteractions: with the keyboard it is the button above */}
+        <div
+          onClick={({ target }) =>
+            isPlainClick(target as Element, window.getSelection()) && setOpen(true)
+          }
+        >
+          {json === undefined ? (
+            <RawText raw={raw} highlight={highlight} />
+          ) : (
+            <JsonTree value={json} highlight={highlight} />
+          )}
+        </div>
         <div className={styles.selected}>
           {selected.map((field) =>
             valuesOf(event, field).map((value) => (
