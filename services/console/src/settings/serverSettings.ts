@@ -106,7 +106,9 @@ export function sourceText({ source, place }: ServerSetting): string {
 }
 
 /** When a change takes effect. */
-export function effectText({ effect }: ServerSetting): string {
+export function effectText({ effect, conf, source }: ServerSetting): string {
+  // An input that REST has made began at once. Those of files are read at the start.
+  if (source === 'rest' && conf === 'inputs') return 'immediately, over REST';
   if (effect === 'restart') return 'after a restart';
   if (effect === 'live') return 'immediately, over REST';
   return 'never';

@@ -47,6 +47,9 @@ it('a setting says where its value comes from, and when a change takes effect', 
   expect(sourceText(setting({ source: 'default', place: null }))).toBe('default');
   expect(sourceText(setting({ source: 'rest', place: '/services/x' }))).toBe('changed here');
   expect(isChanged(setting({ source: 'built_in' }))).toBe(false);
+  const inputs = { conf: 'inputs', stanza: 'tcp://31140', name: 'sourcetype' };
+  expect(effectText(setting({ ...inputs, source: 'rest' }))).toBe('immediately, over REST');
+  expect(effectText(setting(inputs))).toBe('after a restart');
 });
 
 it('a default of stanzas that repeat says of which', () => {
