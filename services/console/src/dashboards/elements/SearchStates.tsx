@@ -3,6 +3,7 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { explainJobError } from '../../api/explain';
+import { sentence } from '../../app/format';
 import { Notice } from '../../app/Notice';
 import { useDashboard, useTokens } from '../DashboardContext';
 import type { DashboardElement, Options } from '../model/types';
@@ -40,7 +41,7 @@ export function SearchPlaceholder({ state, height, reason, onRetry }: SearchStat
               </Button>
             }
           >
-            {state.error ? explainJobError(state.error) : 'The search failed.'}
+            {state.error ? <Explained text={explainJobError(state.error)} /> : 'The search failed.'}
           </Notice>
         </div>
       );
@@ -68,6 +69,27 @@ export function SearchPlaceholder({ state, height, reason, onRetry }: SearchStat
     default:
       return <Waiting state={state} height={height} />;
   }
+}
+
+/** Lines of a message that point into the search, `1 | index=a | stast` and `^^^^^` below it. */
+const EXCERPT = /((?:^ *\d+ \| .*\n?|^[ |]*\^.*\n?)+)/m;
+
+/** The parts of a message: every second one is an excerpt, whose lines belong below each other. */
+export const excerptParts = (text: string): string[] => text.split(EXCERPT);
+
+function Explained({ text }: { text: string }) {
+  if (!text.includes('\n')) return sentence(text);
+  return excerptParts(text).map((part, at) =>
+    at % 2 === 0 ? (
+      part
+    ) : (
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
+      // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text keep their places
+      <div key={at} className={styles.excerpt} tabIndex={0}>
+        {part}
+      </div>
+    ),
+  );
 }
 
 function WaitingForInput({ missing, height }: { missing: string[]; height: number }) {

@@ -27,7 +27,7 @@ import {
 } from './cellFormat';
 import { choroplethColors, mapLook } from './mapLook';
 import { plotLook } from './plotLook';
-import { progressText, waitsForSubmit } from './SearchStates';
+import { excerptParts, progressText, waitsForSubmit } from './SearchStates';
 import { singleView } from './singleValue';
 
 use([BarChart, LineChart, GridComponent, LegendComponent, TooltipComponent, SVGRenderer]);
@@ -301,6 +301,17 @@ it('a search starts until the server has its job, and is in a queue only if the 
   expect(text('running', false, job('QUEUED'))).toBe('Waiting in the queue');
   expect(text('running', false, null)).toBe('Running');
   expect(text('running', false, job('RUNNING', 0.5))).toBe('Running, 50 %');
+});
+
+it('the lines of a message that point into the search are apart from its text', () => {
+  const text =
+    "Unknown search command 'stast'.\n1 | index=main | stast\n                 ^^^^^\nhint: `stats`?";
+  expect(excerptParts(text)).toEqual([
+    "Unknown search command 'stast'.\n",
+    '1 | index=main | stast\n                 ^^^^^\n',
+    'hint: `stats`?',
+  ]);
+  expect(excerptParts('The search failed.')).toEqual(['The search failed.']);
 });
 
 it('a search waits for the button where inputs show all that it needs', () => {
