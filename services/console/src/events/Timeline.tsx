@@ -33,9 +33,6 @@ interface TimelineProps {
   onRange: (range: TimeRange) => void;
 }
 
-/** Labels further right would be cut off. */
-const LAST_LABEL = 0.96;
-
 const percentOf = (fraction: number) => `${fraction * 100}%`;
 
 export function Timeline({ timeline, job, onRange }: TimelineProps) {
@@ -273,15 +270,13 @@ function offsetOf(span: Span, zone: string): number {
 function TimeAxis({ span, zone }: { span: Span; zone: string }) {
   return (
     <div className={styles.axis} aria-hidden="true">
-      {ticks(span, 8, offsetOf(span, zone)).map((tick) => {
-        const left = position(span, tick);
-        if (left > LAST_LABEL) return null;
-        return (
-          <span key={tick} style={{ left: percentOf(left) }}>
-            {tickLabel(formatEpoch(tick, zone), span.end - span.start)}
-          </span>
-        );
-      })}
+      {ticks(span, 8, offsetOf(span, zone)).map((tick) => (
+        <span key={tick} style={{ left: percentOf(position(span, tick)) }}>
+          {/* A label without room on the right wraps out of sight. */}
+          {'\u200b'}
+          <i>{tickLabel(formatEpoch(tick, zone), span.end - span.start)}</i>
+        </span>
+      ))}
     </div>
   );
 }

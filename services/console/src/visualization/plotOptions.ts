@@ -578,6 +578,8 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
         label: {
           color: plot.font ?? look.text,
           fontSize: 11.5,
+          // That of the library is what the browser measures, and labels stand on each other.
+          lineHeight: 15,
           formatter: ({ name, percent, dataIndex }: Slice) =>
             sliceLabel(name, plot.showsPercent ? percent : null, rooms[dataIndex] ?? 0),
           minMargin: 3,

@@ -1,4 +1,4 @@
-import { BarChart, LineChart } from 'echarts/charts';
+import { BarChart, LineChart, PieChart } from 'echarts/charts';
 import { GridComponent, LegendComponent, TooltipComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
@@ -30,7 +30,7 @@ import { plotLook } from './plotLook';
 import { excerptParts, progressText, waitsForSubmit } from './SearchStates';
 import { singleView } from './singleValue';
 
-use([BarChart, LineChart, GridComponent, LegendComponent, TooltipComponent, SVGRenderer]);
+use([BarChart, LineChart, PieChart, GridComponent, LegendComponent, TooltipComponent, SVGRenderer]);
 
 const rows = (fields: string[], ...all: string[][]): ResultRows => ({
   fields,
@@ -361,6 +361,29 @@ it('an overlay is a line, on a second axis if there is one', () => {
     ['line', 1],
   ]);
   expect((chart.yAxis as Record<string, unknown>[])[1]?.type).toBe('log');
+});
+
+it('labels of small slices do not stand on each other', () => {
+  const all = [
+    ['200', '880'],
+    ['201', '18'],
+    ['401', '11'],
+    ['404', '17'],
+    ['500', '70'],
+  ];
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 420, height: 250 });
+  const look = plotLook(options({ 'charting.chart': 'pie' }));
+  const context = { look: { ...LOOK, text: '#000000' }, zone: 'UTC', width: 420, height: 250 };
+  chart.setOption(plotOptions(plotData(rows(['status', 'n'], ...all)), look, context));
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  const places = [...svg.matchAll(/<text[^>]*translate\(\S+ ([\d.]+)\)/g)].map(([, y]) =>
+    Number(y),
+  );
+  places.sort((a, b) => a - b);
+  expect(places).toHaveLength(5);
+  const gaps = places.slice(1).map((y, at) => y - (places[at] ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThan(15);
 });
 
 it('small slices of a pie are one', () => {
