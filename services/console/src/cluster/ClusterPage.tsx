@@ -186,7 +186,7 @@ function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
         <tbody>
           {rows.map((row) => (
             <tr key={row.id} data-status={row.status}>
-              <td title={row.id}>{labelOf(rows, row)}</td>
+              <td title={row.id}>{row.name}</td>
               <td>
                 {row.roles.join(', ')}
                 {row.leads && (
@@ -214,7 +214,7 @@ function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
                   <Button
                     size="compact-xs"
                     variant="subtle"
-                    className={styles.remove}
+                    className={styles.takeOut}
                     aria-label={`Take out … ${labelOf(rows, row)}`}
                     onClick={() => onTakeOut(row)}
                   >
