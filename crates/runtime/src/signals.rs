@@ -9,12 +9,16 @@
 //! over the exec. Otherwise it would be lost: process 1 of a container ignores signals that it does not
 //! handle yet, and another process would end at once, without an exit code.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{io, mem, ptr};
 
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+/// The thread that has called [`leave_pending`].
+static MAIN: AtomicUsize = AtomicUsize::new(0);
 
 /// The listeners of the program. Every runtime wakes them.
 #[derive(Debug)]
@@ -77,13 +81,20 @@ pub fn listen() -> io::Result<Listeners> {
 /// If the system refuses it.
 pub fn leave_pending() -> io::Result<()> {
     hold()?;
+    #[allow(unsafe_code, reason = "the call always succeeds")]
+    let main = unsafe { libc::pthread_self() };
+    // Before a handler reads it.
+    MAIN.store(main as usize, Ordering::SeqCst);
     for signal in SIGNALS {
         #[allow(unsafe_code, reason = "the structure has numbers only, for which zero is valid")]
         let mut action: libc::sigaction = unsafe { mem::zeroed() };
         action.sa_sigaction = to_main_thread as *const () as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART;
-        #[allow(unsafe_code, reason = "the call reads a value, and the handler may interrupt all")]
-        let failed = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+        #[allow(unsafe_code, reason = "the calls use the value, and the handler may interrupt all")]
+        let failed = unsafe {
+            let _ = libc::sigemptyset(&raw mut action.sa_mask);
+            libc::sigaction(signal, &raw const action, ptr::null_mut())
+        };
         if failed != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -93,11 +104,9 @@ pub fn leave_pending() -> io::Result<()> {
 
 /// Handles a signal in a thread that does not block it: hands it to the main thread, which does.
 extern "C" fn to_main_thread(signal: libc::c_int) {
-    #[allow(unsafe_code, reason = "both calls take numbers only and are safe in signal handlers")]
-    unsafe {
-        let main = libc::c_long::from(libc::getpid());
-        let _ = libc::syscall(libc::SYS_tgkill, main, main, libc::c_long::from(signal));
-    }
+    let main = MAIN.load(Ordering::SeqCst) as libc::pthread_t;
+    #[allow(unsafe_code, reason = "the thread exists, and handlers may call this")]
+    let _ = unsafe { libc::pthread_kill(main, signal) };
 }
 
 fn change_mask(how: libc::c_int) -> io::Result<()> {
@@ -112,4 +121,43 @@ fn change_mask(how: libc::c_int) -> io::Result<()> {
     };
     // It gives the number of the error.
     if failed == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(failed)) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_signal_that_another_thread_receives_is_pending_in_the_one_that_leaves_it() {
+        let (left, is_left) = mpsc::channel::<()>();
+        // Before the signals are blocked here: a thread inherits that.
+        let other = thread::spawn(move || {
+            is_left.recv().unwrap();
+            #[allow(unsafe_code, reason = "the handler of the signal is the one of this module")]
+            let failed = unsafe { libc::raise(libc::SIGHUP) };
+            failed
+        });
+        leave_pending().unwrap();
+        left.send(()).unwrap();
+        assert_eq!(other.join().unwrap(), 0);
+        #[allow(unsafe_code, reason = "the calls read and write the set alone")]
+        let is_pending = unsafe {
+            let mut set: libc::sigset_t = mem::zeroed();
+            let _ = libc::sigpending(&raw mut set);
+            libc::sigismember(&raw const set, libc::SIGHUP)
+        };
+        assert_eq!(is_pending, 1);
+        for signal in SIGNALS {
+            #[allow(unsafe_code, reason = "a signal that is ignored is not pending any more")]
+            unsafe {
+                let _ = libc::signal(signal, libc::SIG_IGN);
+                let _ = libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+        change_mask(libc::SIG_UNBLOCK).unwrap();
+    }
 }
