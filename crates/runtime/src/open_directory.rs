@@ -173,6 +173,30 @@ impl OpenDirectory {
     }
 }
 
+/// Which file it is, as its file system says, and in which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMark {
+    /// Its names.
+    names: u64,
+    inode: u64,
+    device: u64,
+    /// Time of the last change, seconds and nanoseconds, also of names, owner and mode.
+    changed: (i64, i64),
+    bytes: u64,
+}
+
+impl From<&fs::Metadata> for FileMark {
+    fn from(about: &fs::Metadata) -> Self {
+        Self {
+            names: about.nlink(),
+            inode: about.ino(),
+            device: about.dev(),
+            changed: (about.ctime(), about.ctime_nsec()),
+            bytes: about.size(),
+        }
+    }
+}
+
 /// How a file system shows that an open file or directory is at its path. With some layers of file systems,
 /// an open file has another inode than its path, or no count of names.
 #[derive(Debug, Clone, Copy)]
@@ -189,32 +213,62 @@ impl Place {
     /// The file cannot be looked at.
     pub fn of(open: &File, path: &Path) -> io::Result<Self> {
         let (open, named) = (open.metadata()?, fs::metadata(path)?);
-        Ok(Self {
-            counts_names: open.nlink() > 0,
-            has_inode_of_path: open.ino() == named.ino(),
-            has_device_of_path: open.dev() == named.dev(),
-        })
+        Ok(Self::between(&FileMark::from(&open), &FileMark::from(&named)))
+    }
+
+    /// Compares a file that has just been opened with what is at its path.
+    #[must_use]
+    pub fn between(open: &FileMark, named: &FileMark) -> Self {
+        Self {
+            counts_names: open.names > 0,
+            has_inode_of_path: open.inode == named.inode,
+            has_device_of_path: open.device == named.device,
+        }
+    }
+
+    /// Whether an open file has no name any more.
+    #[must_use]
+    pub fn is_removed(self, open: &FileMark) -> bool {
+        self.counts_names && open.names == 0
+    }
+
+    /// Whether another inode is at the path of an open file. Of two file systems that were filled alike, the
+    /// same names have the same inode numbers.
+    #[must_use]
+    pub fn has_other_inode(self, open: &FileMark, named: &FileMark) -> bool {
+        self.has_inode_of_path && named.inode != open.inode
+    }
+
+    /// Whether the open file is the one at its path, also if its network file system was mounted again and
+    /// has another device number. Meant for files that nobody changes between the two looks.
+    #[must_use]
+    pub fn is_same(self, open: &FileMark, named: &FileMark) -> bool {
+        let has_device = !self.has_device_of_path || named.device == open.device;
+        // Another file of another file system was changed at another time.
+        let is_unchanged = (named.changed, named.bytes) == (open.changed, open.bytes);
+        !self.has_other_inode(open, named) && (has_device || is_unchanged)
     }
 
     /// Whether the path leads to the open file.
     fn is_kept(self, open: &File, path: &Path) -> bool {
         let (Ok(open), Ok(named)) = (open.metadata(), fs::metadata(path)) else { return false };
-        (!self.has_inode_of_path || open.ino() == named.ino())
-            && (!self.has_device_of_path || open.dev() == named.dev())
+        let (open, named) = (FileMark::from(&open), FileMark::from(&named));
+        !self.has_other_inode(&open, &named)
+            && (!self.has_device_of_path || named.device == open.device)
     }
 
     /// What happened to an open file, if it was removed, or another one is at its path. A file that was moved
     /// is not lost, nor is one that cannot be looked at: the server of a network file system may be away.
     #[must_use]
     pub fn loss(self, open: &File, path: &Path) -> Option<String> {
-        let open = open.metadata().ok()?;
-        if self.counts_names && open.nlink() == 0 {
+        let open = FileMark::from(&open.metadata().ok()?);
+        if self.is_removed(&open) {
             return Some(format!("{} was removed", path.display()));
         }
-        let named = fs::metadata(path).ok()?;
-        // Not the device: a mounted network file system may get another one.
-        let is_other = self.has_inode_of_path && named.ino() != open.ino();
-        is_other.then(|| format!("{} was replaced", path.display()))
+        let named = FileMark::from(&fs::metadata(path).ok()?);
+        // Not the device: a mounted network file system may get another one. Nor the time of the last change:
+        // the file may be written to now.
+        self.has_other_inode(&open, &named).then(|| format!("{} was replaced", path.display()))
     }
 }
 
@@ -267,5 +321,24 @@ mod tests {
         fs::remove_dir(&path).unwrap();
         assert!(directory.loss().unwrap().ends_with("data was removed"));
         assert!(directory.create_new("a").is_err());
+    }
+
+    #[test]
+    fn a_file_on_another_device_is_the_same_if_it_has_the_same_times() {
+        let open = FileMark { names: 1, inode: 13, device: 7, changed: (60, 1), bytes: 4 };
+        let place = Place::between(&open, &open);
+        // A network file system that was mounted again.
+        let again = FileMark { device: 8, ..open };
+        assert!(place.is_same(&open, &open) && place.is_same(&open, &again));
+        // Another disk that was filled alike is mounted over it.
+        let other = FileMark { changed: (60, 2), ..again };
+        assert!(!place.is_same(&open, &other) && !place.has_other_inode(&open, &other));
+        assert!(!place.is_same(&open, &FileMark { bytes: 5, ..again }));
+        assert!(!place.is_same(&open, &FileMark { inode: 14, ..open }));
+        // On the same device, it was written between the two looks.
+        assert!(place.is_same(&open, &FileMark { changed: (61, 0), ..open }));
+        // A layered file system shows an open file with another device and inode.
+        let layered = Place::between(&open, &FileMark { inode: 99, device: 9, ..open });
+        assert!(layered.is_same(&open, &FileMark { inode: 98, ..other }));
     }
 }

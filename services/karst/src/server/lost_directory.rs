@@ -8,14 +8,13 @@
 //! network file system may be away for a while.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ingest::Ingest;
 use runtime::health::{self, Severity};
-use runtime::{Health, Shutdown};
+use runtime::{FileMark, Health, Place, Shutdown};
 use tokio::fs::{self, File};
 
 /// Time between two looks.
@@ -100,29 +99,33 @@ impl Watch {
 struct OpenFile {
     path: PathBuf,
     file: File,
-    /// Whether the file system counts the names of a file.
-    counts_names: bool,
-    /// Whether an open file has the inode of its path. With some layers of file systems it has another one.
-    has_inode_of_path: bool,
+    place: Place,
+    /// Directories change while the server runs; the files that are watched do not.
+    is_directory: bool,
 }
 
 impl OpenFile {
     async fn open(path: PathBuf) -> io::Result<Self> {
         let file = File::open(&path).await?;
         let (open, named) = (file.metadata().await?, fs::metadata(&path).await?);
-        let (counts_names, has_inode_of_path) = (open.nlink() > 0, open.ino() == named.ino());
-        Ok(Self { path, file, counts_names, has_inode_of_path })
+        let place = Place::between(&FileMark::from(&open), &FileMark::from(&named));
+        Ok(Self { path, file, place, is_directory: open.is_dir() })
     }
 
     /// What happened to the file, if it was removed or replaced.
     async fn loss(&self) -> Option<String> {
-        let open = self.file.metadata().await.ok()?;
-        if self.counts_names && open.nlink() == 0 {
+        let open = FileMark::from(&self.file.metadata().await.ok()?);
+        if self.place.is_removed(&open) {
             return Some(format!("{} was removed", self.path.display()));
         }
-        let named = fs::metadata(&self.path).await.ok()?;
-        // Not the device: a mounted network file system may get another one.
-        let is_other = self.has_inode_of_path && named.ino() != open.ino();
+        let named = FileMark::from(&fs::metadata(&self.path).await.ok()?);
+        // A network file system that is mounted again may have another device number, and is the same one.
+        // Another disk with the same inode numbers is not: they are equal if both were set up alike.
+        let is_other = if self.is_directory {
+            self.place.has_other_inode(&open, &named)
+        } else {
+            !self.place.is_same(&open, &named)
+        };
         is_other.then(|| format!("{} was replaced", self.path.display()))
     }
 }
