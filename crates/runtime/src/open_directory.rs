@@ -3,7 +3,8 @@
 //! not touch the files of the server that runs there now.
 //!
 //! The server of a network file system may be away for a while, and the file system may be mounted again:
-//! when the open handle does not work any more, the path is opened again, if it leads to the same inode.
+//! when the open handle does not work any more, the path is opened again, if it leads to the same inode. On
+//! another device, it may be that of another disk: there, files are created, and none is removed or replaced.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,8 +21,17 @@ use rustix::io::Errno;
 pub struct OpenDirectory {
     path: PathBuf,
     inode: u64,
+    device: u64,
     place: Place,
-    handle: Mutex<Arc<File>>,
+    handle: Mutex<Handle>,
+}
+
+#[derive(Debug, Clone)]
+struct Handle {
+    file: Arc<File>,
+    /// Whether it was opened again on another device. While the former handle is held, its device keeps its
+    /// number.
+    may_be_other: bool,
 }
 
 impl OpenDirectory {
@@ -33,9 +43,15 @@ impl OpenDirectory {
         // The parent of a file that is named without a directory.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let handle = File::open(path)?;
-        let inode = handle.metadata()?.ino();
+        let about = handle.metadata()?;
         let place = Place::of(&handle, path)?;
-        Ok(Self { path: path.to_owned(), inode, place, handle: Mutex::new(Arc::new(handle)) })
+        Ok(Self {
+            path: path.to_owned(),
+            inode: about.ino(),
+            device: about.dev(),
+            place,
+            handle: Mutex::new(Handle { file: Arc::new(handle), may_be_other: false }),
+        })
     }
 
     /// Opens the directory of a file.
@@ -52,20 +68,44 @@ impl OpenDirectory {
         &self.path
     }
 
-    fn handle(&self) -> io::Result<Arc<File>> {
+    fn current(&self) -> io::Result<Handle> {
         let mut handle = self.handle.lock();
-        if handle.metadata().is_err() {
-            let again = File::open(&self.path)?;
-            if again.metadata()?.ino() != self.inode {
-                return Err(io::Error::other("another directory has taken its path"));
-            }
-            *handle = Arc::new(again);
+        if handle.file.metadata().is_err() {
+            let may_have_been = handle.may_be_other;
+            *handle = self.open_again(may_have_been)?;
         }
-        Ok(Arc::clone(&handle))
+        Ok(handle.clone())
+    }
+
+    fn open_again(&self, may_have_been_other: bool) -> io::Result<Handle> {
+        let again = File::open(&self.path)?;
+        let about = again.metadata()?;
+        if about.ino() != self.inode {
+            return Err(io::Error::other("another directory has taken its path"));
+        }
+        let may_be_other = may_have_been_other || about.dev() != self.device;
+        Ok(Handle { file: Arc::new(again), may_be_other })
+    }
+
+    fn handle(&self) -> io::Result<Arc<File>> {
+        Ok(self.current()?.file)
+    }
+
+    /// The handle for what removes or replaces files.
+    fn own_handle(&self) -> io::Result<Arc<File>> {
+        let Handle { file, may_be_other } = self.current()?;
+        if may_be_other {
+            return Err(io::Error::other(format!(
+                "the file system of {} was mounted again, or another one was: restart the server",
+                self.path.display()
+            )));
+        }
+        Ok(file)
     }
 
     fn open_file(&self, name: &Path, flags: OFlags) -> io::Result<File> {
-        let handle = self.handle()?;
+        let empties = flags.contains(OFlags::TRUNC);
+        let handle = if empties { self.own_handle()? } else { self.handle()? };
         let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666));
         let open = || rustix::fs::openat(&*handle, name, flags, mode);
         Ok(File::from(rustix::io::retry_on_intr(open)?))
@@ -109,7 +149,7 @@ impl OpenDirectory {
     /// # Errors
     /// The file does not exist, or the file system refuses.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
-        let handle = self.handle()?;
+        let handle = self.own_handle()?;
         let renamed = rustix::fs::renameat(&*handle, from.as_ref(), &*handle, to.as_ref());
         renamed.map_err(io::Error::from)
     }
@@ -119,7 +159,7 @@ impl OpenDirectory {
     /// # Errors
     /// The file does not exist, or the file system refuses.
     pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<()> {
-        let handle = self.handle()?;
+        let handle = self.own_handle()?;
         let removed = rustix::fs::unlinkat(&*handle, name.as_ref(), AtFlags::empty());
         removed.map_err(io::Error::from)
     }
@@ -129,7 +169,7 @@ impl OpenDirectory {
     /// # Errors
     /// The directory is not empty, or the file system refuses.
     pub fn remove_directory(&self, name: impl AsRef<Path>) -> io::Result<()> {
-        let handle = self.handle()?;
+        let handle = self.own_handle()?;
         let removed = rustix::fs::unlinkat(&*handle, name.as_ref(), AtFlags::REMOVEDIR);
         removed.map_err(io::Error::from)
     }
@@ -321,6 +361,27 @@ mod tests {
         fs::remove_dir(&path).unwrap();
         assert!(directory.loss().unwrap().ends_with("data was removed"));
         assert!(directory.create_new("a").is_err());
+    }
+
+    #[test]
+    fn nothing_is_removed_or_replaced_in_a_directory_that_was_opened_again_on_another_device() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("a"), "other").unwrap();
+        let mut directory = OpenDirectory::open(root.path()).unwrap();
+        assert!(!directory.open_again(false).unwrap().may_be_other, "it is on the same device");
+        // As if it had been opened on another one.
+        directory.device += 1;
+        *directory.handle.lock() = directory.open_again(false).unwrap();
+        for refused in [directory.remove("a"), directory.rename("a", "b")] {
+            assert!(refused.unwrap_err().to_string().ends_with("restart the server"));
+        }
+        assert!(directory.create("a").is_err());
+        directory.create_new("b").unwrap();
+        directory.create_directories("c").unwrap();
+        assert!(directory.remove_directory("c").is_err());
+        assert_eq!(fs::read(root.path().join("a")).unwrap(), b"other");
+        directory.inode += 1;
+        assert!(directory.open_again(false).is_err());
     }
 
     #[test]
