@@ -94,4 +94,4 @@ pub use service::CatalogService;
 pub use settings::Settings;
 pub use snapshot::{Document, OWN_EPOCH, Snapshot};
 pub use stalled::Stalled;
-pub use store_id::{OtherStore, StoreId};
+pub use store_id::{OtherStore, StoreId, has_catalog_at_start};

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{GetResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use runtime::store::ask_again;
@@ -72,15 +73,28 @@ impl OtherStore {
     /// [`Error::Store`] if the object cannot be read.
     pub async fn find(store: &dyn ObjectStore, snapshot: &Snapshot) -> Result<Option<Self>> {
         let Some(expected) = snapshot.store_id() else { return Ok(None) };
-        Self::than(store, expected).await
+        Ok(Self::of(StoreId::read(store).await?, expected))
     }
 
-    /// Compares an object store with an identity; `None` if it has that one. Reads one object.
+    /// As [`find`](Self::find), for a process that starts: one answer that is cut does not end it.
     ///
     /// # Errors
-    /// [`Error::Store`] if the object cannot be read.
-    pub async fn than(store: &dyn ObjectStore, expected: StoreId) -> Result<Option<Self>> {
-        Ok(Self::of(StoreId::read(store).await?, expected))
+    /// [`Error::Store`] if the object cannot be read for some seconds.
+    pub async fn find_at_start(
+        store: &dyn ObjectStore,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Self>> {
+        let Some(expected) = snapshot.store_id() else { return Ok(None) };
+        Self::than_at_start(store, expected).await
+    }
+
+    /// Compares an object store with an identity; `None` if it has that one. For a process that starts: one
+    /// answer that is cut does not end it.
+    ///
+    /// # Errors
+    /// [`Error::Store`] if the object cannot be read for some seconds.
+    pub async fn than_at_start(store: &dyn ObjectStore, expected: StoreId) -> Result<Option<Self>> {
+        Ok(Self::of(StoreId::read_at_start(store).await?, expected))
     }
 
     fn of(found: Option<StoreId>, expected: StoreId) -> Option<Self> {
@@ -159,6 +173,23 @@ impl StoreId {
     }
 }
 
+/// Whether there is a catalog at a path of a store, for a process that starts: one answer that is cut is not
+/// mistaken for a catalog, nor for none.
+///
+/// # Errors
+/// [`Error::Store`] if the path cannot be listed for some seconds.
+pub async fn has_catalog_at_start(store: &dyn ObjectStore, path: &str) -> Result<bool> {
+    let prefix = Path::from(path);
+    let list = || async { store.list(Some(&prefix)).try_next().await };
+    let listed = ask_again(path, list).await;
+    let first = listed.map_err(|error| Error::Store {
+        path: path.to_owned(),
+        what: "list its objects",
+        reason: chain(&error),
+    })?;
+    Ok(first.is_some())
+}
+
 fn failed(what: &'static str, reason: String) -> Error {
     Error::Store { path: PLACE.to_owned(), what, reason }
 }
@@ -188,8 +219,10 @@ pub(crate) fn contradiction(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use object_store::memory::InMemory;
+    use testkit::{FailingStore, Moment};
 
     use super::*;
 
@@ -231,6 +264,40 @@ mod tests {
         assert_eq!(other.found, Some(id(2)));
         assert_eq!(OtherStore::find(&store, &older).await.unwrap(), None);
         assert_eq!(OtherStore::find(&store, &with_id(id(2))).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_process_that_starts_compares_the_store_again_after_a_cut_answer() {
+        let store = FailingStore::new(Arc::new(InMemory::new()));
+        id(1).create(&store).await.unwrap();
+        store.hooks().fail(Moment::Before);
+        OtherStore::find(&store, &with_id(id(1))).await.unwrap_err();
+        let heals = async {
+            while store.hooks().failures() < 3 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            store.hooks().heal();
+        };
+        let snapshot = with_id(id(2));
+        let (found, ()) = tokio::join!(OtherStore::find_at_start(&store, &snapshot), heals);
+        assert_eq!(found.unwrap().unwrap().found, Some(id(1)));
+        assert_eq!(OtherStore::than_at_start(&store, id(1)).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_listing_that_is_cut_is_not_mistaken_for_a_catalog() {
+        let store = FailingStore::new(Arc::new(InMemory::new()));
+        store.hooks().fail(Moment::Before);
+        let heals = async {
+            while store.hooks().failures() < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            store.hooks().heal();
+        };
+        let (found, ()) = tokio::join!(has_catalog_at_start(&store, "catalog"), heals);
+        assert!(!found.unwrap(), "the store is empty");
+        store.put(&Path::from("catalog/a"), PutPayload::from_static(b"x")).await.unwrap();
+        assert!(has_catalog_at_start(&store, "catalog").await.unwrap());
     }
 
     #[test]

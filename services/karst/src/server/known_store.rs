@@ -52,7 +52,7 @@ impl KnownStore {
         has_catalog: bool,
     ) -> Result<()> {
         let Some((id, known_url)) = self.read(url)? else { return Ok(()) };
-        let other = OtherStore::than(store, id).await.with_context(|| {
+        let other = OtherStore::than_at_start(store, id).await.with_context(|| {
             format!("cannot compare the object store ({url}) with the one that was used before")
         })?;
         match other {

@@ -115,7 +115,10 @@ impl Leadership {
                 shutdown.spawn(async move { own.stand_by(followed, clock, (told, stop)).await });
                 return Ok(catalog);
             }
-            let has_catalog = !self.has_others && self.has_catalog().await;
+            let has_catalog = !self.has_others
+                && catalog::has_catalog_at_start(self.store.as_ref(), CATALOG)
+                    .await
+                    .with_context(|| format!("cannot read the object store ({})", self.url))?;
             self.known.refuse_other(self.store.as_ref(), &self.url, has_catalog).await?;
             let holder = self.holder.clone();
             let taken =
@@ -152,7 +155,7 @@ impl Leadership {
         if !self.stands_by() {
             return Ok(None);
         }
-        let look = if self.has_catalog().await { LOOK } else { LOOK_BEFORE_BEGINNING };
+        let look = if self.seems_to_have_catalog().await { LOOK } else { LOOK_BEFORE_BEGINNING };
         match tokio::time::timeout(look, cluster.try_follow(settings, clock)).await {
             Ok(Ok(catalog)) => Ok(Some(catalog)),
             Ok(Err(catalog::Error::Unreachable { .. })) | Err(_) => Ok(None),
@@ -160,8 +163,8 @@ impl Leadership {
         }
     }
 
-    /// Whether the object store has a catalog, as far as it can be listed.
-    async fn has_catalog(&self) -> bool {
+    /// Whether the object store has a catalog, also if it cannot be listed.
+    async fn seems_to_have_catalog(&self) -> bool {
         let listed = self.store.list(Some(&Path::from(CATALOG))).try_next().await;
         !matches!(listed, Ok(None))
     }
@@ -191,16 +194,16 @@ impl Leadership {
     /// Fails if the object store of this process is not that of the catalog that it follows: it would find no
     /// bucket there, and store its own buckets where nobody else reads them.
     async fn refuse_other_store(&self, catalog: &Catalog) -> Result<()> {
-        match self.other_store(catalog).await {
+        match OtherStore::find_at_start(self.store.as_ref(), &catalog.snapshot()).await {
             Ok(None) => Ok(()),
-            Ok(Some(sentence)) => bail!(sentence),
+            Ok(Some(other)) => bail!(not_of_the_cluster(&self.url, &other)),
             Err(error) => Err(error).with_context(|| {
                 format!("cannot compare the object store ({}) with that of the cluster", self.url)
             }),
         }
     }
 
-    /// What is wrong if the object store is not that of the catalog.
+    /// What is wrong if the object store is not that of the catalog. It is asked once: who asks tries again.
     async fn other_store(&self, catalog: &Catalog) -> Result<Option<String>, catalog::Error> {
         let other = OtherStore::find(self.store.as_ref(), &catalog.snapshot()).await?;
         Ok(other.map(|other| not_of_the_cluster(&self.url, &other)))
