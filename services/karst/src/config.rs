@@ -187,6 +187,7 @@ pub(crate) struct ServerOptions {
     pub(crate) fenced_seconds: u64,
     /// Take over the journal of another instance.id. Events that are already in buckets are
     /// recognized by their arrival times.
+    /// Also use another object store than before.
     #[arg(long, env = "KARST_NEW_INSTANCE")]
     pub(crate) new_instance: bool,
     /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).

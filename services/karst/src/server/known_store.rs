@@ -22,11 +22,18 @@ const FILE: &str = "store.id";
 #[derive(Debug)]
 pub(crate) struct KnownStore {
     path: PathBuf,
+    /// Whether any store may be used (`--new-instance`).
+    takes_any: bool,
 }
 
 impl KnownStore {
     pub(crate) fn of(data: &Path) -> Self {
-        Self { path: data.join(FILE) }
+        Self { path: data.join(FILE), takes_any: false }
+    }
+
+    /// With `true`, any store is accepted, and then remembered.
+    pub(crate) fn taking_any(self, takes_any: bool) -> Self {
+        Self { takes_any, ..self }
     }
 
     /// Remembers the store. A disk that takes nothing only loses the comparison.
@@ -77,8 +84,11 @@ impl KnownStore {
         }
     }
 
-    /// The identity of the store that was remembered, and its URL.
+    /// The identity of the store that was remembered, and its URL; `None` if any is accepted.
     fn read(&self, url: &str) -> Result<Option<(StoreId, String)>> {
+        if self.takes_any {
+            return Ok(None);
+        }
         let path = self.path.display();
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -87,18 +97,27 @@ impl KnownStore {
         };
         let (id, known_url) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
         let Ok(id) = id.parse::<StoreId>() else {
-            bail!("{path} is damaged: delete it if {url} is the object store of this installation")
+            bail!(
+                "{path} is damaged: delete it, or start once with --new-instance, if {url} is the object \
+                 store of this installation"
+            )
         };
         Ok(Some((id, known_url.to_owned())))
     }
 
     fn refusal(&self, other: OtherStore, url: &str, known_url: &str) -> Error {
         let OtherStore { found, expected } = other;
+        // Of a store that has lost its catalog and identity, the buckets may be there.
+        let rebuild = if found.is_none() {
+            ", or run karst catalog rebuild if its buckets are there"
+        } else {
+            ""
+        };
         let found = found.map_or_else(|| "it has no id".to_owned(), |id| format!("its id is {id}"));
         anyhow!(
             "this object store ({url}) is not the one that this data directory was used with ({known_url}; \
-             {found}, that one's is {expected}): correct --object-store, or mount the directory; to begin \
-             a new installation on purpose, delete {}",
+             {found}, that one's is {expected}): correct --object-store, or mount the directory{rebuild}; to \
+             begin a new installation on purpose, delete {}, or start once with --new-instance",
             self.path.display()
         )
     }
@@ -139,11 +158,19 @@ mod tests {
         refuse(&known, &own, "s3://a-by-another-name").await.unwrap();
         let refused = refuse(&known, &other, "s3://b").await.unwrap_err().to_string();
         assert!(refused.starts_with("this object store (s3://b) is not"), "{refused}");
+        assert!(refused.contains("--new-instance") && !refused.contains("rebuild"), "{refused}");
         for part in ["(s3://a;", &id.to_string(), &other_id.to_string(), "store.id"] {
             assert!(refused.contains(part), "{refused}");
         }
         let refused = known.refuse_other(&InMemory::new(), "s3://c", false).await.unwrap_err();
-        assert!(refused.to_string().contains("it has no id"), "{refused}");
+        let refused = refused.to_string();
+        assert!(
+            refused.contains("it has no id") && refused.contains("catalog rebuild"),
+            "{refused}"
+        );
+        let taking = KnownStore::of(data.path()).taking_any(true);
+        refuse(&taking, &other, "s3://b").await.unwrap();
+        taking.refuse_catalog(Some(other_id), "s3://b").unwrap();
         known.note(other_id, "s3://b");
         refuse(&known, &other, "s3://b").await.unwrap();
     }

@@ -78,7 +78,7 @@ impl Leadership {
         Ok(Arc::new(Self {
             store: Arc::clone(store),
             url: store_url(options),
-            known: KnownStore::of(lock.directory()),
+            known: KnownStore::of(lock.directory()).taking_any(options.new_instance),
             settings,
             holder: holder(options, lock),
             take_over: options.take_over,
