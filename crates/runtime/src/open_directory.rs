@@ -199,10 +199,16 @@ impl OpenDirectory {
         self.handle()?.sync_all()
     }
 
-    /// Whether the path still leads to this directory.
+    /// Whether the path still leads to this directory, also if its network file system was mounted again: who
+    /// removes or replaces files by their paths asks before. A change of the directory at the same moment may
+    /// give `false` then.
     #[must_use]
     pub fn is_at_path(&self) -> bool {
-        self.handle().is_ok_and(|handle| self.place.is_kept(&handle, &self.path))
+        let Ok(handle) = self.own_handle() else { return false };
+        let (Ok(open), Ok(named)) = (handle.metadata(), fs::metadata(&self.path)) else {
+            return false;
+        };
+        self.place.is_same(&FileMark::from(&open), &FileMark::from(&named))
     }
 
     /// What happened to the directory, if it was removed or replaced: see [`Place::loss`].
@@ -289,14 +295,6 @@ impl Place {
         !self.has_other_inode(open, named) && (has_device || is_unchanged)
     }
 
-    /// Whether the path leads to the open file.
-    fn is_kept(self, open: &File, path: &Path) -> bool {
-        let (Ok(open), Ok(named)) = (open.metadata(), fs::metadata(path)) else { return false };
-        let (open, named) = (FileMark::from(&open), FileMark::from(&named));
-        !self.has_other_inode(&open, &named)
-            && (!self.has_device_of_path || named.device == open.device)
-    }
-
     /// What happened to an open file, if it was removed, or another one is at its path. A file that was moved
     /// is not lost, nor is one that cannot be looked at: the server of a network file system may be away.
     #[must_use]
@@ -375,7 +373,7 @@ mod tests {
         for refused in [directory.remove("a"), directory.rename("a", "b")] {
             assert!(refused.unwrap_err().to_string().ends_with("restart the server"));
         }
-        assert!(directory.create("a").is_err());
+        assert!(directory.create("a").is_err() && !directory.is_at_path());
         directory.create_new("b").unwrap();
         directory.create_directories("c").unwrap();
         assert!(directory.remove_directory("c").is_err());
