@@ -291,7 +291,8 @@ async fn serve(
             shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
         }
         let certificate = certificates.as_ref().map(|certificates| certificates.path());
-        credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
+        let session =
+            credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         if let Some(health) = &health {
             health.open(&karst.state);
@@ -302,7 +303,7 @@ async fn serve(
         if !is_fenced && matches!(ended, Ok(Ended::Stopped | Ended::ToBeginAgain)) {
             stopping::leave(&karst, options).await;
         }
-        stopping::stop(karst, options, (&intake, &shutdown, &peers), &lock).await;
+        stopping::stop(karst, options, (&intake, &shutdown, &peers), &session).await;
         ended
     };
     let ended = run.await;

@@ -129,13 +129,20 @@ impl InitialPassword {
     }
 }
 
+/// The session file that this process has written.
+#[derive(Debug)]
+pub(crate) struct OwnSession {
+    path: PathBuf,
+    key: String,
+}
+
 /// Writes the session file, so that commands on the same data directory need no login.
 pub(crate) fn leave_local_session(
     options: &ServerOptions,
     data: &Path,
     certificate: Option<&Path>,
     karst: &Karst,
-) -> Result<()> {
+) -> Result<OwnSession> {
     let scheme = if options.management_plain { "http" } else { "https" };
     // Commands run in any directory.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -145,7 +152,9 @@ pub(crate) fn leave_local_session(
         certificate: certificate.filter(|_| !options.management_plain).map(absolute),
         pid: std::process::id(),
     };
-    write_once(&LocalSession::path(data), &serde_json::to_vec(&session)?, 0o600)
+    let path = LocalSession::path(data);
+    write_once(&path, &serde_json::to_vec(&session)?, 0o600)?;
+    Ok(OwnSession { path, key: session.session_key })
 }
 
 /// Where a port is reached from this machine: no certificate is valid for 0.0.0.0.
@@ -164,12 +173,16 @@ pub(crate) fn remove_local_session(data: &Path) {
     let _ = fs::remove_file(LocalSession::path(data));
 }
 
-/// Removes the session file of this process: if the data directory was replaced, another server's is there.
-pub(crate) fn remove_own_local_session(data: &Path) {
-    let text = fs::read(LocalSession::path(data)).unwrap_or_default();
-    let session = serde_json::from_slice::<LocalSession>(&text);
-    if session.is_ok_and(|session| session.pid == std::process::id()) {
-        remove_local_session(data);
+impl OwnSession {
+    /// Removes the file, unless it is another server's: the data directory may have been replaced. In
+    /// containers, both may have the same process ID.
+    pub(crate) fn remove(&self) {
+        let text = fs::read(&self.path).unwrap_or_default();
+        let session = serde_json::from_slice::<LocalSession>(&text);
+        if session.is_ok_and(|session| session.session_key == self.key) {
+            // It may already be gone.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -190,11 +203,12 @@ mod tests {
     fn a_server_removes_only_the_session_file_that_it_has_written() {
         let data = tempfile::tempdir().unwrap();
         let path = LocalSession::path(data.path());
-        for (pid, stays) in [(std::process::id() + 1, true), (std::process::id(), false)] {
-            let (uri, session_key) = ("http://127.0.0.1:1".to_owned(), "key".to_owned());
-            let session = LocalSession { uri, session_key, certificate: None, pid };
+        let own = OwnSession { path: path.clone(), key: "own".to_owned() };
+        for (key, stays) in [("other", true), ("own", false)] {
+            let (uri, session_key) = ("http://127.0.0.1:1".to_owned(), key.to_owned());
+            let session = LocalSession { uri, session_key, certificate: None, pid: 1 };
             fs::write(&path, serde_json::to_vec(&session).unwrap()).unwrap();
-            remove_own_local_session(data.path());
+            own.remove();
             assert_eq!(path.exists(), stays);
         }
     }

@@ -13,8 +13,7 @@ use runtime::signals::Stop;
 use tokio::time::Instant;
 
 use super::assemble::Karst;
-use super::credentials;
-use super::lock::DataLock;
+use super::credentials::OwnSession;
 use crate::config::ServerOptions;
 
 /// How much of the time unfinished requests may take.
@@ -60,7 +59,7 @@ pub(crate) async fn stop(
     karst: Karst,
     options: &ServerOptions,
     (intake, shutdown, peers): (&Shutdown, &Shutdown, &Shutdown),
-    lock: &DataLock,
+    session: &OwnSession,
 ) {
     let begin = Instant::now();
     let time = Duration::from_secs(options.drain_timeout - options.drain_delay);
@@ -77,7 +76,7 @@ pub(crate) async fn stop(
         tracing::warn!(%error, "some requests did not end in time");
     }
     karst.state.search.close(SEARCHES).await;
-    credentials::remove_own_local_session(lock.directory());
+    session.remove();
     karst.close(until.saturating_duration_since(Instant::now()), peers).await;
     let seconds = begin.elapsed().as_secs_f64();
     tracing::info!(seconds, "stopped");
