@@ -464,10 +464,13 @@ impl Ingest {
 
     /// What happened to a journal whose directory, or the segment that is written to, was removed or replaced
     /// while it is open: no start would find what is acknowledged from then on. Blocks, and waits for a group
-    /// that is being synced.
+    /// that is being synced; a path that does not answer does not keep the journal from the next one.
     #[must_use]
     pub fn journal_loss(&self) -> Option<String> {
-        self.sets.iter().find_map(|set| set.journal().loss())
+        self.sets.iter().find_map(|set| {
+            let look = set.journal().look();
+            look.loss()
+        })
     }
 
     async fn order(&self, order: impl Fn() -> Order) -> Result<(), Error> {

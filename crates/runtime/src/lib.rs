@@ -35,5 +35,5 @@ pub use budget::{Budget, OverBudget, Share};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::Error;
 pub use health::Health;
-pub use open_directory::{FileMark, OpenDirectory, Place};
+pub use open_directory::{Entry, FileMark, OpenDirectory, Place};
 pub use shutdown::{Shutdown, detached};

@@ -217,6 +217,44 @@ impl OpenDirectory {
         let handle = self.handle().ok()?;
         self.place.loss(&handle, &self.path)
     }
+
+    /// Looks at a file that has just been opened in the directory.
+    ///
+    /// # Errors
+    /// The file cannot be looked at.
+    pub fn entry(&self, open: &File, name: impl AsRef<Path>) -> io::Result<Entry> {
+        let handle = self.handle()?;
+        let named = rustix::fs::statat(&*handle, name.as_ref(), AtFlags::empty())?;
+        let open = open.metadata()?;
+        Ok(Entry { counts_names: open.nlink() > 0, has_inode_of_name: open.ino() == named.st_ino })
+    }
+
+    /// What happened to an open file of the directory, if no file or another one has its name. It is looked up
+    /// in the directory that was opened: no other disk of the path is asked, and that the name is missing is
+    /// an answer, also of a network file system, where a removed file may keep a hidden name.
+    #[must_use]
+    pub fn loss_of(&self, open: &File, name: impl AsRef<Path>, entry: Entry) -> Option<String> {
+        let name = name.as_ref();
+        let was = |what: &str| Some(format!("{} was {what}", self.path.join(name).display()));
+        let open = open.metadata().ok()?;
+        if entry.counts_names && open.nlink() == 0 {
+            return was("removed");
+        }
+        let handle = self.handle().ok()?;
+        match rustix::fs::statat(&*handle, name, AtFlags::empty()) {
+            Err(Errno::NOENT) => was("removed"),
+            Ok(named) if entry.has_inode_of_name && named.st_ino != open.ino() => was("replaced"),
+            // It may be away for a while.
+            Ok(_) | Err(_) => None,
+        }
+    }
+}
+
+/// How a file system shows that an open file has its name in its directory, see [`Place`].
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    counts_names: bool,
+    has_inode_of_name: bool,
 }
 
 /// Which file it is, as its file system says, and in which state.
@@ -348,6 +386,27 @@ mod tests {
         assert_eq!(fs::read(path.join("a")).unwrap(), b"other");
         assert_eq!(fs::read(path.join("b")).unwrap(), b"other");
         assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_is_looked_up_in_the_directory_that_was_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let (path, moved) = (root.path().join("data"), root.path().join("moved"));
+        fs::create_dir(&path).unwrap();
+        let directory = OpenDirectory::open(&path).unwrap();
+        let file = directory.create_new("a").unwrap();
+        let entry = directory.entry(&file, "a").unwrap();
+        fs::rename(&path, &moved).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("a"), "other").unwrap();
+        assert_eq!(directory.loss_of(&file, "a", entry), None, "it is in its directory");
+        // As a network file system removes a file that is open.
+        fs::rename(moved.join("a"), moved.join(".nfs0001")).unwrap();
+        assert!(directory.loss_of(&file, "a", entry).unwrap().ends_with("a was removed"));
+        fs::write(moved.join("a"), "other").unwrap();
+        assert!(directory.loss_of(&file, "a", entry).unwrap().ends_with("a was replaced"));
+        fs::remove_file(moved.join(".nfs0001")).unwrap();
+        assert!(directory.loss_of(&file, "a", entry).unwrap().ends_with("a was removed"));
     }
 
     #[test]

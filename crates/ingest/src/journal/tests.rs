@@ -80,18 +80,20 @@ fn a_journal_that_was_replaced_removes_nothing_of_the_other_one() {
 #[test]
 fn a_segment_that_is_removed_or_replaced_while_it_is_written_to_is_lost() {
     let root = tempfile::tempdir().unwrap();
-    for case in ["removed", "replaced", "sealed", "directory"] {
+    for case in ["removed", "renamed", "replaced", "sealed", "directory"] {
         let path = root.path().join(case);
         let mut journal = open(&path, 1 << 20);
-        assert_eq!(journal.loss(), None);
+        assert_eq!(journal.look().loss(), None);
         append(&mut journal, &batch(&[(0, "x")]), 1);
-        assert_eq!(journal.loss(), None);
+        assert_eq!(journal.look().loss(), None);
         let segment = segments(&path).unwrap().pop().unwrap();
         match case {
             "replaced" => {
                 fs::copy(&segment, path.join("copy")).unwrap();
                 fs::rename(path.join("copy"), &segment).unwrap();
             }
+            // As a network file system removes a file that is open.
+            "renamed" => fs::rename(&segment, path.join(".nfs0001")).unwrap(),
             "directory" => fs::remove_dir_all(&path).unwrap(),
             _ => fs::remove_file(&segment).unwrap(),
         }
@@ -100,7 +102,7 @@ fn a_segment_that_is_removed_or_replaced_while_it_is_written_to_is_lost() {
             append(&mut journal, &batch(&[(0, "x")]), 3);
             assert!(segments(&path).unwrap().pop().is_some_and(|newest| newest != segment));
         }
-        let loss = journal.loss().unwrap();
+        let loss = journal.look().loss().unwrap();
         assert!(loss.starts_with(path.to_str().unwrap()), "{loss}");
         assert!(loss.ends_with("was removed") || loss.ends_with("was replaced"), "{loss}");
         journal.release(|_| Some(JournalPosition(9)));

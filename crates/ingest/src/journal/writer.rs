@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 use model::{IndexName, JournalPosition, Lane};
-use runtime::{OpenDirectory, Place};
+use runtime::{Entry, OpenDirectory};
 
 use super::ledger::{Ledger, Mark, Sealed};
 use crate::Error;
@@ -33,7 +34,7 @@ struct Segment {
     number: u64,
     path: PathBuf,
     /// How its file is found to be removed, while it is written to.
-    place: Option<Place>,
+    entry: Option<Entry>,
     bytes: u64,
     events: u64,
     /// Last position of each stream in the segment.
@@ -45,14 +46,47 @@ struct Segment {
 /// The journal of one pipeline set; one writer.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    directory: OpenDirectory,
+    directory: Arc<OpenDirectory>,
     segment_bytes: u64,
-    active: Option<(File, Segment)>,
+    active: Option<(Arc<File>, Segment)>,
     sealed: Vec<Segment>,
     next_number: u64,
     ledger: Ledger,
-    /// What happened to a segment before it was sealed, see [`Journal::loss`].
+    /// What happened to a segment before it was sealed, see [`Look`].
     sealed_loss: Option<String>,
+}
+
+/// What shows that a journal is lost. It is looked at while the journal goes on: a path may lead over a disk
+/// that does not answer, although that of the journal does.
+#[derive(Debug)]
+pub(crate) struct Look {
+    directory: Arc<OpenDirectory>,
+    active: Option<Written>,
+    sealed_loss: Option<String>,
+}
+
+/// The file of a segment that is written to.
+#[derive(Debug, Clone)]
+struct Written {
+    file: Arc<File>,
+    name: PathBuf,
+    entry: Entry,
+}
+
+impl Look {
+    /// What happened to the directory, or to a segment while it was written to, if it was removed or
+    /// replaced: no start finds its records. A segment that the journal removes meanwhile is not written to
+    /// at the next look.
+    pub(crate) fn loss(&self) -> Option<String> {
+        let of_active = || self.active.as_ref()?.loss(&self.directory);
+        self.sealed_loss.clone().or_else(|| self.directory.loss()).or_else(of_active)
+    }
+}
+
+impl Written {
+    fn loss(&self, directory: &OpenDirectory) -> Option<String> {
+        directory.loss_of(&self.file, &self.name, self.entry)
+    }
 }
 
 /// A segment of an earlier life.
@@ -99,7 +133,7 @@ impl Journal {
         let opened = OpenDirectory::open(directory);
         let last = segments(directory)?.last().and_then(|path| number_of(path));
         Ok(Self {
-            directory: opened.map_err(|error| Error::journal_write(directory, error))?,
+            directory: Arc::new(opened.map_err(|error| Error::journal_write(directory, error))?),
             segment_bytes,
             active: None,
             sealed: Vec::new(),
@@ -113,7 +147,7 @@ impl Journal {
     pub(crate) fn adopt(&mut self, adopted: Adopted) {
         let Adopted { path, bytes, events, last, damaged } = adopted;
         let number = number_of(&path).unwrap_or(0);
-        self.sealed.push(Segment { number, path, place: None, bytes, events, last, damaged });
+        self.sealed.push(Segment { number, path, entry: None, bytes, events, last, damaged });
     }
 
     /// Segments are never named as an earlier one was, even if its file is gone.
@@ -150,7 +184,7 @@ impl Journal {
             return Ok(());
         }
         if self.active.as_ref().is_some_and(|(_, segment)| segment.bytes >= self.segment_bytes) {
-            self.sealed_loss = self.loss();
+            self.sealed_loss = self.sealed_loss.take().or_else(|| self.active_loss());
             self.sealed.extend(self.active.take().map(|(_, segment)| segment));
             self.list();
         }
@@ -204,7 +238,7 @@ impl Journal {
         }
     }
 
-    fn begin_segment(&mut self) -> Result<(File, Segment), Error> {
+    fn begin_segment(&mut self) -> Result<(Arc<File>, Segment), Error> {
         let number = self.next_number;
         let name = format!("{number:020}.journal");
         let path = self.directory.path().join(&name);
@@ -220,20 +254,31 @@ impl Journal {
             let _ = self.directory.remove(&name);
             return Err(fail(error));
         }
-        let place = Place::of(&file, &path).ok();
+        let entry = self.directory.entry(&file, &name).ok();
         let bytes = SEGMENT_HEADER.len() as u64;
         let last = HashMap::default();
-        Ok((file, Segment { number, path, place, bytes, events: 0, last, damaged: false }))
+        let segment = Segment { number, path, entry, bytes, events: 0, last, damaged: false };
+        Ok((Arc::new(file), segment))
     }
 
-    /// What happened to the directory, or to a segment while it was written to, if it was removed or
-    /// replaced: no start finds its records.
-    pub(crate) fn loss(&self) -> Option<String> {
-        let of_active = || {
-            let (file, segment) = self.active.as_ref()?;
-            segment.place?.loss(file, &segment.path)
-        };
-        self.sealed_loss.clone().or_else(|| self.directory.loss()).or_else(of_active)
+    /// What shows whether it is lost.
+    pub(crate) fn look(&self) -> Look {
+        Look {
+            directory: Arc::clone(&self.directory),
+            active: self.written(),
+            sealed_loss: self.sealed_loss.clone(),
+        }
+    }
+
+    fn written(&self) -> Option<Written> {
+        let (file, segment) = self.active.as_ref()?;
+        let name = segment.name().to_owned();
+        Some(Written { file: Arc::clone(file), name, entry: segment.entry? })
+    }
+
+    /// What happened to the active segment, by its directory alone.
+    fn active_loss(&self) -> Option<String> {
+        self.written()?.loss(&self.directory)
     }
 
     /// Deletes the segments whose streams are all committed beyond them.
@@ -314,7 +359,7 @@ fn let_go(directory: &OpenDirectory, segment: &Segment) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-fn write_group(file: &mut File, group: &[Pending<'_>]) -> io::Result<u64> {
+fn write_group(mut file: &File, group: &[Pending<'_>]) -> io::Result<u64> {
     let total = group.iter().map(|record| record.bytes.len() as u64).sum();
     for some in group.chunks(512) {
         let mut slices: Vec<_> = some.iter().map(|record| IoSlice::new(record.bytes)).collect();
