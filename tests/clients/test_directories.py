@@ -108,7 +108,9 @@ def test_a_server_whose_journal_is_removed_refuses_events_and_stores_what_it_has
         segment.unlink(missing_ok=True)
     if removed == "directory":
         for directory in {segment.parent for segment in segments}:
-            shutil.rmtree(directory)
+            # The server makes segments meanwhile.
+            gone = lambda path=directory: shutil.rmtree(path, ignore_errors=True) or not path.exists()
+            wait_for(gone, "the directory of the journal is removed")
     acknowledged = refuses_events_and_stores_what_it_has(server)
     server.kill()
     server.start()
