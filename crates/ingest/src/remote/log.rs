@@ -291,6 +291,12 @@ impl RemoteLog {
             // Only notes of rolls come before it is known what the store has.
             return;
         }
+        if state.has_ended {
+            // They are in the journal of the disk; nobody puts them.
+            drop(state);
+            give_up(waiting);
+            return;
+        }
         let gathered = &mut state.gathered;
         gathered.sets.entry(set).or_default().extend(records);
         for (stream, position) in last {
@@ -298,15 +304,9 @@ impl RemoteLog {
             *known = (*known).max(position);
         }
         gathered.bytes += bytes;
-        let late = if state.has_ended {
-            waiting
-        } else {
-            state.gathered.waiting.extend(waiting);
-            Vec::new()
-        };
+        gathered.waiting.extend(waiting);
         let waiting = state.gathered.bytes + state.under_way;
         drop(state);
-        give_up(late);
         self.waiting.send_replace(waiting);
         self.wake.notify_one();
     }
@@ -340,9 +340,9 @@ impl RemoteLog {
         let under_way = self.put_what_comes(&shutdown).await;
         let mut state = self.state.lock();
         state.has_ended = true;
-        let gathered = std::mem::take(&mut state.gathered.waiting);
+        let gathered = std::mem::take(&mut state.gathered);
         drop(state);
-        give_up(under_way.into_iter().chain(gathered));
+        give_up(under_way.into_iter().chain(gathered.waiting));
     }
 
     /// Puts what comes; who waits for what was being put at the end.
@@ -592,7 +592,8 @@ mod tests {
     fn shipped(log: &RemoteLog) -> Acknowledgement {
         let (share, outcome) = Share::new();
         let waiting = vec![Waiting { share, events: 1, bytes: 1 }];
-        log.ship(0, Shipment { waiting, ..Shipment::default() });
+        let records = vec![Bytes::from_static(b"record")];
+        log.ship(0, Shipment { records, waiting, ..Shipment::default() });
         outcome
     }
 
@@ -613,5 +614,7 @@ mod tests {
         for outcome in [outcomes.0, outcomes.1] {
             assert!(matches!(outcome, Err(inputs::Error::Closed)), "{outcome:?}");
         }
+        let state = log.state.lock();
+        assert!(state.gathered.sets.is_empty(), "records are kept that nobody puts");
     }
 }
