@@ -15,8 +15,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::config::{RunOptions, aws_variables};
 
-/// How long a signal that the process has got may be on its way to its listener.
-const ON_ITS_WAY: Duration = Duration::from_millis(50);
+/// How long a signal that the process has got may be on its way to its listener: more than the 100 ms that a
+/// container may have to wait for its share of the CPU.
+const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 /// Runs the forwarder until it is told to stop.
 pub(crate) fn run(options: &RunOptions) -> Result<()> {
