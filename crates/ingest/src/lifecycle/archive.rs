@@ -3,6 +3,7 @@
 //! An archive needs no list of its own: a bucket's object says what is in it, so archives survive
 //! the loss of everything else and can be read by any Parquet reader.
 
+use std::io;
 use std::sync::Arc;
 
 use bucket::BucketReader;
@@ -133,14 +134,11 @@ impl Archive {
             listed.into_iter().filter(|meta| meta.location.extension() == Some("parquet"));
         let opened = buckets.map(|meta| read_end(Arc::clone(store), meta, index.clone()));
         let mut opened = futures::stream::iter(opened).buffered(READERS);
-        let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+        let mut reads = Reads::new();
         while let Some(read) = opened.next().await {
-            match read {
-                Ok(bucket) => found.push(bucket),
-                Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
-                Err(error) => unreadable.push(error),
-            }
+            reads.add(read)?;
         }
+        let (mut found, unreadable) = reads.divided()?;
         found.retain(|found: &Found| found.entry.summary.overlaps(range));
         found.sort_by_key(|found| (found.entry.summary.last_time, found.entry.id));
         Ok((found, unreadable))
@@ -205,7 +203,102 @@ async fn read_end(
     Ok(Found { entry, at: path })
 }
 
+/// What came of reading archived objects. A store that refuses some of them, as S3 does in Glacier, is not
+/// away; one that refuses all of them may have the wrong permissions.
+#[derive(Debug)]
+struct Reads<T> {
+    found: Vec<T>,
+    unreadable: Vec<Error>,
+    refused: Vec<Error>,
+}
+
+impl<T> Reads<T> {
+    fn new() -> Self {
+        Self { found: Vec::new(), unreadable: Vec::new(), refused: Vec::new() }
+    }
+
+    /// # Errors
+    /// The store is unavailable.
+    fn add(&mut self, read: Result<T, Error>) -> Result<(), Error> {
+        match read {
+            Ok(found) => self.found.push(found),
+            Err(error) if is_refused(&error) => self.refused.push(error),
+            Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
+            Err(error) => self.unreadable.push(error),
+        }
+        Ok(())
+    }
+
+    /// Those that can be read, and why others cannot.
+    ///
+    /// # Errors
+    /// The store has refused all of them.
+    fn divided(mut self) -> Result<(Vec<T>, Vec<Error>), Error> {
+        if self.found.is_empty() && !self.refused.is_empty() {
+            return Err(self.refused.swap_remove(0));
+        }
+        self.unreadable.append(&mut self.refused);
+        Ok((self.found, self.unreadable))
+    }
+}
+
+/// Whether the store answers, but does not give the object.
+fn is_refused(error: &Error) -> bool {
+    let Error::BucketRead(read) = error else { return false };
+    let bucket::Error::Store { source, .. } = &**read else { return false };
+    if matches!(source, object_store::Error::PermissionDenied { .. }) {
+        return true;
+    }
+    // A directory says so further down.
+    let first: &(dyn std::error::Error + 'static) = source;
+    std::iter::successors(Some(first), |error| error.source()).any(|error| {
+        let error = error.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    })
+}
+
 fn failed(operation: &'static str, path: &Path) -> impl FnOnce(object_store::Error) -> Error {
     let path = path.to_string();
     move |source| Error::Storage { operation, path, source: Arc::new(source) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn failed_read(source: object_store::Error) -> Result<u8, Error> {
+        let path = "main/20260102/x.parquet".to_owned();
+        Err(Error::BucketRead(Arc::new(bucket::Error::Store { path, source })))
+    }
+
+    fn of_directory(kind: io::ErrorKind) -> object_store::Error {
+        let source = Box::new(io::Error::from(kind));
+        object_store::Error::Generic { store: "LocalFileSystem", source }
+    }
+
+    fn of_s3() -> object_store::Error {
+        let source = "InvalidObjectState".into();
+        object_store::Error::PermissionDenied { path: "x".to_owned(), source }
+    }
+
+    fn divided<const N: usize>(
+        all: [Result<u8, Error>; N],
+    ) -> Result<(Vec<u8>, Vec<Error>), Error> {
+        let mut reads = Reads::new();
+        for read in all {
+            reads.add(read)?;
+        }
+        reads.divided()
+    }
+
+    #[test]
+    fn an_object_that_the_store_refuses_does_not_keep_the_others() {
+        let denied = || failed_read(of_directory(io::ErrorKind::PermissionDenied));
+        let (found, unreadable) = divided([denied(), failed_read(of_s3()), Ok(1)]).unwrap();
+        assert_eq!((found, unreadable.len()), (vec![1], 2));
+        // All of them: the permissions may be wrong.
+        assert!(divided([denied(), denied()]).is_err());
+        assert!(divided([Ok(1), failed_read(of_directory(io::ErrorKind::TimedOut))]).is_err());
+    }
 }
