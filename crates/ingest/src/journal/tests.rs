@@ -80,7 +80,7 @@ fn a_journal_that_was_replaced_removes_nothing_of_the_other_one() {
 #[test]
 fn a_segment_that_is_removed_or_replaced_while_it_is_written_to_is_lost() {
     let root = tempfile::tempdir().unwrap();
-    for case in ["removed", "renamed", "replaced", "sealed", "directory"] {
+    for case in ["removed", "renamed", "replaced", "sealed", "cut", "directory"] {
         let path = root.path().join(case);
         let mut journal = open(&path, 1 << 20);
         assert_eq!(journal.look().loss(), None);
@@ -102,12 +102,34 @@ fn a_segment_that_is_removed_or_replaced_while_it_is_written_to_is_lost() {
             append(&mut journal, &batch(&[(0, "x")]), 3);
             assert!(segments(&path).unwrap().pop().is_some_and(|newest| newest != segment));
         }
+        if case == "cut" {
+            // As after a failed write.
+            journal.cut_back();
+            append(&mut journal, &batch(&[(0, "x")]), 2);
+        }
         let loss = journal.look().loss().unwrap();
         assert!(loss.starts_with(path.to_str().unwrap()), "{loss}");
         assert!(loss.ends_with("was removed") || loss.ends_with("was replaced"), "{loss}");
         journal.release(|_| Some(JournalPosition(9)));
         assert_eq!(journal.segment_count(), 0);
     }
+}
+
+#[test]
+fn a_sealed_segment_that_is_there_again_is_not_lost() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("0");
+    let mut journal = open(&path, 1);
+    append(&mut journal, &batch(&[(0, "x")]), 1);
+    let segment = segments(&path).unwrap().pop().unwrap();
+    fs::rename(&segment, path.join("away")).unwrap();
+    append(&mut journal, &batch(&[(0, "x")]), 2);
+    assert!(journal.look().loss().unwrap().ends_with("was removed"));
+    fs::rename(path.join("away"), &segment).unwrap();
+    assert_eq!(journal.look().loss(), None);
+    journal.release(|_| Some(JournalPosition(1)));
+    assert!(!segment.exists());
+    assert_eq!(journal.look().loss(), None, "the journal has removed it");
 }
 
 #[test]

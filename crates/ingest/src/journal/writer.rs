@@ -52,8 +52,8 @@ pub(crate) struct Journal {
     sealed: Vec<Segment>,
     next_number: u64,
     ledger: Ledger,
-    /// What happened to a segment before it was sealed, see [`Look`].
-    sealed_loss: Option<String>,
+    /// One that was found to be lost when it was sealed, see [`Look`].
+    lost: Option<Written>,
 }
 
 /// What shows that a journal is lost. It is looked at while the journal goes on: a path may lead over a disk
@@ -62,7 +62,8 @@ pub(crate) struct Journal {
 pub(crate) struct Look {
     directory: Arc<OpenDirectory>,
     active: Option<Written>,
-    sealed_loss: Option<String>,
+    /// One look may be wrong, as with old attributes of a network file system: it is looked at again.
+    lost: Option<Written>,
 }
 
 /// The file of a segment that is written to.
@@ -78,8 +79,10 @@ impl Look {
     /// replaced: no start finds its records. A segment that the journal removes meanwhile is not written to
     /// at the next look.
     pub(crate) fn loss(&self) -> Option<String> {
-        let of_active = || self.active.as_ref()?.loss(&self.directory);
-        self.sealed_loss.clone().or_else(|| self.directory.loss()).or_else(of_active)
+        let of = |written: Option<&Written>| written?.loss(&self.directory);
+        of(self.lost.as_ref())
+            .or_else(|| self.directory.loss())
+            .or_else(|| of(self.active.as_ref()))
     }
 }
 
@@ -139,7 +142,7 @@ impl Journal {
             sealed: Vec::new(),
             next_number: last.map_or(0, |last| last + 1),
             ledger,
-            sealed_loss: None,
+            lost: None,
         })
     }
 
@@ -184,7 +187,7 @@ impl Journal {
             return Ok(());
         }
         if self.active.as_ref().is_some_and(|(_, segment)| segment.bytes >= self.segment_bytes) {
-            self.sealed_loss = self.sealed_loss.take().or_else(|| self.active_loss());
+            self.keep_if_lost();
             self.sealed.extend(self.active.take().map(|(_, segment)| segment));
             self.list();
         }
@@ -217,7 +220,8 @@ impl Journal {
     /// Cuts what a failed group may have left. After a failed fsync the state of the pages is
     /// unknown, so the segment takes no more writes; if even the cut fails, the tail has records
     /// nobody was told about, and the next start would bring them back: the file says so.
-    fn cut_back(&mut self) {
+    pub(super) fn cut_back(&mut self) {
+        self.keep_if_lost();
         let Some((file, segment)) = self.active.take() else { return };
         let cut = file.set_len(segment.bytes).and_then(|()| file.sync_all());
         if let Err(error) = cut {
@@ -266,7 +270,7 @@ impl Journal {
         Look {
             directory: Arc::clone(&self.directory),
             active: self.written(),
-            sealed_loss: self.sealed_loss.clone(),
+            lost: self.lost.clone(),
         }
     }
 
@@ -276,9 +280,17 @@ impl Journal {
         Some(Written { file: Arc::clone(file), name, entry: segment.entry? })
     }
 
-    /// What happened to the active segment, by its directory alone.
-    fn active_loss(&self) -> Option<String> {
-        self.written()?.loss(&self.directory)
+    /// Looks at the active segment before it is sealed: nobody would notice its loss afterwards.
+    fn keep_if_lost(&mut self) {
+        let has_records = self.active.as_ref().is_some_and(|(_, segment)| !segment.last.is_empty());
+        if !has_records || self.is_lost(self.lost.as_ref()) {
+            return;
+        }
+        self.lost = self.written().filter(|written| self.is_lost(Some(written)));
+    }
+
+    fn is_lost(&self, written: Option<&Written>) -> bool {
+        written.is_some_and(|written| written.loss(&self.directory).is_some())
     }
 
     /// Deletes the segments whose streams are all committed beyond them.
@@ -303,6 +315,10 @@ impl Journal {
         if let Some((_, segment)) = idle {
             self.ledger.acknowledge(Mark { bytes: 0, events: 0, ..segment.mark() });
             gone.push(segment);
+        }
+        // From here on it is missing because the journal removes it.
+        if !self.is_lost(self.lost.as_ref()) {
+            self.lost = None;
         }
         let before = gone.len();
         gone.retain(|segment| !let_go(&self.directory, segment));
