@@ -207,7 +207,10 @@ impl Directory {
         room: &Arc<Room>,
     ) -> Result<View, Status> {
         match peer.failure() {
-            Some(failure) => Err(failure),
+            Some(failure) => {
+                peer.suspicion.lock().miss(wanted);
+                Err(failure)
+            }
             None => self.ask(peer, wanted, deadlines, room).await,
         }
     }
@@ -603,7 +606,8 @@ impl Peer {
 
 /// Asks one that is suspect again and again, with the full deadlines, until it answers: a search that waits
 /// for it would be slow, and one that does not would never know that it is back. It asks what was not
-/// answered: one that is overloaded answers another question at once, and would let each search wait.
+/// answered: one that is overloaded answers another question at once, and would let each search wait. After
+/// some attempts it asks the least that a search has wanted, which may be answered.
 async fn ask_until_it_answers(shared: Weak<Shared>, peer: Weak<Peer>) {
     while let Some((peer, deadlines)) = still_suspect(&shared, &peer) {
         let (indexes, range) = peer.suspicion.lock().question();

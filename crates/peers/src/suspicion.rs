@@ -8,6 +8,11 @@ use tonic::{Code, Status};
 /// An indexer that lets others wait so long and does not answer is suspect, until it answers what it did not
 /// answer: no search waits for it, and other requests not longer than this.
 pub(crate) const SUSPECT: Duration = Duration::from_millis(500);
+/// How often it is asked the last question. It may never answer that one in time, and others at once.
+const TRIES: u32 = 3;
+
+/// Indexes and the time of their events.
+type Question = (Vec<IndexName>, TimeRange);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -17,7 +22,11 @@ pub(crate) struct Suspicion {
     /// Whether a task asks it again and again.
     pub(crate) is_watched: bool,
     /// The last question of a search that it did not answer, while it is suspect.
-    unanswered: Option<(Vec<IndexName>, TimeRange)>,
+    unanswered: Option<Question>,
+    /// How many of them it did not answer.
+    tries: u32,
+    /// The least question of the searches that have missed it, while it is suspect.
+    least: Option<Question>,
 }
 
 impl Suspicion {
@@ -34,18 +43,37 @@ impl Suspicion {
             self.failure = Some(failure.clone());
             if !indexes.is_empty() {
                 self.unanswered = Some((indexes.to_vec(), *range));
+                self.tries = self.tries.saturating_add(1);
+                self.miss((indexes, range));
             }
         } else if !indexes.is_empty() || self.unanswered.is_none() {
             // One that is overloaded may answer at once what asks for no events, and searches not in time.
-            self.failure = None;
-            self.unanswered = None;
+            *self = Self { is_watched: self.is_watched, ..Self::default() };
+        }
+    }
+
+    /// Remembers what a search would have asked it.
+    pub(crate) fn miss(&mut self, (indexes, range): (&[IndexName], &TimeRange)) {
+        if self.failure.is_none() || indexes.is_empty() {
+            return;
+        }
+        let least = self.least.as_ref();
+        if least.is_none_or(|(known, span)| size(indexes, range) < size(known, span)) {
+            self.least = Some((indexes.to_vec(), *range));
         }
     }
 
     /// What has to be answered so that it is not suspect any more.
-    pub(crate) fn question(&self) -> (Vec<IndexName>, TimeRange) {
-        self.unanswered.clone().unwrap_or((Vec::new(), TimeRange::ALL))
+    pub(crate) fn question(&self) -> Question {
+        let least = self.least.as_ref().filter(|_| self.tries >= TRIES);
+        let question = least.or(self.unanswered.as_ref());
+        question.cloned().unwrap_or((Vec::new(), TimeRange::ALL))
     }
+}
+
+/// Orders questions by how much they ask for.
+fn size(indexes: &[IndexName], range: &TimeRange) -> (usize, i64) {
+    (indexes.len(), range.latest.0.saturating_sub(range.earliest.0))
 }
 
 /// Whether an indexer is suspect after a request that failed.
@@ -60,6 +88,8 @@ fn is_suspect_after(status: &Status, waited: Duration, was_suspect: bool) -> boo
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use model::EventTime;
+
     use super::*;
 
     #[test]
@@ -81,6 +111,30 @@ mod tests {
         assert!(suspicion.failure.is_some() && suspicion.question().0.is_empty());
         suspicion.note(of_nothing, None, SUSPECT);
         assert!(suspicion.failure.is_none());
+    }
+
+    #[test]
+    fn what_is_never_answered_gives_way_to_the_least_question() {
+        let (main, all) = ([IndexName::new("main").unwrap()], TimeRange::ALL);
+        let day = TimeRange { earliest: EventTime(0), latest: EventTime(86_400_000_000) };
+        let silent = Status::deadline_exceeded("silent");
+        let mut suspicion = Suspicion::default();
+        suspicion.miss((&main, &day));
+        assert!(suspicion.question().0.is_empty(), "it is not suspect");
+        for _ in 0..TRIES {
+            suspicion.note((&main, &all), Some(&silent), SUSPECT);
+            suspicion.miss((&main, &day));
+            suspicion.miss((&[], &day));
+            suspicion.miss((&main, &all));
+            let asked = if suspicion.tries < TRIES { all } else { day };
+            assert_eq!(suspicion.question(), (main.to_vec(), asked));
+        }
+        suspicion.note((&main, &day), None, SUSPECT);
+        assert!(suspicion.failure.is_none() && suspicion.question().0.is_empty());
+        // It is asked the last question again, if it does not answer that one.
+        suspicion.note((&main, &all), Some(&silent), SUSPECT);
+        suspicion.miss((&main, &day));
+        assert_eq!(suspicion.question(), (main.to_vec(), all));
     }
 
     #[test]
