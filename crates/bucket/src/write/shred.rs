@@ -23,13 +23,15 @@ struct FieldValues {
     /// Rows with an indexed and an extracted value.
     both: u64,
     /// The source types of rows with an extracted value; those beyond the limit are left out.
-    sourcetypes: Vec<u32>,
+    /// `None` if rows before may have had one that was dropped.
+    sourcetypes: Option<Vec<u32>>,
 }
 
 impl FieldValues {
     fn note(&mut self, sourcetype: u32) {
-        if self.sourcetypes.len() <= NOTED && !self.sourcetypes.contains(&sourcetype) {
-            self.sourcetypes.push(sourcetype);
+        let Some(known) = &mut self.sourcetypes else { return };
+        if known.len() <= NOTED && !known.contains(&sourcetype) {
+            known.push(sourcetype);
         }
     }
 }
@@ -156,7 +158,8 @@ impl Shredder {
         let field = self.fields.len();
         let empty = Values::default;
         let (indexed, extracted) = (empty(), empty());
-        let (name_of, sourcetypes) = (name.into(), Vec::new());
+        // Once names are dropped, texts of the rows before may have had this one.
+        let (name_of, sourcetypes) = (name.into(), self.complete.then(Vec::new));
         self.fields.push(FieldValues { name: name_of, indexed, extracted, both: 0, sourcetypes });
         let Self { fields, by_name, .. } = self;
         let rehash = |field: &u32| hash(fields[*field as usize].name.as_bytes());
@@ -184,7 +187,7 @@ impl Shredder {
             catalogue.push(known);
             // A scan extracts the field only if it has no column, or one of sent values only.
             let is_extracted = column.is_none() || indexed;
-            let found = is_extracted.then_some(field.sourcetypes);
+            let found = field.sourcetypes.filter(|_| is_extracted);
             sourcetypes.push(found.filter(|found| found.len() <= NOTED));
             if let Some(kind) = column {
                 columns.push(Column { name, kind, values: values.finish() });

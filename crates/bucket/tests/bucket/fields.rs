@@ -79,6 +79,19 @@ async fn fields_without_columns_are_in_the_texts_of_their_source_types_only() {
 }
 
 #[tokio::test]
+async fn a_field_that_is_sent_after_the_catalogue_was_full_may_be_in_all_texts() {
+    let options = WriteOptions { max_fields: 2, ..small() };
+    let mut events = lines(["a=1 b=1", "c=1", "noise"]);
+    events[0].fields = Some(r#"{"sent":"1"}"#.into());
+    events[2].fields = Some(r#"{"c":"2"}"#.into());
+    let bucket = written(&events, &Pairs, &options);
+    assert!(!bucket.summary.fields_complete);
+    let reader = open(&bucket).await;
+    assert!(reader.may_be_in_texts("c", "app") && !reader.is_in_no_text("c"));
+    assert!(reader.is_in_no_text("sent"), "nothing was dropped before it");
+}
+
+#[tokio::test]
 async fn a_field_of_many_source_types_may_be_in_the_texts_of_all() {
     let mut events = lines(vec!["noise"; 100_000]);
     for (at, event) in events.iter_mut().take(65).enumerate() {
