@@ -22,6 +22,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use hashbrown::HashMap;
 use model::columns;
 
 use super::FIXED;
@@ -63,10 +64,9 @@ fn without_counted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
     let Some(scan) = scan_below(aggregate.input()) else { return Ok(None) };
     let Some(counts) = Counts::of(aggregate) else { return Ok(None) };
     let work = Arc::clone(&scan.scan().work);
-    let is_known = |stored: &Stored| counts.groups(stored, &work).is_some();
+    let is_known = |stored: &Stored| counts.are_known(stored, &work);
     let Some((rest, counted)) = scan.split_counted(is_known) else { return Ok(None) };
-    let groups: Vec<Group<'_>> =
-        counted.iter().filter_map(|stored| counts.groups(stored, &work)).flatten().collect();
+    let groups = counts.groups(&counted);
     let batch = partial(&node.schema(), counts.keys.len(), &groups)?;
     let known = MemorySourceConfig::try_new_exec(&[vec![batch]], node.schema(), None)?;
     let rest: Arc<dyn ExecutionPlan> = Arc::new(rest);
@@ -93,6 +93,9 @@ enum Of {
     /// The rows that have a field.
     Field(String),
 }
+
+/// Fields of a bucket for each field that is searched among them; with fewer, looking at all is faster.
+const SEARCHED: usize = 16;
 
 /// A partial aggregation that counts and does nothing else.
 struct Counts {
@@ -126,29 +129,65 @@ impl Counts {
         known.then_some(Self { keys, of })
     }
 
-    /// The groups of a bucket's rows with their counts, if the summary says so. It knows fields by the rules
-    /// that made it: they have to be those of today.
-    fn groups<'a>(&self, stored: &'a Stored, work: &Work) -> Option<Vec<Group<'a>>> {
-        if self.of.iter().all(|of| matches!(of, Of::Rows)) {
-            let groups = groups(stored, &self.keys)?.into_iter();
-            return Some(groups.map(|(group, rows)| (group, vec![rows; self.of.len()])).collect());
+    fn are_of_rows(&self) -> bool {
+        self.of.iter().all(|of| matches!(of, Of::Rows))
+    }
+
+    /// Whether the summary of a bucket has these counts. It knows fields by the rules that made it: they have
+    /// to be those of today.
+    fn are_known(&self, stored: &Stored, work: &Work) -> bool {
+        if self.are_of_rows() {
+            return groups(stored, &self.keys).is_some();
         }
-        let summary = stored.summary.as_deref()?;
-        let rows = stored.header.rows;
-        let holds = summary.fields_complete && work.rules_hold(&summary.rules);
-        if !holds || summary.rows != rows {
-            return None;
-        }
-        let count = |of: &Of| match of {
-            Of::Rows => Some(rows),
+        let Some(summary) = stored.summary.as_deref() else { return false };
+        let is_of_sent = |of: &Of| matches!(of, Of::Field(name) if name == bucket::FIELDS);
+        summary.fields_complete
+            && summary.rows == stored.header.rows
             // In how many rows any field was sent along is only known if there are none.
-            Of::Field(name) if name == bucket::FIELDS => {
-                summary.fields.iter().all(|field| !field.indexed).then_some(0)
+            && !(self.of.iter().any(is_of_sent) && summary.fields.iter().any(|field| field.indexed))
+            && work.rules_hold(&summary.rules)
+    }
+
+    /// The groups of the rows of buckets, whose counts are known.
+    fn groups<'a>(&self, counted: &'a [Stored]) -> Vec<Group<'a>> {
+        // One group of all buckets: there may be a call for each of thousands of fields.
+        if self.keys.is_empty() {
+            return vec![(Vec::new(), self.sums(counted))];
+        }
+        let of_buckets = counted.iter().filter_map(|stored| groups(stored, &self.keys)).flatten();
+        of_buckets.map(|(group, rows)| (group, vec![rows; self.of.len()])).collect()
+    }
+
+    /// What each call counts in all buckets.
+    fn sums(&self, counted: &[Stored]) -> Vec<u64> {
+        let rows: u64 = counted.iter().map(|stored| stored.header.rows).sum();
+        let mut fields: HashMap<&str, u64> = HashMap::new();
+        for of in &self.of {
+            // Those that were sent along are none.
+            if let Of::Field(name) = of
+                && name != bucket::FIELDS
+            {
+                fields.insert(name, 0);
             }
-            Of::Field(name) => Some(summary.field(name).map_or(0, |known| known.count)),
+        }
+        for summary in counted.iter().filter_map(|stored| stored.summary.as_deref()) {
+            if fields.len() < summary.fields.len() / SEARCHED {
+                for (name, sum) in &mut fields {
+                    *sum += summary.field(name).map_or(0, |known| known.count);
+                }
+                continue;
+            }
+            for known in &summary.fields {
+                if let Some(sum) = fields.get_mut(known.name.as_str()) {
+                    *sum += known.count;
+                }
+            }
+        }
+        let sum = |of: &Of| match of {
+            Of::Rows => rows,
+            Of::Field(name) => fields.get(name.as_str()).copied().unwrap_or_default(),
         };
-        let counts = self.of.iter().map(count).collect::<Option<Vec<_>>>()?;
-        Some(vec![(Vec::new(), counts)])
+        self.of.iter().map(sum).collect()
     }
 }
 
@@ -261,5 +300,61 @@ impl BucketScanExec {
         report.buckets_counted.fetch_add(counted.len() as u64, Relaxed);
         report.buckets_searched.fetch_add(counted.len() as u64, Relaxed);
         Some((self.over(rest), counted))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use model::{
+        BucketEntry, BucketHeader, BucketId, BucketState, BucketSummary, EventTime, FieldSummary,
+        IndexName,
+    };
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// A bucket of ten rows; the fields are in so many of them.
+    fn stored(fields: &[(&str, u64)]) -> Stored {
+        let (id, time) = (BucketId(Uuid::nil()), EventTime(1));
+        let index = IndexName::new("main").unwrap();
+        let field = |(name, count): &(&str, u64)| FieldSummary {
+            name: (*name).to_owned(),
+            count: *count,
+            column: None,
+            indexed: false,
+            multivalue: false,
+            distinct: None,
+        };
+        let summary = Arc::new(BucketSummary {
+            rows: 10,
+            raw_bytes: 900,
+            first_time: time,
+            last_time: time,
+            first_index_time: time,
+            last_index_time: time,
+            hosts: vec![],
+            sources: vec![],
+            sourcetypes: vec![],
+            fields: fields.iter().map(field).collect(),
+            fields_complete: true,
+            rules: vec![],
+        });
+        let path = id.object_path(&index, "20261120");
+        let entry = BucketEntry { id, path, index, size: 1, state: BucketState::Warm, summary };
+        let header = Arc::new(BucketHeader::of(&entry));
+        Stored { header, summary: Some(entry.summary), view: None }
+    }
+
+    #[test]
+    fn counts_of_fields_in_several_buckets_are_one_group() {
+        let names: Vec<String> = (0..100).map(|at| format!("f{at:03}")).collect();
+        let many: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 3)).collect();
+        let buckets = [stored(&[("a", 1), ("f007", 2)]), stored(&many), stored(&[])];
+        let field = |name: &str| Of::Field(name.to_owned());
+        let of = vec![field("f007"), Of::Rows, field("a"), field(bucket::FIELDS), field("f007")];
+        let counts = Counts { keys: Vec::new(), of };
+        let expected: Vec<Group<'_>> = vec![(Vec::new(), vec![5, 30, 1, 0, 5])];
+        assert_eq!(counts.groups(&buckets), expected);
     }
 }
