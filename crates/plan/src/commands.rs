@@ -195,6 +195,8 @@ pub(crate) struct First<'p> {
     pub(crate) span: Span,
     /// All commands and those that follow, whose fields are read.
     pub(crate) pipeline: &'p [Spanned<Command>],
+    /// The commands that its rows go through, as far as that is certain.
+    pub(crate) rest: Rest<'p>,
     pub(crate) env: &'p PlanningContext<'p>,
 }
 
@@ -234,20 +236,21 @@ pub(crate) fn expand<'p>(
 ) -> Planning<'p, Option<Expanded>> {
     Box::pin(async move {
         rights::check(command, env.context)?;
-        let first = First { span: command.span, pipeline: &[], env };
+        let first = First { span: command.span, pipeline: &[], rest: &[], env };
         of(&command.node).expand(first).await
     })
 }
 
-/// Plans the beginning of a pipeline; what its commands mention is read.
+/// Plans the beginning of a pipeline; what its commands mention is read. `rest` is what its rows go through.
 pub(crate) fn begin<'p>(
     command: &'p Spanned<Command>,
     pipeline: &'p [Spanned<Command>],
+    rest: Rest<'p>,
     env: &'p PlanningContext<'_>,
 ) -> Planning<'p, Begin> {
     Box::pin(async move {
         rights::check(command, env.context)?;
-        of(&command.node).begin(First { span: command.span, pipeline, env }).await
+        of(&command.node).begin(First { span: command.span, pipeline, rest, env }).await
     })
 }
 

@@ -182,7 +182,7 @@ async fn plan_whole(
         return Ok(planned);
     }
     let mentioned = readers(&pipeline.commands, tail);
-    let (start, breaker, rest) = match commands::begin(first, &mentioned, env).await? {
+    let (start, breaker, rest) = match commands::begin(first, &mentioned, rest, env).await? {
         Begin::Rows(start) => (start, None, rest),
         Begin::Materialize(start, breaker) => (start, Some(breaker), rest),
         Begin::Nothing => (SourceRows::nothing(env)?, None, &pipeline.commands[..]),

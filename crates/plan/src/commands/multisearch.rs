@@ -13,7 +13,7 @@ use frames::{Frame, FrameColumn, column, null};
 use futures::future::BoxFuture;
 use model::{IndexName, TimeRange};
 use spl::CommandKind;
-use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
+use spl::ast::{MultisearchCommand, Subsearch};
 
 use super::eval::convert;
 use super::first_rows::first_rows;
@@ -21,7 +21,7 @@ use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     begin as begin_of, expand,
 };
-use crate::context::{PlanningContext, SourceRows, advance};
+use crate::context::{SourceRows, advance};
 use crate::{Error, FieldFilter, Message};
 
 impl CommandPlan for MultisearchCommand {
@@ -36,7 +36,7 @@ impl CommandPlan for MultisearchCommand {
     }
 
     fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
-        Box::pin(async move { begin(self, first.pipeline, first.env).await })
+        Box::pin(async move { begin(self, first).await })
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
@@ -47,24 +47,17 @@ impl CommandPlan for MultisearchCommand {
 /// Hidden columns that rows are ordered by: their time, and when they were indexed.
 const ORDER: [&str; 2] = ["__union_time", "__union_index_time"];
 
-pub(super) async fn begin(
-    command: &MultisearchCommand,
-    pipeline: &[Spanned<Command>],
-    env: &PlanningContext<'_>,
-) -> Result<Begin, Error> {
+async fn begin(command: &MultisearchCommand, first: First<'_>) -> Result<Begin, Error> {
     let mut parts = Vec::with_capacity(command.searches.len());
     for search in &command.searches {
-        parts.push(part(search, &pipeline[1..], env).await?);
+        parts.push(part(search, first).await?);
     }
     Ok(Begin::Rows(merged(parts)?))
 }
 
 /// The events of one search.
-async fn part(
-    search: &Subsearch,
-    behind: &[Spanned<Command>],
-    env: &PlanningContext<'_>,
-) -> Result<SourceRows, Error> {
+async fn part(search: &Subsearch, outer: First<'_>) -> Result<SourceRows, Error> {
+    let env = outer.env;
     let mut commands = search.pipeline.commands.clone();
     let mut context = env.context.clone();
     let mut depth = *env;
@@ -85,8 +78,9 @@ async fn part(
         return Err(Error::at(message, other.span));
     }
     let inner = depth.within(&context);
-    let mentioned = [&commands, behind].concat();
-    let Begin::Rows(start) = begin_of(first, &mentioned, &inner).await? else {
+    let mentioned = [commands.as_slice(), outer.pipeline.get(1..).unwrap_or_default()].concat();
+    let behind = [rest, outer.rest].concat();
+    let Begin::Rows(start) = begin_of(first, &mentioned, &behind, &inner).await? else {
         let message =
             format!("multisearch requires events, which {} does not return", first.node.name());
         return Err(Error::at(message, first.span));
@@ -100,7 +94,7 @@ async fn part(
     }
     // The first rows of all are among the first ones of each. Other rows than events have no times to be
     // ordered by.
-    let used = first_rows(behind).filter(|_| frame.sort_exprs().len() >= ORDER.len());
+    let used = first_rows(outer.rest).filter(|_| frame.sort_exprs().len() >= ORDER.len());
     let frame = match used {
         Some(rows) => frame.limit(rows),
         None => frame,

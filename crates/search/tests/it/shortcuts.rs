@@ -160,6 +160,18 @@ async fn a_head_behind_other_commands_ends_their_input() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_head_behind_map_does_not_end_the_searches_that_it_runs() {
+    let service = filled().await;
+    let both = "| multisearch [search alpha] [search beta]";
+    let search = format!("| makeresults count=2 | map search=\"{both}\" | head 5 | table n");
+    let job = done(&service, &search, 0).await;
+    let all = done(&service, &format!("{both} | table n"), 0).await;
+    assert_eq!(job.page(0, 10).rows, all.page(0, 5).rows);
+    // Fields are columns if any row of any run has them.
+    assert!(job.counts().events_scanned >= 8_000, "{:?}", job.counts());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hot_rows_that_are_too_old_are_left_out_but_counted() {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let knowledge = Arc::new(Knowledge::builtin());
