@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use bucket::WriteOptions;
 use catalog::Commit;
-use karst_search::{Job, JobRequest, SearchService};
+use karst_search::{Job, JobRequest, SearchService, Settings};
 use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
-use crate::support::{hot, open, put, service};
+use crate::support::{Uncounted, hot, open, put, service, service_with};
 
+/// No more than are read by one partition: how much is read does not depend on the number of processors.
 const ROWS: usize = 10_000;
 const BUCKETS: usize = 4;
 
@@ -45,7 +46,11 @@ async fn filled() -> SearchService {
     }
     let catalog = open(&store).await;
     catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
-    service(catalog, Vec::new(), store, &knowledge, vec![IndexName::new("main").unwrap()])
+    let names = vec![IndexName::new("main").unwrap()];
+    // With one pipeline, aggregations have one step, and nothing is counted by summaries.
+    let settings = Settings { batch_search_max_pipeline: Some(2), ..Settings::default() };
+    let objects = Arc::new(Uncounted(store));
+    service_with(catalog, Vec::new(), objects, &knowledge, names, settings)
 }
 
 async fn done(service: &SearchService, search: &str, status_buckets: usize) -> Arc<Job> {
