@@ -72,15 +72,20 @@ fn each_row<'a, 'n>(
     mut visit: impl FnMut(&'a str, &FieldRules, &Wanted, Option<&'a str>),
 ) {
     let mut known: HashMap<[Option<usize>; 3], (Arc<FieldRules>, Wanted)> = HashMap::new();
+    // Each host of a source type is another origin.
+    let mut of_types: HashMap<Option<usize>, Vec<&'n str>> = HashMap::new();
     for row in 0..origins.raw.len() {
         let keys = origins.keys(row);
         if known.len() >= KEPT && !known.contains_key(&keys) {
             known.clear();
+            of_types.clear();
         }
         let (rules, wanted) = known.entry(keys).or_insert_with(|| {
             let rules = origins.rules(knowledge, row);
-            let sourcetype = dictionary_value(origins.sourcetype, row).unwrap_or_default();
-            let wanted = rules.wanted(names(sourcetype));
+            let of_type = of_types.entry(keys[0]).or_insert_with(|| {
+                names(dictionary_value(origins.sourcetype, row).unwrap_or_default())
+            });
+            let wanted = rules.wanted(of_type.iter().copied());
             (rules, wanted)
         });
         let indexed = origins.indexed.filter(|column| column.is_valid(row));
@@ -375,4 +380,42 @@ pub(crate) fn discover(
             }
         });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use arrow::array::StringDictionaryBuilder;
+
+    use super::*;
+
+    #[test]
+    fn which_fields_a_source_type_may_have_is_asked_once() {
+        let dictionary = |values: [&str; 4]| -> ArrayRef {
+            let mut column = StringDictionaryBuilder::<Int32Type>::new();
+            values.iter().for_each(|value| column.append_value(value));
+            Arc::new(column.finish())
+        };
+        let raw: ArrayRef =
+            Arc::new(StringViewArray::from_iter_values(["a=1", "a=2", "a=3", "a=4"]));
+        let columns = [
+            (columns::RAW, raw, true),
+            (columns::HOST, dictionary(["h1", "h2", "h3", "h4"]), true),
+            (columns::SOURCE, dictionary(["s", "s", "s", "s"]), true),
+            (columns::SOURCETYPE, dictionary(["one", "two", "one", "two"]), true),
+        ];
+        let rows = RecordBatch::try_from_iter_with_nullable(columns).expect("of one length");
+        let asked = Cell::new(0);
+        let may_be_in_texts = |_: &str, sourcetype: &str| {
+            asked.set(asked.get() + 1);
+            sourcetype == "one"
+        };
+        let wanted = [WantedField { name: "a".to_owned(), multivalue: false }];
+        let found = extract(&rows, &wanted, &Knowledge::builtin(), &may_be_in_texts);
+        let (fields, _) = found.expect("the columns are there");
+        let texts: Vec<_> = fields[0].as_string_view().iter().collect();
+        assert_eq!(texts, [Some("1"), None, Some("3"), None]);
+        assert_eq!(asked.get(), 2);
+    }
 }
