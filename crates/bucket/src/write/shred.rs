@@ -22,7 +22,7 @@ struct FieldValues {
     extracted: Values,
     /// Rows with an indexed and an extracted value.
     both: u64,
-    /// The source types of rows with an extracted value; those beyond the limit are left out.
+    /// The source types of rows with an extracted value, up to one more than [`NOTED`]: that is too many.
     /// `None` if rows before may have had one that was dropped.
     sourcetypes: Option<Vec<u32>>,
 }
