@@ -15,6 +15,7 @@ mod listed;
 mod memory;
 mod parts;
 mod previews;
+mod rare;
 mod saved;
 mod shortcuts;
 mod specs;
