@@ -17,8 +17,8 @@ pub trait FieldExtractor: Send + Sync {
 
     /// Calls `emit(name, value)` for every field of the event, in a fixed order; a name emitted
     /// twice is a multivalue. A value should be a slice of `raw` where it can be: then it is stored
-    /// without a copy.
-    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str));
+    /// without a copy. Gives whether these are all: false if a limit has cut off the rest.
+    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool;
 }
 
 /// No fields at all: every search extracts from `_raw`.
@@ -36,5 +36,7 @@ impl FieldExtractor for NoFields {
         0
     }
 
-    fn extract(&self, _raw: &str, _emit: &mut dyn FnMut(&str, &str)) {}
+    fn extract(&self, _raw: &str, _emit: &mut dyn FnMut(&str, &str)) -> bool {
+        true
+    }
 }

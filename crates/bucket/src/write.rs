@@ -165,12 +165,15 @@ fn scan(
             .map_err(|error| bad_fields(id, row, &error))?;
         }
         let row_text = RowText { text };
-        origins.extractor(rows, row).extract(text, &mut |name, value| {
+        let is_whole = origins.extractor(rows, row).extract(text, &mut |name, value| {
             shredder.extracted(row as u32, name, value);
             if !ends_at_breakers(&row_text, value) {
                 index.other(value);
             }
         });
+        if !is_whole {
+            shredder.cut();
+        }
     }
     index.end_granule();
     let shredded = shredder.finish(rows.len() as u64, options);

@@ -41,8 +41,8 @@ impl FieldExtractor for Rules {
         self.fingerprint
     }
 
-    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) {
-        // What a limit cuts off, a search cuts off as well: the column says the same as `_raw`.
-        let _ = self.rules.extract(raw, &mut |name, value| emit(name, &value));
+    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
+        // A search for few fields may find some that a limit cuts off here: it counts those alone.
+        self.rules.extract(raw, &mut |name, value| emit(name, &value)).cut.is_none()
     }
 }

@@ -28,8 +28,8 @@ impl FieldExtractor for Rules {
         1
     }
 
-    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) {
-        let _ = self.0.extract(raw, &mut |name, value| emit(name, &value));
+    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
+        self.0.extract(raw, &mut |name, value| emit(name, &value)).cut.is_none()
     }
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Shredder {
     event: usize,
     max_fields: usize,
     complete: bool,
+    /// Whether a limit has cut off fields of some text.
+    cut: bool,
     plan: Plan,
 }
 
@@ -78,6 +80,7 @@ impl Shredder {
             event: 0,
             max_fields: options.max_fields,
             complete: true,
+            cut: false,
             plan: Plan { rows, unique_texts: options.unique_text_columns },
         }
     }
@@ -99,6 +102,11 @@ impl Shredder {
             field.both += 1;
         }
         field.extracted.push(row, Value { text: value, event: self.event }, self.plan);
+    }
+
+    /// A limit has cut off further fields of the row's text. A search for few fields may find them.
+    pub(crate) fn cut(&mut self) {
+        self.cut = true;
     }
 
     /// A field sent along with the row; before any that is found in its text.
@@ -186,8 +194,8 @@ impl Shredder {
             let name = known.name.clone();
             catalogue.push(known);
             // A scan extracts the field only if it has no column, or one of sent values only.
-            let is_extracted = column.is_none() || indexed;
-            let found = field.sourcetypes.filter(|_| is_extracted);
+            let is_noted = !self.cut && (column.is_none() || indexed);
+            let found = field.sourcetypes.filter(|_| is_noted);
             sourcetypes.push(found.filter(|found| found.len() <= NOTED));
             if let Some(kind) = column {
                 columns.push(Column { name, kind, values: values.finish() });
@@ -226,7 +234,7 @@ pub(crate) struct Shredded {
     /// All fields in order of name.
     pub(crate) catalogue: Vec<FieldSummary>,
     /// For each of them that a scan may have to extract: the numbers of the source types whose texts have it.
-    /// `None` for the others, and if they are too many.
+    /// `None` for the others, if they are too many, and if texts may have it that are not known to.
     pub(crate) sourcetypes: Vec<Option<Vec<u32>>>,
     /// Whether the catalogue has them all.
     pub(crate) complete: bool,

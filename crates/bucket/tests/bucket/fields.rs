@@ -92,6 +92,18 @@ async fn a_field_that_is_sent_after_the_catalogue_was_full_may_be_in_all_texts()
 }
 
 #[tokio::test]
+async fn fields_may_be_in_all_texts_if_a_limit_cut_off_fields_of_one() {
+    let mut events = lines(vec!["a=1"; 3000]);
+    events[0].raw = "a=1 rare=1".into();
+    events[1].sourcetype = "other".into();
+    let reader = open(&written(&events, &Pairs, &small())).await;
+    assert!(!reader.may_be_in_texts("rare", "other"));
+    events[1].raw = "a=1 cut".into();
+    let reader = open(&written(&events, &Pairs, &small())).await;
+    assert!(reader.may_be_in_texts("rare", "other"));
+}
+
+#[tokio::test]
 async fn a_field_of_many_source_types_may_be_in_the_texts_of_all() {
     let mut events = lines(vec!["noise"; 100_000]);
     for (at, event) in events.iter_mut().take(17).enumerate() {
@@ -187,9 +199,10 @@ impl FieldExtractor for Odd {
         1
     }
 
-    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) {
+    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
         emit("part", &raw[2..5]);
         emit("made", &format!("computed-{}", raw.len()));
+        true
     }
 }
 

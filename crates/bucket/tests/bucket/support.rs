@@ -153,12 +153,13 @@ impl FieldExtractor for Pairs {
         42
     }
 
-    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) {
+    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
         for part in raw.split(' ') {
             if let Some((name, value)) = part.split_once('=') {
                 emit(name, value);
             }
         }
+        !raw.ends_with(" cut")
     }
 }
 

@@ -92,8 +92,8 @@ impl FieldExtractor for Rules {
     fn fingerprint(&self) -> u64 {
         self.1
     }
-    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) {
-        let _ = self.0.extract(raw, &mut |name: &str, value: Cow<'_, str>| emit(name, &value));
+    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
+        self.0.extract(raw, &mut |name: &str, value: Cow<'_, str>| emit(name, &value)).cut.is_none()
     }
 }
 

@@ -22,8 +22,9 @@ impl FieldExtractor for Deadly {
         1
     }
 
-    fn extract(&self, raw: &str, _: &mut dyn FnMut(&str, &str)) {
+    fn extract(&self, raw: &str, _: &mut dyn FnMut(&str, &str)) -> bool {
         assert!(!raw.contains("poison"), "the event is poison");
+        true
     }
 }
 
