@@ -265,6 +265,7 @@ pub(crate) fn plan<'p>(
         rights::check(command, env.context)?;
         let lookups = Lookups::read(&command.node, env.context).await?;
         let plan = of(&command.node);
+        // Before limits: which fields occur may depend on all rows.
         if plan.needs_presence(&frame, rest) {
             return presence::asked(frame);
         }

@@ -236,7 +236,8 @@ impl ScanReport {
         self.matched_planned.fetch_add(events, Relaxed);
     }
 
-    /// The plan of another search begins, which is within a stage of this one.
+    /// The plan of another search begins, which is within a stage of this one. What its planning has counted
+    /// does not belong to the stage: what searches within others have counted is never taken back.
     pub(crate) fn begin_inner(&self) {
         self.matched_planned.store(0, Relaxed);
     }

@@ -1,8 +1,10 @@
 //! Numbers with twice the digits of a float, for sums whose order is not to show in the results.
 //!
 //! Guarantees: the error of a sum is about 2^-104 of the sum of the absolute values, whatever the order and
-//! however it is split. What is infinite or not a number stays so. The methods are those of Knuth and Dekker,
-//! without fused multiplication, which is a slow call where the processor is not known to have it.
+//! however it is split. What is infinite or not a number stays so. Products below 1e-292, and those of a
+//! number above 2^996, have the digits of a float: their rest is too small, or its parts are too large. The
+//! methods are those of Knuth and Dekker, without fused multiplication, which is a slow call where the
+//! processor is not known to have it.
 
 /// See the module: the nearest float, and the rest.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! The engine moves no limit below an operator over rows in order, nor below the merge of several searches,
 //! so that these would read everything. What a wildcard stands for may depend on all rows: no limit moves
-//! below a command that asks for it.
+//! below a command that asks for it, since planning counts fields for it before [`needed`] is asked.
 
 use frames::Frame;
 use spl::ast::{Command, Spanned};
@@ -61,6 +61,7 @@ mod tests {
         assert_eq!(first_of("head"), Some(10));
         assert_eq!(first_of("head 3"), Some(3));
         assert_eq!(first_of("eval x=1 | rename x AS y | fields y | table y | head 3"), Some(3));
+        assert_eq!(first_of("fields - x | head 3"), Some(3));
     }
 
     #[test]

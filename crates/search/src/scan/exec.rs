@@ -185,7 +185,7 @@ impl Scan {
             return Ok(parts);
         }
         let mut granules = reader.granules_in(&self.range);
-        let place = |name: &str| FieldPlace::of(name, summary, rules_hold);
+        let place = |name: &str| place_in(&reader, name, rules_hold);
         let before = granules.len();
         self.work.prune_by_bounds(&reader, &place, &mut granules);
         self.report.granules_pruned_by_bounds.fetch_add((before - granules.len()) as u64, Relaxed);
@@ -301,13 +301,7 @@ impl Scan {
         let StoredPart { header, reader, granules, sparse } = part;
         let rules_hold = self.work.rules_hold(&reader.summary().rules);
         let of = Arc::clone(&reader);
-        let place = move |name: &str| match FieldPlace::of(name, of.summary(), rules_hold) {
-            // The column has all values of the field.
-            FieldPlace::Raw { indexed: Some(kind) } if rules_hold && of.is_in_no_text(name) => {
-                FieldPlace::Column(kind)
-            }
-            place => place,
-        };
+        let place = move |name: &str| place_in(&of, name, rules_hold);
         let mut test = None;
         if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &undecided) {
             (test, undecided) = (Some(early), rest);
@@ -419,6 +413,17 @@ impl Scan {
             Ok(None)
         });
         Ok(rows.map_ok(Some).chain(end).try_filter_map(ready).boxed())
+    }
+}
+
+/// Where the values of a field come from in an open bucket.
+fn place_in(reader: &BucketReader, name: &str, rules_hold: bool) -> FieldPlace {
+    match FieldPlace::of(name, reader.summary(), rules_hold) {
+        // The column has all values of the field.
+        FieldPlace::Raw { indexed: Some(kind) } if rules_hold && reader.is_in_no_text(name) => {
+            FieldPlace::Column(kind)
+        }
+        place => place,
     }
 }
 
