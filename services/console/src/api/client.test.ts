@@ -134,6 +134,16 @@ describe('a search job', () => {
     ]);
   });
 
+  it('and its export search for the words that were typed', async () => {
+    override = { status: 200, body: '{"sid":"S1"}' };
+    const request = { search: 'sort error', earliest: '', latest: '', timezone: 'UTC' };
+    await client().createJob(request);
+    await client().exportOf(request, 'GET');
+    await client().exportOf(request, 'POST');
+    const sent = seen.map(({ query, form }) => form.search ?? query.search);
+    expect(sent).toEqual(Array(3).fill('search sort error'));
+  });
+
   it('with an odd id stays one path segment', async () => {
     await failure(client().job('a/b?c'));
     expect(seen[0]?.path).toBe('/services/search/v2/jobs/a%2Fb%3Fc');

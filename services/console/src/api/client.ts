@@ -337,7 +337,9 @@ export class KarstClient {
     method: 'GET' | 'POST',
     signal?: AbortSignal,
   ): Promise<Response> {
-    const { search, timezone, earliest, latest, namespace } = request;
+    const { timezone, earliest, latest, namespace } = request;
+    // As for the job: the file has what the page shows.
+    const search = withSearch(request.search);
     const form: Record<string, string> = { search, timezone, ...JSON_MODE };
     if (earliest !== '') form.earliest_time = earliest;
     if (latest !== '') form.latest_time = latest;

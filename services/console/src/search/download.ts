@@ -3,6 +3,7 @@
 import { ApiError, type JobRequest, type KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
+import { withSearch } from '../query/typed';
 import { surelyReads } from '../query/writes';
 import { lacksEvents } from './completeness';
 import { partsOf, readExport } from './exportEvents';
@@ -38,7 +39,7 @@ export async function resultsFile(
   let reason = 'a search that was stopped has only the events that its job keeps';
   if (lacksEvents(job) && !job.isFinalized) {
     try {
-      const answer = await client.exportOf(request, methodFor(request.search), signal);
+      const answer = await client.exportOf(request, methodFor(withSearch(request.search)), signal);
       const exported = await readExport(answer, onRows);
       const file = new Blob(await partsOf(exported, kind), { type });
       return { file, missing: exported.warnings.join('; ') || null };
