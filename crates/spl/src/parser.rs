@@ -400,10 +400,18 @@ impl<'t> Parser<'t> {
         Ok(fields)
     }
 
-    /// `AS name`, if it is next.
+    /// `AS name`, if it is next. Behind a comma, `as` is the next field of a list.
     pub(crate) fn alias(&mut self) -> Parsed<Option<Spanned<String>>> {
         self.skip_space();
-        // `values(x), AS y`: commas separate words as blanks do.
+        if !self.eat_keyword("as") {
+            return Ok(None);
+        }
+        self.alias_name().map(Some)
+    }
+
+    /// The same behind a call, where commas separate words as blanks do: `values(x), AS y`.
+    pub(crate) fn alias_of_call(&mut self) -> Parsed<Option<Spanned<String>>> {
+        self.skip_space();
         let is_next = self.attempt(|p| {
             p.skip_separators();
             p.eat_keyword("as").then_some(())
@@ -411,8 +419,12 @@ impl<'t> Parser<'t> {
         if is_next.is_none() {
             return Ok(None);
         }
+        self.alias_name().map(Some)
+    }
+
+    fn alias_name(&mut self) -> Parsed<Spanned<String>> {
         let name = self.field_pattern("a field name after AS")?;
-        Ok(Some(Spanned::new(name.text, name.span)))
+        Ok(Spanned::new(name.text, name.span))
     }
 
     /// A quoted text, or a bare word up to a blank or `|`.

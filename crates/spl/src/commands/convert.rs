@@ -112,7 +112,7 @@ fn conversion(p: &mut Parser<'_>) -> Parsed<Conversion> {
         p.expect(")", &format!("after the field of {name}"))?;
         field
     };
-    let alias = p.alias()?.map(|alias| FieldPattern::new(alias.node, alias.span));
+    let alias = p.alias_of_call()?.map(|alias| FieldPattern::new(alias.node, alias.span));
     Ok(Conversion { function: *function, field, alias, span: p.span_from(start) })
 }
 

@@ -164,6 +164,9 @@ mod tests {
         ]);
         same("* | lookup hosts host OUTPUT", "* | lookup hosts host");
         same("* | lookup l a,b OUTPUT c,d", "* | lookup l a b output c d");
+        // Lookups of autonomous systems have a field with this name.
+        same("* | lookup l a OUTPUT b, as, c", "* | lookup l a OUTPUT b \"as\" c");
+        same("* | lookup l a OUTPUT b, as", "* | lookup l a OUTPUT b \"as\"");
     }
 
     #[test]

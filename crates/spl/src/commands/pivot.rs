@@ -275,7 +275,7 @@ fn cell(p: &mut Parser<'_>) -> Parsed<StatsCall> {
         Some(StatsCall { function, argument, alias: None, text, span: name })
     });
     if let Some(call) = &mut call {
-        call.alias = p.alias()?;
+        call.alias = p.alias_of_call()?;
     }
     call.ok_or_else(|| p.unexpected("a field in brackets"))
 }

@@ -108,7 +108,7 @@ fn trend(p: &mut Parser<'_>) -> Parsed<Trend> {
     p.expect("(", "after the period")?;
     let field = p.field("a field name")?;
     p.expect(")", "after the field")?;
-    let alias = p.alias()?;
+    let alias = p.alias_of_call()?;
     Ok(Trend { kind, period, field, alias, span: p.span_from(start) })
 }
 

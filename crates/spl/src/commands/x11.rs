@@ -59,7 +59,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     p.expect("(", "before the field")?;
     let field = p.field("a field name")?;
     p.expect(")", "after the field")?;
-    let alias = p.alias()?;
+    let alias = p.alias_of_call()?;
     Ok(Command::X11(X11Command { additive, period, field, alias }))
 }
 

@@ -40,7 +40,7 @@ impl Parser<'_> {
             return Err(self.error(message, self.span_to(start, end)).with_hint(hint));
         }
         let text = self.slice(start, end).to_owned();
-        let alias = self.alias()?;
+        let alias = self.alias_of_call()?;
         let span = if alias.is_some() { self.span_from(start) } else { self.span_to(start, end) };
         let name = self.slice(start, word_end).to_owned();
         let name = Spanned::new(name, self.span_to(start, word_end));

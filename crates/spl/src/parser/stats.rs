@@ -181,7 +181,7 @@ impl Parser<'_> {
             let message = format!("function {} needs a field: {0}(field)", function.name.node);
             return Err(self.error(message, self.span_to(start, end)));
         }
-        let alias = self.alias()?;
+        let alias = self.alias_of_call()?;
         let span = if alias.is_some() { self.span_from(start) } else { self.span_to(start, end) };
         Ok(StatsCall { function, argument, alias, text, span })
     }
