@@ -36,6 +36,7 @@ def row(server, search):
         "fields - _raw",
         "fields - sourcetype",
         "rename sourcetype as kind",
+        'rename nosuch as "s*"',
         'eval sourcetype="foo"',
         'rex field=_raw mode=sed "s/GET/PUT/"',
         'eval _raw="status=404 method=PUT"',

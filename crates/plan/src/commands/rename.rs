@@ -95,7 +95,10 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
     if renamed.is_empty() && !from.has_wildcard() {
         // There is no such field: the other one loses its values, as in Splunk.
         outputs.retain(|(name, _)| *name != to.text);
-        frame.filter.drop.push(to.text.clone());
+        if !to.has_wildcard() {
+            // In the filter, a star would stand for other fields, too.
+            frame.filter.drop.push(to.text.clone());
+        }
     }
     frame.formats.rename(&pairs);
     // The new name replaces a column that had it; of several renamed ones the last counts.
