@@ -490,8 +490,12 @@ def test_a_logout_that_other_search_heads_do_not_learn_of_says_so(cluster):
 
     wait_for(lambda: asked(there).status == 200, "both know the session")
     cluster.control_plane.kill()
-    ended = asked(here, "POST", "/services/auth/logout")
+    cookie = {"Cookie": f"splunkd_8089={key}"}
+    ended = here.request(here.management_port, "POST", "/services/auth/logout", None, cookie, tls=True)
     assert ended.status == 503, ended
+    # A browser would show it to the others.
+    (removal,) = ended.headers.get_all("Set-Cookie")
+    assert removal.startswith("splunkd_8089=;") and "Max-Age=0" in removal, removal
     assert "other processes accept the session" in ended.json()["messages"][0]["text"]
     assert asked(here).status == 401
     cluster.control_plane.start()

@@ -11,6 +11,13 @@ pub(crate) fn cookie_header(name: &str, key: &str, secure: bool) -> Option<Heade
     HeaderValue::from_str(&cookie).ok()
 }
 
+/// The header that takes the session from a browser.
+pub(crate) fn removal_header(name: &str, secure: bool) -> Option<HeaderValue> {
+    let secure = attribute(secure);
+    let cookie = format!("{name}=; Path=/; Max-Age=0; HttpOnly;{secure} SameSite=Strict");
+    HeaderValue::from_str(&cookie).ok()
+}
+
 /// How a cookie asks to be sent with TLS only.
 pub(crate) fn attribute(secure: bool) -> &'static str {
     if secure { " Secure;" } else { "" }

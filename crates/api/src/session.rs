@@ -99,6 +99,10 @@ pub(crate) fn unauthorized() -> RestError {
     error
 }
 
+/// Marks the answer to a logout, whose client does not get the cookie again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SignedOut;
+
 /// Lets through who has a session or a password. Who came with the session's cookie gets it again.
 pub(crate) async fn authenticate(
     State(state): State<ApiState>,
@@ -125,6 +129,7 @@ pub(crate) async fn authenticate(
     }
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
+    let cookie = cookie.filter(|_| response.extensions().get::<SignedOut>().is_none());
     if let Some(value) = cookie.and_then(|(name, key)| cookie_header(&name, &key, secure)) {
         response.headers_mut().append(header::SET_COOKIE, value);
     }

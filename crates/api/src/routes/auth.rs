@@ -7,13 +7,13 @@ use axum::response::Response;
 use serde_json::json;
 
 use crate::audit::Observed;
-use crate::cookies::{cookie_header, is_secure};
+use crate::cookies::{cookie_header, cookie_sessions, is_secure, removal_header};
 use crate::error::{RestError, Written};
 use crate::output::OutputMode;
 use crate::params::Params;
 use crate::rights::Need::Open;
 use crate::routing::{Routes, post};
-use crate::session::{Caller, log_in, source};
+use crate::session::{Caller, SignedOut, log_in, source};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
 use crate::{ApiState, Arrival, origin};
@@ -84,9 +84,11 @@ pub(super) fn port(headers: &HeaderMap) -> u16 {
 }
 
 /// Ends the session. `redirect` in the answer: where a browser goes to end the one at the provider, too, also
-/// if the session has ended in this process only.
+/// if the session has ended in this process only. Its cookie is taken from the browser in both cases.
 pub(super) async fn logout(
     State(state): State<ApiState>,
+    headers: HeaderMap,
+    extensions: Extensions,
     caller: Caller,
 ) -> Result<Response, RestError> {
     let (closed, ended) = match &caller.session {
@@ -100,15 +102,25 @@ pub(super) async fn logout(
         next.inspect_err(|error| tracing::warn!(%error, "no logout at the provider")).ok()?
     });
     let mut body = next.map_or_else(|| json!({}), |url| json!({"redirect": url}));
-    let Err(error) = ended else {
-        return Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()));
+    let mut response = match ended {
+        Ok(()) => OutputMode::Json.respond(StatusCode::OK, body.to_string()),
+        // Its client is not to try again: the key is not valid here any more.
+        Err(error) => {
+            let error = RestError::from(error);
+            body["messages"] = json!([{"type": error.severity, "text": error.text}]);
+            let mut response = OutputMode::Json.respond(error.status, body.to_string());
+            response.extensions_mut().insert(error);
+            response.extensions_mut().insert(Written);
+            response
+        }
     };
-    // Its client is not to try again: the key is not valid here any more.
-    let error = RestError::from(error);
-    body["messages"] = json!([{"type": error.severity, "text": error.text}]);
-    let mut response = OutputMode::Json.respond(error.status, body.to_string());
-    response.extensions_mut().insert(error);
-    response.extensions_mut().insert(Written);
+    // Other processes may accept the key for some time yet: the browser is not to send it to them.
+    let secure = is_secure(&headers, extensions.get::<Arrival>().copied().unwrap_or_default());
+    let own = cookie_sessions(&headers).filter(|(_, key)| caller.session.as_ref() == Some(key));
+    for value in own.filter_map(|(name, _)| removal_header(&name, secure)) {
+        response.headers_mut().append(header::SET_COOKIE, value);
+    }
+    response.extensions_mut().insert(SignedOut);
     Ok(response)
 }
 

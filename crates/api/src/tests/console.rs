@@ -112,3 +112,20 @@ async fn a_browser_has_its_session_in_a_cookie_and_writes_with_the_form_key() {
     let whose = ask(&server, Method::GET, "/services/auth/providers", &[HOST, cookie], "").await;
     assert!(whose.text.contains("\"user\":\"admin\""), "{}", whose.text);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_logout_takes_the_cookie_from_the_browser() {
+    let server = Server::with_admin().await;
+    let origin = ("origin", "http://karst:8000");
+    let form = "username=admin&password=changeme-1&cookie=1&output_mode=json";
+    let login = ask(&server, Method::POST, "/services/auth/login", &[HOST, origin], form).await;
+    let set = login.headers.get_all("set-cookie").iter().map(|one| one.to_str().unwrap());
+    let pairs: Vec<&str> = set.filter_map(|one| one.split(';').next()).collect();
+    let session = *pairs.iter().find(|one| one.starts_with("splunkd_8000=")).unwrap();
+    let sent = [HOST, origin, ("cookie", session)];
+    let logout = ask(&server, Method::POST, "/services/auth/logout", &sent, "").await;
+    assert_eq!(logout.status, StatusCode::OK, "{}", logout.text);
+    let set: Vec<&str> =
+        logout.headers.get_all("set-cookie").iter().map(|one| one.to_str().unwrap()).collect();
+    assert_eq!(set, ["splunkd_8000=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"]);
+}

@@ -235,7 +235,9 @@ describe('failures', () => {
   it('signing out goes on at the provider, also where other servers are told later', async () => {
     const body = '{"messages":[{"type":"FATAL","text":"later"}],"redirect":"https://idp/out"}';
     override = { status: 503, body };
-    expect(await client().logout()).toBe('https://idp/out');
+    expect(await client().logout()).toEqual({ redirect: 'https://idp/out', told: 'later' });
+    override = { status: 200, body: '{}' };
+    expect(await client().logout()).toEqual({ redirect: null, told: null });
     override = { status: 500, body: '{}' };
     expect((await failure(client().logout())).kind).toBe('server');
   });

@@ -59,6 +59,13 @@ export function isAbort(error: unknown): boolean {
  */
 export type Renew = (usedKey: string, signal?: AbortSignal | null) => Promise<string>;
 
+export interface SignedOut {
+  /** Where to go on, to end the session at the identity provider, too. */
+  redirect: string | null;
+  /** Where the session has not ended yet; null if it has everywhere. */
+  told: string | null;
+}
+
 export interface ClientOptions {
   /** Empty for the page's own origin. */
   baseUrl?: string;
@@ -435,17 +442,19 @@ export class KarstClient {
     return this.#rows(jobPath(sid, 'results'), call);
   }
 
-  /** Ends the session; where to go on, to end the one at the identity provider, too. */
-  async logout(signal?: AbortSignal): Promise<string | null> {
-    const call: Call = { method: 'POST', form: JSON_MODE, signal };
+  /** Ends the session, and takes its cookie from the browser, also where a page has its key. */
+  async logout(signal?: AbortSignal): Promise<SignedOut> {
+    const call: Call = { method: 'POST', form: JSON_MODE, cookies: true, signal };
     const response = await this.#fetch('/services/auth/logout', call);
     const text = await response.text();
     // 503: it has ended at this server, which tells the others later. The way on is the same.
-    if (!response.ok && response.status !== 503) {
-      throw apiErrorOf(response.status, response.statusText, text, null);
-    }
-    const body = asObject(JSON.parse(text));
-    return typeof body.redirect === 'string' ? body.redirect : null;
+    const error = response.ok ? null : apiErrorOf(response.status, response.statusText, text, null);
+    if (error && response.status !== 503) throw error;
+    const { redirect } = asObject(JSON.parse(text));
+    return {
+      redirect: typeof redirect === 'string' ? redirect : null,
+      told: error?.message ?? null,
+    };
   }
 
   /** Completions at the cursor; none, for good, from a server that does not complete. */

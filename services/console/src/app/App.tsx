@@ -20,6 +20,7 @@ const SIGN_OUT_PATIENCE = 3_000;
 export function App() {
   /** Undefined until the server has said whose the cookie is. */
   const [session, setSession] = useState<Session | null | undefined>(undefined);
+  const [told, setTold] = useState<string | null>(null);
 
   useEffect(() => {
     if (session !== undefined) return;
@@ -36,9 +37,14 @@ export function App() {
     return () => controller.abort();
   }, [session]);
 
+  const signedOut = (message: string | null) => {
+    setTold(message);
+    setSession(null);
+  };
+
   if (session === undefined) return null;
-  if (!session) return <LoginPage client={NOBODY} onLogin={setSession} />;
-  return <SignedIn first={session} onSignedOut={() => setSession(null)} />;
+  if (!session) return <LoginPage client={NOBODY} onLogin={setSession} told={told} />;
+  return <SignedIn first={session} onSignedOut={signedOut} />;
 }
 
 /** Asks without a session, and waits for none. */
@@ -47,7 +53,8 @@ const NOBODY = new KarstClient();
 interface SignedInProps {
   /** The session that the page began with. Later ones are of the same user. */
   first: Session;
-  onSignedOut: () => void;
+  /** `told`: where the session is still valid; null if nowhere. */
+  onSignedOut: (told: string | null) => void;
 }
 
 function SignedIn({ first, onSignedOut }: SignedInProps) {
@@ -82,8 +89,8 @@ function SignedIn({ first, onSignedOut }: SignedInProps) {
     // comes after the answer, as it asks whose session the cookie is.
     const signal = AbortSignal.timeout(SIGN_OUT_PATIENCE);
     const next = await connection.client.logout(signal).catch(() => null);
-    onSignedOut();
-    if (next) window.location.assign(next);
+    onSignedOut(next?.told ?? null);
+    if (next?.redirect) window.location.assign(next.redirect);
   };
   const signIn = (next: Session) => {
     if (next.username === username) setSession(next);

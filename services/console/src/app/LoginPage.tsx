@@ -12,12 +12,17 @@ import { reasonToChange, repeatProblem } from './newPassword';
 import { openSession, rememberAddress, type Session } from './session';
 import { useTitle } from './useTitle';
 
-interface LoginPageProps {
+interface LoginProps {
   client: KarstClient;
   onLogin: (session: Session) => void;
 }
 
-export function LoginPage(props: LoginPageProps) {
+interface LoginPageProps extends LoginProps {
+  /** What the server said of the logout before; null for nothing. */
+  told: string | null;
+}
+
+export function LoginPage({ told, ...props }: LoginPageProps) {
   useTitle('Sign in');
   return (
     <main className={styles.page}>
@@ -26,13 +31,14 @@ export function LoginPage(props: LoginPageProps) {
           <Logo size={26} />
           Karst
         </h1>
+        {told && <Notice kind="warning">{told}</Notice>}
         <LoginForm {...props} user="" />
       </div>
     </main>
   );
 }
 
-interface LoginDialogProps extends LoginPageProps {
+interface LoginDialogProps extends LoginProps {
   opened: boolean;
   user: string;
   /** Whether the session goes on, as another tab has logged in. */
@@ -73,7 +79,7 @@ export function LoginDialog({ opened, look, ...form }: LoginDialogProps) {
 /** Keys of the page do nothing meanwhile; Tab is for the trap of the focus. */
 const keepKeys = (event: KeyboardEvent) => event.key !== 'Tab' && event.stopPropagation();
 
-interface LoginFormProps extends LoginPageProps {
+interface LoginFormProps extends LoginProps {
   /** Who is expected; empty for nobody. */
   user: string;
   /** Whether the page below has what a login elsewhere would lose. */
