@@ -3,6 +3,7 @@ import {
   eventsBehind,
   withFieldPresent,
   withFieldValue,
+  withNumbers,
   withoutFieldValue,
   withQuickReport,
 } from './rewrite';
@@ -25,6 +26,16 @@ describe('adding a field value', () => {
   });
   it('filters after the pipes there are', () =>
     expect(withFieldValue('error | eval x=1', 'x', '1')).toBe('error | eval x=1 | search x="1"'));
+  it('does without a pipe at the end', () => {
+    expect(withFieldValue('error |', 'host', 'a')).toBe('error host="a"');
+    expect(withFieldValue('error | eval x=1 | ', 'x', '1')).toBe('error | eval x=1 | search x="1"');
+    const excluded = 'error | eval x=1 | search x!="1" |';
+    expect(withFieldValue(excluded, 'x', '1')).toBe('error | eval x=1 | search x="1"');
+    expect(withQuickReport('error |', 'host', 'top')).toBe('error | top limit=20 host');
+    expect(withQuickReport('|', 'host', 'top')).toBe('* | top limit=20 host');
+    expect(withNumbers('error|', 'n')).toMatch(/^error \| stats min/);
+    expect(withFieldValue('"a |', 'host', 'a')).toBe('"a | host="a"');
+  });
   it('takes a pipe inside quotes for text', () =>
     expect(withFieldValue('"a | b"', 'host', 'a')).toBe('"a | b" host="a"'));
   it('escapes quotes and backslashes', () =>

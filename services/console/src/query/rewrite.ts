@@ -10,6 +10,7 @@ import {
   hasTopLevelOr,
   quoted,
   topLevelPipes,
+  withoutLastPipe,
 } from './syntax';
 
 /** Adds `field="value"` to the search. */
@@ -41,7 +42,8 @@ function comparison(field: string, operator: '=' | '!=', value: string): Term {
 }
 
 function withTerm(query: string, term: Term, opposite: Term | null): string {
-  const cleaned = opposite ? withoutTerm(query.trim(), opposite) : query.trim();
+  const whole = withoutLastPipe(query);
+  const cleaned = opposite ? withoutTerm(whole, opposite) : whole;
   if (includesTerm(cleaned, term.text)) return cleaned;
   const pipes = topLevelPipes(cleaned);
   if (pipes.length > 0 || term.command === 'where') {
@@ -107,8 +109,7 @@ const REPORT_COMMAND: Record<QuickReport, (field: string) => string> = {
 };
 
 export function withQuickReport(query: string, field: string, report: QuickReport): string {
-  const events = query.trim() === '' ? '*' : query.trim();
-  return `${events} | ${REPORT_COMMAND[report](fieldName(field))}`;
+  return `${withoutLastPipe(query) || '*'} | ${REPORT_COMMAND[report](fieldName(field))}`;
 }
 
 /** The statistics of a field with numbers, one column each. */
@@ -117,7 +118,7 @@ export function withNumbers(query: string, field: string): string {
   const parts = ['min', 'avg', 'median', 'p95', 'max', 'stdev', 'sum'].map(
     (each) => `${each}(${name}) AS ${each}`,
   );
-  return `${query.trim() === '' ? '*' : query.trim()} | stats ${parts.join(' ')}`;
+  return `${withoutLastPipe(query) || '*'} | stats ${parts.join(' ')}`;
 }
 
 /** The search for the events behind a report. */

@@ -32,6 +32,12 @@ function skipTo(query: string, closing: string, from: number): number {
   return found === -1 ? query.length : found;
 }
 
+/** A search to which commands are added: a pipe at its end has no effect, but two in a row are a mistake. */
+export function withoutLastPipe(query: string): string {
+  const text = query.trim();
+  return topLevelPipes(text).at(-1) === text.length - 1 ? text.slice(0, -1).trim() : text;
+}
+
 /** The search before the first pipe; empty for searches that begin with a command. */
 export function baseSearch(query: string): string {
   const first = topLevelPipes(query)[0];

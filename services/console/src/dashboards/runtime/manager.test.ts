@@ -3,7 +3,7 @@ import { ApiError } from '../../api/client';
 import type { JobStatus, ResultRows } from '../../api/types';
 import { allSearches, readDashboard } from '../model/reader';
 import { MAX_RUNNING, SearchManager } from './manager';
-import { joined } from './searchText';
+import { joined, pipeline } from './searchText';
 import type { JobSpec, SearchServer } from './server';
 import { TokenStore } from './tokens';
 
@@ -285,7 +285,11 @@ it.each([
   ['index=a', 'stats count', 'index=a | stats count'],
   ['index=a', '| sort x', 'index=a | sort x'],
   ['index=a', '', 'index=a'],
+  ['index=x |', 'stats count |', 'index=x | stats count'],
 ])('%s and %s are one text', (base, rest, text) => expect(joined(base, rest)).toBe(text));
+
+it('links of a chain that end with a pipe are one text', () =>
+  expect(pipeline(['stats count |', '| head 5 |', '|'])).toBe('| stats count | head 5'));
 
 it('another version of the dashboard runs again only what has another text', async () => {
   const { manager, keys } = open(

@@ -1,5 +1,7 @@
 /** Texts and ranges of searches as they are sent. */
 
+import { withoutLastPipe } from '../../query/syntax';
+
 /** Real-time windows run once, over the same span of time. */
 export function bounds(earliest: string, latest: string): { earliest: string; latest: string } {
   const past = (bound: string) => (/^rt/i.test(bound) ? bound.slice(2) : bound);
@@ -10,11 +12,11 @@ export function bounds(earliest: string, latest: string): { earliest: string; la
 /** What follows a base, with the pipe in front that its authors may leave out. */
 export function pipeline(parts: string[]): string {
   const commands = parts
-    .map((part) => part.trim().replace(/^\|\s*/, ''))
+    .map((part) => withoutLastPipe(part.trim().replace(/^\|\s*/, '')))
     .filter((part) => part !== '');
   return commands.length === 0 ? '' : `| ${commands.join(' | ')}`;
 }
 
 /** A base and what follows it, as one text for the search page. */
 export const joined = (base: string, postProcess: string): string =>
-  `${base} ${pipeline([postProcess])}`.trim();
+  `${withoutLastPipe(base)} ${pipeline([postProcess])}`.trim();
