@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { withSearch } from '../query/typed';
 import { mistakesOf } from './mistakes';
 
 describe('the place of a mistake', () => {
@@ -25,6 +26,14 @@ describe('the place of a mistake', () => {
       typed,
     );
     expect(typed.slice(mistake?.from, mistake?.to)).toBe('cont');
+  });
+
+  it('is moved where the page wrote search in front', () => {
+    const typed = '  sort error | statz';
+    const sent = withSearch(typed);
+    const message = `Unknown search command\n1 | ${sent}\n${' '.repeat(4 + sent.indexOf('statz'))}^^^^^`;
+    const [mistake] = mistakesOf(message, typed);
+    expect(typed.slice(mistake?.from, mistake?.to)).toBe('statz');
   });
 
   it('stays within the text', () => {

@@ -37,7 +37,7 @@ export function mistakesOf(message: string, typed: string): Mistake[] {
     const number = Number(source[2]) - 1;
     const own = typedLines[number];
     if (own !== undefined) {
-      // The server writes the pipe in front of a generating command that was typed without.
+      // In front of what was typed, the server writes the pipe of a generating command, and this page `search`.
       const shift = (source[3] ?? '').length - own.length;
       const isShifted = shift > 0 && (source[3] ?? '').endsWith(own);
       const column = (mark[1] ?? '').length - (source[1] ?? '').length - (isShifted ? shift : 0);

@@ -5,7 +5,7 @@ it('searches for words that are commands, unless these make rows', () => {
   for (const query of ['sort error', 'Stats count', 'transaction failed | head 5', 'where']) {
     expect(withSearch(query)).toBe(`search ${query}`);
   }
-  expect(withSearch(' sort error')).toBe('search sort error');
+  expect(withSearch('  sort error')).toBe('search   sort error');
   for (const query of [
     '| stats count',
     '[search a]',

@@ -8,9 +8,9 @@ import language from './language.json';
 const COMMANDS = new Set(language.commands);
 const RUN = new Set(['search', ...language.generating]);
 
-/** As `with_search` of crates/spl. */
+/** As `with_search` of crates/spl, with the blanks in front: mistakes are marked where they were typed. */
 export function withSearch(query: string): string {
   const word =
     /^\s*(\w+)(?=$|[\s|["(,+-])(?!\s*(?:[=<>]|!=))/.exec(query)?.[1]?.toLowerCase() ?? '';
-  return COMMANDS.has(word) && !RUN.has(word) ? `search ${query.trimStart()}` : query;
+  return COMMANDS.has(word) && !RUN.has(word) ? `search ${query}` : query;
 }
