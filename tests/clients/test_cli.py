@@ -381,6 +381,9 @@ def test_login_keeps_a_session_for_a_named_server(server, tmp_path):
     assert done.returncode == 0, done.stderr
     assert PASSWORD not in (tmp_path / ".config/karst/sessions.json").read_text()
     assert server.cli(*listing, environment=away).returncode == 0
+    # Words that are commands are searched for, as by `karst search`.
+    explained = server.cli("spl", "explain", "--uri", uri, "sort error", environment=away)
+    assert "search sort error" in explained.stdout, explained
     assert server.cli("logout", "--uri", uri, "--insecure", environment=away).returncode == 0
     assert server.cli(*listing, environment=away).returncode == 5
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withSearch } from './typed';
+import { asReport, withSearch } from './typed';
 
 it('searches for words that are commands, unless these make rows', () => {
   for (const query of ['sort error', 'Stats count', 'transaction failed | head 5', 'where']) {
@@ -24,4 +24,13 @@ it('searches for words that are commands, unless these make rows', () => {
   ]) {
     expect(withSearch(query)).toBe(query);
   }
+});
+
+it('saves what has run', () => {
+  expect(asReport(' inputlookup a.csv | head 5')).toBe('| inputlookup a.csv | head 5');
+  expect(asReport('Makeresults')).toBe('| Makeresults');
+  for (const query of ['| makeresults', 'search sort', 'sort error', 'rest=1', '`macro`']) {
+    expect(asReport(query)).toBe(query);
+  }
+  expect(asReport(' ')).toBe('*');
 });

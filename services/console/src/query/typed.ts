@@ -5,12 +5,20 @@
 
 import language from './language.json';
 
+const WORD = /^\s*(\w+)(?=$|[\s|["(,+-])(?!\s*(?:[=<>]|!=))/;
 const COMMANDS = new Set(language.commands);
-const RUN = new Set(['search', ...language.generating]);
+const GENERATING = new Set(language.generating);
 
 /** As `with_search` of crates/spl, with the blanks in front: mistakes are marked where they were typed. */
 export function withSearch(query: string): string {
-  const word =
-    /^\s*(\w+)(?=$|[\s|["(,+-])(?!\s*(?:[=<>]|!=))/.exec(query)?.[1]?.toLowerCase() ?? '';
-  return COMMANDS.has(word) && !RUN.has(word) ? `search ${query}` : query;
+  const word = firstWord(query);
+  const isWord = COMMANDS.has(word) && word !== 'search' && !GENERATING.has(word);
+  return isWord ? `search ${query}` : query;
 }
+
+/** A search as reports hold it, where each first word without a pipe is searched for. */
+export function asReport(query: string): string {
+  return GENERATING.has(firstWord(query)) ? `| ${query.trimStart()}` : query.trim() || '*';
+}
+
+const firstWord = (query: string): string => WORD.exec(query)?.[1]?.toLowerCase() ?? '';

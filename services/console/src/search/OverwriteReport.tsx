@@ -8,6 +8,7 @@ import { useClient } from '../app/clientContext';
 import { Notice } from '../app/Notice';
 import { useZone } from '../app/preferences';
 import { isChangeable } from '../objects/ObjectDialog';
+import { asReport } from '../query/typed';
 import { reports } from '../reports/reportKind';
 import { REPORTS } from '../reports/reportLists';
 import { rangeLabel } from '../time/timeRange';
@@ -36,7 +37,7 @@ export default function OverwriteReport({ app, link, request, ...props }: Overwr
   const save = async () => {
     if (!report || isFixed) return Promise.reject(error ?? new ApiError('forbidden', 403, []));
     await client.change(report.entry.path, {
-      search: request.query || '*',
+      search: asReport(request.query),
       'dispatch.earliest_time': request.range.earliest,
       'dispatch.latest_time': request.range.latest,
     });
@@ -62,7 +63,7 @@ export default function OverwriteReport({ app, link, request, ...props }: Overwr
         The search and the time range of <b>{name}</b>
         {report && ` of ${report.owner} in ${report.app}`} are replaced by these:
       </p>
-      <pre className={`${code.code} ${styles.search}`}>{request.query || '*'}</pre>
+      <pre className={`${code.code} ${styles.search}`}>{asReport(request.query)}</pre>
       <p className={styles.note}>Time range: {rangeLabel(request.range, zone)}</p>
     </ConfirmDialog>
   );

@@ -8,6 +8,7 @@ import { useConnection, useMayShare } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { useZone } from '../app/preferences';
 import { useSubmit } from '../app/useSubmit';
+import { asReport } from '../query/typed';
 import { REPORTS } from '../reports/reportLists';
 import { rangeLabel } from '../time/timeRange';
 import styles from './SaveReport.module.css';
@@ -38,7 +39,7 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
       const report = {
         name: name.trim(),
         description,
-        search: request.query || '*',
+        search: asReport(request.query),
         ...request.range,
         shared,
       };
@@ -75,7 +76,7 @@ export function SaveReport({ app, request, onClose, onSaved }: SaveReportProps) 
           value={description}
           onChange={(event) => setDescription(event.currentTarget.value)}
         />
-        <pre className={`${code.code} ${styles.search}`}>{request.query || '*'}</pre>
+        <pre className={`${code.code} ${styles.search}`}>{asReport(request.query)}</pre>
         <p className={styles.note}>Time range: {rangeLabel(request.range, zone)}</p>
         {canShare && (
           <Switch

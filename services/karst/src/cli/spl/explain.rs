@@ -32,7 +32,9 @@ pub(super) async fn explain(options: &ExplainOptions) -> Result<ExitCode> {
 
 async fn ask(options: &ExplainOptions) -> Result<Value> {
     let client = Client::new(&options.client)?;
-    let mut form = vec![("search", options.search.as_str()), ("output_mode", "json")];
+    // As `karst search` sends it.
+    let search = spl::with_search(&options.search);
+    let mut form = vec![("search", &*search), ("output_mode", "json")];
     form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
     form.extend(options.latest.as_deref().map(|time| ("latest_time", time)));
     client.post("/api/v1/explain", &form).await
