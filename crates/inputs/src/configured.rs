@@ -216,6 +216,7 @@ impl Configured {
             "fifo" => self.fifos.push(files::fifo(keys, rest, host)),
             "tcp" => self.tcp.extend(network::tcp(keys, (rest, false), host, &self.names)),
             "tcp-ssl" => {
+                ssl::refuse_restriction(keys);
                 self.warnings.extend(ssl::warnings(keys, false));
                 self.tcp.extend(network::tcp(keys, (rest, true), host, &self.names));
             }

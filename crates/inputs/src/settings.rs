@@ -107,6 +107,11 @@ conf::keys! {
         ROOT_CA: Option<String> = "sslRootCAPath", "", Type::Text;
         /// Older name of `sslRootCAPath`.
         OLD_ROOT_CA: Option<String> = "rootCA", "", Type::Text;
+        /// Not supported: names in client certificates are not checked. With `requireClientCert = true`, it
+        /// is refused.
+        CLIENT_NAME: Option<String> = "sslCommonNameToCheck", "", Type::Text;
+        /// Not supported, as `sslCommonNameToCheck`.
+        CLIENT_ALT_NAME: Option<String> = "sslAltNameToCheck", "", Type::Text;
     }
     "inputs"["http://<name>"] {
         /// The token of an HTTP event collector input.

@@ -19,6 +19,8 @@ pub struct TlsSettings {
     pub certificate: Option<PathBuf>,
     /// File with the CA whose certificates clients must present; `None`: clients need none.
     pub client_ca: Option<PathBuf>,
+    /// Settings without effect, each with its place.
+    pub warnings: Vec<String>,
 }
 
 impl TlsSettings {
@@ -38,12 +40,38 @@ impl TlsSettings {
                 "sslRootCAPath in the same stanza, the CA of the certificates of clients";
             keys.wrong(&settings::REQUIRE_CLIENT_CERT, expected);
         }
+        if is_required {
+            refuse_names(&mut keys);
+        }
+        let warnings = match ca {
+            Some(_) if !is_required => unused_ca(&keys).into_iter().collect(),
+            _ => Vec::new(),
+        };
         let client_ca = ca.filter(|_| is_required);
         match keys.errors.is_empty() {
-            true => Ok(Self { place: Some(stanza.place.clone()), certificate, client_ca }),
+            true => {
+                Ok(Self { place: Some(stanza.place.clone()), certificate, client_ca, warnings })
+            }
             false => Err(keys.errors),
         }
     }
+}
+
+/// Refuses checks of names, which would restrict clients further than this program does.
+fn refuse_names(keys: &mut Keys<'_>) {
+    for key in [&settings::CLIENT_NAME, &settings::CLIENT_ALT_NAME] {
+        if keys.shared(key).is_some() {
+            let reason = "names in client certificates are not checked: remove it, and let a CA of its own \
+                          sign the certificates of these clients";
+            keys.refused(key, reason.to_owned());
+        }
+    }
+}
+
+fn unused_ca(keys: &Keys<'_>) -> Option<String> {
+    let of = |key: &Key<Option<String>>| keys.own(key).map(|place| (place, key.name().to_owned()));
+    let (place, name) = of(&settings::ROOT_CA).or_else(|| of(&settings::OLD_ROOT_CA))?;
+    Some(format!("{place}: [{STANZA}] {name} has no effect without requireClientCert = true"))
 }
 
 fn file(keys: &mut Keys<'_>, key: &Key<Option<String>>) -> Option<PathBuf> {
@@ -54,6 +82,17 @@ fn file(keys: &mut Keys<'_>, key: &Key<Option<String>>) -> Option<PathBuf> {
             keys.refused(key, reason);
             None
         }
+    }
+}
+
+/// Refuses `requireClientCert = true` in the stanza of an input: without its effect, the input would be open
+/// to senders that the administrator excludes.
+pub(super) fn refuse_restriction(keys: &mut Keys<'_>) {
+    let key = &settings::REQUIRE_CLIENT_CERT;
+    if keys.switched_on(key, keys.name()).is_some() {
+        let reason =
+            "it is read in [SSL] only, for all inputs with TLS: move it there, with sslRootCAPath";
+        keys.refused(key, reason.to_owned());
     }
 }
 

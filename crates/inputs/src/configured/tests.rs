@@ -140,6 +140,8 @@ fn certificates_of_inputs_are_those_of_the_stanza_ssl() {
     let settings = read("[SSL]\nserverCert = /a.pem\nrootCA = /ca.pem\n").unwrap();
     assert_eq!(settings.certificate.as_deref(), Some(Path::new("/a.pem")));
     assert_eq!(settings.client_ca, None, "no client is asked");
+    let [unused] = &settings.warnings[..] else { panic!("{settings:?}") };
+    assert!(unused.contains("inputs.conf:3: [SSL] rootCA has no effect without"), "{unused}");
     let settings =
         read("[SSL]\nrequireClientCert = 1\nsslRootCAPath = /ca.pem\nrootCA = /old.pem\n");
     assert_eq!(settings.unwrap().client_ca.as_deref(), Some(Path::new("/ca.pem")));
@@ -147,6 +149,25 @@ fn certificates_of_inputs_are_those_of_the_stanza_ssl() {
     let shown = errors[0].to_string();
     let part = "inputs.conf:2: [SSL] requireClientCert = 1: expected sslRootCAPath";
     assert!(shown.contains(part), "{shown}");
+}
+
+#[test]
+fn restrictions_of_senders_that_would_have_no_effect_are_refused() {
+    let errors = read("[tcp-ssl://1]\nrequireClientCert = true\n").unwrap_err();
+    let shown = errors[0].to_string();
+    let part = "inputs.conf:2: [tcp-ssl://1] requireClientCert = true: it is read in [SSL] only";
+    assert!(shown.contains(part), "{shown}");
+    assert!(read("[tcp-ssl://1]\nrequireClientCert = false\n").is_ok());
+
+    let required = "[SSL]\nrequireClientCert = 1\nrootCA = /ca.pem\nsslCommonNameToCheck = a\n\
+                    sslAltNameToCheck = b\n";
+    let layer = Layer::AppLocal("a".to_owned());
+    let conf = Layers::builtin().with(layer, "inputs", required).effective("inputs");
+    let errors = TlsSettings::read(&conf).unwrap_err();
+    let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let [name, alt] = &shown[..] else { panic!("{shown:?}") };
+    assert!(name.contains("inputs.conf:4: [SSL] sslCommonNameToCheck = a: names"), "{name}");
+    assert!(alt.contains("inputs.conf:5: [SSL] sslAltNameToCheck = b: names"), "{alt}");
 }
 
 #[test]

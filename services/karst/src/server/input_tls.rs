@@ -73,6 +73,9 @@ impl InputTls {
             }
             None => None,
         };
+        for warning in &settings.warnings {
+            tracing::warn!("{warning}");
+        }
         let acceptor = certificates.as_ref().unwrap_or(own).acceptor_of_inputs(roots)?;
         Ok(Self { acceptor: Some(acceptor), certificates })
     }
