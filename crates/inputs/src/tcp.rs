@@ -4,12 +4,14 @@
 //! TCP has no acknowledgement: what was received before a crash and is not in the journal is lost.
 //! When ingest is slow the connection is read no further, and the sender's own buffers fill.
 
-use std::net::SocketAddr;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use model::IndexName;
+use parking_lot::Mutex;
 use runtime::{Shutdown, metrics as names};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
@@ -25,8 +27,11 @@ use crate::{
 
 /// Bytes read at once at most.
 const CHUNK: usize = 256 << 10;
-/// Least time between two warnings of a connection about messages that were cut.
+/// Least time between two warnings of a connection about messages that were cut, and between two about
+/// refused handshakes of a sender for the same reason.
 const REPEAT: Duration = Duration::from_secs(60);
+/// Maximum number of refused senders and reasons that a port remembers; more are counted, but not logged.
+const REFUSALS: usize = 1_000;
 /// How long a new connection waits for the name of its sender.
 const NAMING: Duration = Duration::from_secs(3);
 
@@ -125,6 +130,7 @@ pub(crate) async fn serve_port(
     let limit = inputs.iter().map(|input| input.max_connections).max().unwrap_or_default();
     let inputs: Arc<[Arc<TcpInput>]> = inputs.into_iter().map(Arc::new).collect();
     let slots = Arc::new(Semaphore::new(limit));
+    let refusals = Arc::new(Refusals::default());
     loop {
         let accepted = tokio::select! {
             () = signals.accepting.stopped() => return Ok(()),
@@ -147,6 +153,7 @@ pub(crate) async fn serve_port(
             continue;
         };
         let (inputs, sink, tls) = (Arc::clone(&inputs), Arc::clone(&sink), tls.clone());
+        let refusals = Arc::clone(&refusals);
         let shutdown = signals.connections.clone();
         signals.connections.spawn(async move {
             let _slot = slot;
@@ -160,10 +167,13 @@ pub(crate) async fn serve_port(
                 opened = open(socket, input.tls, tls) => opened,
             };
             let socket = match opened {
-                Ok(socket) => socket,
+                Ok(Some(socket)) => socket,
+                Ok(None) => return,
                 Err(reason) => {
                     metrics::counter!(names::INGEST_REFUSED, "reason" => "tls").increment(1);
-                    tracing::warn!(%local, %peer, reason, "the connection is refused");
+                    if refusals.is_due(peer.ip(), &reason, Instant::now()) {
+                        tracing::warn!(%local, %peer, reason, "the connection is refused");
+                    }
                     return;
                 }
             };
@@ -174,6 +184,25 @@ pub(crate) async fn serve_port(
                 tracing::warn!(%peer, %error, "connection ended");
             }
         });
+    }
+}
+
+/// Refused senders that the log was told of, by address and reason.
+#[derive(Debug, Default)]
+struct Refusals(Mutex<HashMap<(IpAddr, String), Instant>>);
+
+impl Refusals {
+    /// Whether the log is to be told of a refusal: a sender that tries again and again is told of once per
+    /// [`REPEAT`].
+    fn is_due(&self, peer: IpAddr, reason: &str, now: Instant) -> bool {
+        let mut told = self.0.lock();
+        told.retain(|_, at| now.duration_since(*at) < REPEAT);
+        let key = (peer, reason.to_owned());
+        if told.len() >= REFUSALS || told.contains_key(&key) {
+            return false;
+        }
+        told.insert(key, now);
+        true
     }
 }
 
@@ -340,4 +369,34 @@ struct Told {
 
 fn read_is_idle(chunk: &BytesMut, end: bool) -> bool {
     chunk.is_empty() && !end
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_sender_is_logged_once_a_minute_and_reason() {
+        let refusals = Refusals::default();
+        let peer = |last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last));
+        let start = Instant::now();
+        assert!(refusals.is_due(peer(1), "timed out", start));
+        assert!(!refusals.is_due(peer(1), "timed out", start + REPEAT / 2));
+        assert!(refusals.is_due(peer(1), "no certificate", start));
+        assert!(refusals.is_due(peer(2), "timed out", start));
+        assert!(refusals.is_due(peer(1), "timed out", start + REPEAT));
+    }
+
+    #[test]
+    fn the_number_of_remembered_refusals_is_limited() {
+        let refusals = Refusals::default();
+        let (peer, start) = (IpAddr::from(Ipv4Addr::LOCALHOST), Instant::now());
+        for at in [start, start + REPEAT] {
+            let reasons = 0..2 * REFUSALS;
+            let due = reasons.filter(|n| refusals.is_due(peer, &n.to_string(), at)).count();
+            assert_eq!(due, REFUSALS);
+        }
+    }
 }

@@ -13,9 +13,12 @@ use tokio::net::TcpStream;
 /// The text of a connection with TLS.
 pub type Decrypted = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Performs the handshake of a connection, within its own time limit; gives the reason if it fails.
-pub type Handshake =
-    Arc<dyn Fn(TcpStream) -> BoxFuture<'static, Result<Decrypted, String>> + Send + Sync>;
+/// The result of a handshake: `None` if the sender has closed the connection without a byte; the reason if it
+/// fails.
+pub type Opened = Result<Option<Decrypted>, String>;
+
+/// Performs the handshake of a connection, within its own time limit.
+pub type Handshake = Arc<dyn Fn(TcpStream) -> BoxFuture<'static, Opened> + Send + Sync>;
 
 /// Why there is no handshake: without a port with TLS, a start does not look for certificates.
 const NOT_SET_UP: &str =
@@ -36,7 +39,8 @@ impl fmt::Debug for Socket {
     }
 }
 
-/// Makes a connection readable. An input with TLS never reads a connection without it.
+/// Makes a connection readable; `None` if the sender has closed it before the handshake. An input with TLS
+/// never reads a connection without it.
 ///
 /// # Errors
 /// Why the connection is refused.
@@ -44,10 +48,10 @@ pub(crate) async fn open(
     socket: TcpStream,
     tls: bool,
     handshake: Option<Handshake>,
-) -> Result<Socket, String> {
+) -> Result<Option<Socket>, String> {
     match handshake {
-        _ if !tls => Ok(Socket::Plain(socket)),
-        Some(handshake) => handshake(socket).await.map(Socket::Tls),
+        _ if !tls => Ok(Some(Socket::Plain(socket))),
+        Some(handshake) => Ok(handshake(socket).await?.map(Socket::Tls)),
         None => Err(NOT_SET_UP.to_owned()),
     }
 }
@@ -102,14 +106,14 @@ mod tests {
         let (socket, _client) = connection().await;
         let reason = open(socket, true, None).await.unwrap_err();
         assert!(reason.contains("not set up TLS"), "{reason}");
-        let refuses: Handshake = Arc::new(|_| -> BoxFuture<'static, Result<Decrypted, String>> {
+        let refuses: Handshake = Arc::new(|_| -> BoxFuture<'static, Opened> {
             Box::pin(async { Err("no".to_owned()) })
         });
         let (socket, _client) = connection().await;
         assert_eq!(open(socket, true, Some(Arc::clone(&refuses))).await.unwrap_err(), "no");
         let (socket, _client) = connection().await;
         let opened = open(socket, false, Some(refuses)).await;
-        assert!(matches!(opened, Ok(Socket::Plain(_))), "{opened:?}");
+        assert!(matches!(opened, Ok(Some(Socket::Plain(_)))), "{opened:?}");
     }
 
     #[tokio::test]

@@ -136,6 +136,6 @@ async fn serve(
     shutdown: Shutdown,
 ) -> Result<(), String> {
     let Some(tls) = tls else { return converse(ingest, doors, socket, peer, shutdown).await };
-    let stream = handshake::accept(&tls, socket, ADVICE).await?;
+    let Some(stream) = handshake::accept(&tls, socket, ADVICE).await? else { return Ok(()) };
     converse(ingest, doors, stream, peer, shutdown).await
 }

@@ -7,12 +7,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::wrong_scheme::is_plain;
+use super::wrong_scheme::{First, first};
 
 /// Time-out of the handshake.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Performs the handshake; `advice` is for senders that do not use TLS.
+/// Performs the handshake; `advice` is for senders that do not use TLS. `None`: the sender has closed the
+/// connection without a byte.
 ///
 /// # Errors
 /// Why it fails.
@@ -20,12 +21,13 @@ pub(crate) async fn accept(
     tls: &TlsAcceptor,
     socket: TcpStream,
     advice: &str,
-) -> Result<TlsStream<TcpStream>, String> {
+) -> Result<Option<TlsStream<TcpStream>>, String> {
     let accepting = async {
-        if is_plain(&socket).await {
-            return Err(format!("TLS handshake: the sender does not use TLS: {advice}"));
+        match first(&socket).await {
+            First::Gone => Ok(None),
+            First::Plain => Err(format!("TLS handshake: the sender does not use TLS: {advice}")),
+            First::Tls => tls.accept(socket).await.map(Some).map_err(|error| reason(&error)),
         }
-        tls.accept(socket).await.map_err(|error| reason(&error))
     };
     match tokio::time::timeout(LIMIT, accepting).await {
         Ok(accepted) => accepted,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::inputs::configured::{Configured, TlsSettings};
-use ::inputs::tls::{Decrypted, Handshake};
+use ::inputs::tls::{Decrypted, Handshake, Opened};
 use anyhow::{Context, Result};
 use futures::future::BoxFuture;
 use knowledge::Knowledge;
@@ -88,11 +88,11 @@ impl InputTls {
     /// The handshake for the inputs.
     pub(crate) fn handshake(&self) -> Option<Handshake> {
         let acceptor = self.acceptor.clone()?;
-        let handshake = move |socket: TcpStream| -> BoxFuture<'static, Result<Decrypted, String>> {
+        let handshake = move |socket: TcpStream| -> BoxFuture<'static, Opened> {
             let acceptor = acceptor.clone();
             Box::pin(async move {
                 let stream = handshake::accept(&acceptor, socket, ADVICE).await?;
-                Ok(Box::new(stream) as Decrypted)
+                Ok(stream.map(|stream| Box::new(stream) as Decrypted))
             })
         };
         Some(Arc::new(handshake))

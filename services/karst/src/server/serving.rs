@@ -24,11 +24,12 @@ use tower::Service;
 use super::bodies::{Outcome, Patience, ReadOut, Timed};
 use super::connections::{Connection, Connections};
 use super::conversation::{Conversation, Held, Watched};
+use super::descriptors;
 use super::http_conf::HttpServer;
 use super::ports::Role;
 use super::requests::{self, Measured};
 use super::streaming::Streaming;
-use super::{descriptors, wrong_scheme};
+use super::wrong_scheme::{self, First};
 
 /// Time for the last responses of a closing connection.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -141,7 +142,7 @@ impl Context {
         };
         let peer = self.peer;
         let handshake = async {
-            if wrong_scheme::is_plain(&socket).await {
+            if wrong_scheme::first(&socket).await == First::Plain {
                 return Ok(Err(socket));
             }
             tls.accept(socket).await.map(Ok)

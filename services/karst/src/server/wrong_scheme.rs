@@ -14,10 +14,25 @@ use tower::Service;
 /// First byte of every TLS connection: a handshake record.
 const HANDSHAKE: u8 = 0x16;
 
-/// Whether the client sends something other than TLS. Waits for its first byte.
-pub(crate) async fn is_plain(socket: &TcpStream) -> bool {
-    let mut first = [0_u8];
-    matches!(socket.peek(&mut first).await, Ok(1) if first[0] != HANDSHAKE)
+/// What a client does first at a TLS port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    /// It begins a handshake.
+    Tls,
+    /// It sends something else.
+    Plain,
+    /// It closes the connection without a byte, as health checks of load balancers do.
+    Gone,
+}
+
+/// Waits for the first byte of a client, or the end of the connection.
+pub(crate) async fn first(socket: &TcpStream) -> First {
+    let mut byte = [0_u8];
+    match socket.peek(&mut byte).await {
+        Ok(0) | Err(_) => First::Gone,
+        Ok(_) if byte[0] == HANDSHAKE => First::Tls,
+        Ok(_) => First::Plain,
+    }
 }
 
 /// Responds to every request with a hint; `redirects` sends browsers to the same page with TLS.
@@ -80,7 +95,24 @@ pub(crate) fn say_busy(socket: TcpStream, setting: &str) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use tokio::io::AsyncWriteExt;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_closes_at_once_is_told_apart_from_one_without_tls() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let cases: [(&[u8], First); 3] =
+            [(b"", First::Gone), (b"<13>", First::Plain), (&[HANDSHAKE, 3, 1], First::Tls)];
+        for (sent, expected) in cases {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(sent).await.unwrap();
+            drop(client);
+            let (socket, _) = listener.accept().await.unwrap();
+            assert_eq!(first(&socket).await, expected);
+        }
+    }
 
     fn asked(method: Method, path: &str, redirects: bool) -> (u16, Option<String>) {
         let request = Request::builder().method(method).uri(path).header("host", "karst:8000");
