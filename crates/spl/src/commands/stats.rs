@@ -117,6 +117,9 @@ mod tests {
         refuses("* | stats sparkline(eval(sum(a)*2))", "sparkline takes", "eval(sum(a)*2)");
         refuses("* | stats rate_avg(x)", "in mstats only", "rate_avg");
         refuses("* | stats count by a max(b)", "found '('", "(");
+        refuses("* | stats count by lower(host)", "found '('", "(");
+        refuses("* | stats count by a, bin(_time, 1h)", "found '('", "(");
+        refuses("* | stats count by PREFIX(a=)", "found '('", "(");
         refuses("* | stats sum(a + b)", "found '+'", "+");
         refuses("* | stats sum(round(a))", "found '('", "(");
         refuses("* | stats count by", "a field name after BY", "");
@@ -135,6 +138,7 @@ mod tests {
             "* | stats count by Severity(Min), a span=1h",
             "* | stats count by \"Severity(Min)\" a span=1h",
         );
+        same("* | stats count by Time(s)", "* | stats count by \"Time(s)\"");
         same("* | stats values(x), as y, count , AS n", "* | stats values(x) AS y count AS n");
         same("* | timechart avg(x), as y by z", "* | timechart avg(x) AS y by z");
     }

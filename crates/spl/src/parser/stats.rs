@@ -9,6 +9,7 @@ use crate::ast::{
     FieldPattern, Spanned, StatsArgument, StatsBy, StatsCall, StatsFunction, StatsKind,
 };
 use crate::diagnostic::shorten;
+use crate::functions;
 use crate::stats_functions::{self, StatsFunctionDefinition};
 use crate::suggest::nearest;
 
@@ -110,13 +111,30 @@ impl Parser<'_> {
     }
 
     /// A field behind `BY`. Its name may end with brackets, as in `by Severity(Min)`, unless the word in
-    /// front of them is a function: then it is a call that stands behind `BY` by mistake.
+    /// front of them is a function, of aggregation or of `eval`: then it is a call that stands behind `BY` by
+    /// mistake.
     fn group_field(&mut self) -> Parsed<FieldPattern> {
         self.skip_space();
         let start = self.pos;
         let field = self.plain_field_pattern("a field name after BY")?;
-        if stats_functions::find(&field.text.to_ascii_lowercase()).is_some() {
+        let name = field.text.to_ascii_lowercase();
+        if stats_functions::find(&name).is_some() {
             return Ok(field);
+        }
+        if self.rest().starts_with('(') {
+            let missing = self.unexpected("a field name after BY");
+            if name == "prefix" {
+                return Err(missing.with_hint("PREFIX(...) exists in tstats only"));
+            }
+            // In small letters, as functions are written: `Time(s)` is a field.
+            if matches!(&*field.text, "bin" | "bucket") {
+                return Err(missing.with_hint("use the command bin before this one"));
+            }
+            if functions::find(&field.text).is_some() {
+                let hint =
+                    format!("compute it before this command: ... | eval x={}(...)", field.text);
+                return Err(missing.with_hint(hint));
+            }
         }
         self.pos = start;
         self.field_pattern("a field name after BY")
