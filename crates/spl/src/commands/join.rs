@@ -109,6 +109,11 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             "overwrite" => overwrite = option.boolean()?,
             "usetime" => usetime = option.boolean()?,
             "earlier" => earlier = option.boolean()?,
+            "left" | "right" if read.on.is_some() => {
+                let message =
+                    format!("{}= has no effect behind where: it stands before", option.name);
+                return Err(p.error(message, option.value_span));
+            }
             "left" => read.left = Some(option.text()),
             "right" => read.right = Some(option.text()),
             _ => subsearch_option(&mut options, &option)?,
@@ -125,6 +130,11 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 fn operand(p: &mut Parser<'_>, read: &mut Read) -> Parsed<()> {
     if read.dataset.is_some() {
         return Err(p.unexpected("an option or the end of the command"));
+    }
+    if read.on.is_some() {
+        let expected =
+            "an option or a subsearch in square brackets behind where and its conditions";
+        return Err(p.unexpected(expected));
     }
     if !p.at_keyword("where") {
         read.fields.push(p.field("a field name or a subsearch in square brackets")?);
@@ -254,6 +264,10 @@ mod tests {
         refuses("* | join left=L right=R where x=R.b [a]", "expected L.<field>=R", "x=R.b");
         refuses("* | join left=L right=R where [a]", "L.<field>=R.<field> after where", "[");
         refuses("* | join left=L right=R where type=left [a]", "after where", "type=left");
+        let on = "* | join left=L right=R where L.a=R.b type=left";
+        refuses(&format!("{on} id [a]"), "an option or a subsearch", "id");
+        refuses(&format!("{on} L.c=R.d [a]"), "an option or a subsearch", "L.c=R.d");
+        refuses(&format!("{on} left=X [a]"), "left= has no effect behind where", "X");
         refuses("* | join id [a] b", "an option or the end", "b");
     }
 }
