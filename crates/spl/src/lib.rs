@@ -241,29 +241,42 @@ pub fn parse_commands(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline
 #[must_use]
 pub fn begins_with_command(text: &str) -> bool {
     let text = text.trim_start();
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let (word, behind) = text.split_at(text.find(|c: char| !is_word(c)).unwrap_or(text.len()));
+    let (word, behind) = first_word(text);
     let ends = |c: char| c.is_whitespace() || "|[\"(,+-".contains(c);
     let is_term = ["=", "!=", "<", ">"].iter().any(|sign| behind.trim_start().starts_with(sign));
     let is_name = behind.chars().next().is_none_or(ends) && !is_term;
     text.starts_with('`') || is_name && commands::find(&word.to_ascii_lowercase()).is_some()
 }
 
+fn first_word(text: &str) -> (&str, &str) {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split_at(text.find(|c: char| !is_word(c)).unwrap_or(text.len()))
+}
+
 /// A search as a person types it, with `search` in front if its first word is the name of a command that
 /// needs rows: `sort error` are two words to search for. A command that makes rows may stand without its
-/// pipe.
+/// pipe, but not by another name (`macro failed`), and `rest` only with the path of a resource.
 #[must_use]
 pub fn with_search(text: &str) -> Cow<'_, str> {
     let text = text.trim_start();
-    let word = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next();
-    let definition = word.and_then(|word| commands::find(&word.to_ascii_lowercase()));
-    let runs = definition.is_none_or(|definition| {
-        definition.kind == CommandKind::Generating || definition.name == "search"
+    let (word, behind) = first_word(text);
+    let word = word.to_ascii_lowercase();
+    let runs = commands::find(&word).is_none_or(|definition| match definition.name {
+        "search" => true,
+        "rest" => begins_with_path(behind),
+        name => definition.kind == CommandKind::Generating && name == word,
     });
     if runs || !begins_with_command(text) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(format!("search {text}"))
+}
+
+/// Whether a path such as `/services/server/info` is next, options in front of it apart.
+fn begins_with_path(text: &str) -> bool {
+    let mut words = text.split_whitespace().map(|word| word.trim_start_matches('"'));
+    let word = words.find(|word| word.starts_with('/') || !word.contains('='));
+    word.is_some_and(|word| word.starts_with('/'))
 }
 
 /// As [`parse_search_terms`], with macros.

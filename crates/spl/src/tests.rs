@@ -454,7 +454,7 @@ fn the_console_knows_the_words_of_the_language() {
     let lists: [(&str, Vec<&str>); 5] = [
         ("commands", commands().flat_map(names).collect()),
         ("writing", writing.flat_map(names).collect()),
-        ("generating", generating.flat_map(names).collect()),
+        ("generating", generating.map(|command| command.name).collect()),
         ("functions", crate::functions::names().collect()),
         ("statistics", crate::stats_functions::names().collect()),
     ];
@@ -506,8 +506,18 @@ fn what_follows_a_pipe_begins_with_a_command() {
 
 #[test]
 fn words_that_are_commands_are_searched_for_unless_they_make_rows() {
-    for text in ["sort error", "Stats count", "table head", "transaction failed | head 5", "where"]
-    {
+    let words = [
+        "sort error",
+        "Stats count",
+        "table head",
+        "transaction failed | head 5",
+        "where",
+        "rest failed",
+        "rest",
+        "rest status=500 failed /var/log",
+        "macro failed",
+    ];
+    for text in words {
         assert_eq!(with_search(text), format!("search {text}"));
     }
     let others = [
@@ -521,6 +531,7 @@ fn words_that_are_commands_are_searched_for_unless_they_make_rows() {
         "tstats count",
         "inputlookup a.csv | head 5",
         "rest /services/server/info",
+        "REST count=0 \"/services/server/info?a=b\" | table a",
         "\"sort\" error",
         "",
     ];

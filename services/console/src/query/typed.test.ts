@@ -2,7 +2,16 @@ import { expect, it } from 'vitest';
 import { asReport, withSearch } from './typed';
 
 it('searches for words that are commands, unless these make rows', () => {
-  for (const query of ['sort error', 'Stats count', 'transaction failed | head 5', 'where']) {
+  for (const query of [
+    'sort error',
+    'Stats count',
+    'transaction failed | head 5',
+    'where',
+    'rest failed',
+    'rest',
+    'rest status=500 failed /var/log',
+    'macro failed',
+  ]) {
     expect(withSearch(query)).toBe(`search ${query}`);
   }
   expect(withSearch('  sort error')).toBe('search   sort error');
@@ -19,6 +28,7 @@ it('searches for words that are commands, unless these make rows', () => {
     'tstats count',
     'inputlookup a.csv | head 5',
     'rest /services/server/info',
+    'REST count=0 "/services/server/info?a=b" | table a',
     '"sort" error',
     '',
   ]) {

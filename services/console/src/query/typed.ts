@@ -1,24 +1,29 @@
 /**
  * What people type is a search for words: `sort error` finds events with both. Over REST a first word that is
- * a command is run, so `search` has to stand in front of it. Commands that make rows may lack their pipe.
+ * a command is run, so `search` has to stand in front of it. Commands that make rows may lack their pipe,
+ * `rest` only with the path of a resource.
  */
 
 import language from './language.json';
 
 const WORD = /^\s*(\w+)(?=$|[\s|["(,+-])(?!\s*(?:[=<>]|!=))/;
+const PATH_OF_REST = /^\s*\w+(\s+[^\s=]*=\S*)*\s+"?\//;
 const COMMANDS = new Set(language.commands);
 const GENERATING = new Set(language.generating);
 
 /** As `with_search` of crates/spl, with the blanks in front: mistakes are marked where they were typed. */
 export function withSearch(query: string): string {
   const word = firstWord(query);
-  const isWord = COMMANDS.has(word) && word !== 'search' && !GENERATING.has(word);
+  const isWord = COMMANDS.has(word) && word !== 'search' && !generates(word, query);
   return isWord ? `search ${query}` : query;
 }
 
 /** A search as reports hold it, where each first word without a pipe is searched for. */
 export function asReport(query: string): string {
-  return GENERATING.has(firstWord(query)) ? `| ${query.trimStart()}` : query.trim() || '*';
+  return generates(firstWord(query), query) ? `| ${query.trimStart()}` : query.trim() || '*';
 }
 
 const firstWord = (query: string): string => WORD.exec(query)?.[1]?.toLowerCase() ?? '';
+
+const generates = (word: string, query: string): boolean =>
+  word === 'rest' ? PATH_OF_REST.test(query) : GENERATING.has(word);
