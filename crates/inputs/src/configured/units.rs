@@ -46,6 +46,12 @@ pub(super) enum Work {
 }
 
 impl Work {
+    /// Whether one of its connections is encrypted.
+    fn uses_tls(&self) -> bool {
+        self.is_tcp_with_tls()
+            || matches!(self, Self::Forwarders(ports) if ports.iter().any(|port| port.tls))
+    }
+
     /// Whether it takes text over TCP with TLS.
     pub(super) fn is_tcp_with_tls(&self) -> bool {
         matches!(self, Self::Tcp(inputs) if inputs.iter().any(|input| input.tls))
@@ -170,6 +176,7 @@ impl Wants {
         only: Option<&RemoteHost>,
         work: Work,
     ) {
+        let uses_tls = work.uses_tls();
         let Some(known) = self.units.get_mut(&unit) else {
             self.units.insert(unit, Wanted { said: vec![said.clone()], work });
             return;
@@ -200,11 +207,13 @@ impl Wants {
             return;
         }
         let other = known.said.first().map_or_else(String::new, |(name, _)| name.clone());
-        let reason = format!(
-            "[{}]: its port is that of [{other}]; use another, or restrict each to a host \
-             (restrictToHost)",
-            said.0
-        );
+        let help = if known.work.uses_tls() == uses_tls {
+            "; use another, or restrict each to a host (restrictToHost)"
+        } else {
+            ", and only one of them uses TLS; use another, or TLS for both, each restricted to a host \
+             (restrictToHost)"
+        };
+        let reason = format!("[{}]: its port is that of [{other}]{help}", said.0);
         let error = Error::Refused { kind: ErrorKind::Invalid, reason: reason.into() };
         let others = known.said.iter().map(|(stanza, _)| stanza.clone()).collect();
         self.errors.push(Mistake { stanza: said.0.clone(), off: false, others, error });

@@ -142,5 +142,8 @@ async fn what_is_wrong_is_told_and_changes_nothing() {
     let open = format!("tcp://{port}");
     let told = apply(&running, &format!("{both}[{open}]\n"), &open).await.unwrap_err();
     assert!(told.contains("its port is that of"), "{told}");
+    let secure = format!("tcp-ssl://other:{port}");
+    let told = apply(&running, &format!("[{one}]\n[{secure}]\n"), &secure).await.unwrap_err();
+    assert!(told.contains("only one of them uses TLS"), "{told}");
     shutdown.finish(PATIENCE).await.unwrap();
 }
