@@ -33,7 +33,7 @@ pub use running::{
     Base, Change, ForwarderListener, Listening, Protocol, RunningInputs, ServeForwarders,
     Surroundings,
 };
-pub use ssl::TlsSettings;
+pub use ssl::{TlsFile, TlsSettings};
 use stanza::Keys;
 
 /// A token of `[http://<name>]`.

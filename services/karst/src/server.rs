@@ -214,7 +214,8 @@ async fn serve(
     let certificates = ports.need_tls().then(|| Certificates::open(options, lock.directory()));
     let certificates = certificates.transpose()?;
     let tls = certificates.as_ref().map(Certificates::acceptor).transpose()?;
-    let input_tls = InputTls::open(&inputs, &setup.knowledge, certificates.as_ref())?;
+    let of_inputs = certificates.as_ref().filter(|_| roles.indexer);
+    let input_tls = InputTls::open(&inputs, &setup.knowledge, of_inputs)?;
     let progress = Progress::new("opening the object store");
     let control = Control::default();
     let serving = Serving::new(http.clone(), &shutdown, &control);

@@ -10,15 +10,22 @@ use crate::{Error, settings};
 /// The stanza.
 const STANZA: &str = "SSL";
 
+/// A file that a setting names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Where the setting is: an app may name one file, and the administrator another one.
+    pub place: Option<Place>,
+}
+
 /// What the stanza says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Where the stanza is; `None` if there is none.
-    pub place: Option<Place>,
     /// File with the certificate and its key; `None`: the program's own.
-    pub certificate: Option<PathBuf>,
+    pub certificate: Option<TlsFile>,
     /// File with the CA whose certificates clients must present; `None`: clients need none.
-    pub client_ca: Option<PathBuf>,
+    pub client_ca: Option<TlsFile>,
     /// Settings without effect, each with its place.
     pub warnings: Vec<String>,
 }
@@ -49,9 +56,7 @@ impl TlsSettings {
         };
         let client_ca = ca.filter(|_| is_required);
         match keys.errors.is_empty() {
-            true => {
-                Ok(Self { place: Some(stanza.place.clone()), certificate, client_ca, warnings })
-            }
+            true => Ok(Self { certificate, client_ca, warnings }),
             false => Err(keys.errors),
         }
     }
@@ -74,10 +79,10 @@ fn unused_ca(keys: &Keys<'_>) -> Option<String> {
     Some(format!("{place}: [{STANZA}] {name} has no effect without requireClientCert = true"))
 }
 
-fn file(keys: &mut Keys<'_>, key: &Key<Option<String>>) -> Option<PathBuf> {
+fn file(keys: &mut Keys<'_>, key: &Key<Option<String>>) -> Option<TlsFile> {
     let text = keys.shared(key)?;
     match keys.path(&text) {
-        Ok(path) => Some(PathBuf::from(path)),
+        Ok(path) => Some(TlsFile { path: path.into(), place: keys.place_of(key).cloned() }),
         Err(reason) => {
             keys.refused(key, reason);
             None

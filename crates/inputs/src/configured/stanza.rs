@@ -92,6 +92,11 @@ impl<'a> Keys<'a> {
         self.stanza.get(key.name()).map(|entry| &entry.place)
     }
 
+    /// Where a setting has its value; `None` if that is its default.
+    pub(crate) fn place_of<T>(&self, key: &Key<T>) -> Option<&'a Place> {
+        self.reader.entry(&key.setting).map(|entry| &entry.place)
+    }
+
     /// Where another stanza switches a setting on, if it does.
     pub(crate) fn switched_on(&self, key: &Key<bool>, stanza: &str) -> Option<&'a Place> {
         let entry = self.reader.conf.stanza(stanza)?.get(key.name())?;

@@ -138,13 +138,15 @@ fn certificates_of_inputs_are_those_of_the_stanza_ssl() {
     };
     assert_eq!(read("[tcp-ssl://6514]\n").unwrap(), TlsSettings::default());
     let settings = read("[SSL]\nserverCert = /a.pem\nrootCA = /ca.pem\n").unwrap();
-    assert_eq!(settings.certificate.as_deref(), Some(Path::new("/a.pem")));
+    let certificate = settings.certificate.as_ref().unwrap();
+    assert_eq!(certificate.path, Path::new("/a.pem"));
+    assert_eq!(certificate.place.as_ref().map(|place| place.line), Some(2));
     assert_eq!(settings.client_ca, None, "no client is asked");
     let [unused] = &settings.warnings[..] else { panic!("{settings:?}") };
     assert!(unused.contains("inputs.conf:3: [SSL] rootCA has no effect without"), "{unused}");
     let settings =
         read("[SSL]\nrequireClientCert = 1\nsslRootCAPath = /ca.pem\nrootCA = /old.pem\n");
-    assert_eq!(settings.unwrap().client_ca.as_deref(), Some(Path::new("/ca.pem")));
+    assert_eq!(settings.unwrap().client_ca.unwrap().path, Path::new("/ca.pem"));
     let errors = read("[SSL]\nrequireClientCert = 1\n").unwrap_err();
     let shown = errors[0].to_string();
     let part = "inputs.conf:2: [SSL] requireClientCert = 1: expected sslRootCAPath";

@@ -7,9 +7,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ::inputs::configured::{Configured, TlsSettings};
+use ::inputs::configured::{Configured, TlsFile, TlsSettings};
 use ::inputs::tls::{Decrypted, Handshake, Opened};
 use anyhow::{Context, Result};
+use conf::{Effective, Layers, Place};
 use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use rustls::RootCertStore;
@@ -33,50 +34,56 @@ pub(crate) struct InputTls {
 }
 
 impl InputTls {
-    /// Reads the files of `[SSL]`, if an input uses TLS. `own` is the certificate of the server.
+    /// Reads the files of `[SSL]`, if there is an input with TLS: one that is disabled may be enabled while the
+    /// server runs. `own` is the certificate of the server.
     ///
     /// # Errors
-    /// The administrator's stanza or its files cannot be used.
+    /// A setting of the administrator, or its file, cannot be used, and an input with TLS is enabled.
     pub(crate) fn open(
         inputs: &Configured,
         knowledge: &Knowledge,
         own: Option<&Arc<Certificates>>,
     ) -> Result<Self> {
-        let is_used = inputs.tcp.iter().any(|(_, input)| input.tls);
-        let Some(own) = own.filter(|_| is_used) else { return Ok(Self::default()) };
         let conf = knowledge.conf("inputs");
-        let stanza = conf.stanza("SSL");
+        let is_enabled = inputs.tcp.iter().any(|(_, input)| input.tls);
+        let exists = conf.stanzas.iter().any(|stanza| stanza.name.starts_with("tcp-ssl:"));
+        let Some(own) = own.filter(|_| is_enabled || exists) else { return Ok(Self::default()) };
         let opened = read(&conf).and_then(|settings| Self::of(&settings, own));
         match opened {
             Ok(tls) => Ok(tls),
-            Err(error) if stanza.is_some_and(|one| knowledge.layers().is_of_app(&one.place)) => {
+            Err(failure) if is_enabled && !failure.is_of_app(knowledge.layers()) => {
+                Err(failure.error)
+            }
+            Err(Failure { error, .. }) => {
                 tracing::error!("{error:#}; inputs with TLS refuse all connections");
                 Ok(Self::default())
             }
-            Err(error) => Err(error),
         }
     }
 
-    fn of(settings: &TlsSettings, own: &Arc<Certificates>) -> Result<Self> {
-        let place = settings.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+    fn of(settings: &TlsSettings, own: &Arc<Certificates>) -> Result<Self, Failure> {
         let certificates = match &settings.certificate {
-            Some(path) => {
-                let read = Certificates::of_file(path);
-                Some(read.with_context(|| format!("{place}[SSL] serverCert"))?)
-            }
-            None => None,
-        };
-        let roots = match &settings.client_ca {
-            Some(path) => {
-                let read = roots(path);
-                Some(read.with_context(|| format!("{place}[SSL] sslRootCAPath"))?)
+            Some(file) => {
+                let read = Certificates::of_file(&file.path);
+                Some(read.map_err(|error| Failure::of_file(file, "serverCert", error))?)
             }
             None => None,
         };
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
-        let acceptor = certificates.as_ref().unwrap_or(own).acceptor_of_inputs(roots)?;
+        let own = certificates.as_ref().unwrap_or(own);
+        let acceptor = match &settings.client_ca {
+            Some(file) => {
+                let acceptor =
+                    roots(&file.path).and_then(|roots| own.acceptor_of_inputs(Some(roots)));
+                acceptor.map_err(|error| Failure::of_file(file, "sslRootCAPath", error))?
+            }
+            None => {
+                let acceptor = own.acceptor_of_inputs(None);
+                acceptor.map_err(|error| Failure { places: Vec::new(), error })?
+            }
+        };
         Ok(Self { acceptor: Some(acceptor), certificates })
     }
 
@@ -99,10 +106,37 @@ impl InputTls {
     }
 }
 
-fn read(conf: &conf::Effective) -> Result<TlsSettings> {
+/// Why TLS cannot be set up.
+#[derive(Debug)]
+struct Failure {
+    /// The places of the settings that are the reason.
+    places: Vec<Option<Place>>,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    fn of_file(file: &TlsFile, setting: &str, error: anyhow::Error) -> Self {
+        let place = file.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        let error = error.context(format!("{place}[SSL] {setting}"));
+        Self { places: vec![file.place.clone()], error }
+    }
+
+    /// Whether only settings of apps are the reason.
+    fn is_of_app(&self, layers: &Layers) -> bool {
+        let is_of_app =
+            |place: &Option<Place>| place.as_ref().is_some_and(|place| layers.is_of_app(place));
+        !self.places.is_empty() && self.places.iter().all(is_of_app)
+    }
+}
+
+fn read(conf: &Effective) -> Result<TlsSettings, Failure> {
     TlsSettings::read(conf).map_err(|errors| {
-        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("{}", errors.join("\n"))
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let places = errors.into_iter().map(|error| match error {
+            ::inputs::Error::Setting(invalid) => invalid.place,
+            _ => None,
+        });
+        Failure { places: places.collect(), error: anyhow::anyhow!("{}", texts.join("\n")) }
     })
 }
 
@@ -115,4 +149,25 @@ fn roots(path: &Path) -> Result<RootCertStore> {
     }
     anyhow::ensure!(!roots.is_empty(), unreadable());
     Ok(roots)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use conf::Layer;
+
+    use super::*;
+
+    #[test]
+    fn a_mistake_is_of_the_file_that_has_the_setting() {
+        let of_app = |system: &str, app: &str| {
+            let layers = Layers::builtin()
+                .with(Layer::AppLocal("a".to_owned()), "inputs", app)
+                .with(Layer::SystemLocal, "inputs", system);
+            read(&layers.effective("inputs")).unwrap_err().is_of_app(&layers)
+        };
+        let required = "[SSL]\nrequireClientCert = 1\n";
+        assert!(of_app("[SSL]\nserverCert = /a.pem\n", required));
+        assert!(!of_app(required, "[SSL]\nserverCert = /a.pem\n"));
+    }
 }
