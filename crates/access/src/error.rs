@@ -81,7 +81,7 @@ pub enum Error {
     /// A session has ended in this process of a cluster only: the catalog does not have its end yet.
     #[error(
         "the session has ended in this process, but the catalog does not answer: other processes accept the \
-         session until it does, which this process tries again every second; check that a control plane runs \
+         session until it does. This process tells it again every second; check that a control plane runs \
          and reaches object storage"
     )]
     EndNotTold,

@@ -33,7 +33,7 @@ export const inputs: Kind = {
   title: 'Inputs',
   noun: 'input',
   about:
-    'Files, ports and programs that this server reads, defined in inputs.conf or created here. Changes take effect immediately. Ports that were set at the start of the server (with --syslog-tcp or similar flags) are not listed.',
+    'Files, ports and programs that this server reads, defined in inputs.conf or created here. Changes take effect immediately. Ports that were set at the start of the server (with --syslog-tcp, --syslog-tls or similar flags) are not listed.',
   path: `${BASE}/all`,
   isOfApps: false,
   capability: 'edit_monitor',
