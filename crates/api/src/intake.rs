@@ -11,6 +11,8 @@ pub struct Intake {
     pub has_own_certificate: bool,
     /// Whether forwarders have to show a token.
     pub forwarders_need_token: bool,
+    /// Whether senders to TCP inputs with TLS must present a certificate.
+    pub inputs_need_certificate: bool,
     /// The ports.
     pub ports: Vec<IntakePort>,
 }

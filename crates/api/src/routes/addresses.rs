@@ -191,11 +191,15 @@ fn input_json(one: &Listening, intake: &Intake, host: &str) -> Value {
         Protocol::Forwarders { tls: false } => ("forwarders", "Forwarders", "tcp"),
         Protocol::Forwarders { tls: true } => ("forwarders", "Forwarders", "tls"),
     };
-    let needs_token = kind == "forwarders" && intake.forwarders_need_token;
+    let credential = match one.protocol {
+        Protocol::Forwarders { .. } if intake.forwarders_need_token => "forwarder_token",
+        Protocol::Tcp { tls: true } if intake.inputs_need_certificate => "client_certificate",
+        _ => "none",
+    };
     let mut json = json!({
         "kind": kind,
         "name": name,
-        "credential": if needs_token { "forwarder_token" } else { "none" },
+        "credential": credential,
         "tls": scheme == "tls",
         "stanza": one.stanza,
         "index": one.index,
@@ -326,5 +330,9 @@ mod tests {
             (&told["kind"], &told["url"], &told["tls"]),
             (&json!("syslog_tcp"), &json!("tls://10.0.0.7:9997"), &json!(true))
         );
+        assert_eq!(told["credential"], "none");
+        let strict = Intake { inputs_need_certificate: true, ..indexer() };
+        assert_eq!(input_json(&tls, &strict, "web1")["credential"], "client_certificate");
+        assert_eq!(input_json(&flag, &strict, "web1")["credential"], "none");
     }
 }

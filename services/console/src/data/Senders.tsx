@@ -213,6 +213,7 @@ function Sender({ way, app, addresses }: SenderProps) {
 const CREDENTIALS: Record<string, string> = {
   hec_token: 'a HEC token',
   forwarder_token: 'the token of --forwarding-token',
+  client_certificate: 'a certificate of the CA in sslRootCAPath',
   login: 'a login',
   none: 'none',
 };

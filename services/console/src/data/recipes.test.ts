@@ -67,6 +67,12 @@ it('commands have the address, the token and the index', () => {
   expect(rsyslog?.text).toContain('StreamDriverMode="1"');
   expect(syslogNg?.text).toContain('transport("tls") tls(peer-verify(no))');
   expect(message?.text).toContain('| openssl s_client -connect ');
+  for (const { text } of [rsyslog, syslogNg, message].filter((recipe) => !!recipe)) {
+    expect(text).not.toContain('sender-key.pem');
+  }
+  for (const { text } of syslogRecipes({ ...TARGET, isTls: true }, false, true)) {
+    expect(text).toMatch(/sender\.pem.*sender-key\.pem/);
+  }
 });
 
 it('a forwarder is told of TLS and of the token that the server requires', () => {

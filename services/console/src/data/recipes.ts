@@ -162,7 +162,11 @@ export function lokiRecipes(target: Target): Recipe[] {
   ];
 }
 
-export function syslogRecipes(target: Target, isUdp: boolean): Recipe[] {
+/** Where a sender has its own certificate, if the port requires one. */
+const CERTIFICATE = '/etc/ssl/certs/sender.pem';
+const KEY = '/etc/ssl/private/sender-key.pem';
+
+export function syslogRecipes(target: Target, isUdp: boolean, needsCertificate = false): Recipe[] {
   const { host, port } = target;
   const isTls = target.isTls && !isUdp;
   const [protocol, framing, flags] = isUdp
@@ -170,9 +174,10 @@ export function syslogRecipes(target: Target, isUdp: boolean): Recipe[] {
     : ['tcp', ' TCP_Framing="octet-counted"', '--tcp --octet-count'];
   // Without the certificate of its authority, senders encrypt and do not verify the server.
   const driver = isTls
-    ? '\n           StreamDriver="ossl" StreamDriverMode="1" StreamDriverAuthMode="anon"'
+    ? `\n           StreamDriver="ossl" StreamDriverMode="1" StreamDriverAuthMode="anon"${needsCertificate ? `\n           StreamDriver.CertFile="${CERTIFICATE}" StreamDriver.KeyFile="${KEY}"` : ''}`
     : '';
-  const transport = isTls ? '"tls") tls(peer-verify(no)' : `"${protocol}"`;
+  const own = needsCertificate ? ` cert-file("${CERTIFICATE}") key-file("${KEY}")` : '';
+  const transport = isTls ? `"tls") tls(peer-verify(no)${own}` : `"${protocol}"`;
   return [
     {
       label: 'rsyslog, /etc/rsyslog.d/karst.conf',
@@ -185,7 +190,7 @@ export function syslogRecipes(target: Target, isUdp: boolean): Recipe[] {
     {
       label: 'A test message',
       text: isTls
-        ? `echo '<13>hello from openssl' | openssl s_client -connect ${shell(place(target))}`
+        ? `echo '<13>hello from openssl' | openssl s_client -connect ${shell(place(target))}${needsCertificate ? ` -cert ${CERTIFICATE} -key ${KEY}` : ''}`
         : `logger --server ${shell(host)} --port ${shell(port)} ${flags} 'hello from logger'`,
     },
   ];
@@ -228,7 +233,11 @@ export function recipesOf(way: string, target: Target, input: InputAddress): Rec
     case 'loki':
       return lokiRecipes(target);
     case 'syslog':
-      return syslogRecipes(target, input.kind === 'syslog_udp');
+      return syslogRecipes(
+        target,
+        input.kind === 'syslog_udp',
+        input.credential === 'client_certificate',
+      );
     default:
       return forwarderRecipes(target, input.credential === 'forwarder_token');
   }

@@ -335,7 +335,7 @@ pub(crate) async fn assemble(
         catalog: catalog.clone(),
         knowledge,
         declared: Arc::new(told::declared(options, memory.flags())),
-        intake: Arc::new(told::intake(options, cluster.roles)),
+        intake: Arc::new(told::intake(options, &layers, cluster.roles)),
         apps,
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
         secrets: Arc::new(Secrets::load(catalog.clone(), &secret_key)?),

@@ -1,6 +1,8 @@
 //! What the API tells of the command line: the settings that flags replace, and the ports for events.
 
+use ::inputs::configured::TlsSettings;
 use api::{Declared, FlagSetting, Intake, IntakeKind, IntakePort};
+use conf::Layers;
 
 use super::forwarding;
 use super::roles::Roles;
@@ -49,7 +51,9 @@ pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> De
 }
 
 /// Where events are taken in, and which ports are off.
-pub(crate) fn intake(options: &ServerOptions, roles: Roles) -> Intake {
+pub(crate) fn intake(options: &ServerOptions, layers: &Layers, roles: Roles) -> Intake {
+    // With mistakes in it, no sender is accepted.
+    let input_tls = TlsSettings::read(&layers.effective("inputs")).unwrap_or_default();
     let hec = |kind, address: Option<_>, flag, variable| {
         let tls = address.is_some_and(|address| options.hec_tls.at(address));
         IntakePort { kind, address, tls, flag, variable }
@@ -59,6 +63,7 @@ pub(crate) fn intake(options: &ServerOptions, roles: Roles) -> Intake {
         is_indexer: roles.indexer,
         has_own_certificate: options.tls_cert.is_some(),
         forwarders_need_token: options.forwarding_token.is_some(),
+        inputs_need_certificate: input_tls.client_ca.is_some(),
         ports: vec![
             hec(IntakeKind::Hec, Some(options.hec_address), "--hec-address", "KARST_HEC_ADDRESS"),
             hec(IntakeKind::OtlpGrpc, options.otlp_grpc, "--otlp-grpc", "KARST_OTLP_GRPC"),
