@@ -142,7 +142,9 @@ async fn a_former_owner_acknowledges_nothing_more() {
     setup.ingest.check_owner(&setup.catalog.snapshot()).unwrap_err();
     // It has not heard of it.
     let late = setup.ingest.submit(cut(&["late"])).await.unwrap_err();
-    assert_eq!(late.kind(), model::ErrorKind::Internal, "{late}");
+    // The log ends while this waits for it: the sender is refused with the reason, or told to send again.
+    let kinds = [model::ErrorKind::Internal, model::ErrorKind::Unavailable];
+    assert!(kinds.contains(&late.kind()), "{late}");
     let refused = setup.ingest.submit(cut(&["later"])).await.unwrap_err();
     assert!(refused.to_string().contains("belongs to another process"), "{refused}");
     let Setup { ingest, catalog, store } = setup;

@@ -113,8 +113,13 @@ impl HotBuckets for Hot {
         let wanted = |bucket: &&HotBucket| {
             indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
         };
-        while !indexes.is_empty() && self.2.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(5));
+        if !indexes.is_empty() && self.2.load(Ordering::SeqCst) {
+            // The other tasks of this thread go on in another one.
+            tokio::task::block_in_place(|| {
+                while self.2.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
         }
         self.0.lock().values().filter(wanted).cloned().collect()
     }

@@ -180,8 +180,7 @@ async fn one_that_hung_is_missing_at_once_and_searched_again_once_it_answers() {
     passing.abort();
 }
 
-// Each question that is not answered keeps a thread of the indexer.
-#[tokio::test(flavor = "multi_thread", worker_threads = 32)]
+#[tokio::test(flavor = "multi_thread")]
 async fn no_search_waits_for_one_that_answers_only_what_asks_for_no_events() {
     let catalog = catalog().await;
     let served = Served::start("one", &catalog).await;

@@ -152,7 +152,7 @@ mod tests {
             "--forwarding-address=0.0.0.0:9997",
         ]);
         let roles = Roles { control_plane: true, indexer: true, search_head: true };
-        let intake = intake(&options, roles);
+        let intake = intake(&options, &Layers::builtin(), roles);
         let told = |kind| {
             let port = intake.ports.iter().find(|port| port.kind == kind).unwrap();
             (port.address.map(|address| address.port()), port.tls)
